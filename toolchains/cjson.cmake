@@ -1,55 +1,116 @@
-# cJSON, compiled in.
+# cJSON, in the library under names of our own.
 #
 # Its hooks are process-global, so an application that uses cJSON itself must not share a copy with us. Hidden
 # visibility keeps our copy out of the dynamic symbol table, but inside one link a hidden definition in an archive
 # still answers the application's own references. Hence every public function also gets a name of ours, by a
 # generated header that is force-included in cJSON.c and in the sources of the codec, which go on writing
 # `#include <cJSON.h>` and `cJSON_Parse`.
+#
+# Where it comes from, the first that there is: the folder PAWL_CJSON_DIR; build/packages/cjson, where ./setup puts Debian's
+# source; an installed libcjson.a, whose functions objcopy gives the same names; and with PAWL_FETCH_CJSON its release. An
+# installed libcjson.so is not taken: nothing can rename what is in it, and our hooks would be the application's.
 
-foreach(file IN ITEMS cJSON.c cJSON.h)
-  if(NOT EXISTS ${PAWL_CJSON_DIR}/${file})
+set(PAWL_CJSON_DIR "" CACHE PATH "Folder with cJSON.c and cJSON.h; empty: looked for")
+option(PAWL_FETCH_CJSON "Get the source of cJSON from the network if it is nowhere on this machine" ON)
+set(PAWL_CJSON_URL https://github.com/DaveGamble/cJSON/archive/refs/tags/v1.7.18.tar.gz CACHE STRING
+  "Where PAWL_FETCH_CJSON gets it")
+set(PAWL_CJSON_SHA256 3aa806844a03442c00769b83e99970be70fbef03735ff898f4811dd03b9f5ee5 CACHE STRING "Of that file")
+mark_as_advanced(PAWL_CJSON_URL PAWL_CJSON_SHA256)
+
+set(pawl_cjson_dir "${PAWL_CJSON_DIR}")
+set(pawl_cjson_archive "")
+if(NOT pawl_cjson_dir)
+  find_path(PAWL_CJSON_INCLUDE cJSON.h PATH_SUFFIXES cjson)
+  find_library(PAWL_CJSON_LIBRARY libcjson.a)
+  mark_as_advanced(PAWL_CJSON_INCLUDE PAWL_CJSON_LIBRARY)
+  if(EXISTS ${PROJECT_SOURCE_DIR}/build/packages/cjson/cJSON.c)
+    set(pawl_cjson_dir ${PROJECT_SOURCE_DIR}/build/packages/cjson)
+  elseif(PAWL_CJSON_INCLUDE AND PAWL_CJSON_LIBRARY AND CMAKE_OBJCOPY)
+    set(pawl_cjson_dir ${PAWL_CJSON_INCLUDE})
+    set(pawl_cjson_archive ${PAWL_CJSON_LIBRARY})
+  elseif(PAWL_FETCH_CJSON)
+    include(FetchContent)
+    # Its own CMakeLists.txt is in a folder that is not there, so its targets stay out of this project.
+    FetchContent_Declare(pawl_cjson_source URL ${PAWL_CJSON_URL} URL_HASH SHA256=${PAWL_CJSON_SHA256}
+      DOWNLOAD_EXTRACT_TIMESTAMP ON SOURCE_SUBDIR none)
+    FetchContent_MakeAvailable(pawl_cjson_source)
+    set(pawl_cjson_dir ${pawl_cjson_source_SOURCE_DIR})
+  endif()
+endif()
+set(pawl_cjson_files cJSON.h)
+if(NOT pawl_cjson_archive)
+  list(APPEND pawl_cjson_files cJSON.c)
+endif()
+foreach(file IN LISTS pawl_cjson_files)
+  if(NOT EXISTS "${pawl_cjson_dir}/${file}")
     message(FATAL_ERROR
-      "${file} is not in PAWL_CJSON_DIR (${PAWL_CJSON_DIR}). Run ./setup in ${PROJECT_SOURCE_DIR}, or set "
-      "PAWL_CJSON_DIR to a folder with the sources of cJSON.")
+      "No ${file} of cJSON in \"${pawl_cjson_dir}\". Run ./setup in ${PROJECT_SOURCE_DIR} (Debian), set PAWL_CJSON_DIR to a "
+      "folder with its sources, install a static libcjson.a with its header, or let PAWL_FETCH_CJSON get it.")
   endif()
 endforeach()
+message(STATUS "cJSON for Pawl: ${pawl_cjson_dir} ${pawl_cjson_archive}")
+set_property(GLOBAL PROPERTY pawl_cjson_dir ${pawl_cjson_dir})  # its licence is installed
 
 set(pawl_cjson_rename ${PROJECT_BINARY_DIR}/cjson/pawl_cjson_rename.h)
-file(STRINGS ${PAWL_CJSON_DIR}/cJSON.h pawl_cjson_lines REGEX "^CJSON_PUBLIC\\(")
+file(STRINGS ${pawl_cjson_dir}/cJSON.h pawl_cjson_lines REGEX "^CJSON_PUBLIC\\(")
 set(pawl_cjson_text "// Generated from cJSON.h.\n#pragma once\n")
+set(pawl_cjson_symbols "")
 set(pawl_cjson_count 0)
 foreach(line IN LISTS pawl_cjson_lines)
   if(line MATCHES "^CJSON_PUBLIC\\([^)]*\\)[ \t]*(cJSON_[A-Za-z0-9_]+)")
     string(APPEND pawl_cjson_text "#define ${CMAKE_MATCH_1} pawl_${CMAKE_MATCH_1}\n")
+    string(APPEND pawl_cjson_symbols "${CMAKE_MATCH_1} pawl_${CMAKE_MATCH_1}\n")
     math(EXPR pawl_cjson_count "${pawl_cjson_count} + 1")
   endif()
 endforeach()
 if(pawl_cjson_count LESS 60)
-  message(FATAL_ERROR "Only ${pawl_cjson_count} functions found in ${PAWL_CJSON_DIR}/cJSON.h")
+  message(FATAL_ERROR "Only ${pawl_cjson_count} functions found in ${pawl_cjson_dir}/cJSON.h")
 endif()
 file(CONFIGURE OUTPUT ${pawl_cjson_rename} CONTENT "${pawl_cjson_text}" @ONLY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PAWL_CJSON_DIR}/cJSON.h ${PAWL_CJSON_DIR}/cJSON.c)
-
-# Its parser keeps the place of the last error in one variable for all threads, and resets it at every call: two
-# runtimes on two threads would write it at the same time. Nobody here asks for that place, so the writes go.
-set(pawl_cjson_source ${PROJECT_BINARY_DIR}/cjson/pawl_cjson.c)
-file(READ ${PAWL_CJSON_DIR}/cJSON.c pawl_cjson_text)
-string(REGEX REPLACE "global_error(\\.[a-z]+)? = [A-Za-z0-9_]+;" "" pawl_cjson_text "${pawl_cjson_text}")
-string(REGEX MATCHALL "global_error" pawl_cjson_uses "${pawl_cjson_text}")
-list(LENGTH pawl_cjson_uses pawl_cjson_count)
-if(NOT pawl_cjson_count EQUAL 3)  # its definition, and the two reads of cJSON_GetErrorPtr()
-  message(FATAL_ERROR "${PAWL_CJSON_DIR}/cJSON.c: ${pawl_cjson_count} uses of global_error are left, not 3")
-endif()
-file(GENERATE OUTPUT ${pawl_cjson_source} CONTENT "${pawl_cjson_text}")
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pawl_cjson_dir}/cJSON.h)
 
 add_library(pawl_cjson_names INTERFACE)
-target_include_directories(pawl_cjson_names SYSTEM INTERFACE ${PAWL_CJSON_DIR})
+target_include_directories(pawl_cjson_names SYSTEM INTERFACE ${pawl_cjson_dir})
 target_compile_options(pawl_cjson_names INTERFACE "SHELL:-include ${pawl_cjson_rename}")
 target_compile_definitions(pawl_cjson_names INTERFACE CJSON_HIDE_SYMBOLS)
 
-add_library(pawl_cjson OBJECT ${pawl_cjson_source})
-target_link_libraries(pawl_cjson PRIVATE pawl_cjson_names)
-target_compile_options(pawl_cjson PRIVATE -w)
-set_target_properties(pawl_cjson PROPERTIES
-  C_VISIBILITY_PRESET hidden
-  POSITION_INDEPENDENT_CODE ON)
+if(pawl_cjson_archive)
+  # All of it as one object, renamed. Its place of the last error is written by every parser of the process and read by
+  # nobody here, so that those writes stay costs nothing.
+  set(pawl_cjson_object ${PROJECT_BINARY_DIR}/cjson/pawl_cjson.o)
+  file(WRITE ${PROJECT_BINARY_DIR}/cjson/symbols.txt "${pawl_cjson_symbols}")
+  execute_process(
+    COMMAND ${CMAKE_LINKER} -r --whole-archive ${pawl_cjson_archive} -o ${pawl_cjson_object}
+    RESULT_VARIABLE pawl_cjson_failed)
+  if(NOT pawl_cjson_failed)
+    execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${PROJECT_BINARY_DIR}/cjson/symbols.txt ${pawl_cjson_object}
+      RESULT_VARIABLE pawl_cjson_failed)
+  endif()
+  if(pawl_cjson_failed)
+    message(FATAL_ERROR "${pawl_cjson_archive} cannot be renamed; set PAWL_CJSON_DIR to a folder with the sources of cJSON")
+  endif()
+  set_property(GLOBAL PROPERTY pawl_cjson_objects ${pawl_cjson_object})
+else()
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pawl_cjson_dir}/cJSON.c)
+
+  # Its parser keeps the place of the last error in one variable for all threads, and resets it at every call: two
+  # runtimes on two threads would write it at the same time. Nobody here asks for that place, so the writes go.
+  set(pawl_cjson_source ${PROJECT_BINARY_DIR}/cjson/pawl_cjson.c)
+  file(READ ${pawl_cjson_dir}/cJSON.c pawl_cjson_text)
+  string(REGEX REPLACE "global_error(\\.[a-z]+)? = [A-Za-z0-9_]+;" "" pawl_cjson_text "${pawl_cjson_text}")
+  string(REGEX MATCHALL "global_error" pawl_cjson_uses "${pawl_cjson_text}")
+  list(LENGTH pawl_cjson_uses pawl_cjson_count)
+  if(NOT pawl_cjson_count EQUAL 3)  # its definition, and the two reads of cJSON_GetErrorPtr()
+    message(FATAL_ERROR "${pawl_cjson_dir}/cJSON.c: ${pawl_cjson_count} uses of global_error are left, not 3")
+  endif()
+  file(GENERATE OUTPUT ${pawl_cjson_source} CONTENT "${pawl_cjson_text}")
+
+  add_library(pawl_cjson OBJECT ${pawl_cjson_source})
+  target_link_libraries(pawl_cjson PRIVATE pawl_cjson_names)
+  target_compile_options(pawl_cjson PRIVATE -w)
+  set_target_properties(pawl_cjson PROPERTIES
+    C_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON)
+  set_property(GLOBAL PROPERTY pawl_cjson_objects $<TARGET_OBJECTS:pawl_cjson>)
+endif()
+get_property(pawl_cjson_objects GLOBAL PROPERTY pawl_cjson_objects)

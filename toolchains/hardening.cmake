@@ -32,7 +32,7 @@ add_compile_options($<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
 
 string(APPEND CMAKE_EXE_LINKER_FLAGS " -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack")
 if(CMAKE_CROSSCOMPILING)
-  # The toolchain file says how programs are linked; see docs/porting.md for why armhf has no random addresses.
+  # The toolchain file says how programs are linked; see docs/porting/cross-compiling.md for why armhf has no random addresses.
 elseif(PAWL_STATIC)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   string(APPEND CMAKE_EXE_LINKER_FLAGS " -static-pie")

@@ -15,6 +15,10 @@ target_compile_options(pawl_build_flags INTERFACE
 # sanitizers walk the stack with the tables, so Debug keeps them.
 target_compile_options(pawl_build_flags INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<NOT:$<CONFIG:Debug>>>:-fno-unwind-tables -fno-asynchronous-unwind-tables>)
+# Public headers make visible what they declare; all else stays in the library (docs/releases.md), and in its own program. A
+# test that takes the place of a call of the C library makes its own visible, or a shared SQLite would not find it.
+target_compile_options(pawl_build_flags INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-fvisibility=hidden> $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden>)
 # A program has the functions that it calls and no others: a section each, and pawl_headers has the linker's option.
 target_compile_options(pawl_build_flags INTERFACE -ffunction-sections -fdata-sections)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -48,6 +52,14 @@ function(pawl_add_layer name)
     CXX_EXTENSIONS OFF
     POSITION_INDEPENDENT_CODE ON)
   cmake_language(EVAL CODE "cmake_language(DEFER CALL pawl_finish_layer [[${name}]])")
+endfunction()
+
+# pawl_install_tool(program): a program for the people who run Pawl; its manual pages and completions are installed beside it
+# with COMPONENT tools.
+function(pawl_install_tool program)
+  if(PAWL_INSTALL)
+    install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT tools)
+  endif()
 endfunction()
 
 # A static library needs a source; a layer may have headers only.

@@ -22,11 +22,12 @@
 #include "pawl/log.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 namespace internal {
-struct Slot;
+struct [[gnu::visibility("hidden")]] Slot;
 }
 
 inline constexpr std::size_t kProgressBytesMax = 256;
@@ -75,6 +76,9 @@ class ActivityContext {
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
   [[nodiscard]] std::string_view orchestration_version() const;
+  // StartOptions::trace_id of the instance, to be handed on to whatever the activity calls; empty:
+  // none.
+  [[nodiscard]] std::string_view trace_id() const;
   // The id of the event that scheduled this activity: the same for every attempt, unique in its
   // execution.
   [[nodiscard]] std::int64_t activity_id() const;
@@ -263,5 +267,6 @@ struct CooperativeCode {
 }  // namespace internal
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_ACTIVITY_HPP

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include "pawl/name.hpp"
 #include "pawl/target.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -58,5 +59,6 @@ inline constexpr std::chrono::milliseconds kDurationMax =
     std::chrono::milliseconds(31'536'000'000);  // 365 days
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_ACTIVITY_OPTIONS_HPP

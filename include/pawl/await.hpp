@@ -9,6 +9,7 @@
 
 #include "pawl/error.hpp"
 #include "pawl/handle.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -42,5 +43,6 @@ bool is_pending_poll(const T& poll) {
   do {                                                                                  \
     if (::pawl::internal::is_pending_poll(__VA_ARGS__)) return ::pawl::Poll::pending(); \
   } while (false)
+#pragma GCC visibility pop
 
 #endif  // PAWL_AWAIT_HPP

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <string_view>
 #include <utility>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -73,5 +74,6 @@ class CallText {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_CALL_TEXT_HPP

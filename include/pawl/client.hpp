@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "pawl/call_text.hpp"
+#include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
@@ -26,52 +27,11 @@
 #include "pawl/session.hpp"
 #include "pawl/status.hpp"
 #include "pawl/typed.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
-class ClientCore;
-
-struct ClientOptions {
-  Path database_path;  // required
-  bool create = true;  // false: kCannotOpen when there is no database yet
-  bool synchronous_full = true;
-  std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
-  std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
-  std::uint32_t queue_messages_max = 256;     // as in Options
-  int cache_pages = 128;
-};
-
-struct StartOptions {
-  // The version of the code, in the form of Registry. None: the version that the worker that begins
-  // the instance takes by default.
-  std::optional<Name> version = std::nullopt;
-  // The first turn comes so much later; 0 or more. Time without power counts as it does for timers.
-  // Until then the instance is kRunning and takes messages, and a cancel request waits.
-  std::chrono::milliseconds start_after{0};
-};
-
-struct TransferOptions {
-  // Running work has so long to end; 0 or more. Then the session moves all the same, and results of
-  // what still runs are refused. An exclusive session stays where it is instead, unless `force` is
-  // set.
-  std::chrono::milliseconds stop_timeout{20'000};
-  bool force = false;
-  // For transfer_session(): the instance that opened the session. Empty: the session is shared.
-  Name instance;
-};
-
-struct OrchestrationStatus {
-  OrchestrationState state = OrchestrationState::kRunning;
-  std::int64_t execution_id = 0;  // rises by one at every continue-as-new
-  ErrorKind error = ErrorKind::kNone;
-  CallText output;              // the result, or the error's text; valid until the next call
-  std::int64_t created_ms = 0;  // stamps, UTC as known then
-  std::int64_t updated_ms = 0;
-  // What the code set with set_custom_status(); empty: nothing, or reset. Valid until the next
-  // call.
-  CallText custom_status;
-  std::int64_t custom_status_version = 0;  // rises by one with every set and reset
-};
+class [[gnu::visibility("hidden")]] ClientCore;
 
 // Every call answers kStopped before open() and after close(); kBusy, kFull, kIo and kCorrupt of
 // the database as open() does; and one that writes kQuota where it says so. error_text() has the
@@ -108,7 +68,8 @@ class Client : public TypedSenderCalls<Client> {
   // untouched, whatever name, input and options were given now; kQuota: no room for anything new
   // (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the numbers.
   // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, the
-  // version, if there is one, a version, and start_after not below 0 (kInvalidArgument); `input` of
+  // version, if there is one, a version, a trace_id, and start_after not below 0
+  // (kInvalidArgument); `input` of
   // at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions());
@@ -276,10 +237,22 @@ class Client : public TypedSenderCalls<Client> {
   // calls.
   // Returns kOk; kNotFound.
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
+  // Lists activities of all instances likewise, in order of their scheduling, and the messages that
+  // an instance has not taken, in order of their arrival.
+  // Returns kOk; kNotFound.
+  // Requires: rows_max of 1 or more (kInvalidArgument).
+  Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor);
+  Status list_messages(std::string_view id, Page* page, MessageVisitor& visitor);
   // Reads the events of one execution (0: the current one) in order.
   // Returns kOk; kNotFound: the instance, or an execution that is not there or has no history yet;
   // kCorrupt: a row is damaged, those before it were reported.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
+  // Reads the next page of them: at most rows_max events, however long the history is. Page::after
+  // is the last event that was reported, and may be kept while the instance goes on.
+  // Returns as above.
+  // Requires: rows_max of 1 or more, `after` of 0 or more (kInvalidArgument).
+  Status read_history(std::string_view id, std::int64_t execution_id, Page* page,
+                      HistoryVisitor& visitor);
   // Counts what the database holds.
   // Returns kOk.
   Status get_metrics(Metrics* out);
@@ -390,5 +363,6 @@ class Client : public TypedSenderCalls<Client> {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_CLIENT_HPP

@@ -9,11 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 namespace internal {
-class Awaits;
+class [[gnu::visibility("hidden")]] Awaits;
 }
 
 // Numbers are stored; never reuse one.
@@ -85,5 +86,6 @@ class [[nodiscard]] Outcome {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_ERROR_HPP

@@ -16,6 +16,7 @@
 #if defined(__cpp_exceptions)
 #include <exception>
 #endif
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -60,5 +61,6 @@ auto call_application(const Call& call, [[maybe_unused]] const Caught& caught) -
 }  // namespace internal
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_EXCEPTIONS_HPP

@@ -1,7 +1,8 @@
-// export_history: what an instance did, as JSON, for people and for other programs.
+// What a Client shows, as JSON, for people and for other programs.
 //
-// Purpose: one line an event, so that a history of any length is written with no memory of its own.
-// Ownership: nothing is kept. Thread rule: that of the Client.
+// Purpose: one form of each value of pawl/management.hpp, for tools, endpoints and files. Values are
+// written as they come, so a listing of any length needs no memory of its own.
+// Ownership: nothing is kept. Thread rule: that of the Client, or of the sink.
 #ifndef PAWL_EXPORT_HPP
 #define PAWL_EXPORT_HPP
 
@@ -9,20 +10,38 @@
 #include <string_view>
 
 #include "pawl/client.hpp"
+#include "pawl/json_out.hpp"
 #include "pawl/printable.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
-// Writes the events of an execution (0: the current one), each as one JSON object: "id", "kind" and
-// "time_ms", and where they are not 0 or empty "branch", "ordinal", "ref", "number", "error" (the
-// name of the kind), "name", "session", "tag", "version" and "payload". A text that is not UTF-8 is
-// under its key with "_base64" behind it. Integers are written in full: read them as 64-bit ones.
-// What a terminal would obey (write_printable()) is escaped as JSON has it, \u009b; a line ends
-// with '\n'.
+// Each writes one object, whose keys are the names of the members. States and kinds of errors have
+// the names that their functions give (orchestration_state_name()). Left out: texts that are empty,
+// an error that is kNone, an OptionalMs that is none, a time that has not come (ended_ms), and what
+// stands under other keys already. All other members are always there.
+void write_json(const InstanceInfo& value, JsonOut& out);
+void write_json(const InstanceStats& value, JsonOut& out);
+void write_json(const OrchestrationStatus& value, JsonOut& out);
+void write_json(const ExecutionInfo& value, JsonOut& out);
+void write_json(const ActivityInfo& value, JsonOut& out);
+void write_json(const WorkInfo& value, JsonOut& out);
+void write_json(const MessageInfo& value, JsonOut& out);
+void write_json(const WorkerInfo& value, JsonOut& out);
+void write_json(const SessionInfo& value, JsonOut& out);
+void write_json(const KvEntry& value, JsonOut& out);
+void write_json(const ProgressUpdate& value, JsonOut& out);
+void write_json(const Removed& value, JsonOut& out);
+void write_json(const Metrics& value, JsonOut& out);
+// "id", "kind" and "time_ms", and of the other members those that are not 0 or empty.
+void write_json(const HistoryEvent& value, JsonOut& out);
+
+// Writes the events of an execution (0: the current one), each as one object on a line of its own.
 // Returns as Client::read_history(); kIo: the sink took no more, and got no more.
 Status export_history(Client& client, std::string_view id, std::int64_t execution_id,
                       TextSink& sink);
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_EXPORT_HPP

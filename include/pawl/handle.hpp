@@ -14,14 +14,15 @@
 #include <utility>
 
 #include "pawl/error.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 namespace internal {
-class Awaits;
-class Pass;
-class Run;
-struct BranchRun;
+class [[gnu::visibility("hidden")]] Awaits;
+class [[gnu::visibility("hidden")]] Pass;
+class [[gnu::visibility("hidden")]] Run;
+struct [[gnu::visibility("hidden")]] BranchRun;
 }  // namespace internal
 
 // How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
@@ -110,5 +111,6 @@ struct Guid {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_HANDLE_HPP

@@ -3,8 +3,8 @@
 // Purpose: port, memory, signals and loop in one object, for a program that does nothing else. Its
 // first error stays: what comes after it does nothing, and run() logs it and answers 1, so main()
 // needs no check of its own. A device that counts its memory, a program with a loop of its own, and
-// any other system do the same by hand with Process, a port and Runtime (docs/guide.md, "A program
-// of your own").
+// any other system do the same by hand with Process, a port and Runtime (docs/guide/running.md,
+// "A program of your own").
 // Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by
 // start() and given back with it, but SQLite's while the program has connections of its own open
 // (Process::stop()). What its options point to outlives it, as do names given to it.
@@ -20,13 +20,14 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 struct HostOptions {
   HostOptions() { process.connections_max = 1; }
 
-  Options runtime;  // log null: warnings and errors go to standard error
+  Options runtime;  // log null: warnings and errors go to standard error, with times
   ProcessOptions
       process;  // connections_max: 1, for the Runtime; one more for each Client of this process
   posix::PortOptions port;
@@ -105,16 +106,19 @@ class Host : public TypedRegistration<Host> {
   [[nodiscard]] Runtime& runtime();
   [[nodiscard]] Process& process();
   [[nodiscard]] port::Clock& clock();  // the machine's, for a SessionCache
+  // What other threads may know of the Runtime. Made by the first call, which comes before start().
+  [[nodiscard]] RuntimeBoard& board();
   // The first error, kOk if there is none, and its text.
   [[nodiscard]] Status status() const;
   [[nodiscard]] std::string_view error_text() const;
 
  private:
-  struct Parts;
+  struct [[gnu::visibility("hidden")]] Parts;
   Host& added(const char* call, std::string_view name, Status status);
   std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_HOST_HPP

@@ -30,6 +30,7 @@
 #include "pawl/json_list.hpp"
 #include "pawl/json_types.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -377,5 +378,6 @@ Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
   bool pawl_json_names(Names& names, Type) {                  \
     return PAWL_JSON_LIST(PAWL_JSON_NAME, Type, __VA_ARGS__); \
   }
+#pragma GCC visibility pop
 
 #endif  // PAWL_JSON_HPP

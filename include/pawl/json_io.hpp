@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl::internal {
 
@@ -55,7 +56,7 @@ class JsonWriter : public JsonPlace {
 };
 
 // A value of a parsed text; only JsonReader looks inside.
-struct JsonNode;
+struct [[gnu::visibility("hidden")]] JsonNode;
 
 class JsonReader : public JsonPlace {
  public:
@@ -88,5 +89,6 @@ class JsonReader : public JsonPlace {
 };
 
 }  // namespace pawl::internal
+#pragma GCC visibility pop
 
 #endif  // PAWL_JSON_IO_HPP

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -87,5 +88,6 @@ class JsonRest {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_JSON_TYPES_HPP

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "pawl/call_text.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -51,5 +52,6 @@ class KvPage {
 inline constexpr std::size_t kTypedKvBytesMax = 4096;
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_KV_HPP

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -43,5 +44,6 @@ class LogSink {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_LOG_HPP

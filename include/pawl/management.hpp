@@ -17,6 +17,7 @@
 #include "pawl/name.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/session_stats.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -30,6 +31,7 @@ enum class OrchestrationState : std::uint8_t {
   kStopped,
   kSuspended
 };
+inline constexpr std::size_t kOrchestrationStateCount = 5;
 [[nodiscard]] const char* orchestration_state_name(OrchestrationState state);
 
 // Everything that is set must hold.
@@ -49,9 +51,9 @@ struct InstanceFilter {
   std::size_t id_count = 0;
 };
 
-// Where a listing of instances or sessions goes on. A page may hold fewer than `rows_max` rows,
+// Where a listing of instances, sessions or events goes on. A page may hold fewer than `rows_max` rows,
 // even none, though there are more, because one call reads a bounded number of rows
-// (docs/limits.md).
+// (docs/limits/inside.md).
 struct Page {
   std::int64_t after = 0;      // 0: from the first. Moved by the call
   std::size_t rows_max = 100;  // of this page, 1 or more
@@ -64,6 +66,7 @@ struct InstanceInfo {
   CallText name;
   CallText version;
   CallText parent_id;  // empty: a root
+  CallText trace_id;   // StartOptions; empty: none
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // the current one
   std::int64_t created_ms = 0;
@@ -155,8 +158,57 @@ class ActivityVisitor {
   ~ActivityVisitor() = default;
 };
 
-// One recorded event. Members that its kind does not have are 0, empty or kNone; docs/format.md
-// lists the kinds.
+// An activity of any instance that has no outcome yet.
+struct WorkInfo {
+  std::int64_t key = 0;  // order of scheduling
+  std::string_view instance_id;
+  std::int64_t execution_id = 0;
+  std::int64_t activity_id = 0;  // the event that asked
+  std::string_view name;         // empty: its event is damaged
+  ActivityState state = ActivityState::kReady;
+  std::int64_t attempt = 0;  // hand-overs so far
+  std::string_view session;  // empty: none
+  std::string_view tag;      // empty: none
+  std::string_view node;     // kRunning: of the worker
+  bool is_unserved = false;  // it waits for a worker that has registered its name
+};
+
+// Everything that is set must hold.
+struct WorkListFilter {
+  Name name;  // of the activity; empty: any
+  Name tag;
+  Name session;
+  Name instance_id;
+  std::optional<ActivityState> state;  // none: any
+};
+
+class WorkVisitor {
+ public:
+  virtual void on_work(const WorkInfo& work) noexcept = 0;
+
+ protected:
+  ~WorkVisitor() = default;
+};
+
+// A message that an instance has not taken.
+struct MessageInfo {
+  std::int64_t number = 0;   // order of arrival
+  const char* kind = "";     // "event", "queue", "timer_fired" .. (docs/format/numbers.md)
+  std::string_view name;     // of a start: the orchestration; of an event or queue: its name
+  std::string_view payload;  // bytes
+  bool is_timer = false;     // it has a due time, and comes then
+};
+
+class MessageVisitor {
+ public:
+  virtual void on_message(const MessageInfo& message) noexcept = 0;
+
+ protected:
+  ~MessageVisitor() = default;
+};
+
+// One recorded event. Members that its kind does not have are 0, empty or kNone;
+// docs/format/numbers.md lists the kinds.
 struct HistoryEvent {
   std::int64_t id = 0;
   const char* kind = "";  // "activity", "activity_done", "ended", ...
@@ -211,6 +263,7 @@ class WorkerVisitor {
 // too many sessions (SessionOptions). kClosed: it is listed until cancelled work of an exclusive
 // session has ended. kExpired: max_age has passed; it is listed for an hour.
 enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefused, kExpired };
+inline constexpr std::size_t kSessionStateCount = 6;
 [[nodiscard]] const char* session_state_name(SessionState state);
 
 // Everything that is set must hold.
@@ -263,7 +316,7 @@ class SessionVisitor {
 };
 
 // What the database holds now. Counted by reading at most a bounded number of rows of each table
-// (docs/limits.md), so it is for people and screens, not for every loop of a program.
+// (docs/limits/inside.md), so it is for people and screens, not for every loop of a program.
 struct Metrics {
   std::int64_t instances_running = 0;
   std::int64_t instances_completed = 0;
@@ -297,5 +350,6 @@ struct Metrics {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_MANAGEMENT_HPP

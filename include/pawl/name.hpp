@@ -14,10 +14,12 @@
 #include <cstring>
 #include <string_view>
 #include <type_traits>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
-inline constexpr std::size_t kNameBytesMax = 256;  // of every name and id
+inline constexpr std::size_t kNameBytesMax = 256;    // of every name and id
+inline constexpr std::size_t kTraceIdBytesMax = 64;  // a traceparent of W3C has 55
 
 namespace internal {
 
@@ -218,5 +220,6 @@ class BorrowedText {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_NAME_HPP

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -60,5 +61,6 @@ struct ActivityStats {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_NAME_STATS_HPP

@@ -10,6 +10,7 @@
 #define PAWL_OPTIONAL_MS_HPP
 
 #include <cstdint>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -47,5 +48,6 @@ class OptionalMs {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_OPTIONAL_MS_HPP

@@ -1,7 +1,7 @@
 // Options: every number of a Runtime, with its unit, range and default.
 //
 // Purpose: one value type, validated as a whole before anything starts: kInvalidOptions and a
-// diagnostic that names both values of a violated rule. docs/limits.md lists them all.
+// diagnostic that names both values of a violated rule. docs/limits.md leads to all.
 // Ownership: names and paths are copied into it; pointers must outlive the Runtime. Thread rule:
 // plain values.
 #ifndef PAWL_OPTIONS_HPP
@@ -18,8 +18,11 @@
 #include "pawl/name.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
+
+class RuntimeBoard;  // pawl/runtime_board.hpp
 
 // Sizes and counts. Running out is a named error that loses nothing.
 struct LimitOptions {
@@ -215,6 +218,7 @@ struct Options {
   bool run_orchestrations = true;  // false: worker-only
   TagFilter worker_tag_filter;     // by default only activities without a tag
   LogSink* log = nullptr;          // null: silent
+  RuntimeBoard* board = nullptr;   // what other threads may know of the Runtime; null: nothing
   // false: WAL with synchronous=NORMAL. A power cut may then lose what was acknowledged since the
   // last checkpoint; a killed process still loses nothing.
   bool synchronous_full = true;
@@ -251,5 +255,6 @@ inline Options Options::small() {
 }
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_OPTIONS_HPP

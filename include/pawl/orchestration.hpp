@@ -6,7 +6,7 @@
 // random, no I/O, no static state; side effects belong into activities.
 // Ownership: the context, its handles and every view they return live until the function returns.
 // Thread rule: all of it happens on the thread that owns the Runtime.
-// Source of the semantics: docs/architecture.md, "replay".
+// Source of the semantics: docs/architecture/replay.md.
 #ifndef PAWL_ORCHESTRATION_HPP
 #define PAWL_ORCHESTRATION_HPP
 
@@ -28,13 +28,14 @@
 #include "pawl/name.hpp"
 #include "pawl/session.hpp"
 #include "pawl/typed.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 class OrchestrationContext;
 namespace internal {
-class Pass;
-struct BranchRun;
+class [[gnu::visibility("hidden")]] Pass;
+struct [[gnu::visibility("hidden")]] BranchRun;
 }  // namespace internal
 
 // Options of schedule_sub_orchestration().
@@ -71,6 +72,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   [[nodiscard]] std::string_view orchestration_name() const;
   // The version that this execution runs, in the form of Registry.
   [[nodiscard]] std::string_view orchestration_version() const;
+  // StartOptions::trace_id of the instance; empty: none.
+  [[nodiscard]] std::string_view trace_id() const;
   [[nodiscard]] std::string_view input() const;
   // The pointer that the registration gave. What it points to must be the same in every turn:
   // settings of the program, no clock and no counters.
@@ -390,5 +393,6 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_ORCHESTRATION_HPP

@@ -9,6 +9,7 @@
 
 #include "pawl/exceptions.hpp"
 #include "pawl/orchestration.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -49,5 +50,6 @@ class OrchestrationCode {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_ORCHESTRATION_CODE_HPP

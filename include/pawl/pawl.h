@@ -32,6 +32,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pawl/version.h"
+#pragma GCC visibility push(default)
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -97,7 +100,7 @@ enum {
 const char* pawl_error_name(int error);
 
 typedef struct pawl_text {
-  const char* data; /* no zero byte behind it */
+  const char* data; /* never null in what Pawl gives; no zero byte behind it */
   size_t size;
 } pawl_text;
 
@@ -137,10 +140,13 @@ typedef void (*pawl_activity_fn)(pawl_activity* activity, void* user);
 /* All of these on the thread of the activity. */
 pawl_text pawl_activity_input(const pawl_activity* activity);
 pawl_text pawl_activity_instance_id(const pawl_activity* activity);
+/* Of pawl_start_options, to be handed on to whatever the activity calls. Empty: none. */
+pawl_text pawl_activity_trace_id(const pawl_activity* activity);
 pawl_text pawl_activity_session_id(const pawl_activity* activity); /* empty: without a session */
 pawl_text pawl_activity_idempotency_key(const pawl_activity* activity);
 int64_t pawl_activity_attempt(const pawl_activity* activity); /* from 1 */
-/* Should it return early? What it returns then is not taken, but see PAWL_SHUTDOWN in guide.md. */
+/* Should it return early? What it returns then is not taken; of PAWL_SHUTDOWN see "Stopped" in
+ * docs/guide/activities.md. */
 pawl_cancel_reason pawl_activity_cancel_reason(const pawl_activity* activity);
 /* It is alive, with at most 256 bytes of progress. PAWL_RESOURCE_EXHAUSTED: more. */
 pawl_status pawl_activity_heartbeat(pawl_activity* activity, const void* progress, size_t size);
@@ -224,6 +230,7 @@ void pawl_activity_options_init(pawl_activity_options* options);
 pawl_text pawl_input(const pawl_ctx* ctx);
 pawl_text pawl_instance_id(const pawl_ctx* ctx);
 int64_t pawl_execution_id(const pawl_ctx* ctx);
+pawl_text pawl_trace_id(const pawl_ctx* ctx); /* of pawl_start_options; empty: none */
 int64_t pawl_now_ms(const pawl_ctx* ctx);
 int pawl_is_replaying(const pawl_ctx* ctx);
 int pawl_is_continue_as_new_due(const pawl_ctx* ctx);
@@ -282,6 +289,7 @@ pawl_poll pawl_continue_as_new(pawl_ctx* ctx, const void* input, size_t size); /
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+#pragma GCC visibility pop
 
 #include "pawl/pawl_host.h"
 

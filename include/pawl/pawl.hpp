@@ -10,6 +10,7 @@
 #include "pawl/json.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
+#include "pawl/maintenance.hpp"
 #include "pawl/management.hpp"
 #include "pawl/name.hpp"
 #include "pawl/name_stats.hpp"
@@ -19,9 +20,11 @@
 #include "pawl/port.hpp"
 #include "pawl/printable.hpp"
 #include "pawl/process.hpp"
+#include "pawl/prometheus.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/replay_check.hpp"
 #include "pawl/runtime.hpp"
+#include "pawl/runtime_board.hpp"
 #include "pawl/schedule.hpp"
 #include "pawl/session_cache.hpp"
 #include "pawl/session_listener.hpp"
@@ -31,5 +34,6 @@
 #include "pawl/timetable.hpp"
 #include "pawl/typed.hpp"
 #include "pawl/typed_code.hpp"
+#include "pawl/version.h"
 
 #endif  // PAWL_PAWL_HPP

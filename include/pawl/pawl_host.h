@@ -3,6 +3,7 @@
 #define PAWL_PAWL_HOST_H
 
 #include "pawl/pawl.h"
+#pragma GCC visibility push(default)
 
 #ifdef __cplusplus
 extern "C" {
@@ -82,12 +83,25 @@ pawl_status pawl_host_close(pawl_host* host);
 /* The last error as text with a zero byte; lives until the next call of the host. Never null. */
 const char* pawl_host_error(pawl_host* host);
 
+/* How an instance begins. */
+typedef struct pawl_start_options {
+  size_t size;
+  const char* version;    /* null: that which the worker takes by default */
+  int64_t start_after_ms; /* the first turn comes so much later */
+  const char* trace_id;   /* in each log line of it, and for its activities and children: a
+                             traceparent of W3C, the id of a request; at most 64 bytes, null: none */
+} pawl_start_options;
+void pawl_start_options_init(pawl_start_options* options);
+
 /* What pawl_client_ does, with the next tick. `answer`, which may be null, comes then, on the host's
  * thread. Returns PAWL_OK: it was asked; PAWL_STOPPED; PAWL_RESOURCE_EXHAUSTED: too many wait. */
 typedef void (*pawl_answer_fn)(void* user, pawl_status status);
 pawl_status pawl_host_start_orchestration(pawl_host* host, const char* name, const char* id,
                                           const void* input, size_t size, pawl_answer_fn answer,
                                           void* user);
+pawl_status pawl_host_start_with(pawl_host* host, const char* name, const char* id,
+                                 const void* input, size_t size, const pawl_start_options* options,
+                                 pawl_answer_fn answer, void* user);
 pawl_status pawl_host_raise_event(pawl_host* host, const char* id, const char* event,
                                   const void* payload, size_t size, pawl_answer_fn answer,
                                   void* user);
@@ -140,6 +154,9 @@ const char* pawl_client_error(pawl_client* client);
  * PAWL_ALREADY_EXISTS: the id; PAWL_QUOTA: no room; PAWL_RESOURCE_EXHAUSTED: the input is too long. */
 pawl_status pawl_client_start(pawl_client* client, const char* name, const char* id,
                               const char* version, const void* input, size_t size);
+pawl_status pawl_client_start_with(pawl_client* client, const char* name, const char* id,
+                                   const void* input, size_t size,
+                                   const pawl_start_options* options);
 /* PAWL_NOT_FOUND; PAWL_STALE: it has ended. */
 pawl_status pawl_client_cancel(pawl_client* client, const char* id, const char* reason);
 /* An event for a wait, a message for a queue; both wait until they are taken. PAWL_NOT_FOUND;
@@ -173,6 +190,7 @@ typedef struct pawl_instance_info {
   int64_t execution_id;
   int64_t created_ms;
   int64_t updated_ms;
+  pawl_text trace_id; /* of pawl_start_options; empty: none */
 } pawl_instance_info;
 /* Must not call the client. */
 typedef void (*pawl_instance_fn)(void* user, const pawl_instance_info* info);
@@ -184,5 +202,6 @@ pawl_status pawl_client_list(pawl_client* client, const char* prefix, size_t row
 #ifdef __cplusplus
 } /* extern "C" */
 #endif
+#pragma GCC visibility pop
 
 #endif

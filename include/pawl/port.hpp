@@ -10,7 +10,7 @@
 // each on its own thread. Threads::wake() is callable from any thread and from a signal handler;
 // the rest of Threads, and Folders, belong to the thread that owns the Runtime or Client.
 // Units: times are milliseconds in std::int64_t, sizes are bytes.
-// Source of the clock's rules: docs/architecture.md, "time".
+// Source of the clock's rules: docs/architecture/time.md.
 #ifndef PAWL_PORT_HPP
 #define PAWL_PORT_HPP
 
@@ -20,6 +20,7 @@
 
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl::port {
 
@@ -285,5 +286,6 @@ struct Port {
 };
 
 }  // namespace pawl::port
+#pragma GCC visibility pop
 
 #endif  // PAWL_PORT_HPP

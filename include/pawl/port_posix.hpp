@@ -8,13 +8,14 @@
 
 #include <cstddef>
 
-#include "pawl/log.hpp"
+#include "pawl/log_sinks.hpp"
 #include "pawl/name.hpp"
 #include "pawl/port.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl::posix {
 
-// When is the wall clock trusted? docs/architecture.md, "time".
+// When is the wall clock trusted? docs/architecture/time.md.
 enum class WallTrust : unsigned char {
   kKernel,  // the kernel says it is synchronised
   kFile,    // `wall_trust_file` exists and is newer than the boot
@@ -29,6 +30,10 @@ struct PortOptions {
   // (kInvalidOptions).
   Path wall_trust_file;
   bool allow_network_filesystem = false;
+  // A database that is made is for the group too: 0660 and not 0600. Files beside one follow its
+  // mode, whatever this says. Its folder should have the set-group-id bit, so that files made by
+  // several users are of one group.
+  bool group_access = false;
   // 0: use inotify; else poll the database every so many ms (where notification is missing).
   int poll_ms = 0;
 };
@@ -48,20 +53,7 @@ class SystemPort {
   alignas(64) unsigned char impl_[kImplBytes];
 };
 
-// Writes one line "level event key=value ..." a call to a descriptor, with one write(2) of at most
-// 512 bytes. Lines below `least` are dropped. Callable from any thread.
-class FdLogSink final : public LogSink {
- public:
-  explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo) : fd_(fd), least_(least) {}
-  void write(LogLevel level, std::string_view event, const LogField* fields,
-             std::size_t count) noexcept override;
-  [[nodiscard]] bool takes(LogLevel level) const noexcept override { return level >= least_; }
-
- private:
-  int fd_;
-  LogLevel least_;
-};
-
 }  // namespace pawl::posix
+#pragma GCC visibility pop
 
 #endif  // PAWL_PORT_POSIX_HPP

@@ -15,11 +15,12 @@
 #include <cstdint>
 
 #include "pawl/port.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl::sim {
 
-struct MachineImpl;
-struct NodeImpl;
+struct [[gnu::visibility("hidden")]] MachineImpl;
+struct [[gnu::visibility("hidden")]] NodeImpl;
 
 class Machine {
  public:
@@ -103,5 +104,6 @@ class Node {
 };
 
 }  // namespace pawl::sim
+#pragma GCC visibility pop
 
 #endif  // PAWL_PORT_SIM_HPP

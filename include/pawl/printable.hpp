@@ -9,6 +9,7 @@
 
 #include <climits>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -45,5 +46,6 @@ namespace internal {
 // A text for a format: std::printf("%.*s\n", PAWL_TEXT(ctx.input())). The expression is evaluated
 // twice. What others have written goes through write_printable() before it reaches a terminal.
 #define PAWL_TEXT(text) ::pawl::internal::printf_size(text), ::pawl::internal::printf_data(text)
+#pragma GCC visibility pop
 
 #endif  // PAWL_PRINTABLE_HPP

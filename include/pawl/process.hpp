@@ -13,8 +13,12 @@
 
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
+
+class [[gnu::visibility("hidden")]] RuntimeCore;
+class [[gnu::visibility("hidden")]] ClientConnection;
 
 enum class SqliteMemory : std::uint8_t {
   // The given block serves all of SQLite in this process, and what does not fit comes from the
@@ -118,5 +122,6 @@ struct Memory {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_PROCESS_HPP

@@ -15,8 +15,11 @@
 #include <string_view>
 
 #include "pawl/activity.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
+
+class [[gnu::visibility("hidden")]] ProgressReader;
 
 // One heartbeat.
 class ProgressUpdate {
@@ -45,7 +48,7 @@ class ProgressWatch {
   // How far the heartbeats of one worker were read.
   struct Place {
     std::int64_t worker = 0;  // 0: none
-    std::uint64_t read = 0;
+    std::uint32_t read = 0;
   };
   static constexpr std::size_t kPlaces = 64;  // workers that a Client knows at a time
 
@@ -56,5 +59,6 @@ class ProgressWatch {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_PROGRESS_HPP

@@ -15,6 +15,7 @@
 #include "pawl/orchestration_code.hpp"
 #include "pawl/status.hpp"
 #include "pawl/typed_code.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -103,5 +104,6 @@ class Registry : public TypedRegistration<Registry> {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_REGISTRY_HPP

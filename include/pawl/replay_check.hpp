@@ -26,6 +26,7 @@
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -84,5 +85,6 @@ int replay_check_main(const Registry& registry, const Options& options, int argc
                       const char* const* argv);
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_REPLAY_CHECK_HPP

@@ -26,11 +26,12 @@
 #include "pawl/registry.hpp"
 #include "pawl/session_stats.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
-class RuntimeCore;
-struct Request;
+class [[gnu::visibility("hidden")]] RuntimeCore;
+struct [[gnu::visibility("hidden")]] Request;
 
 // How much room the database has. kLittle: it is over seven eighths of its quota, or the disk was
 // full; complete instances are removed. kRejectingNew: it is over its quota, or the disk was full
@@ -140,8 +141,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Opens or creates the database, and registers the worker.
   // Returns kOk; the errors of Client::open() about the place and the file; kNodeIdInUse: a living
   // process has this worker_node_id, the diagnostic has its pid; kForeignBoot; kBusy: others held
-  // the write lock for timing.busy_max, nothing was written, start it again; kAlreadyExists: it is
-  // started.
+  // the write lock for timing.busy_max, or the file was replaced while it was opened; nothing was
+  // written, start it again; kAlreadyExists: it is started.
   // Requires: a started Process (kInvalidArgument); options that are valid and agree with each
   // other and with the Registry (kInvalidOptions, with both values); a port of this interface's
   // version (kVersionMismatch); `bytes` of at least required_memory() (kResourceExhausted).
@@ -250,5 +251,6 @@ class Runtime : public TypedSenderCalls<Runtime> {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_RUNTIME_HPP

@@ -22,6 +22,7 @@
 #include "pawl/orchestration.hpp"
 #include "pawl/timetable.hpp"
 #include "pawl/typed.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -136,5 +137,6 @@ struct ScheduledRun {
 [[nodiscard]] std::optional<ScheduledRun> scheduled_run(std::string_view instance_id);
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SCHEDULE_HPP

@@ -17,6 +17,7 @@
 
 #include "pawl/json.hpp"
 #include "pawl/name.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -24,7 +25,7 @@ inline constexpr std::size_t kSessionLabelBytesMax = 128;
 inline constexpr std::int64_t kSessionActivitiesMax = 1'000'000'000;
 
 namespace internal {
-class SessionCalls;
+class [[gnu::visibility("hidden")]] SessionCalls;
 }
 
 inline constexpr std::size_t kSessionSummaryBytesMax = 4'096;  // of handoff_session()
@@ -139,5 +140,6 @@ class [[nodiscard]] Session {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SESSION_HPP

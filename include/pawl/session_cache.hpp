@@ -30,6 +30,7 @@
 #include "pawl/port.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -302,5 +303,6 @@ class SessionCache final : public SessionListener {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SESSION_CACHE_HPP

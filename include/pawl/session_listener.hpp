@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -31,5 +32,6 @@ class SessionListener {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SESSION_LISTENER_HPP

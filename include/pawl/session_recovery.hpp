@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "pawl/orchestration.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -88,5 +89,6 @@ inline Poll run_on_session(OrchestrationContext& ctx, const SessionRecovery& how
 }
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SESSION_RECOVERY_HPP

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -57,5 +58,6 @@ struct SessionEnds {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_SESSION_STATS_HPP

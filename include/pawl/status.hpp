@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -19,7 +20,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNotFound,           // no such instance, execution or file
     kAlreadyExists,      // an instance of this id exists
     kResourceExhausted,  // an arena, pool, queue or payload limit is reached; nothing was written
-    kBusy,               // the database's write lock was not free within busy_ms_max
+    kBusy,               // the database was locked for busy_max, or replaced while it was opened
     kStale,              // the token, revision or epoch is no longer the current one
     kWouldBlock,         // a blocking call on the thread that must do the work
     kTimeout,            // the stated time passed
@@ -100,5 +101,6 @@ class [[nodiscard]] Result {
     const ::pawl::Status pawl_try_status_ = (__VA_ARGS__);                \
     if (pawl_try_status_ != ::pawl::Status::kOk) return pawl_try_status_; \
   } while (false)
+#pragma GCC visibility pop
 
 #endif  // PAWL_STATUS_HPP

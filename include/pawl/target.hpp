@@ -13,12 +13,13 @@
 
 #include "pawl/name.hpp"
 #include "pawl/session.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
 class SessionTarget;
 namespace internal {
-class Calls;
+class [[gnu::visibility("hidden")]] Calls;
 }
 
 class Target {
@@ -103,5 +104,6 @@ inline SessionTarget Target::own(const Session& session) {
 inline SessionTarget Target::own(std::string_view id) { return {Kind::kOwn, id, false, {}}; }
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_TARGET_HPP

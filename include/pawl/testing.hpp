@@ -22,6 +22,7 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_sim.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl::testing {
 
@@ -222,5 +223,6 @@ class World {
 };
 
 }  // namespace pawl::testing
+#pragma GCC visibility pop
 
 #endif  // PAWL_TESTING_HPP

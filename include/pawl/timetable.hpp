@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -87,5 +88,6 @@ class Timetable {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_TIMETABLE_HPP

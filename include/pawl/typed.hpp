@@ -19,6 +19,7 @@
 #include "pawl/handle.hpp"
 #include "pawl/json.hpp"
 #include "pawl/name.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -343,5 +344,6 @@ class TypedSenderCalls {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_TYPED_HPP

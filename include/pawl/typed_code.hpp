@@ -10,6 +10,7 @@
 #include "pawl/activity.hpp"
 #include "pawl/orchestration_code.hpp"
 #include "pawl/typed.hpp"
+#pragma GCC visibility push(default)
 
 namespace pawl {
 
@@ -175,5 +176,6 @@ class TypedRegistration {
 };
 
 }  // namespace pawl
+#pragma GCC visibility pop
 
 #endif  // PAWL_TYPED_CODE_HPP

@@ -48,18 +48,31 @@ Status status_of_errno(int error) {
   }
 }
 
-int open_own(const char* path, int flags) {
+int open_own(const char* path, int flags, mode_t mode) {
   constexpr int kSafe = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
-  const int fd = retried([&] { return ::open(path, flags | kSafe, S_IRUSR | S_IWUSR); });
+  const int fd = retried([&] { return ::open(path, flags | kSafe, mode); });
   if (fd < 0) return fd;
   struct stat info {};
   int why = ::fstat(fd, &info) != 0 ? errno : 0;
   if (why == 0 && !S_ISREG(info.st_mode)) why = kOtherKind;
   if (why == 0 && info.st_nlink > 1) why = kSecondName;
+  constexpr mode_t kRights = 0777;
+  const bool differs = (flags & O_CREAT) != 0 && (info.st_mode & kRights) != mode;
+  // The umask has taken the group's rights, or the database was given others since. What is another
+  // user's has the mode that he gave it.
+  if (why == 0 && differs && mode == kGroupToo && info.st_uid == ::geteuid() &&
+      ::fchmod(fd, mode) != 0)
+    why = errno;
   if (why == 0) return fd;
   ::close(fd);
   errno = why;
   return -1;
+}
+
+mode_t mode_beside(const char* database_path, bool group_access) {
+  struct stat info {};
+  if (::stat(database_path, &info) != 0) return group_access ? kGroupToo : kOwnerOnly;
+  return (info.st_mode & kGroupToo) == kGroupToo ? kGroupToo : kOwnerOnly;
 }
 
 bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix) {

@@ -4,6 +4,8 @@
 #ifndef PAWL_PORT_POSIX_DESCRIPTOR_HPP
 #define PAWL_PORT_POSIX_DESCRIPTOR_HPP
 
+#include <sys/stat.h>
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -43,12 +45,19 @@ auto retried(Call call) {
 
 [[nodiscard]] Status status_of_errno(int error);
 
+inline constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
+inline constexpr mode_t kGroupToo = kOwnerOnly | S_IRGRP | S_IWGRP;
+
 // A file of Pawl's own beside a database, in whose place another user may have put something:
 // opened without waiting for the other end of a pipe, through no symbolic link, and only if it is a
 // regular file with one name: a second one would be another's file, that a write or a cut would
-// destroy. `flags`: of open(); O_CREAT makes it for its owner only. -1: errno has why; kOtherKind,
-// kSecondName: that.
-[[nodiscard]] int open_own(const char* path, int flags);
+// destroy. `flags`: of open(); O_CREAT makes it with `mode`, whatever the umask. -1: errno has why;
+// kOtherKind, kSecondName: that.
+[[nodiscard]] int open_own(const char* path, int flags, mode_t mode = kOwnerOnly);
+
+// The mode of a file beside this database: for the group too if the database is. Of one that is not
+// there yet `group_access` says it.
+[[nodiscard]] mode_t mode_beside(const char* database_path, bool group_access = false);
 inline constexpr int kOtherKind = ENXIO;  // which open() also answers for a pipe without a reader
 inline constexpr int kSecondName = EMLINK;
 

@@ -33,7 +33,7 @@ struct ExecutorPool {
   unsigned count = 0;
   unsigned living = 0;
   Descriptor wake;
-  std::atomic<bool> finished{false};
+  std::atomic<unsigned> finished{0};  // a word: RISC-V has no exchange of less
   std::atomic<unsigned> users{1};
   ExecutorSlot slots[port::kThreadsMax];
 };
@@ -51,7 +51,7 @@ void let_go(ExecutorPool* pool) {
 
 // Once for all that end before the waiter looks.
 void wake_waiter(ExecutorPool& pool) {
-  if (pool.finished.exchange(true)) return;
+  if (pool.finished.exchange(1) != 0) return;
   const std::uint64_t one = 1;
   // EAGAIN means the counter is full, so the waiter is awake anyway.
   (void)retried([&] { return ::write(pool.wake.get(), &one, sizeof(one)); });
@@ -180,7 +180,7 @@ bool Executor::idle(unsigned slot) {
   return !pool_->slots[slot].busy.load();
 }
 
-bool Executor::take_finished() { return pool_ != nullptr && pool_->finished.exchange(false); }
+bool Executor::take_finished() { return pool_ != nullptr && pool_->finished.exchange(0) != 0; }
 
 bool Executor::stop(std::int64_t wait_ms) {
   if (pool_ == nullptr) return true;

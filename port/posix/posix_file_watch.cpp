@@ -33,7 +33,7 @@ Status FileWatch::open(const char* database_path) {
   bell_.name = last_part(bell_.path);
   log_.name = last_part(log_.path);
   {
-    const Descriptor bell(open_bell(bell_.path));
+    const Descriptor bell(open_bell(bell_.path, mode_beside(database_path)));
     if (!bell.valid()) return status_of_errno(errno);
   }
   inotify_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));

@@ -146,13 +146,14 @@ bool names_this_file(const char* path, int fd) {
          named.st_dev == held.st_dev;
 }
 
-Status write_new(const char* path, const void* data, std::size_t size) {
+Status write_new(const char* path, const void* data, std::size_t size, mode_t mode) {
   // Left by a process that died in here.
   if (::unlink(path) != 0 && errno != ENOENT) return status_of_errno(errno);
   const Descriptor file(retried([&] {
-    return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
   }));
   if (!file.valid()) return status_of_errno(errno);
+  if (mode != kOwnerOnly && ::fchmod(file.get(), mode) != 0) return status_of_errno(errno);
   const auto* const bytes = static_cast<const unsigned char*>(data);
   std::size_t done = 0;
   while (done < size) {
@@ -175,7 +176,9 @@ Status give_name(const char* from, const char* to) {
 
 }  // namespace
 
-int open_bell(const char* bell_path) { return open_own(bell_path, O_WRONLY | O_CREAT); }
+int open_bell(const char* bell_path, mode_t mode) {
+  return open_own(bell_path, O_WRONLY | O_CREAT, mode);
+}
 
 // Under a name that no process asks for, by one process at a time, who has the bell locked: the
 // kernel frees that when a process ends in here, and the next one begins anew. It is closed before
@@ -185,14 +188,15 @@ Status SystemStorage::create_whole(const char* path, const void* data, std::size
   char unseen[kPathBytes];
   if (!join_path(bell, path, "-bell") || !join_path(unseen, path, "-new"))
     return Status::kInvalidArgument;
-  const Descriptor turn(open_bell(bell));
+  const mode_t mode = mode_beside(path, group_access_);
+  const Descriptor turn(open_bell(bell, mode));
   if (!turn.valid()) return status_of_errno(errno);
   if (retried([&] { return ::flock(turn.get(), LOCK_EX | LOCK_NB); }) != 0) {
     if (errno == EWOULDBLOCK) return Status::kBusy;
     return errno == ENOSYS || errno == ENOLCK ? Status::kUnsupported : status_of_errno(errno);
   }
   if (may(path, F_OK)) return Status::kAlreadyExists;
-  Status status = write_new(unseen, data, size);
+  Status status = write_new(unseen, data, size, mode);
   // The folder is flushed by SQLite, with the first flush of a log that it made.
   if (status == Status::kOk) status = give_name(unseen, path);
   if (status != Status::kOk) ::unlink(unseen);
@@ -201,7 +205,12 @@ Status SystemStorage::create_whole(const char* path, const void* data, std::size
 
 Status SystemStorage::allocate(const char* path, std::int64_t size) {
   const auto bytes = static_cast<off_t>(size);
-  const Descriptor file(open_own(path, O_RDWR | O_CREAT));
+  char database[kPathBytes] = {};
+  const std::size_t length = std::strlen(path);
+  constexpr std::size_t kSuffix = sizeof "-reserve" - 1;
+  if (length <= kSuffix || length >= sizeof database) return Status::kInvalidArgument;
+  std::memcpy(database, path, length - kSuffix);
+  const Descriptor file(open_own(path, O_RDWR | O_CREAT, mode_beside(database)));
   if (!file.valid()) return status_of_errno(errno);
   // posix_fallocate() would write zeros where the file system cannot, and some keep those for
   // nothing.
@@ -304,7 +313,10 @@ bool SystemStorage::others_may_write(const char* database_path) {
   char folder[kPathBytes];
   struct stat info {};
   if (!folder_of(folder, database_path) || ::stat(folder, &info) != 0) return false;
-  return (info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (info.st_mode & S_ISVTX) == 0;
+  // The group of a database that is the group's may.
+  const bool group_may = mode_beside(database_path) == kGroupToo;
+  const mode_t others = group_may ? S_IWOTH : S_IWGRP | S_IWOTH;
+  return (info.st_mode & others) != 0 && (info.st_mode & S_ISVTX) == 0;
 }
 
 Result<std::int64_t> SystemStorage::free_bytes(const char* database_path) {
@@ -325,7 +337,7 @@ void SystemStorage::ring(const char* database_path) {
   // A bell that was deleted or replaced would be rung without a listener; one stat beside a flush
   // is nothing.
   if (!bell_.valid() || std::strcmp(path, bell_path_) != 0 || !names_this_file(path, bell_.get())) {
-    bell_.reset(open_bell(path));
+    bell_.reset(open_bell(path, mode_beside(database_path, group_access_)));
     std::memcpy(bell_path_, path, sizeof(path));
   }
   // Always the same byte, so that the file does not grow and a full disk does not silence it. A
@@ -341,7 +353,7 @@ void SystemStorage::ring(const char* database_path) {
 Result<port::FileHandle> SystemStorage::turn_open(const char* database_path) {
   char path[kPathBytes];
   if (!join_path(path, database_path, "-bell")) return Status::kInvalidArgument;
-  const int turn = open_bell(path);
+  const int turn = open_bell(path, mode_beside(database_path, group_access_));
   if (turn < 0) return status_of_errno(errno);
   return turn;
 }

@@ -14,12 +14,13 @@
 namespace pawl::posix {
 
 // Opens `<database>-bell` for writing, making it if needed; an invalid descriptor on failure.
-[[nodiscard]] int open_bell(const char* bell_path);
+[[nodiscard]] int open_bell(const char* bell_path, mode_t mode);
 
 class SystemStorage final : public port::Storage {
  public:
   explicit SystemStorage(const PortOptions& options)
-      : allow_network_filesystem_(options.allow_network_filesystem) {}
+      : allow_network_filesystem_(options.allow_network_filesystem),
+        group_access_(options.group_access) {}
 
   [[nodiscard]] const char* native_vfs() const override { return "unix"; }
 
@@ -73,6 +74,7 @@ class SystemStorage final : public port::Storage {
 
  private:
   const bool allow_network_filesystem_;
+  const bool group_access_;
   // The bell rung last: a Storage serves one database, so one is enough and others cost an open.
   pthread_mutex_t bell_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   Descriptor bell_;

@@ -144,7 +144,7 @@ void SystemThreads::notice() {
 
 void SystemThreads::wake() {
   const int error = errno;  // a signal handler must leave it as it was
-  woken_.store(true);
+  woken_.store(1);
   notice();
   errno = error;
 }
@@ -203,7 +203,7 @@ void SystemThreads::take(std::uint64_t tag, port::WakeReasons& reasons) {
   switch (tag) {
     case kTagWake:
       (void)retried([&] { return ::read(wake_event_.get(), &count, sizeof(count)); });
-      if (woken_.exchange(false)) reasons.woken = true;
+      if (woken_.exchange(0) != 0) reasons.woken = true;
       if (executor_.take_finished()) reasons.woken = true;
       if (death_pending_) reasons.process = true;
       death_pending_ = false;

@@ -80,7 +80,7 @@ class SystemThreads final : public port::Threads {
   // Lives as long as this object, not as long as open(): wake() may come from a signal handler at
   // any moment, and a closed number could by then be another file.
   Descriptor wake_event_;
-  std::atomic<bool> woken_{false};
+  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of less
   bool death_pending_ = false;
   Descriptor epoll_;
   Descriptor due_timer_;

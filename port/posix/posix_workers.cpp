@@ -77,10 +77,22 @@ struct flock whole_file(short type) {
   return range;
 }
 
+Status allow_group(const char* folder) {
+  struct stat info {};
+  if (::lstat(folder, &info) == 0 &&
+      ::chmod(folder, (info.st_mode & S_ISGID) | S_IRWXU | S_IRWXG) == 0)
+    return Status::kOk;
+  return status_of_errno(errno);
+}
+
 Status make_folder(const char* database_path) {
   char folder[kPathBytes];
   if (!join_path(folder, database_path, "-workers")) return Status::kInvalidArgument;
-  if (::mkdir(folder, S_IRWXU) == 0) return Status::kOk;
+  const bool of_group = mode_beside(database_path) == kGroupToo;
+  const mode_t mode = of_group ? S_IRWXU | S_IRWXG : S_IRWXU;
+  if (::mkdir(folder, mode) == 0)
+    // The umask has taken the group's rights; the set-group-id bit comes from the folder above.
+    return of_group ? allow_group(folder) : Status::kOk;
   if (errno != EEXIST) return status_of_errno(errno);
   struct stat info {};
   if (::lstat(folder, &info) != 0) return status_of_errno(errno);
@@ -101,13 +113,14 @@ Status write_zeros(int fd, std::size_t bytes) {
   return Status::kOk;
 }
 
-Status open_locked(const char* path, Descriptor& out) {
+Status open_locked(const char* path, mode_t mode, Descriptor& out) {
   // Left by a start that was killed between here and the rename; no living process uses our pid.
   if (::unlink(path) != 0 && errno != ENOENT) return status_of_errno(errno);
   out.reset(retried([&] {
-    return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+    return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
   }));
   if (!out.valid()) return status_of_errno(errno);
+  if (mode != kOwnerOnly && ::fchmod(out.get(), mode) != 0) return status_of_errno(errno);
   struct flock range = whole_file(F_WRLCK);
   if (retried([&] { return ::fcntl(out.get(), F_OFD_SETLK, &range); }) != 0) {
     return errno == EINVAL ? Status::kUnsupported : status_of_errno(errno);
@@ -138,7 +151,7 @@ Status publish(const char* database_path, std::int64_t incarnation, std::size_t 
       !worker_path(path, database_path, incarnation, "")) {
     return Status::kInvalidArgument;
   }
-  Status status = open_locked(unseen, lock);
+  Status status = open_locked(unseen, mode_beside(database_path), lock);
   if (status == Status::kOk) status = write_zeros(lock.get(), notes_bytes);
   if (status == Status::kOk) status = map_notes(unseen, notes_bytes, notes);
   if (status == Status::kOk && ::rename(unseen, path) != 0) status = status_of_errno(errno);

@@ -194,7 +194,7 @@ class NodeThreads final : public port::Threads {
   port::WakeReasons drain() override;
   [[nodiscard]] int fd() const override { return -1; }
   void arm(OptionalMs) override {}
-  void wake() override { woken_.store(true); }
+  void wake() override { woken_.store(1); }
   [[nodiscard]] bool watches_files() const override { return !database_.empty(); }
   Status watch_process(std::int64_t pid, std::int64_t start_time) override;
   void unwatch_process(std::int64_t pid) override;
@@ -228,7 +228,7 @@ class NodeThreads final : public port::Threads {
   bool opened_ = false;
   std::string database_;
   port::WakeReasons pending_;
-  std::atomic<bool> woken_{false};
+  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of less
   std::vector<std::int64_t> watched_;
   std::set<int> descriptors_;
   std::set<int> readable_;

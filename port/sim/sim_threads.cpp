@@ -31,7 +31,7 @@ void NodeThreads::close() {
 port::WakeReasons NodeThreads::take_pending() {
   port::WakeReasons reasons = pending_;
   pending_ = port::WakeReasons();
-  if (woken_.exchange(false)) reasons.woken = true;
+  if (woken_.exchange(0) != 0) reasons.woken = true;
   for (const int fd : descriptors_)
     if (readable_.count(fd) != 0) reasons.descriptor = true;
   return reasons;
@@ -145,7 +145,7 @@ unsigned NodeThreads::run_jobs() {
     jobs_.pop_front();
     job.run(job.argument);
     if (job.slot < busy_.size()) busy_[job.slot] = false;
-    woken_.store(true);
+    woken_.store(1);
     ++ran;
   }
   return ran;

@@ -54,6 +54,9 @@ pawl_text pawl_activity_input(const pawl_activity* activity) {
 pawl_text pawl_activity_instance_id(const pawl_activity* activity) {
   return text_of(activity->context.instance_id());
 }
+pawl_text pawl_activity_trace_id(const pawl_activity* activity) {
+  return text_of(activity->context.trace_id());
+}
 pawl_text pawl_activity_session_id(const pawl_activity* activity) {
   return text_of(activity->context.session_id());
 }

@@ -29,7 +29,8 @@ class Lister final : public InstanceVisitor {
                                      static_cast<pawl_state>(instance.state),
                                      instance.execution_id,
                                      instance.created_ms,
-                                     instance.updated_ms};
+                                     instance.updated_ms,
+                                     text_of(instance.trace_id)};
     visit_(user_, &info);
   }
 
@@ -53,6 +54,17 @@ ClientOptions client_options(const pawl_client_options& given) {
 }
 
 }  // namespace
+
+bool take_start_options(const pawl_start_options* given, StartOptions* out) {
+  pawl_start_options known;
+  pawl_start_options_init(&known);
+  if (given == nullptr || !take_options(*given, &known, sizeof known)) return false;
+  if (known.version != nullptr) out->version = Name(known.version);
+  out->start_after = std::chrono::milliseconds(known.start_after_ms);
+  out->trace_id = Name(name_of(known.trace_id));
+  return true;
+}
+
 }  // namespace pawl::c_api
 
 using namespace pawl::c_api;  // NOLINT(google-build-using-namespace)
@@ -159,13 +171,27 @@ const char* pawl_client_error(pawl_client* client) {
   return client == nullptr ? "there is no client" : client->error.c_str();
 }
 
+void pawl_start_options_init(pawl_start_options* options) {
+  if (options == nullptr) return;
+  *options = {};
+  options->size = sizeof *options;
+}
+
 pawl_status pawl_client_start(pawl_client* client, const char* name, const char* id,
                               const char* version, const void* input, size_t size) {
-  if (client == nullptr || !is_bytes(input, size)) return PAWL_INVALID_ARGUMENT;
-  pawl::StartOptions options;
-  if (version != nullptr) options.version = pawl::Name(version);
+  pawl_start_options options;
+  pawl_start_options_init(&options);
+  options.version = version;
+  return pawl_client_start_with(client, name, id, input, size, &options);
+}
+pawl_status pawl_client_start_with(pawl_client* client, const char* name, const char* id,
+                                   const void* input, size_t size,
+                                   const pawl_start_options* options) {
+  pawl::StartOptions how;
+  if (client == nullptr || !is_bytes(input, size) || !take_start_options(options, &how))
+    return PAWL_INVALID_ARGUMENT;
   return client->keep(client->client.start_orchestration(
-      name_of(name), pawl::InstanceId(name_of(id)), bytes_of(input, size), options));
+      name_of(name), pawl::InstanceId(name_of(id)), bytes_of(input, size), how));
 }
 pawl_status pawl_client_cancel(pawl_client* client, const char* id, const char* reason) {
   if (client == nullptr) return PAWL_INVALID_ARGUMENT;

@@ -268,11 +268,19 @@ const char* pawl_host_error(pawl_host* host) {
 pawl_status pawl_host_start_orchestration(pawl_host* host, const char* name, const char* id,
                                           const void* input, size_t size, pawl_answer_fn answer,
                                           void* user) {
-  if (host == nullptr || !is_bytes(input, size)) return PAWL_INVALID_ARGUMENT;
+  pawl_start_options options;
+  pawl_start_options_init(&options);
+  return pawl_host_start_with(host, name, id, input, size, &options, answer, user);
+}
+pawl_status pawl_host_start_with(pawl_host* host, const char* name, const char* id,
+                                 const void* input, size_t size, const pawl_start_options* options,
+                                 pawl_answer_fn answer, void* user) {
+  pawl::StartOptions how;
+  if (host == nullptr || !is_bytes(input, size) || !take_start_options(options, &how))
+    return PAWL_INVALID_ARGUMENT;
   return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
     return host->host.runtime().start_orchestration(name_of(name), pawl::InstanceId(name_of(id)),
-                                                    bytes_of(input, size), pawl::StartOptions(),
-                                                    pass_on, asked);
+                                                    bytes_of(input, size), how, pass_on, asked);
   });
 }
 pawl_status pawl_host_raise_event(pawl_host* host, const char* id, const char* event,

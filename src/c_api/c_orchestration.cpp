@@ -124,6 +124,7 @@ void pawl_activity_options_init(pawl_activity_options* options) {
 
 pawl_text pawl_input(const pawl_ctx* ctx) { return text_of(context_of(ctx).input()); }
 pawl_text pawl_instance_id(const pawl_ctx* ctx) { return text_of(context_of(ctx).instance_id()); }
+pawl_text pawl_trace_id(const pawl_ctx* ctx) { return text_of(context_of(ctx).trace_id()); }
 int64_t pawl_execution_id(const pawl_ctx* ctx) { return context_of(ctx).execution_id(); }
 int64_t pawl_now_ms(const pawl_ctx* ctx) { return context_of(ctx).now_ms(); }
 int pawl_is_replaying(const pawl_ctx* ctx) { return context_of(ctx).is_replaying() ? 1 : 0; }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "pawl/activity.hpp"
+#include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/orchestration.hpp"
 #include "pawl/orchestration_code.hpp"
@@ -36,7 +37,10 @@ inline bool is_bytes(const void* data, std::size_t size) { return data != nullpt
 inline std::string_view bytes_of(const void* data, std::size_t size) {
   return size == 0 ? std::string_view() : std::string_view(static_cast<const char*>(data), size);
 }
-inline pawl_text text_of(std::string_view text) { return {text.data(), text.size()}; }
+// C may not pass a null pointer to memcpy(), even of no bytes.
+inline pawl_text text_of(std::string_view text) {
+  return {text.data() == nullptr ? "" : text.data(), text.size()};
+}
 
 // Takes the members that a program of this or an earlier release knows. `first_size`: that of the
 // first release. False: of no release.
@@ -48,6 +52,9 @@ bool take_options(const T& given, T* out, std::size_t first_size) {
   out->size = sizeof(T);
   return true;
 }
+
+// False: null, or of no release.
+bool take_start_options(const pawl_start_options* given, StartOptions* out);
 
 // False: the buffer is too small. Null: the text is not wanted.
 inline bool copy_text(std::string_view text, pawl_buffer* out) {

@@ -171,6 +171,10 @@ bool is_valid_name(std::string_view name) {
   return true;
 }
 
+bool is_valid_trace_id(std::string_view text) {
+  return text.empty() || (text.size() <= kTraceIdBytesMax && is_valid_name(text));
+}
+
 bool is_stored_name(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax) return false;
   for (const char character : name) {

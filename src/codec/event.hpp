@@ -139,6 +139,8 @@ inline constexpr std::string_view kSharedSessionEventsPrefix = "shared_session:"
 // 1..kNameBytesMax bytes of UTF-8 without control characters, line separators and marks that turn
 // the direction of text (is_shown()): every name, session and tag that is given from outside.
 [[nodiscard]] bool is_valid_name(std::string_view name);
+// StartOptions::trace_id: a valid name of at most kTraceIdBytesMax bytes, or empty.
+[[nodiscard]] bool is_valid_trace_id(std::string_view text);
 // What a name in the database may be: 1..kNameBytesMax bytes, none below 0x20 and none 0x7f. That
 // is all that was asked of names once, so an instance with another name goes on. It is also what
 // makes every meta text fit kMetaBytesMax.

@@ -55,7 +55,9 @@ constexpr std::chrono::milliseconds kRound{86'400'000};  // of waiting for one i
 // The order is that of ending: the Runtime first, what it lies in last.
 struct Host::Parts {
   explicit Parts(const HostOptions& given)
-      : options(given), log(STDERR_FILENO, LogLevel::kWarning), port(given.port) {}
+      : port(given.port),
+        options(given),
+        log(STDERR_FILENO, LogLevel::kWarning, posix::LogForm::kTimedText) {}
   ~Parts() {
     if (process.stop() == Status::kBusy) for_sqlite.leave();
   }
@@ -77,13 +79,14 @@ struct Host::Parts {
   int report();
   bool is_over(std::string_view id);
 
+  posix::SystemPort port;
   HostOptions options;
   Registry registry;
   HeapBlock for_sqlite;
   HeapBlock for_runtime;
   posix::FdLogSink log;
-  posix::SystemPort port;
   Process process;
+  std::unique_ptr<RuntimeBoard> board;  // null: it was not asked for
   Runtime runtime;
   Signals signals;
   Status status = Status::kOk;
@@ -240,6 +243,13 @@ HostOptions& Host::options() { return parts_->options; }
 Registry& Host::registry() { return parts_->registry; }
 Runtime& Host::runtime() { return parts_->runtime; }
 Process& Host::process() { return parts_->process; }
+RuntimeBoard& Host::board() {
+  if (parts_->board == nullptr) {
+    parts_->board = std::make_unique<RuntimeBoard>();
+    parts_->options.runtime.board = parts_->board.get();
+  }
+  return *parts_->board;
+}
 port::Clock& Host::clock() { return *parts_->port.port().clock; }
 Status Host::status() const { return parts_->status; }
 std::string_view Host::error_text() const { return parts_->why.text(); }

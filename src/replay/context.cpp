@@ -19,6 +19,7 @@ std::string_view OrchestrationContext::orchestration_name() const {
 std::string_view OrchestrationContext::orchestration_version() const {
   return pass_.start_version();
 }
+std::string_view OrchestrationContext::trace_id() const { return pass_.input().trace; }
 std::string_view OrchestrationContext::input() const { return pass_.start_payload(); }
 bool OrchestrationContext::is_replaying() const { return pass_.is_replaying(branch_); }
 bool OrchestrationContext::is_suspended() const { return pass_.is_suspended(branch_); }

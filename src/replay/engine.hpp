@@ -1,7 +1,7 @@
 // The replay engine: history and messages in, new events out. No I/O, no clock, no storage.
 //
 // Purpose: one turn of one instance. The function is re-run from its top; commands are matched with
-// history by (branch, ordinal), new ones are appended. Rules: docs/architecture.md, "replay".
+// history by (branch, ordinal), new ones are appended. Rules: docs/architecture/replay.md.
 // Ownership: History owns its bytes (a BuddyPool given to it); the engine owns scratch memory from
 // an Arena given at construction and keeps nothing between turns.
 // Thread rule: the Runtime's thread.
@@ -46,6 +46,7 @@ struct TurnInput {
   std::string_view instance_id;
   std::string_view orchestration_name;
   std::string_view version;
+  std::string_view trace;  // StartOptions::trace_id; empty: none
   ExecutionId execution = 1;
   std::int64_t stamp_ms = 0;     // time of new events, and what utc_now_ms() records
   std::uint8_t random[16] = {};  // seeds the guids of this turn

@@ -97,7 +97,7 @@ void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms)
   const LogField fields[] = {{"activity", slot.item.activity_name},
                              {"took_ms", took_ms},
                              {"inline_ms_max", loop_.options.timing.inline_max.count()}};
-  loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3);
+  loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3, slot.item.trace);
 }
 
 // As for inline ones: what may poison runs with nothing else in its process.
@@ -183,7 +183,7 @@ void Activities::log_refused_renewal(const internal::Slot& slot) const {
                              {"epoch", slot.item.epoch},
                              {"instance", slot.item.instance_id},
                              {"event", slot.item.event}};
-  loop_.log(LogLevel::kWarning, "renewal_refused", fields, 5);
+  loop_.log(LogLevel::kWarning, "renewal_refused", fields, 5, slot.item.trace);
 }
 
 Status Activities::renew() {
@@ -212,7 +212,7 @@ void Activities::renew_leases() {
   const std::int64_t until =
       loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms);
   slots_.for_each([&](internal::Slot& slot) {
-    if (!slot.refused) slot.session_lease_boot_ms.store(until, std::memory_order_relaxed);
+    if (!slot.refused) slot.session_lease_boot_ms.store(until);
   });
   if (sessions_renewed_ == 0) return;
   const LogField fields[] = {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}};
@@ -309,7 +309,7 @@ void Activities::log_evicted() {
                                {"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};
-    loop_.log(LogLevel::kError, "session_evicted", fields, 4);
+    loop_.log(LogLevel::kError, "session_evicted", fields, 4, slot.item.trace);
   });
 }
 
@@ -318,13 +318,14 @@ void Activities::log_handed_back(const internal::Slot& slot) const {
                              {"instance", slot.item.instance_id},
                              {"event", slot.item.event},
                              {"reason", loop_.draining ? "shutdown" : "activity"}};
-  loop_.log(LogLevel::kInfo, "activity_handed_back", fields, 4);
+  loop_.log(LogLevel::kInfo, "activity_handed_back", fields, 4, slot.item.trace);
 }
 
 void Activities::log_started(const internal::Slot& slot) const {
   if (!loop_.logs(LogLevel::kDebug)) return;
   LogField fields[5];
-  loop_.log_often(LogLevel::kDebug, "activity_started", fields, put_fields(slot, fields));
+  loop_.log_often(LogLevel::kDebug, "activity_started", fields, put_fields(slot, fields),
+                  slot.item.trace);
 }
 
 void Activities::log_ended(const internal::Slot& slot, const char* outcome) const {
@@ -335,7 +336,7 @@ void Activities::log_ended(const internal::Slot& slot, const char* outcome) cons
   if (slot.result.error != ErrorKind::kNone)
     fields[count++] = {"kind", error_kind_name(slot.result.error)};
   fields[count++] = {"duration_ms", slot.took_ms};
-  loop_.log_often(LogLevel::kDebug, "activity_ended", fields, count);
+  loop_.log_often(LogLevel::kDebug, "activity_ended", fields, count, slot.item.trace);
 }
 
 // A slot whose result was taken or refused for good.
@@ -396,7 +397,7 @@ void Activities::abandon() {
     const LogField fields[] = {{"activity", slot.item.activity_name},
                                {"instance", slot.item.instance_id},
                                {"event", slot.item.event}};
-    loop_.log(LogLevel::kError, "activity_abandoned", fields, 3);
+    loop_.log(LogLevel::kError, "activity_abandoned", fields, 3, slot.item.trace);
     if (slot.mode == ActivityMode::kCooperative) {
       slots_.end_by_force(slot, *loop_.port.threads);
     } else if (slot.item.session != 0) {

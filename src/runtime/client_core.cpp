@@ -50,6 +50,7 @@ Status ClientCore::start_orchestration(std::string_view name, const InstanceId& 
     instance.name = name;
     instance.version = version;
     instance.input = input;
+    instance.trace = options.trace_id.view();
     instance.start_after_ms = options.start_after.count();
     InstanceKey key = 0;
     return store_->instances().create_instance(instance, &key);

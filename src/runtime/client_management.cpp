@@ -26,12 +26,13 @@ char* keep_text(char* at, CallText* text, std::size_t bytes_max) {
 class KeepInfo final : public InstanceVisitor {
  public:
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
-  // Four names fit: the buffer has room for an error text at least.
-  static_assert(4 * kNameBytesMax <= kErrorTextBytesMax);
+  // The buffer has room for an error text and a custom status at least.
+  static_assert(4 * kNameBytesMax + kTraceIdBytesMax <= kErrorTextBytesMax + kCustomStatusBytesMax);
   void on_instance(const InstanceInfo& instance) noexcept override {
     *out_ = instance;
     for (CallText* text : {&out_->id, &out_->name, &out_->version, &out_->parent_id})
       at_ = keep_text(at_, text, kNameBytesMax);
+    at_ = keep_text(at_, &out_->trace_id, kTraceIdBytesMax);
   }
 
  private:
@@ -79,8 +80,20 @@ class Collect final : public InstanceVisitor {
 
 class EventVisitor final : public EventSink {
  public:
-  explicit EventVisitor(HistoryVisitor& visitor) : visitor_(visitor) {}
+  // With a page it stops there: is_over() then, and the status of the reading means nothing.
+  EventVisitor(HistoryVisitor& visitor, Page* page) : visitor_(visitor), page_(page) {}
+  Status on_begin(std::int64_t last) override {
+    last_ = last;
+    any = last > 0;
+    if (page_ == nullptr || page_->after < last) return Status::kOk;
+    over_ = true;
+    return Status::kStale;
+  }
   Status on_event(const Event& event) override {
+    if (page_ != nullptr && rows_ == page_->rows_max) {
+      over_ = true;
+      return Status::kStale;
+    }
     HistoryEvent reported;
     reported.id = event.id;
     reported.kind = event_kind_name(event.kind);
@@ -96,13 +109,20 @@ class EventVisitor final : public EventSink {
     reported.version = event.version;
     reported.payload = event.payload;
     visitor_.on_event(reported);
-    any = true;
+    ++rows_;
+    if (page_ != nullptr) page_->after = event.id;
     return Status::kOk;
   }
+  [[nodiscard]] bool is_over() const { return over_; }
+  [[nodiscard]] bool has_more() const { return page_ != nullptr && page_->after < last_; }
   bool any = false;
 
  private:
   HistoryVisitor& visitor_;
+  Page* page_;
+  std::int64_t last_ = 0;
+  std::size_t rows_ = 0;
+  bool over_ = false;
 };
 
 }  // namespace
@@ -228,7 +248,7 @@ Status ClientManagement::list_instances(const InstanceFilter& filter, Page* page
 Status ClientManagement::get_instance_info(std::string_view id, InstanceInfo* out) {
   KeepInfo keep(buffer_, out);
   const Status read = store_->admin().read_instance_info(id, keep);
-  for (CallText* text : {&out->id, &out->name, &out->version, &out->parent_id})
+  for (CallText* text : {&out->id, &out->name, &out->version, &out->parent_id, &out->trace_id})
     text->live_until_next(&calls_);
   return explain(read, id);
 }
@@ -249,13 +269,30 @@ Status ClientManagement::list_activities(std::string_view id, ActivityVisitor& v
   return explain(store_->admin().list_activities(info.key, info.execution_id, visitor), id);
 }
 
-Status ClientManagement::read_history(std::string_view id, std::int64_t execution_id,
+Status ClientManagement::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
+  return explain(store_->admin().list_work(filter, page, visitor), {});
+}
+
+Status ClientManagement::list_messages(std::string_view id, Page* page, MessageVisitor& visitor) {
+  InstanceInfo info;
+  PAWL_TRY(get_instance_info(id, &info));
+  return explain(store_->admin().list_messages(info.key, page, visitor), id);
+}
+
+Status ClientManagement::read_history(std::string_view id, std::int64_t execution_id, Page* page,
                                       HistoryVisitor& visitor) {
+  if (page != nullptr && (page->rows_max == 0 || page->after < 0)) {
+    diagnostic_.format("a page has 1 or more rows, and goes on after 0 or more");
+    return Status::kInvalidArgument;
+  }
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
   if (execution_id == 0) execution_id = info.execution_id;
-  EventVisitor events(visitor);
-  PAWL_TRY(explain(store_->instances().load_history(info.key, execution_id, 0, events), id));
+  EventVisitor events(visitor, page);
+  const EventId after = static_cast<EventId>(page == nullptr ? 0 : page->after);
+  const Status read = store_->instances().load_history(info.key, execution_id, after, events);
+  if (!events.is_over()) PAWL_TRY(explain(read, id));
+  if (page != nullptr) page->more = events.has_more();
   if (events.any) return Status::kOk;
   diagnostic_.format("execution %lld has no history", static_cast<long long>(execution_id));
   return Status::kNotFound;

@@ -20,11 +20,15 @@ class ClientManagement : public ClientConnection {
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   Status get_instance_stats(std::string_view id, InstanceStats* out);
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
-  Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
+  // All events of an execution; with a page those behind page->after.
+  Status read_history(std::string_view id, std::int64_t execution_id, Page* page,
+                      HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);
   Status set_quota(std::int64_t bytes);
   Status list_workers(WorkerVisitor& visitor);
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
+  Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor);
+  Status list_messages(std::string_view id, Page* page, MessageVisitor& visitor);
   Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
   Status get_session(std::string_view instance, std::string_view session, SessionInfo* out);
   Status close_session(std::string_view instance, std::string_view session,

@@ -1,5 +1,5 @@
 // ClockWatch: when the wall clock can be trusted, a batch is to learn it. Rules:
-// docs/architecture.md, "time".
+// docs/architecture/time.md.
 //
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_CLOCK_WATCH_HPP

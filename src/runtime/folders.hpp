@@ -1,5 +1,5 @@
 // Folders: of sessions (SessionOptions::work_root). They are made before an activity of the session
-// begins, and removed when the session has ended. Rules: docs/rules/session.md.
+// begins, and removed when the session has ended. Rules: docs/rules/session-work.md.
 //
 // A folder is made only when the hand-over is committed. So a folder whose session has no row
 // belongs to the past, and its name never comes again. That is all that removing needs to know: no

@@ -91,8 +91,7 @@ Status HandOver::fill_slots() {
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
   slot.session_lease_boot_ms.store(
-      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms),
-      std::memory_order_relaxed);
+      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
   slot.in_batch.fetched = true;
   return slot;
 }
@@ -133,6 +132,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.orchestration_name = turn.item->name.view();
     item.orchestration_version =
         turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+    item.trace = turn.commit.trace;
     item.activity_name = event.name;
     item.session_info.name = work.session;
     item.input = event.payload;
@@ -179,7 +179,8 @@ void HandOver::audit() {
                                {"kind", labels.kind.view()},
                                {"epoch", slot.item.epoch},
                                {"attempt", slot.item.attempt}};
-    loop_.log(LogLevel::kInfo, "session_prompt", fields, sizeof fields / sizeof fields[0]);
+    loop_.log(LogLevel::kInfo, "session_prompt", fields, sizeof fields / sizeof fields[0],
+              slot.item.trace);
   });
 }
 

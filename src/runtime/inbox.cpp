@@ -79,7 +79,8 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
   item->execution = 1;
   if (item->id.assign(request.id) != Status::kOk ||
       item->name.assign(request.name) != Status::kOk ||
-      item->version.assign(request.version) != Status::kOk)
+      item->version.assign(request.version) != Status::kOk ||
+      item->trace.assign(request.trace) != Status::kOk)
     return false;
   start->kind = MessageKind::kStart;
   start->execution = 1;
@@ -316,6 +317,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.name = request.name;
   instance.version = request.version;
   instance.input = request.text;
+  instance.trace = request.trace;
   instance.start_after_ms = request.start_after_ms;
   instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
   InstanceKey key = 0;

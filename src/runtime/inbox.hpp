@@ -4,8 +4,8 @@
 // is stored before it. The caller is answered after that commit, so a crash in the turn leaves
 // neither message nor answer. A message gets the number that a stored one would have. If it has to
 // wait on, it is stored under that number with the turn, and if the turn cannot be written, instead
-// of it. It is piggybacked only where it overtakes nothing (docs/performance.md). A crash in the
-// first turn of a start cannot be charged to a row that is not there. The note of it makes all
+// of it. It is piggybacked only where it overtakes nothing (docs/performance/commits.md). A crash
+// in the first turn of a start cannot be charged to a row that is not there. The note of it makes all
 // workers store starts first for an hour, and what crashes again is charged.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_INBOX_HPP

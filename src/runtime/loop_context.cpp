@@ -1,7 +1,9 @@
 #include "loop_context.hpp"
 
+#include <algorithm>
 #include <cstring>
 
+#include "check.hpp"
 #include "clock_rules.hpp"
 
 namespace pawl {
@@ -67,13 +69,20 @@ OrchestrationStats* LoopContext::stats_of(std::string_view orchestration,
 }
 
 void LoopContext::log(LogLevel level, std::string_view event, const LogField* fields,
-                      std::size_t count) const {
-  if (options.log != nullptr) options.log->write(level, event, fields, count);
+                      std::size_t count, std::string_view trace) const {
+  if (options.log == nullptr) return;
+  if (trace.empty()) return options.log->write(level, event, fields, count);
+  constexpr std::size_t kFieldsMax = 10;
+  PAWL_CHECK("runtime-95", count < kFieldsMax);
+  LogField all[kFieldsMax];
+  std::copy_n(fields, count, all);
+  all[count] = {"trace", trace};
+  options.log->write(level, event, all, count + 1);
 }
 
 // The time is that of the batch: no clock is read for a line.
 void LoopContext::log_often(LogLevel level, std::string_view event, const LogField* fields,
-                            std::size_t count) {
+                            std::size_t count, std::string_view trace) {
   LineBudget& budget = often[static_cast<std::size_t>(level)];
   if (!budget.take(batch.now)) {
     ++stats.log_lines_left_out;
@@ -82,7 +91,7 @@ void LoopContext::log_often(LogLevel level, std::string_view event, const LogFie
   const auto left_out = static_cast<std::int64_t>(budget.reset_left_out());
   const LogField lines[] = {{"count", left_out}};
   if (left_out > 0) log(level, "log_lines_left_out", lines, 1);
-  log(level, event, fields, count);
+  log(level, event, fields, count, trace);
 }
 
 void LoopContext::log_status(LogLevel level, std::string_view event, Status status) const {

@@ -111,12 +111,15 @@ struct LoopContext {
   // Null: not registered.
   OrchestrationStats* stats_of(std::string_view orchestration, std::string_view version);
 
-  void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count) const;
+  // `trace`: of the instance that the line is about, a last field if there is one.
+  void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count,
+           std::string_view trace = {}) const;
   [[nodiscard]] bool logs(LogLevel level) const {
     return options.log != nullptr && options.log->takes(level);
   }
   // A line of a start or an end. Requires: logs(level).
-  void log_often(LogLevel level, std::string_view event, const LogField* fields, std::size_t count);
+  void log_often(LogLevel level, std::string_view event, const LogField* fields, std::size_t count,
+                 std::string_view trace);
   void log_status(LogLevel level, std::string_view event, Status status) const;
 };
 

@@ -15,6 +15,11 @@ class NameCounters {
   OrchestrationStats& of(const Registry::OrchestrationEntry& entry);
   ActivityStats& of(const Registry::ActivityEntry& entry);
 
+  [[nodiscard]] const OrchestrationStats* orchestrations() const { return orchestrations_; }
+  [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
+  [[nodiscard]] const ActivityStats* activities() const { return activities_; }
+  [[nodiscard]] std::size_t activity_count() const { return activity_count_; }
+
  private:
   OrchestrationStats orchestrations_[Registry::kOrchestrationsMax];
   ActivityStats activities_[Registry::kActivitiesMax];

@@ -1,6 +1,7 @@
 #include "notices.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "hash.hpp"
 
@@ -8,6 +9,7 @@ namespace pawl {
 
 void Notices::begin() {
   count_ = 0;
+  text_bytes_ = 0;
   lost_ = 0;
   ended_ = loop_.stats.session_ends;
   unregistered_met_ = 0;
@@ -45,7 +47,8 @@ bool Notices::has_ended_sessions() const {
 }
 
 bool Notices::has_lost_sessions() const {
-  return has_session_change({SessionChange::Kind::kLost, SessionChange::Kind::kExpired});
+  return lost_ > 0 ||
+         has_session_change({SessionChange::Kind::kLost, SessionChange::Kind::kExpired});
 }
 
 // ---- the log --------------------------------------------------------------------------------------------
@@ -54,15 +57,15 @@ void Notices::report(const Poisoned& notice) {
   ++loop_.stats.poisoned;
   const Name id = id_of(notice.instance);
   const LogField fields[] = {
-      {"instance", id.view()}, {"event", notice.event}, {"text", notice.text.view()}};
+      {"instance", id.view()}, {"event", notice.event}, {"text", notice.text}};
   loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
 }
 
 void Notices::report(const UnregisteredActivity& notice) {
   const Name id = id_of(notice.instance);
   const LogField fields[] = {{"instance", id.view()},
-                             {"activity", notice.name.view()},
-                             {"tag", notice.tag.view()},
+                             {"activity", notice.name},
+                             {"tag", notice.tag},
                              {"event", notice.event}};
   loop_.log(LogLevel::kError, "activity_unregistered", fields, 4);
 }
@@ -73,11 +76,16 @@ void Notices::report(const UnregisteredOrchestration& notice) {
   WorkerRow alive[2];  // this one, and another
   std::size_t count = 0;
   const Status status = loop_.workers().list_workers(alive, 2, &count);
-  if (status == Status::kOk && count > 1 && unregistered_.push_back(notice) == Status::kOk) return;
-  log_unregistered(notice);
+  Unregistered kept;
+  kept.instance = notice.instance;
+  kept.behaviour = notice.behaviour;
+  kept.name.assign_cut(notice.name);
+  kept.version.assign_cut(notice.version);
+  if (status == Status::kOk && count > 1 && unregistered_.push_back(kept) == Status::kOk) return;
+  log_unregistered(kept);
 }
 
-void Notices::log_unregistered(const UnregisteredOrchestration& notice) {
+void Notices::log_unregistered(const Unregistered& notice) {
   const Name id = id_of(notice.instance);
   const LogField fields[] = {{"instance", id.view()},
                              {"orchestration", notice.name.view()},
@@ -87,7 +95,7 @@ void Notices::log_unregistered(const UnregisteredOrchestration& notice) {
 }
 
 void Notices::look_at_unregistered() {
-  for (const UnregisteredOrchestration& notice : unregistered_) {
+  for (const Unregistered& notice : unregistered_) {
     Name id;
     bool is_unregistered = false;
     const Status status = loop_.instances().read_id(notice.instance, &id, &is_unregistered);
@@ -101,7 +109,7 @@ void Notices::look_at_unregistered() {
 }
 
 // Empty: it was removed meanwhile.
-notice::Name Notices::id_of(InstanceKey instance) const {
+FixedText<kNameBytesMax> Notices::id_of(InstanceKey instance) const {
   Name id;
   if (loop_.instances().read_id(instance, &id, nullptr) != Status::kOk) id.clear();
   return id;
@@ -110,29 +118,29 @@ notice::Name Notices::id_of(InstanceKey instance) const {
 void Notices::report(const RefusedStart& notice) {
   const Name starter = id_of(notice.instance);
   const LogField fields[] = {
-      {"id", notice.id.view()}, {"instance", starter.view()}, {"event", notice.event}};
+      {"id", notice.id}, {"instance", starter.view()}, {"event", notice.event}};
   loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
 }
 
 void Notices::report(const DamagedRow& notice) {
   ++loop_.stats.rows_quarantined;
-  const LogField fields[] = {{"table", notice.table.view()},
+  const LogField fields[] = {{"table", notice.table},
                              {"key", notice.key},
-                             {"instance", notice.instance.view()},
-                             {"text", notice.text.view()}};
+                             {"instance", notice.instance},
+                             {"text", notice.text}};
   loop_.log(LogLevel::kError, "row_quarantined", fields, 4);
 }
 
 void Notices::report(const OfSession& notice) {
-  const LogField fields[] = {{"session", notice.session.view()},
+  const LogField fields[] = {{"session", notice.session},
                              {"epoch", notice.epoch},
-                             {"to", notice.to.view()},
-                             {"from", notice.from.view()},
-                             {"reason", notice.reason.view()},
+                             {"to", notice.to},
+                             {"from", notice.from},
+                             {"reason", notice.reason},
                              {"resumed", notice.resumed ? 1 : 0},
-                             {"instance", notice.opened_by.view()},
-                             {"owner", notice.owner_label.view()},
-                             {"kind", notice.label_kind.view()},
+                             {"instance", notice.opened_by},
+                             {"owner", notice.owner_label},
+                             {"kind", notice.label_kind},
                              {"age_ms", notice.age_ms},
                              {"activities", notice.activities},
                              {"idle_ms", notice.idle_ms}};  // of a release for idleness alone
@@ -152,7 +160,7 @@ void Notices::report(const OfSession& notice) {
     case SessionChange::Kind::kReleased:
       event = "session_released";
       ++loop_.stats.sessions_released;
-      if (notice.reason.view() == "idle") ++count;
+      if (notice.reason == "idle") ++count;
       if (notice.eviction == SessionChange::Eviction::kBlocked) ++loop_.stats.sessions_evicted;
       if (notice.eviction == SessionChange::Eviction::kCapacity)
         ++loop_.stats.sessions_evicted_idle;
@@ -206,47 +214,58 @@ void Notices::report(const OfSession& notice) {
 }
 
 void Notices::log_use(const OfSession& notice) {
-  const LogField fields[] = {{"session", notice.session.view()},
-                             {"epoch", notice.epoch},
-                             {"to", notice.to.view()},
-                             {"instance", notice.opened_by.view()},
-                             {"owner", notice.owner_label.view()},
-                             {"kind", notice.label_kind.view()},
-                             {"age_ms", notice.age_ms},
-                             {"activities", notice.activities}};
+  const LogField fields[] = {
+      {"session", notice.session},    {"epoch", notice.epoch},          {"to", notice.to},
+      {"instance", notice.opened_by}, {"owner", notice.owner_label},    {"kind", notice.label_kind},
+      {"age_ms", notice.age_ms},      {"activities", notice.activities}};
   loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
 // ---- ChangeSink: in the batch ---------------------------------------------------------------------------
 
 template <typename Kind>
-Kind* Notices::add() {
-  if (count_ == kNoticesMax) {
-    ++lost_;
-    return nullptr;
+bool Notices::add(const Kind& notice, std::initializer_list<std::string_view Kind::*> texts) {
+  Kind kept = notice;
+  std::size_t bytes = text_bytes_;
+  for (std::string_view Kind::*const text : texts) {
+    kept.*text = cut_text(kept.*text, Diagnostic::kCapacity);
+    bytes += (kept.*text).size();
   }
-  return &notices_[count_++].emplace<Kind>();
+  if (count_ == kNoticesMax || bytes > kNoticeTextBytes) {
+    ++lost_;
+    return false;
+  }
+  for (std::string_view Kind::*const text : texts) {
+    const std::string_view given = kept.*text;
+    if (!given.empty()) std::memcpy(texts_ + text_bytes_, given.data(), given.size());
+    kept.*text = {texts_ + text_bytes_, given.size()};
+    text_bytes_ += given.size();
+  }
+  notices_[count_++] = kept;
+  return true;
 }
 
 void Notices::on_session_change(const SessionChange& change) {
   if (change.is_end) ended_.add(change.age_ms, change.activities);
   if (change.kind == SessionChange::Kind::kUsed && note_use(change)) return;
-  OfSession* const notice = add<OfSession>();
-  if (notice == nullptr) return;
-  notice->kind = change.kind;
-  notice->eviction = change.eviction;
-  notice->epoch = change.epoch;
-  notice->resumed = change.resumed;
-  notice->age_ms = change.age_ms;
-  notice->activities = change.activities;
-  notice->idle_ms = change.idle_ms;
-  notice->session.assign_cut(change.session);
-  notice->opened_by.assign_cut(change.instance);
-  notice->owner_label.assign_cut(change.owner_label);
-  notice->label_kind.assign_cut(change.label_kind);
-  notice->from.assign_cut(change.from);
-  notice->to.assign_cut(change.to);
-  notice->reason.assign_cut(change.reason);
+  OfSession notice;
+  notice.kind = change.kind;
+  notice.eviction = change.eviction;
+  notice.epoch = change.epoch;
+  notice.resumed = change.resumed;
+  notice.age_ms = change.age_ms;
+  notice.activities = change.activities;
+  notice.idle_ms = change.idle_ms;
+  notice.session = change.session;
+  notice.opened_by = change.instance;
+  notice.owner_label = change.owner_label;
+  notice.label_kind = change.label_kind;
+  notice.from = change.from;
+  notice.to = change.to;
+  notice.reason = change.reason;
+  static_cast<void>(
+      add(notice, {&OfSession::session, &OfSession::opened_by, &OfSession::owner_label,
+                   &OfSession::label_kind, &OfSession::from, &OfSession::to, &OfSession::reason}));
 }
 
 // Mostly with the claim of the session: it takes no room of other notices then.
@@ -256,8 +275,7 @@ bool Notices::note_use(const SessionChange& use) {
     if (notice == nullptr) continue;
     const bool is_claim = notice->kind == SessionChange::Kind::kClaimed ||
                           notice->kind == SessionChange::Kind::kMigrated;
-    if (!is_claim || notice->epoch != use.epoch || notice->opened_by.view() != use.instance)
-      continue;
+    if (!is_claim || notice->epoch != use.epoch || notice->opened_by != use.instance) continue;
     notice->used = true;
     return true;
   }
@@ -287,49 +305,29 @@ void Notices::forget_name(std::string_view name, std::string_view detail) {
 void Notices::on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
                               EventId event) {
   if (!is_new_name(activity, tag)) return;
-  auto* const notice = add<UnregisteredActivity>();
-  if (notice == nullptr) return;
-  notice->instance = instance;
-  notice->event = event;
-  notice->name.assign_cut(activity);
-  notice->tag.assign_cut(tag);
+  static_cast<void>(add(UnregisteredActivity{instance, event, activity, tag},
+                        {&UnregisteredActivity::name, &UnregisteredActivity::tag}));
 }
 
 // Not every version is known to belong to the name.
 void Notices::on_unregistered_instance(std::string_view name, std::string_view version,
                                        std::int64_t behaviour, InstanceKey instance) {
   if (!is_new_name(name, version)) return;
-  auto* const notice = add<UnregisteredOrchestration>();
-  if (notice == nullptr) return;
-  notice->instance = instance;
-  notice->behaviour = behaviour;
-  notice->name.assign_cut(name);
-  notice->version.assign_cut(version);
+  static_cast<void>(add(UnregisteredOrchestration{instance, behaviour, name, version},
+                        {&UnregisteredOrchestration::name, &UnregisteredOrchestration::version}));
 }
 
 void Notices::on_start_refused(std::string_view id, InstanceKey instance, EventId event) {
-  auto* const notice = add<RefusedStart>();
-  if (notice == nullptr) return;
-  notice->instance = instance;
-  notice->event = event;
-  notice->id.assign_cut(id);
+  static_cast<void>(add(RefusedStart{instance, event, id}, {&RefusedStart::id}));
 }
 
 void Notices::on_poison(InstanceKey instance, EventId event, std::string_view why) {
-  auto* const notice = add<Poisoned>();
-  if (notice == nullptr) return;
-  notice->instance = instance;
-  notice->event = event;
-  notice->text.assign_cut(why);
+  static_cast<void>(add(Poisoned{instance, event, why}, {&Poisoned::text}));
 }
 
 void Notices::on_damage(RowRef row, std::string_view instance, std::string_view text) {
-  auto* const notice = add<DamagedRow>();
-  if (notice == nullptr) return;
-  notice->key = row.key;
-  notice->table.assign_cut(table_name(row.table));
-  notice->instance.assign_cut(instance);
-  notice->text.assign_cut(text);
+  static_cast<void>(add(DamagedRow{row.key, table_name(row.table), instance, text},
+                        {&DamagedRow::table, &DamagedRow::instance, &DamagedRow::text}));
 }
 
 }  // namespace pawl

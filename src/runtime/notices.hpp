@@ -20,10 +20,7 @@ namespace pawl {
 // The kinds of notices.
 namespace notice {
 
-using Name = FixedText<kNameBytesMax>;
-using Label = FixedText<kSessionLabelBytesMax>;
-using Reason = FixedText<Diagnostic::kCapacity>;
-
+// Texts are views into the texts of the batch.
 struct OfSession {
   SessionChange::Kind kind = SessionChange::Kind::kClaimed;
   SessionChange::Eviction eviction = SessionChange::Eviction::kNone;
@@ -33,41 +30,41 @@ struct OfSession {
   std::int64_t age_ms = 0;
   std::int64_t activities = 0;
   std::int64_t idle_ms = 0;
-  Name session;
-  Name opened_by;  // id of an instance
-  Name from;
-  Name to;
-  Label owner_label;
-  Label label_kind;
-  Reason reason;
+  std::string_view session;
+  std::string_view opened_by;  // id of an instance
+  std::string_view from;
+  std::string_view to;
+  std::string_view owner_label;
+  std::string_view label_kind;
+  std::string_view reason;
 };
 struct Poisoned {
   InstanceKey instance = 0;
   EventId event = 0;
-  Reason text;
+  std::string_view text;
 };
 struct UnregisteredActivity {
   InstanceKey instance = 0;
   EventId event = 0;
-  Name name;
-  Name tag;
+  std::string_view name;
+  std::string_view tag;
 };
 struct UnregisteredOrchestration {
   InstanceKey instance = 0;
   std::int64_t behaviour = 0;
-  Name name;
-  FixedText<kVersionBytesMax> version;
+  std::string_view name;
+  std::string_view version;
 };
 struct RefusedStart {
   InstanceKey instance = 0;
   EventId event = 0;
-  Name id;
+  std::string_view id;
 };
 struct DamagedRow {
   std::int64_t key = 0;
-  Name table;
-  Name instance;
-  Reason text;
+  std::string_view table;
+  std::string_view instance;
+  std::string_view text;
 };
 
 }  // namespace notice
@@ -97,7 +94,7 @@ class Notices final : public ChangeSink {
                                 std::int64_t behaviour, InstanceKey instance) override;
 
  private:
-  using Name = notice::Name;
+  using Name = FixedText<kNameBytesMax>;
   using OfSession = notice::OfSession;
   using Poisoned = notice::Poisoned;
   using UnregisteredActivity = notice::UnregisteredActivity;
@@ -105,14 +102,24 @@ class Notices final : public ChangeSink {
   using RefusedStart = notice::RefusedStart;
   using DamagedRow = notice::DamagedRow;
   static constexpr std::size_t kNoticesMax = 64;
-  static constexpr std::size_t kUnregisteredNamesMax = 64;  // one line each
+  static constexpr std::size_t kNoticeTextBytes = 16 * 1024;  // of all of them
+  static constexpr std::size_t kUnregisteredNamesMax = 64;    // one line each
 
   using Notice = std::variant<OfSession, Poisoned, UnregisteredActivity, UnregisteredOrchestration,
                               RefusedStart, DamagedRow>;
 
-  // Null, and counted: there is no room.
+  // Another worker that lives may have the name: kept over batches.
+  struct Unregistered {
+    InstanceKey instance = 0;
+    std::int64_t behaviour = 0;
+    Name name;
+    FixedText<kVersionBytesMax> version;
+  };
+
+  // Keeps the texts of the notice, cut to what each may have; false, and counted: there is no room,
+  // and nothing was kept.
   template <typename Kind>
-  Kind* add();
+  bool add(const Kind& notice, std::initializer_list<std::string_view Kind::*> texts);
   // Counts; false: a notice of this name was logged before, or there have been too many names.
   bool is_new_name(std::string_view name, std::string_view detail);
   bool note_use(const SessionChange& use);
@@ -123,7 +130,7 @@ class Notices final : public ChangeSink {
   void report(const RefusedStart& notice);
   void report(const DamagedRow& notice);
   void log_use(const OfSession& notice);
-  void log_unregistered(const UnregisteredOrchestration& notice);
+  void log_unregistered(const Unregistered& notice);
   void forget_name(std::string_view name, std::string_view detail);
   [[nodiscard]] Name id_of(InstanceKey instance) const;
   [[nodiscard]] bool has_session_change(std::initializer_list<SessionChange::Kind> kinds) const;
@@ -131,13 +138,15 @@ class Notices final : public ChangeSink {
   LoopContext& loop_;
   Notice notices_[kNoticesMax];
   std::size_t count_ = 0;
+  char texts_[kNoticeTextBytes];
+  std::size_t text_bytes_ = 0;
   std::uint64_t lost_ = 0;
   SessionEnds ended_;                                // with what the batch at hand ended
   std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes
   std::size_t name_count_ = 0;
   std::size_t names_committed_ = 0;
-  FixedVector<UnregisteredOrchestration, 4> unregistered_;  // that others may have
-  std::uint64_t unregistered_met_ = 0;                      // in the batch at hand
+  FixedVector<Unregistered, 4> unregistered_;  // that others may have
+  std::uint64_t unregistered_met_ = 0;         // in the batch at hand
 };
 
 }  // namespace pawl

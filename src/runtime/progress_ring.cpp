@@ -65,8 +65,8 @@ bool ProgressReader::next(ProgressWatch& watch) {
 }
 
 bool ProgressReader::next_of(ProgressWatch::Place& place, ProgressWatch& watch) {
-  constexpr std::uint64_t kKept = ProgressRing::kProgressKept;
-  const std::uint64_t last = last_ticket(place.worker);
+  constexpr std::uint32_t kKept = ProgressRing::kProgressKept;
+  const std::uint32_t last = last_ticket(place.worker);
   if (last < place.read) place.read = 0;  // other bytes under this name
   if (last - place.read > kKept) place.read = last - kKept;
   while (place.read < last) {
@@ -91,14 +91,14 @@ bool ProgressReader::next_of(ProgressWatch::Place& place, ProgressWatch& watch) 
   return false;
 }
 
-std::uint64_t ProgressReader::last_ticket(Incarnation worker) {
-  std::uint64_t last = 0;
+std::uint32_t ProgressReader::last_ticket(Incarnation worker) {
+  std::uint32_t last = 0;
   const std::size_t at = offsetof(WorkerPage, progress) + offsetof(ProgressRing, last_);
   const std::size_t read = storage_.worker_notes(database_path_, worker, at, &last, sizeof last);
   return read == sizeof last ? last : 0;
 }
 
-bool ProgressReader::read_entry(Incarnation worker, std::uint64_t ticket, ProgressEntry* entry) {
+bool ProgressReader::read_entry(Incarnation worker, std::uint32_t ticket, ProgressEntry* entry) {
   const std::size_t cell = (ticket - 1) % ProgressRing::kProgressKept;
   const std::size_t at = offsetof(WorkerPage, progress) + offsetof(ProgressRing, cells_) +
                          cell * sizeof(ProgressEntry);

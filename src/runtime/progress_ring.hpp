@@ -22,7 +22,10 @@ namespace pawl {
 
 // As it is copied.
 struct ProgressEntry {
-  std::uint64_t ticket = 0;  // 1, 2, 3 .. of the worker; 0: none, or it is being written
+  // 1, 2, 3 .. of the worker; 0: none, or it is being written. After the last of 32 bits it begins
+  // anew, and a watcher misses what it has not read by then.
+  std::uint32_t ticket = 0;
+  std::uint32_t unused = 0;
   std::int64_t instance = 0;
   std::int64_t execution = 0;
   std::int64_t event = 0;
@@ -44,15 +47,15 @@ class ProgressRing {
 
  private:
   friend class ProgressReader;
-  static constexpr std::size_t kWords =
-      (sizeof(ProgressEntry) - sizeof(std::uint64_t)) / sizeof(std::uint32_t);
+  static constexpr std::size_t kWords = sizeof(ProgressEntry) / sizeof(std::uint32_t) - 1;
   struct Cell {
-    std::atomic<std::uint64_t> ticket{0};
+    std::atomic<std::uint32_t> ticket{0};
     std::atomic<std::uint32_t> words[kWords] = {};
   };
   static_assert(sizeof(Cell) == sizeof(ProgressEntry), "a cell is read as an entry");
 
-  std::atomic<std::uint64_t> last_{0};  // ticket that was given last
+  std::atomic<std::uint32_t> last_{0};         // ticket that was given last
+  [[maybe_unused]] std::uint32_t unused_ = 0;  // cells begin at eight bytes
   Cell cells_[kProgressKept];
 };
 
@@ -78,8 +81,8 @@ class ProgressReader {
  private:
   bool next_of(ProgressWatch::Place& place, ProgressWatch& watch);
   // The ticket given last; 0: none, or the file is gone.
-  std::uint64_t last_ticket(Incarnation worker);
-  bool read_entry(Incarnation worker, std::uint64_t ticket, ProgressEntry* entry);
+  std::uint32_t last_ticket(Incarnation worker);
+  bool read_entry(Incarnation worker, std::uint32_t ticket, ProgressEntry* entry);
 
   port::Storage& storage_;
   const char* database_path_;

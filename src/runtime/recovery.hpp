@@ -2,7 +2,8 @@
 //
 // A row that made a batch fail is taken out of the way in a transaction of its own, and the next
 // tick does what this one could not; so damage costs no more than its own row. A store in trouble
-// is left alone for a while. Rules: docs/architecture.md, "damage". Thread rule: the loop's thread.
+// is left alone for a while. Rules: docs/architecture/crashes.md#damage.
+// Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_RECOVERY_HPP
 #define PAWL_RUNTIME_RECOVERY_HPP
 

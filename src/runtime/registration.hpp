@@ -1,5 +1,6 @@
 // Registration: this worker's row, its lock and its file, and the burial of workers that are dead.
-// Rules: docs/rules/session.md, docs/architecture.md "crashes". Thread rule: the loop's thread.
+// Rules: docs/rules/session.md, docs/architecture/crashes.md#crashes. Thread rule: the
+// loop's thread.
 #ifndef PAWL_RUNTIME_REGISTRATION_HPP
 #define PAWL_RUNTIME_REGISTRATION_HPP
 

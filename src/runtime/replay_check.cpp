@@ -16,6 +16,7 @@ struct Candidate {
   FixedText<kNameBytesMax> id;
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
+  FixedText<kTraceIdBytesMax> trace;
   bool is_whole = false;  // its texts fit
 };
 
@@ -39,7 +40,8 @@ class Collector final : public InstanceVisitor {
     to.id.assign_cut(instance.id);
     to.is_whole = to.id.size() == instance.id.size() &&
                   to.name.assign(instance.name) == Status::kOk &&
-                  to.version.assign(instance.version) == Status::kOk;
+                  to.version.assign(instance.version) == Status::kOk &&
+                  to.trace.assign(instance.trace_id) == Status::kOk;
   }
 
  private:
@@ -239,6 +241,7 @@ void Check::replay(const Candidate& candidate, History& history, Objection& obje
   input.instance_id = candidate.id.view();
   input.orchestration_name = candidate.name.view();
   input.version = entry->version;
+  input.trace = candidate.trace.view();
   input.execution = candidate.execution;
   input.stamp_ms = port_.clock->wall_ms();
   port_.clock->random(input.random, sizeof input.random);

@@ -47,6 +47,7 @@ struct Request {
   bool begun = false;                  // kDelete: only the sweep is left
   PruneLimits limits = {};             // kPrune
   std::int64_t start_after_ms = 0;     // kStart
+  std::string_view trace = {};         // kStart; empty: none
   void* block = nullptr;               // from the pool; holds the texts
   // kRaise, kOffer, kEnqueue: whose turn of the batch at hand takes it.
   InstanceKey piggybacks_on = 0;
@@ -68,15 +69,15 @@ class Requests {
 
   Status push(const Request& request) {
     if (size_ == capacity_) return Status::kResourceExhausted;
-    const std::size_t bytes =
-        request.id.size() + request.name.size() + request.version.size() + request.text.size() + 1;
+    const std::size_t bytes = request.id.size() + request.name.size() + request.version.size() +
+                              request.text.size() + request.trace.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
     Request& kept =
         *::new (static_cast<void*>(&ring_[(first_ + size_) % capacity_])) Request(request);
     kept.block = block;
     char* at = static_cast<char*>(block);
-    for (std::string_view* view : {&kept.id, &kept.name, &kept.version, &kept.text}) {
+    for (std::string_view* view : {&kept.id, &kept.name, &kept.version, &kept.text, &kept.trace}) {
       if (!view->empty()) std::memcpy(at, view->data(), view->size());
       *view = std::string_view(at, view->size());
       at += view->size();

@@ -163,10 +163,11 @@ Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
                                     Answer answer, void* user) {
   const std::string_view version = options.version.has_value() ? options.version->view() : "";
   if ((options.version.has_value() && !is_valid_version(version)) ||
-      options.start_after.count() < 0)
+      options.start_after.count() < 0 || !is_valid_trace_id(options.trace_id.view()))
     return Status::kInvalidArgument;
   Request request = {Request::Kind::kStart, id, name, version, input, answer, user};
   request.start_after_ms = options.start_after.count();
+  request.trace = options.trace_id.view();
   return piggyback(request);
 }
 
@@ -398,10 +399,21 @@ Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
 Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped : core_->call().list_activities(id, visitor);
 }
+Status Client::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->call().list_work(filter, page, visitor);
+}
+Status Client::list_messages(std::string_view id, Page* page, MessageVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped : core_->call().list_messages(id, page, visitor);
+}
 Status Client::read_history(std::string_view id, std::int64_t execution_id,
                             HistoryVisitor& visitor) {
   return core_ == nullptr ? Status::kStopped
-                          : core_->call().read_history(id, execution_id, visitor);
+                          : core_->call().read_history(id, execution_id, nullptr, visitor);
+}
+Status Client::read_history(std::string_view id, std::int64_t execution_id, Page* page,
+                            HistoryVisitor& visitor) {
+  return core_ == nullptr ? Status::kStopped
+                          : core_->call().read_history(id, execution_id, page, visitor);
 }
 Status Client::get_metrics(Metrics* out) {
   return core_ == nullptr ? Status::kStopped : core_->call().get_metrics(out);

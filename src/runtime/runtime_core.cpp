@@ -2,6 +2,7 @@
 
 #include "check.hpp"
 #include "client_connection.hpp"
+#include "pawl/runtime_board.hpp"
 #include "worker_terms.hpp"
 
 namespace pawl {
@@ -10,6 +11,7 @@ namespace {
 constexpr std::int64_t kLateWakeMs = 2'000;  // a later wake-up than planned: renew first
 // An observer of expired leases must not sleep longer than this, or what it saw does not count.
 constexpr std::int64_t kObserverWakeMs = 10'000;
+constexpr std::int64_t kCountersMs = 1'000;  // between two copies of a loop under load
 // Rows that a start takes out of its way before it gives up.
 constexpr int kDamagedRowsAtStart = 1'024;
 
@@ -39,6 +41,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   PAWL_TRY(register_self(diagnostic));
   loop_.process.add_loop(loop_.options.database_path.c_str(), loop_.port.threads);
   plan_next_due();
+  if (loop_.options.board != nullptr) write_board(*loop_.options.board, loop_.boot_ms());
   return Status::kOk;
 }
 
@@ -174,6 +177,8 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   memory_.warm.stop();
   loop_.store->close();
   stopped_ = true;
+  if (loop_.options.board != nullptr)
+    loop_.options.board->write_life({false, false, loop_.boot_ms(), OptionalMs()});
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
 }
 
@@ -220,8 +225,30 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;
-  runs_again_ = next_due().has_passed(loop_.boot_ms());
+  const std::int64_t now = loop_.boot_ms();
+  runs_again_ = next_due().has_passed(now);
+  if (loop_.options.board != nullptr) write_board(*loop_.options.board, now);
   return runs_again_;
+}
+
+// The counters are some KiB, so a loop under load copies them once a second, and one that goes to
+// sleep leaves the last ones behind.
+void RuntimeCore::write_board(RuntimeBoard& board, std::int64_t now) {
+  board.write_life({true, ready(), now, next_due()});
+  if (runs_again_ && counters_due_.has_value() && !counters_due_.has_passed(now)) return;
+  RuntimeCounters* const out = board.begin_write();
+  if (out == nullptr) return;
+  counters_due_ = now + kCountersMs;
+  out->taken_ms = now;
+  out->worker_id = Name(worker_id());
+  out->stats = stats();
+  out->orchestration_count = loop_.names.orchestration_count();
+  for (std::size_t i = 0; i < out->orchestration_count; ++i)
+    out->orchestrations[i] = loop_.names.orchestrations()[i];
+  out->activity_count = loop_.names.activity_count();
+  for (std::size_t i = 0; i < out->activity_count; ++i)
+    out->activities[i] = loop_.names.activities()[i];
+  board.end_write();
 }
 
 void RuntimeCore::look(std::int64_t now) {

@@ -89,6 +89,8 @@ class RuntimeCore final {
   // How much was done so far: rises with each tick that was of use.
   [[nodiscard]] std::uint64_t work_done() const;
   void keep_pace(std::uint64_t done_before);
+  // Options::board, at the end of a tick.
+  void write_board(RuntimeBoard& board, std::int64_t now_boot_ms);
 
   LoopContext loop_;
   LoopMemory memory_;
@@ -101,6 +103,7 @@ class RuntimeCore final {
   bool threads_stuck_ = false;
   bool runs_again_ = false;  // the last tick asked for the next one
   OptionalMs planned_wake_;  // boot time
+  OptionalMs counters_due_;  // of the board; boot time
   std::atomic<bool> stop_requested_{false};
 };
 

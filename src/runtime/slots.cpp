@@ -15,7 +15,9 @@ namespace internal {
 bool Progress::report(std::string_view text, std::int64_t boot_ms) {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
-  boot_ms_.store(boot_ms, std::memory_order_release);
+  const auto time = static_cast<std::uint64_t>(boot_ms);
+  boot_ms_[0].store(static_cast<std::uint32_t>(time), std::memory_order_release);
+  boot_ms_[1].store(static_cast<std::uint32_t>(time >> 32), std::memory_order_release);
   if (!text.empty()) {
     size_.store(static_cast<std::uint32_t>(text.size()), std::memory_order_release);
     for (std::size_t at = 0, i = 0; at < text.size(); at += sizeof(std::uint32_t), ++i) {
@@ -26,12 +28,14 @@ bool Progress::report(std::string_view text, std::int64_t boot_ms) {
     }
   }
   version_.store(version + 2, std::memory_order_release);
-  return !has_update_.exchange(true, std::memory_order_acq_rel);
+  return has_update_.exchange(1, std::memory_order_acq_rel) == 0;
 }
 
 bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const {
   const std::uint32_t version = version_.load(std::memory_order_acquire);
-  *boot_ms = boot_ms_.load(std::memory_order_acquire);
+  const std::uint64_t low = boot_ms_[0].load(std::memory_order_acquire);
+  const std::uint64_t high = boot_ms_[1].load(std::memory_order_acquire);
+  *boot_ms = static_cast<std::int64_t>(high << 32 | low);
   *size = size_.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < kWords; ++i) {
     const std::uint32_t word = words_[i].load(std::memory_order_acquire);
@@ -42,7 +46,7 @@ bool Progress::read(char* text, std::size_t* size, std::int64_t* boot_ms) const 
 
 void Progress::clear() {
   size_.store(0, std::memory_order_relaxed);
-  has_update_.store(false, std::memory_order_relaxed);
+  has_update_.store(0, std::memory_order_relaxed);
   numbers_ = 0;
 }
 
@@ -72,8 +76,8 @@ void Slot::lose(CancelReason why) {
   refused = true;
   if (!loss.since_boot_ms.has_value()) loss.since_boot_ms = shared->clock->boot_ms();
   // The first reason stays.
-  CancelReason none = CancelReason::kNone;
-  asked.reason.compare_exchange_strong(none, why, std::memory_order_relaxed);
+  if (asked.reason.load(std::memory_order_relaxed) == CancelReason::kNone)
+    asked.reason.store(why, std::memory_order_relaxed);
 }
 
 // Code that asks only whether it is cancelled returns anything then, since no result of a cancelled
@@ -88,11 +92,11 @@ void Slot::take_as_hand_back() {
 }
 
 void Slot::run() {
-  note->item.store(item.id, std::memory_order_relaxed);
+  note->item.store(item.id);
   const std::int64_t begun = shared->clock->boot_ms();
   call(*this);
   took_ms = shared->clock->boot_ms() - begun;
-  note->item.store(0, std::memory_order_relaxed);
+  note->item.store(0);
   if (!result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
   take_as_hand_back();
@@ -129,11 +133,11 @@ bool Slot::step() {
   result.answered = false;
   result.size = 0;
   steps.had_last_step = refused;
-  note->item.store(item.id, std::memory_order_relaxed);
+  note->item.store(item.id);
   ActivityContext context(*this);
   const ActivityStep next = code.run(code, context, steps.scratch, &steps.has_state);
   if (next.ended_) drop_state();
-  note->item.store(0, std::memory_order_relaxed);
+  note->item.store(0);
   if (next.ended_ && !result.answered)
     answer(ErrorKind::kApplication, "the activity returned a result of another context");
   if (next.ended_) take_as_hand_back();
@@ -227,6 +231,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   std::string_view* const views[] = {&slot.item.instance_id,
                                      &slot.item.orchestration_name,
                                      &slot.item.orchestration_version,
+                                     &slot.item.trace,
                                      &slot.item.activity_name,
                                      &slot.item.session_info.name,
                                      &slot.item.tag,
@@ -396,9 +401,9 @@ void Slots::step(Slot& slot, port::Threads& threads) {
 
 void Slots::end_by_force(Slot& slot, port::Threads& threads) {
   forget_descriptor(slot, threads);
-  slot.note->item.store(slot.item.id, std::memory_order_relaxed);
+  slot.note->item.store(slot.item.id);
   slot.drop_state();
-  slot.note->item.store(0, std::memory_order_relaxed);
+  slot.note->item.store(0);
   slot.result.size = 0;
   slot.state = Slot::State::kFinished;
 }
@@ -483,6 +488,7 @@ std::int64_t ActivityContext::session_epoch() const { return slot_.item.epoch; }
 bool ActivityContext::claimed_now() const { return slot_.item.claimed_now; }
 std::int64_t ActivityContext::attempt() const { return slot_.item.attempt; }
 std::int64_t ActivityContext::retry_attempt() const { return slot_.item.retry_attempt; }
+std::string_view ActivityContext::trace_id() const { return slot_.item.trace; }
 std::string_view ActivityContext::idempotency_key() const { return slot_.idempotency_key.view(); }
 std::string_view ActivityContext::worker_id() const { return slot_.shared->worker_id; }
 void* ActivityContext::user() const { return slot_.entry->user; }
@@ -493,8 +499,7 @@ std::string_view ActivityContext::session_summary() const {
 }
 std::int64_t ActivityContext::session_lease_left_ms() const {
   if (slot_.item.session == 0) return 0;
-  const std::int64_t left =
-      slot_.session_lease_boot_ms.load(std::memory_order_relaxed) - slot_.shared->clock->boot_ms();
+  const std::int64_t left = slot_.session_lease_boot_ms.load() - slot_.shared->clock->boot_ms();
   return left > 0 ? left : 0;
 }
 
@@ -545,8 +550,10 @@ void ActivityContext::trace(LogLevel level, std::string_view text) {
       {"event", slot_.item.event},          {"activity", slot_.item.activity_name},
       {"attempt", slot_.item.attempt},      {"session", slot_.item.session_info.name},
       {"worker", slot_.shared->worker_id},  {"text", text},
+      {"trace", slot_.item.trace},
   };
-  slot_.shared->log->write(level, "activity_trace", fields, sizeof fields / sizeof fields[0]);
+  const std::size_t count = sizeof fields / sizeof fields[0] - (slot_.item.trace.empty() ? 1 : 0);
+  slot_.shared->log->write(level, "activity_trace", fields, count);
 }
 
 // NOLINTNEXTLINE(readability-const-return-type): pawl/typed_code.hpp

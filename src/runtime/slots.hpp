@@ -17,6 +17,7 @@
 #include "buddy.hpp"
 #include "crash_notes.hpp"
 #include "index_map.hpp"
+#include "pawl/latest.hpp"
 #include "pawl/log.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
@@ -33,18 +34,16 @@ namespace internal {
 class StopNotice {
  public:
   void announce(std::int64_t end_boot_ms) {
-    end_boot_ms_.store(end_boot_ms, std::memory_order_relaxed);
+    end_boot_ms_.store(end_boot_ms);
     announced_.store(true, std::memory_order_release);
   }
   [[nodiscard]] bool is_announced() const { return announced_.load(std::memory_order_acquire); }
   // When the grace of running activities is over. Requires: is_announced().
-  [[nodiscard]] std::int64_t end_boot_ms() const {
-    return end_boot_ms_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] std::int64_t end_boot_ms() const { return end_boot_ms_.load(); }
 
  private:
   std::atomic<bool> announced_{false};
-  std::atomic<std::int64_t> end_boot_ms_{0};
+  Latest<std::int64_t> end_boot_ms_;
 };
 
 // What all slots of a runtime share with the activities' contexts.
@@ -69,8 +68,8 @@ class Progress {
   // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: there was
   // nothing to write before.
   bool report(std::string_view text, std::int64_t boot_ms);
-  [[nodiscard]] bool has_update() const { return has_update_.load(std::memory_order_acquire); }
-  void set_update(bool update) { has_update_.store(update, std::memory_order_release); }
+  [[nodiscard]] bool has_update() const { return has_update_.load(std::memory_order_acquire) != 0; }
+  void set_update(bool update) { has_update_.store(update ? 1 : 0, std::memory_order_release); }
   // False: it is being written.
   bool read(char* text, std::size_t* size, std::int64_t* boot_ms) const;
   // Of a heartbeat with a text: 1, 2, 3 .. since clear(). On the thread that runs it.
@@ -82,9 +81,9 @@ class Progress {
   static constexpr std::size_t kWords = kProgressBytesMax / sizeof(std::uint32_t);
   Word version_{0};  // odd: being written
   Word size_{0};
-  std::atomic<std::int64_t> boot_ms_{0};
+  Word boot_ms_[2] = {};  // the low word first
   Word words_[kWords] = {};
-  std::atomic<bool> has_update_{false};
+  Word has_update_{0};  // a word: RISC-V has no exchange of less
   std::uint32_t numbers_ = 0;
 };
 
@@ -122,7 +121,7 @@ struct Slot {
   };
   // What the activity asked of its context, from its own thread, and what it is answered.
   struct Asked {
-    enum class KnowsStop : std::uint8_t { kNo, kByFlag, kByReason };
+    enum class KnowsStop : std::uint32_t { kNo, kByFlag, kByReason };
     std::atomic<CancelReason> reason{CancelReason::kNone};  // but for kShutdown
     std::atomic<KnowsStop> knows_stop{KnowsStop::kNo};
   };
@@ -155,7 +154,7 @@ struct Slot {
   Asked asked;
   Progress progress;
   std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
-  std::atomic<std::int64_t> session_lease_boot_ms{0};
+  Latest<std::int64_t> session_lease_boot_ms;
   Loss loss;
   InBatch in_batch;
   Steps steps;

@@ -96,6 +96,7 @@ TurnInput TurnRunner::turn_input(const Turn& turn) {
   input.instance_id = turn.item->id.view();
   input.orchestration_name = turn.item->name.view();
   input.version = turn.item->version.view();
+  input.trace = turn.item->trace.view();
   input.execution = turn.item->execution;
   input.stamp_ms = loop_.batch.stamp_ms + (loop_.now - loop_.batch.now);
   loop_.port.clock->random(input.random, sizeof input.random);
@@ -184,11 +185,10 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   input.more_messages = item.more_messages;
   input.restored = turn.restored;
   Diagnostic why;
-  registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key,
-                                      std::memory_order_relaxed);
+  registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key);
   bool is_short_of_memory = false;
   const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
-  registration_.note().instance.store(0, std::memory_order_relaxed);
+  registration_.note().instance.store(0);
   if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
   ++loop_.stats.turns;
   loop_.stats.messages_dropped += result.dropped;
@@ -280,6 +280,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   commit.key = turn.key;
   commit.id = turn.item->id.view();
+  commit.trace = turn.item->trace.view();
   commit.revision = turn.item->revision;
   commit.execution = turn.item->execution;
   // All that an execution goes on with is new to the storage.
@@ -291,8 +292,8 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.home = loop_.me;
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();
-  commit.sessions_max = loop_.options.sessions.max_sessions_per_orchestration;
-  commit.sessions_per_owner_max = loop_.options.sessions.max_sessions_per_owner;
+  commit.sessions_max.of_instance = loop_.options.sessions.max_sessions_per_orchestration;
+  commit.sessions_max.of_label = loop_.options.sessions.max_sessions_per_owner;
   if (commit.events == nullptr || !list_events(turn) || !list_closed(turn) ||
       !sort_mailbox(turn, result) || !keep_traces(turn, result))
     return wait_for_room(turn);

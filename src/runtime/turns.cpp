@@ -229,7 +229,7 @@ void Turns::settle(Turn& turn) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"execution", turn.item->execution},
                                {"text", turn.traces[i].text}};
-    loop_.log(turn.traces[i].level, "trace", fields, 3);
+    loop_.log(turn.traces[i].level, "trace", fields, 3, turn.item->trace.view());
   }
   log_cancel(turn);
   if (turn.ignores_cancel) log_ignored_cancel(turn);
@@ -300,14 +300,14 @@ void Turns::log_start(const Turn& turn) {
                                   {"by", start.tag},
                                   {"from", turn.restored == 0 ? "start" : "last_good_event"},
                                   {"events", turn.commit.carried}};
-    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 5);
+    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 5, turn.item->trace.view());
   }
   if (!loop_.logs(LogLevel::kInfo)) return;
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"orchestration", turn.item->name.view()},
                              {"version", version_of(turn)},
                              {"execution", turn.item->execution}};
-  loop_.log_often(LogLevel::kInfo, "orchestration_started", fields, 4);
+  loop_.log_often(LogLevel::kInfo, "orchestration_started", fields, 4, turn.item->trace.view());
 }
 
 // One line, whatever the end is.
@@ -327,11 +327,12 @@ void Turns::log_end(const Turn& turn, OptionalMs lasted_ms) {
   fields[count++] = {"execution", turn.item->execution};
   fields[count++] = {"events", turn.commit.last_new};
   if (lasted_ms.has_value()) fields[count++] = {"duration_ms", lasted_ms.value()};
-  if (failed) return loop_.log(level, "orchestration_failed", fields, count);
+  if (failed)
+    return loop_.log(level, "orchestration_failed", fields, count, turn.item->trace.view());
   loop_.log_often(level,
                   turn.commit.end == EndKind::kCompleted ? "orchestration_completed"
                                                          : "orchestration_continued_as_new",
-                  fields, count);
+                  fields, count, turn.item->trace.view());
 }
 
 // Each one; never left out, since an operator's bulk cancel is followed by these. One that was handed on to the next execution is no news.
@@ -343,14 +344,14 @@ void Turns::log_cancel(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution},
                              {"reason", event.payload}};
-  loop_.log(LogLevel::kInfo, "cancel_requested", fields, 3);
+  loop_.log(LogLevel::kInfo, "cancel_requested", fields, 3, turn.item->trace.view());
 }
 
 // It stands still until its grace is over.
 void Turns::log_ignored_cancel(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution}};
-  loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2);
+  loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2, turn.item->trace.view());
 }
 
 // Once an execution: by the turn that passed it. Code that looks at the length goes on as new at
@@ -364,7 +365,7 @@ void Turns::log_long_history(const Turn& turn) {
                              {"execution", turn.item->execution},
                              {"events", turn.commit.last_new},
                              {"history_events_max", events_max}};
-  loop_.log(LogLevel::kWarning, "history_is_long", fields, 4);
+  loop_.log(LogLevel::kWarning, "history_is_long", fields, 4, turn.item->trace.view());
 }
 
 // No trusted clock has been seen yet, so that they fire at no time that is known.
@@ -376,7 +377,7 @@ void Turns::log_waiting_timers(const Turn& turn) {
                                {"execution", turn.item->execution},
                                {"event", timer.event},
                                {"utc_ms", timer.delay_or_utc_ms}};
-    loop_.log(LogLevel::kWarning, "timer_waits_for_clock", fields, 4);
+    loop_.log(LogLevel::kWarning, "timer_waits_for_clock", fields, 4, turn.item->trace.view());
   }
 }
 
@@ -390,7 +391,7 @@ void Turns::log_abandoned(const Turn& turn) {
                              {"kind", error_kind_name(turn.why)},
                              {"text", turn.why_text}};
   loop_.log(stopped ? LogLevel::kError : LogLevel::kWarning,
-            stopped ? "instance_stopped" : "instance_parked", fields, 3);
+            stopped ? "instance_stopped" : "instance_parked", fields, 3, turn.item->trace.view());
 }
 
 Status Turns::set_back_failed_item(Status why) {

@@ -1,6 +1,7 @@
 // Admission: what may be opened, and what may be scheduled on it.
 //
-// Rules: docs/rules/session.md, 18, 24, 28 and 29. Counted when work is scheduled, in the session's
+// Rules: docs/rules/session-openings.md, S18, S24, S28
+// and S29. Counted when work is scheduled, in the session's
 // row, which is written then in any case; so a limit is the same for all workers, and survives
 // them. Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_ADMISSION_HPP

@@ -1,8 +1,8 @@
 // Counts: what is held against a work item when an execution of it ends without a result, and when
 // that poisons it.
 //
-// Limits: docs/limits.md (`crashes_max` and its like). Ownership, thread rule: pure functions of
-// plain values. Errors: none; sums saturate.
+// Limits: docs/limits/runtime.md (`crashes_max` and its like). Ownership, thread rule: pure
+// functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_COUNTS_HPP
 #define PAWL_SESSION_COUNTS_HPP
 

@@ -1,7 +1,7 @@
 // Eligibility: may this worker have this item, and if not, what becomes of the item?
 //
 // Purpose: the one predicate for every hand-over: of a fetch, and of work that its own turn
-// schedules. Rules: docs/sessions.md, 2, 9, 12, 15, 16 and 41. Ownership, thread rule: pure
+// schedules. Rules: docs/rules, S2, S9, S12, S15, S16 and S41. Ownership, thread rule: pure
 // functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_ELIGIBILITY_HPP
 #define PAWL_SESSION_ELIGIBILITY_HPP

@@ -1,6 +1,6 @@
 // Leases: how long they last, when a session is idle, when a dead worker's node is free again.
 //
-// Rules: docs/rules/session.md, 5, 6, 8 and 10, and "evidence". Ownership, thread rule: pure
+// Rules: docs/rules/session.md, S5, S6, S8, S10 and S47. Ownership, thread rule: pure
 // functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_LEASES_HPP
 #define PAWL_SESSION_LEASES_HPP

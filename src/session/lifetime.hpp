@@ -1,8 +1,8 @@
 // Lifetime: how sessions that an orchestration opened are looked at while they are open, and when
 // they are over.
 //
-// Rules: docs/rules/session.md, 25, 27, 32 and 53. Ownership, thread rule: pure functions of plain
-// values. Errors: none.
+// Rules: docs/rules/session-openings.md, S25, S27, S32 and S53. Ownership, thread rule:
+// pure functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_LIFETIME_HPP
 #define PAWL_SESSION_LIFETIME_HPP
 

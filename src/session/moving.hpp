@@ -1,8 +1,8 @@
 // Moving: sessions that change their owner on purpose, and devices.
 //
 // Purpose: who may have a session, when it moves and what a stop becomes; who holds a device.
-// Rules: docs/sessions.md, 11 to 17, 36 and 38. Ownership, thread rule: pure functions of plain
-// values. Errors: none.
+// Rules: docs/rules, S11 to S17, S36 and S38. Ownership, thread rule: pure
+// functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_MOVING_HPP
 #define PAWL_SESSION_MOVING_HPP
 

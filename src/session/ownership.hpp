@@ -1,8 +1,9 @@
 // Ownership: every change of a session's owner, epoch and state, decided in one place.
 //
 // Purpose: transition() says for each cause what the row is next and what goes with it in the same
-// transaction. Nothing else decides about owner, epoch or state. Rules: docs/rules/session.md, 3,
-// 8, 16, 18 to 22, 25 and 27. Ownership, thread rule: pure functions of plain values. Errors: none.
+// transaction. Nothing else decides about owner, epoch or state. Rules: docs/rules, S3, S8,
+// S16, S18 to S22, S25 and S27. Ownership, thread rule: pure functions of plain values.
+// Errors: none.
 #ifndef PAWL_SESSION_OWNERSHIP_HPP
 #define PAWL_SESSION_OWNERSHIP_HPP
 

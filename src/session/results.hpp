@@ -1,6 +1,6 @@
 // Results: which result of an execution counts, and what ends an item that has none.
 //
-// Rules: docs/rules/session.md, 4, 15 and 19. Ownership, thread rule: pure functions of plain
+// Rules: docs/rules, S4, S15 and S19. Ownership, thread rule: pure functions of plain
 // values. Errors: none.
 #ifndef PAWL_SESSION_RESULTS_HPP
 #define PAWL_SESSION_RESULTS_HPP

@@ -1,7 +1,7 @@
 // Retry: what follows a failed attempt or a limit that has passed, and how long the next one waits.
 //
-// Rules: pawl/activity_options.hpp; docs/sessions.md, 9. Ownership, thread rule: pure functions of
-// plain values.
+// Rules: pawl/activity_options.hpp; docs/rules/session.md, S9. Ownership, thread rule: pure
+// functions of plain values.
 // Errors: none.
 #ifndef PAWL_SESSION_RETRY_HPP
 #define PAWL_SESSION_RETRY_HPP

@@ -47,6 +47,10 @@ class AdminStore {
   virtual Status list_executions(InstanceKey key, ExecutionVisitor& visitor) = 0;
   virtual Status list_activities(InstanceKey key, ExecutionId execution,
                                  ActivityVisitor& visitor) = 0;
+  // Activities of all instances, by the order of their scheduling; messages of one, by that of their
+  // arrival.
+  virtual Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) = 0;
+  virtual Status list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) = 0;
   virtual Status read_metrics(Metrics* out) = 0;
   // In a batch, for its time.
   virtual Status list_sessions(const SessionFilter& filter, Page* page,

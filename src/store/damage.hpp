@@ -22,7 +22,7 @@ struct RowRef {
   }
 };
 
-// As in docs/format.md.
+// As in docs/format/instances.md and docs/format/work.md.
 [[nodiscard]] constexpr const char* table_name(RowRef::Table table) {
   switch (table) {
     case RowRef::Table::kInstances: return "instances";

@@ -41,6 +41,7 @@ struct NewInstance {
   std::string_view name;
   std::string_view version;
   std::string_view input;
+  std::string_view trace;           // empty: none
   std::int64_t start_after_ms = 0;  // parked so long before its first turn
   // Its first turn is acknowledged in this very batch, with no messages: no start message is
   // stored.
@@ -115,7 +116,8 @@ struct OrchestrationItem {
   FixedText<kNameBytesMax> id;
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
-  std::int64_t behaviour = 0;  // as in Runnable
+  FixedText<kTraceIdBytesMax> trace;  // empty: none
+  std::int64_t behaviour = 0;         // as in Runnable
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   EventId last_event = 0;  // of the current execution
@@ -139,6 +141,9 @@ struct OrchestrationItem {
 
 class EventSink {
  public:
+  // Before the first event, with the id of the last one that the execution has; 0: none. Any other
+  // answer than kOk, here and below, ends the reading, and is its answer.
+  virtual Status on_begin(std::int64_t /*last*/) { return Status::kOk; }
   virtual Status on_event(const Event& event) = 0;
 
  protected:

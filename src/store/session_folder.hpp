@@ -1,7 +1,7 @@
 // The name of a session's folder.
 //
 // Purpose: the runtime makes the folder, and the directory of sessions shows where it is; both have
-// the name from here. Rules: docs/rules/session.md, S42.
+// the name from here. Rules: docs/rules/session-work.md, S42.
 // Ownership: plain values. Thread rule: any.
 #ifndef PAWL_STORE_SESSION_FOLDER_HPP
 #define PAWL_STORE_SESSION_FOLDER_HPP

@@ -66,11 +66,18 @@ struct NextExecution {
   Removed* removed = nullptr;  // with keep_executions; added to
 };
 
+// How many sessions may be open.
+struct OpenSessionsMax {
+  std::int64_t of_instance = 10;
+  std::int64_t of_label = 0;  // of one owner label, all instances together; 0: no limit
+};
+
 // The storage reads from the new events what they mean: values written and asked for, instances
 // started, sessions opened and closed, the custom status. Lists say what the events do not.
 struct TurnCommit {
   InstanceKey key = 0;
   std::string_view id;        // of the instance
+  std::string_view trace;     // of the instance, and of those that it starts; empty: none
   std::int64_t revision = 0;  // as fetched
   ExecutionId execution = 0;
   Span<const MessageId> messages;  // stored ones that the turn took; deleted
@@ -88,9 +95,7 @@ struct TurnCommit {
   // and what is in the lists; no one else is started or closed again. 0: it does not.
   EventId carried = 0;
   Span<const NewWork> work;
-  std::int64_t sessions_max = 10;  // that the instance may have open
-  std::int64_t sessions_per_owner_max =
-      0;  // of one owner label, all instances together; 0: no limit
+  OpenSessionsMax sessions_max;
   Span<const NewTimer> timers;
   // Commands of this execution that are closed: their work items and timers go, children are
   // cancelled.

@@ -52,6 +52,7 @@ struct WorkItem {
   std::string_view instance_id;  // views into the buffer given to fetch_work_item
   std::string_view orchestration_name;
   std::string_view orchestration_version;
+  std::string_view trace;  // of the instance; empty: none
   std::string_view activity_name;
   std::string_view tag;
   std::string_view input;

@@ -101,6 +101,8 @@ IoCounts io_counts() { return {fsyncs.load(), bytes_written.load()}; }
 
 }  // namespace bench
 
+// Seen by shared libraries, whatever the visibility of the rest is.
+#pragma GCC visibility push(default)
 extern "C" {
 
 ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
@@ -132,3 +134,4 @@ int ENTRY(close)(int fd) {
   return NEXT(close, OnDescriptor)(fd);
 }
 }
+#pragma GCC visibility pop

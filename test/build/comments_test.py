@@ -20,7 +20,7 @@ FUNCTION = re.compile(rf"^(?:  )?(?:inline )?{ANSWERS} (\w+)\(")
 
 def functions(text):
     """(line, name, comment) of every public one."""
-    text = re.sub(r"namespace internal \{\n(?:(?:class|struct) \w+;\n)+\}", lambda m: "\n" * m[0].count("\n"), text)
+    text = re.sub(r"namespace internal \{\n(?:(?:class|struct) (?:\[\[.*\]\] )?\w+;\n)+\}", lambda m: "\n" * m[0].count("\n"), text)
     public, internal, group, in_comment = [True], False, [], False
     for number, line in enumerate(text.splitlines(), 1):
         if re.match(r"namespace internal \{", line):

@@ -15,9 +15,22 @@ Marks of fenced blocks:
   cpp compile conformance    what stands in the test program of a port
   cpp compile host           statements of a host that has a runtime, a client and so on
   cpp run NAME, c run NAME   a program; pawl_add_sample(NAME ...) in test/build/CMakeLists.txt compiles and runs it
+  cpp quote FILE             lines of that file, as they stand there; its indent and its blanks may differ
+  cpp declaration            of docs/reference, which docs/reference/make.py makes and checks
   sh run                     every command is checked; sqlite3 is run
+  sh execute, text output    commands that test/e2e/pages_test.py runs, and what they print
+  sh machine, sh workstation what test/e2e/first_day_test.py runs in a Debian, and beside it
+  cmake, sh consumers NAME   what test/consumers/consumers.py does outside of the tree
   sql run                    runs on an empty database of the real schema
   text                       for people
+
+A sample of the guide knows those of the guide's pages before its own, in the order in which docs/guide.md links them.
+
+Every page can be reached from docs/README.md, whose questions lead to answers. A page takes less than ten minutes: it
+has at most WORDS_MAX words. A word is what stands between two spaces, of the whole file: prose, tables, code and links
+count alike. A page with more than SECTIONS_MAX sections, and a longer one with more than one, has its
+contents at its top: links to all of its sections. Files of the tree that cite a page, or a heading of one, cite what
+is there.
 """
 import concurrent.futures
 import json
@@ -57,17 +70,23 @@ def without_comments(text):
 # --- pages ------------------------------------------------------------------------------------------------
 
 
+def anchor_of(heading):
+    return re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()).replace(" ", "-")
+
+
 class Page:
     """Headings, fenced blocks, tables and the rest of one page; every line has its number."""
 
     def __init__(self, path):
         self.path = path
         self.name = str(path.relative_to(PROJECT))
+        text = path.read_text(encoding="utf-8")
+        self.words = len(text.split())
         self.headings = []  # (line, level, text)
         self.blocks = []  # (line, language, words after it, text)
         self.tables = []  # (line, heading, header cells, rows of cells)
         self.prose = []  # (line, text) outside of blocks
-        self._parse(path.read_text(encoding="utf-8").splitlines())
+        self._parse(text.splitlines())
 
     def _parse(self, lines):
         heading, table, block = "", None, None
@@ -101,11 +120,7 @@ class Page:
             problem(self.name, f"the block of line {block[0]} has no end")
 
     def anchors(self):
-        found = set()
-        for _, _, text in self.headings:
-            text = re.sub(r"[^\w\- ]", "", text.replace("`", "").lower())
-            found.add(text.replace(" ", "-"))
-        return found
+        return {anchor_of(text) for _, _, text in self.headings}
 
     def rows(self, *header):
         """Rows of all tables whose header begins so: (where, cells, heading)."""
@@ -118,6 +133,9 @@ class Page:
                         yield f"{self.name}:{number}", row, heading
 
 
+# Pages elsewhere in the tree, whose links and names are held, too.
+LINKING = [Page(PROJECT / name) for name in ("README.md", "CONTRIBUTING.md")] + [
+    Page(path) for path in sorted((PROJECT / "examples").glob("**/*.md"))]
 PARSED = {str(path.relative_to(PROJECT / "docs")): Page(path) for path in PAGES}
 
 
@@ -126,6 +144,24 @@ def page(name):
         problem("docs", f"{name} is missing")
         sys.exit("\n".join(problems))
     return PARSED[name]
+
+
+def pages_of(name):
+    """The page of this name, and those of the folder of this name, which are its parts."""
+    return [page(f"{name}.md"), *(one for other, one in PARSED.items() if other.startswith(f"{name}/"))]
+
+
+def rows_of(pages, *header):
+    return (row for one in pages for row in one.rows(*header))
+
+
+def guide_pages():
+    """In the order in which docs/guide.md links them."""
+    names = list(dict.fromkeys(re.findall(r"\]\((guide/[\w-]+\.md)\)", "\n".join(line for _, line in page("guide.md").prose))))
+    for name in PARSED:
+        if name.startswith("guide/") and name not in names:
+            problem("docs/guide.md", f"does not link {name}")
+    return [page(name) for name in names]
 
 
 def name_in(cell):
@@ -211,8 +247,10 @@ def compile_sample(job):
 
 def check_blocks():
     jobs = []
-    for one in PARSED.values():
-        earlier = ""
+    of_guide = ""  # what its pages have declared so far
+    for one in [*guide_pages(), *(one for name, one in PARSED.items() if not name.startswith("guide/"))]:
+        in_guide = one.name.startswith("docs/guide/")
+        earlier = of_guide if in_guide else ""
         for line, language, words, text in one.blocks:
             where = f"{one.name}:{line}"
             if language == "cpp" and words[:1] == ["compile"] and (words[1:] == [] or words[1] in AROUND):
@@ -221,19 +259,57 @@ def check_blocks():
                     earlier += text
             elif language in ("cpp", "c") and words[:1] == ["run"] and len(words) == 2:
                 count("programs")
-                if f"pawl_add_sample({words[1]} {one.path.name} " not in read("test/build/CMakeLists.txt"):
+                if f"pawl_add_sample({words[1]} {one.path.relative_to(PROJECT / 'docs')} " not in read("test/build/CMakeLists.txt"):
                     problem(where, f"nothing runs the program {words[1]}")
+            elif language == "cpp" and words[:1] == ["quote"] and len(words) == 2:
+                check_quote(where, PROJECT / words[1], text)
+            elif language == "cpp" and words == ["declaration"] and one.name.startswith("docs/reference/"):
+                count("declarations")
+            elif language == "sh" and words == ["execute"]:
+                check_executed(where, one, text)
+            elif language == "sh" and words in (["machine"], ["workstation"]) and one.path.name == "first-day.md":
+                count("commands of the first day")
+            elif words[:1] == ["consumers"] and len(words) == 2:
+                kind = {"cmake": "cmake", "sh": "(?:sh|shell)"}.get(language, "nothing")
+                if not re.search(rf"(?:take\(\"{language}\", |self\.{kind}\()\"{words[1]}\"", read("test/consumers/consumers.py")):
+                    problem(where, f"test/consumers does nothing with {language} {words[1]}")
             elif language == "sh" and words == ["run"]:
                 check_commands(where, text)
             elif language == "sql" and words == ["run"]:
                 run_query(where, text)
+            elif language == "text" and words not in ([], ["output"]):
+                problem(where, f"a block of \"text {' '.join(words)}\" is checked by nothing")
             elif language != "text":
                 problem(where, f"a block of \"{language} {' '.join(words)}\" is checked by nothing")
+        if in_guide:
+            of_guide = earlier
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for job, answer in zip(jobs, pool.map(compile_sample, jobs)):
             count("samples")
             if answer:
                 problem(job[0], answer.partition(": ")[2])
+
+
+def check_quote(where, path, text):
+    count("quotes")
+    if not path.is_file():
+        return problem(where, f"no {path.relative_to(PROJECT)}")
+    lines = [" ".join(line.split()) for line in path.read_text(encoding="utf-8").splitlines()]
+    quoted = [" ".join(line.split()) for line in text.splitlines()]
+    if not any(lines[at:at + len(quoted)] == quoted for at in range(len(lines))):
+        missing = next((line for line in quoted if line not in lines), quoted[0])
+        problem(where, f"{path.relative_to(PROJECT)} has no such lines; look at \"{missing}\"")
+    return None
+
+
+def check_executed(where, one, text):
+    count("executed blocks")
+    folder = one.path.parent.name
+    if folder not in ("tutorial", "howto"):
+        problem(where, "test/e2e/pages_test.py does not run commands of this page")
+    for program in re.findall(r"\.\./release/(\S+)", text):
+        if not (PROJECT / f"{program}.cpp").is_file():
+            problem(where, f"no {program}.cpp")
 
 
 # --- commands and queries ---------------------------------------------------------------------------------
@@ -280,10 +356,16 @@ def check_command(where, line):
             if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text):
                 problem(where, f"{words[0]} does not know {word}")
         return None
+    if words[0] in ("mkdir", "cd"):
+        return None
     if words[0] not in ("cmake", "ctest"):
         return problem(where, f"nobody checks \"{words[0]}\"")
     kind = "test" if words[0] == "ctest" else "build" if "--build" in words else "configure"
-    presets = {preset["name"] for preset in json.loads(read("CMakePresets.json"))[kind + "Presets"]}
+    file = json.loads(read("CMakePresets.json"))
+    presets = {preset["name"] for preset in file[kind + "Presets"]}
+    targets = {target for preset in file["buildPresets"] for target in preset.get("targets", [])}
+    if "--target" in words and words[words.index("--target") + 1] not in targets:
+        problem(where, f"{line}: no such target")
     if "--preset" not in words:
         return problem(where, f"{line}: without a preset")
     if words[words.index("--preset") + 1] not in presets:
@@ -301,11 +383,16 @@ def check_command(where, line):
 # --- names ------------------------------------------------------------------------------------------------
 
 
+# What coming-from.md names of other systems.
+OF_OTHERS = {"schedule_activity_with_retry", "schedule_orchestration", "select2", "schedule_activity_on_session", "with_tag"}
+
+
 def check_names():
     code = "".join(path.read_text(encoding="utf-8", errors="replace")
                    for folder in ("include", "src", "port", "toolchains", "test")
                    for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".h", ".cmake"))
-    for one in PARSED.values():
+    code += "".join(read(path) for path in ("CMakeLists.txt", "packaging/library.cmake", "packaging/endpoint_library.cmake", "packaging/debian.cmake"))
+    for one in [*PARSED.values(), *LINKING]:
         for number, line in one.prose:
             where = f"{one.name}:{number}"
             for target in re.findall(r"\]\(([^)\s]+)\)", line):
@@ -316,8 +403,10 @@ def check_names():
                     count("paths")
                     if not (PROJECT / path[1]).exists():
                         problem(where, f"no {path[1]}")
-                for name in re.findall(r"\bk[A-Z]\w+\b|\bPAWL_[A-Z_]+\b|\b[a-z_][a-z_0-9]+(?=\()", span):
+                for name in [] if one in LINKING else re.findall(r"\bk[A-Z]\w+\b|\bPAWL_[A-Z_]+\b|\b[a-z_][a-z_0-9]+(?=\()", span):
                     count("names")
+                    if name in OF_OTHERS and one.path.name == "coming-from.md":
+                        continue
                     if not re.search(rf"\b{name}\b", code):
                         problem(where, f"the code has no {name}")
 
@@ -331,12 +420,92 @@ def check_link(where, one, target):
     if not path.exists():
         return problem(where, f"no {target}")
     if anchor:
-        other = next((known for known in PARSED.values() if known.path.resolve() == path.resolve()), None)
+        other = next((known for known in [*PARSED.values(), *LINKING] if known.path.resolve() == path.resolve()), None)
         if other is None or anchor not in other.anchors():
             problem(where, f"no heading {target}")
 
 
-# --- limits.md --------------------------------------------------------------------------------------------
+# --- sizes, contents, ways --------------------------------------------------------------------------------
+
+WORDS_MAX = 2000  # ten minutes, at 200 a minute
+README_WORDS_MAX = 700  # a screen, and hello
+CONTENTS_FROM = 900  # a longer page with several sections has its contents at its top
+SECTIONS_MAX = 5  # and so has a page with more sections
+
+
+def check_sizes():
+    for name, one in [*PARSED.items(), *((one.name, one) for one in LINKING)]:
+        if name == "CONTRIBUTING.md":
+            continue
+        count("pages under ten minutes")
+        most = README_WORDS_MAX if one.name == "README.md" else WORDS_MAX
+        if one.words > most:
+            problem(one.name, f"{one.words} words take longer than ten minutes, or than a screen: at most {most}")
+        headings = [(line, text) for line, level, text in one.headings if level == 2]
+        if len(headings) <= SECTIONS_MAX and (one.words < CONTENTS_FROM or len(headings) < 2) or one.name == "README.md":
+            continue
+        top = "\n".join(line for number, line in one.prose if number < headings[0][0])
+        for _, text in headings:
+            if f"](#{anchor_of(text)})" not in top:
+                problem(one.name, f"its contents lack \"{text}\"")
+
+
+# What the index must answer, by words of its questions.
+ASKED = ["power cut", "process is killed", "disk is full", "exactly once", "several machines", "flash card live",
+         "harm the database", "cross-compile", "install it", "memory", "wait for a time", "runs twice", "code throws", "change code", "out of service",
+         "another machine", "over http", "update fits", "does not go on", "is stopped", "timer is late", "is refused", "line of the log",
+         "column of the database", "range of an option", "this word mean"]
+
+
+def check_index():
+    """Each row of the index leads from its question to a page, and the usual questions are there."""
+    index = page("README.md")
+    questions = []
+    for _, _, _, rows in index.tables:
+        for number, cells in rows:
+            questions.append(cells[0].lower())
+            if len(cells) != 2 or not re.search(r"\]\([^)]+\)", cells[1]):
+                problem(f"{index.name}:{number}", "no page answers this question")
+    count("questions", len(questions))
+    for asked in ASKED:
+        if not any(asked in question for question in questions):
+            problem(index.name, f"no row answers \"{asked}\"")
+
+
+def check_ways():
+    """From the index by question to every page."""
+    known, left = set(), [page("README.md")]
+    while left:
+        one = left.pop()
+        known.add(one.path.resolve())
+        for _, line in one.prose:
+            for target in re.findall(r"\]\(([^)\s#]+)", line):
+                path = (one.path.parent / target).resolve()
+                other = next((other for other in PARSED.values() if other.path.resolve() == path), None)
+                if other is not None and path not in known:
+                    left.append(other)
+    for one in PARSED.values():
+        if one.path.resolve() not in known:
+            problem("docs/README.md", f"no way leads from it to {one.name}")
+
+
+def check_citations():
+    """docs/PAGE.md and docs/PAGE.md#heading, where code, tests and scripts cite them."""
+    for folder in ("include", "src", "port", "test", "examples", "toolchains", "docs"):
+        for path in sorted((PROJECT / folder).glob("**/*")):
+            if path.suffix not in (".hpp", ".cpp", ".h", ".c", ".py", ".cmake", ".txt", ".svg", ".sh", ""):
+                continue
+            if not path.is_file():
+                continue
+            for file, anchor in re.findall(r"\bdocs/([\w/-]+\.md)(?:#([\w-]+))?", path.read_text(encoding="utf-8", errors="replace")):
+                if file in ("PAGE.md",):
+                    continue
+                count("citations")
+                if file not in PARSED or anchor and anchor not in PARSED[file].anchors():
+                    problem(path.relative_to(PROJECT), f"cites docs/{file}{'#' + anchor if anchor else ''}, which is not there")
+
+
+# --- limits.md, limits/ --------------------------------------------------------------------------------------------
 
 STRUCTS = {
     "Options": "include/pawl/options.hpp",
@@ -350,7 +519,7 @@ STRUCTS = {
     "ActivityOptions": "include/pawl/activity_options.hpp",
     "Retry": "include/pawl/activity_options.hpp",
     "ProcessOptions": "include/pawl/process.hpp",
-    "ClientOptions": "include/pawl/client.hpp",
+    "ClientOptions": "include/pawl/client_options.hpp",
     "PortOptions": "include/pawl/port_posix.hpp",
 }
 
@@ -369,12 +538,12 @@ def fields_of(struct, path, *flags):
 
 
 def check_options():
-    limits = page("limits.md")
+    limits, pages = page("limits.md"), pages_of("limits")
     for struct, path in STRUCTS.items():
         defaults = fields_of(struct, path)
         released = fields_of(struct, path, "-DNDEBUG")
         seen = set()
-        for where, cells, heading in limits.rows("field"):
+        for where, cells, heading in rows_of(pages, "field"):
             if name_in(heading) != struct:
                 continue
             field, default = name_in(cells[0]), cells[3]
@@ -418,10 +587,10 @@ def ranges_in_code():
 
 
 def check_ranges():
-    limits = page("limits.md")
+    limits, pages = page("limits.md"), pages_of("limits")
     ranges = ranges_in_code()
     in_process = [value for (struct, _), value in ranges.items() if struct == "ProcessOptions"]
-    rows = {(name_in(heading), name_in(cells[0])): (where, cells[2]) for where, cells, heading in limits.rows("field")}
+    rows = {(name_in(heading), name_in(cells[0])): (where, cells[2]) for where, cells, heading in rows_of(pages, "field")}
     for (struct, field), wanted in ranges.items():
         if struct == "ProcessOptions":
             continue
@@ -439,8 +608,8 @@ def check_ranges():
 
 
 def check_constants():
-    limits = page("limits.md")
-    for where, cells, _ in limits.rows("constant"):
+    limits, pages = page("limits.md"), pages_of("limits")
+    for where, cells, _ in rows_of(pages, "constant"):
         name, file = name_in(cells[0]), name_in(cells[2])
         count("constants")
         known = constants_of(file)
@@ -459,15 +628,15 @@ def check_constants():
             problem(where, f"{name} is {wanted}, the page says {cells[1]}")
 
 
-# --- format.md --------------------------------------------------------------------------------------------
+# --- format.md, format/ --------------------------------------------------------------------------------------------
 
 
 def check_tables():
-    text = page("format.md")
+    text, pages = page("format.md"), pages_of("format")
     tables = [row[0] for row in SCHEMA.execute(
         "SELECT name FROM sqlite_master WHERE type='table' AND name NOT LIKE 'sqlite_%' ORDER BY rowid")]
     said = {}
-    for where, cells, heading in text.rows("column"):
+    for where, cells, heading in rows_of(pages, "column"):
         said.setdefault(name_in(heading), []).append((where, name_in(cells[0])))
     for table in tables:
         columns = [row[1] for row in SCHEMA.execute(f"PRAGMA table_info({table})")]
@@ -478,7 +647,7 @@ def check_tables():
     for table in said:
         problem(text.name, f"there is no table {table}")
     indices = {row[0] for row in SCHEMA.execute("SELECT name FROM sqlite_master WHERE type='index' AND sql IS NOT NULL")}
-    found = {name_in(cells[0]) for _, cells, _ in text.rows("index")}
+    found = {name_in(cells[0]) for _, cells, _ in rows_of(pages, "index")}
     if found != indices:
         problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
     code = constants_of("src/store/tables/schema.hpp")
@@ -502,25 +671,25 @@ def enum_of(path, enum):
 
 
 def check_enums():
-    text = page("format.md")
+    text, pages = page("format.md"), pages_of("format")
     for enum, path in {"EventKind": "src/codec/event.hpp", "MessageKind": "src/codec/event.hpp",
                        "EndKind": "src/codec/event.hpp", "TimerBase": "src/codec/event.hpp",
                        "ErrorKind": "include/pawl/error.hpp", "InstanceState": "src/store/instance_store.hpp"}.items():
         wanted = enum_of(path, enum)
         said = {}
-        for where, cells, heading in text.rows("number", "name"):
+        for where, cells, heading in rows_of(pages, "number", "name"):
             if name_in(heading) == enum:
                 said[name_in(cells[1])] = evaluate(cells[0])
         count("enum values", len(wanted))
         if said != wanted:
             problem(text.name, f"{enum}: {sorted(set(said.items()) ^ set(wanted.items()))} differ")
     keys = re.findall(r'writer\.add_\w+\("(\w+)"', read("src/codec/meta.cpp"))
-    said = [name_in(cells[0]) for _, cells, _ in text.rows("key")]
+    said = [name_in(cells[0]) for _, cells, _ in rows_of(pages, "key")]
     if said != keys:
         problem(text.name, f"meta has the keys {keys}, the page {said}")
 
 
-# --- architecture.md, guide.md ----------------------------------------------------------------------------
+# --- architecture.md, the guide ---------------------------------------------------------------------------
 
 
 def check_layers():
@@ -548,7 +717,7 @@ NOT_FOR_USERS = {"success", "failure", "pending", "is_pending", "activity_count"
 
 def check_public_calls():
     guide = page("guide.md")
-    whole = guide.path.read_text(encoding="utf-8")
+    whole = "".join(one.path.read_text(encoding="utf-8") for one in guide_pages())
     for header, classes in PUBLIC.items():
         text = without_comments(read(f"include/pawl/{header}"))
         for name in classes:
@@ -597,6 +766,10 @@ def check_porting():
 def main():
     check_blocks()
     check_names()
+    check_sizes()
+    check_index()
+    check_ways()
+    check_citations()
     check_options()
     check_ranges()
     check_constants()

@@ -18,7 +18,6 @@ ARROWS = {
     "session": {"codec"},
     "store": {"session"},
     "runtime": {"replay", "session", "store"},
-    "admin": {"runtime", "store"},
 }
 
 

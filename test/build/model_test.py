@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""docs/model.md, held to the tests and headers that exist.
+"""docs/model.md and the pages under docs/model, held to the tests and headers that exist.
 
 usage: model_test.py PROJECT BUILD CTEST
 
-Every test that the page names is known to ctest; every call and field in its columns is in include/pawl; a row has a
-test or says why there is none; and no table of the page is missing.
+Every test that a page names is known to ctest; every call and field in its columns is in include/pawl; a row has a test
+or says why there is none; and no table is missing.
 """
 import pathlib
 import re
@@ -13,7 +13,7 @@ import sys
 from ctest_names import known_tests
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-PAGE = PROJECT / "docs" / "model.md"
+PAGES = [PROJECT / "docs" / "model.md", *sorted((PROJECT / "docs" / "model").glob("*.md"))]
 # Heading of each table, and the fewest rows it can have.
 TABLES = {
     "What orchestrations call": 22,
@@ -46,42 +46,43 @@ TABLES = {
 problems = []
 
 
-def problem(line, text):
-    problems.append(f"docs/model.md:{line}: {text}")
+def problem(where, text):
+    problems.append(f"{where}: {text}")
 
 
 def rows():
-    """(heading, line, header cells, cells) of every row of every table."""
-    heading, header = "", None
-    for number, line in enumerate(PAGE.read_text(encoding="utf-8").splitlines(), 1):
-        if line.startswith("#"):
-            heading = line.lstrip("# ")
-        if not line.startswith("|"):
-            header = None
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if header is None:
-            header = cells
-        elif not set(line) <= set("|- "):
-            yield heading, number, header, cells
+    """(heading, page:line, header cells, cells) of every row of every table, but for those of questions with their pages."""
+    for page in PAGES:
+        heading, header = "", None
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            if line.startswith("#"):
+                heading = line.lstrip("# ")
+            if not line.startswith("|"):
+                header = None
+                continue
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if header is None:
+                header = cells
+            elif not set(line) <= set("|- ") and header != ["question", "page"]:
+                yield heading, f"{page.relative_to(PROJECT)}:{number}", header, cells
 
 
-def check_row(line, header, cells, tests, headers):
+def check_row(where, header, cells, tests, headers):
     if len(cells) != len(header):
-        return problem(line, f"{len(cells)} cells instead of {len(header)}")
+        return problem(where, f"{len(cells)} cells instead of {len(header)}")
     named = re.findall(r"`([A-Z]\w*\.(?:\w+(?:/\w+)?|\*)|build\.\w+)`", " ".join(cells))
     for test in named:
         if test not in tests:
-            problem(line, f"ctest knows no {test}")
+            problem(where, f"ctest knows no {test}")
     for cell in (cells[header.index("Pawl")] if "Pawl" in header else "",):
         for call in re.findall(r"`(\w+)\(\)`", cell):
             if not re.search(rf"\b{call}\(", headers):
-                problem(line, f"include/pawl has no {call}()")
+                problem(where, f"include/pawl has no {call}()")
         for name in re.findall(r"`(?:\w+::)?(\w+)`", cell):
             if not re.search(rf"\b{name}\b", headers):
-                problem(line, f"include/pawl has no {name}")
+                problem(where, f"include/pawl has no {name}")
     if not named and not (header[-1] == "different" and cells[-1]):
-        problem(line, "neither a test nor a reason")
+        problem(where, "neither a test nor a reason")
     return named
 
 
@@ -90,15 +91,15 @@ def main():
     headers = "".join(re.sub(r"//[^\n]*", "", path.read_text(encoding="utf-8"))
                       for path in sorted((PROJECT / "include" / "pawl").glob("*.hpp")))
     counts, named = dict.fromkeys(TABLES, 0), set()
-    for heading, line, header, cells in rows():
+    for heading, where, header, cells in rows():
         if heading not in counts:
-            problem(line, f"a table that nobody expects: {heading}")
+            problem(where, f"a table that nobody expects: {heading}")
             continue
         counts[heading] += 1
-        named.update(check_row(line, header, cells, tests, headers) or [])
+        named.update(check_row(where, header, cells, tests, headers) or [])
     for heading, least in TABLES.items():
         if counts[heading] < least:
-            problem(0, f"{counts[heading]} rows of at least {least}: {heading}")
+            problem("docs/model", f"{counts[heading]} rows of at least {least}: {heading}")
     for text in problems:
         print(text)
     print(f"{sum(counts.values())} rows, {len(named)} tests named, {len(problems)} problems")

@@ -4,7 +4,8 @@
 usage: rules_test.py PROJECT
 
 Every id that a comment, a test or a page cites (T9, S3, R7.4) is a rule of docs/rules; every rule is cited by a test, or
-UNTESTED says why not; and nothing cites a document that is not in the tree.
+UNTESTED says why not; a page that a citation names has the rule; and nothing cites a
+document that is not in the tree.
 """
 import pathlib
 import re
@@ -14,18 +15,20 @@ PROJECT = pathlib.Path(sys.argv[1])
 RULES = PROJECT / "docs" / "rules"
 FOLDERS = ("include", "src", "port", "test", "examples", "docs", "toolchains")
 SUFFIXES = (".hpp", ".cpp", ".cmake", ".txt", ".py", ".md", "")
-# Sources of their own, with numbers of their own: docs/model.md numbers races S1 to S5.
-OTHERS = ("docs/model.md", "docs/performance.md", "test/build/model_test.py", "test/build/rules_test.py")
+# Sources of their own, with numbers of their own: docs/model/replay.md numbers races S1 to S5. The pages of the model say what
+# the peer is, and compare with it.
+OTHERS = ("docs/model/replay.md", "test/build/model_test.py", "test/build/rules_test.py")
 CITATION = re.compile(r"\b[RST][1-9]\d?(?:\.[1-9]\d?)?\b")
 # A rule without a test that cites it, and the reason.
 UNTESTED = {}
+OF_MODEL = r"\b[Tt]he peer\b"
 # Documents that are not in the tree, by the words by which they were cited.
 ELSEWHERE = {
     r"\b(?:session|time|replay)-rules\b": "the rules are in docs/rules, with ids",
     r"\baccepted (?:session )?design\b": "name what is in the tree",
     r"\b(?:session|the) design (?:of|asks|lists|keeps)\b": "name what is in the tree",
     r"\brules? \d": "cite the id of a rule",
-    r"\b[Tt]he peer\b": "say what a comparable engine does, or what would go wrong",
+    OF_MODEL: "say what a comparable engine does, or what would go wrong",
     r"\bscenario G\d": "name the test",
 }
 problems = []
@@ -76,8 +79,14 @@ def main():
             continue
         for number, line in enumerate(lines, 1):
             for pattern, advice in ELSEWHERE.items():
+                if pattern == OF_MODEL and name.startswith(("docs/model.md", "docs/model/")):
+                    continue
                 if re.search(pattern, line) and not name.startswith("test/build/seed_tests"):
                     problem(f"{name}:{number}", f"\"{re.search(pattern, line)[0]}\": {advice}")
+            for page, ids in re.findall(r"\b(docs/rules/[\w-]+\.md), ((?:[RST]\d[\d.]*(?:, | and | to )?)+)", line):
+                for rule in CITATION.findall(ids):
+                    if not known.get(rule, page).startswith(page):
+                        problem(f"{name}:{number}", f"{rule} is in {known[rule]}")
             for rule in CITATION.findall(line):
                 if rule not in known:
                     problem(f"{name}:{number}", f"there is no rule {rule} in docs/rules")

@@ -4,8 +4,8 @@
 usage: seed_tests.py PROJECT BUILD CTEST
 
 Every such test has a row. The test that a row names is known to ctest and contains the name of the row. For rows without a
-test, docs/sessions.md says why. The numbers in the headline of the table are true. Every test that docs/sessions.md
-names is known to ctest.
+test, a page under docs/sessions says why. The numbers in the headline of the table are true. Every test that
+docs/sessions.md and the pages under docs/sessions name is known to ctest.
 """
 import pathlib
 import re
@@ -15,6 +15,8 @@ from ctest_names import known_tests
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 TABLE = pathlib.Path(__file__).with_name("seed_tests.txt")
+PAGES = [PROJECT / "docs" / "sessions.md", *sorted((PROJECT / "docs" / "sessions").glob("*.md"))]
+PROPOSALS = PROJECT / "docs" / "sessions" / "shared.md"
 # How many rows each part has.
 PARTS = {
     "v2-provider": 25, "v2-multi-worker": 12, "v2-heterogeneous": 10, "v2-single-runtime": 12, "v2-scenario": 3,
@@ -26,6 +28,7 @@ PARTS = {
     "v1": 25, "lost": 26,
 }
 WITHOUT_MAX = 3
+ON_PAGES_MIN = 160  # tests that the pages name
 problems = []
 
 
@@ -45,8 +48,8 @@ def rows():
 
 
 def reasons():
-    """First cells of the table under its heading in docs/sessions.md."""
-    page = (PROJECT / "docs" / "sessions.md").read_text(encoding="utf-8")
+    """First cells of the table under its heading."""
+    page = PROPOSALS.read_text(encoding="utf-8")
     at = re.search(r"^## Tests of the proposals that are not there\n(.*?)(?=^## |\Z)", page, re.M | re.S)
     return set(re.findall(r"^\| `?([^`|]+?)`? \| [^|]+ \|$", at[1], re.M)) if at else set()
 
@@ -78,15 +81,18 @@ def main():
         if test == "none":
             without += 1
             if name not in explained:
-                problem(line, f"docs/sessions.md does not say why there is no {name}")
+                problem(line, f"{PROPOSALS.relative_to(PROJECT)} does not say why there is no {name}")
         elif test not in tests:
             problem(line, f"ctest knows no {test}")
         elif is_name and name not in test.split(".")[1]:
             problem(line, f"{test} does not carry the name {name}")
-    page = (PROJECT / "docs" / "sessions.md").read_text(encoding="utf-8")
-    for test in sorted(set(re.findall(r"`((?:[A-Z]\w*(?:/\w+)*|build|e2e)\.\w+(?:[./]\w+)*)`", page))):
-        if not {test, test.removeprefix("e2e.")} & tests:
-            problems.append(f"docs/sessions.md: ctest knows no {test}")
+    on_pages = 0
+    for page in PAGES:
+        named_there = set(re.findall(r"`((?:[A-Z]\w*(?:/\w+)*|build|e2e|endpoint)\.\w+(?:[./]\w+)*)`", page.read_text(encoding="utf-8")))
+        on_pages += len(named_there)
+        for test in sorted(named_there):
+            if not {test, test.removeprefix("e2e.")} & tests:
+                problems.append(f"{page.relative_to(PROJECT)}: ctest knows no {test}")
     for part, count in PARTS.items():
         if numbers[part] != list(range(1, count + 1)):
             problem(0, f"{part} must have 1..{count} in order, and has {numbers[part]}")
@@ -95,8 +101,8 @@ def main():
         problem(0, f"{without} have no test, and {WITHOUT_MAX} may")
     for text in problems:
         print(text)
-    print(f"{sum(PARTS.values())} rows, {without} of them without a test here, {len(problems)} problems")
-    return 1 if problems else 0
+    print(f"{sum(PARTS.values())} rows, {without} of them without a test here, {on_pages} tests on pages, {len(problems)} problems")
+    return 1 if problems or on_pages < ON_PAGES_MIN else 0
 
 
 if __name__ == "__main__":

@@ -76,6 +76,31 @@ static void null_clients(void) {
   CHECK(strcmp(pawl_error_name(PAWL_ERROR_CANCELLED), "cancelled") == 0);
 }
 
+/* How an instance begins. */
+static void wrong_starts(pawl_client* client) {
+  char long_trace[66];
+  pawl_start_options how;
+  memset(long_trace, 'x', sizeof long_trace);
+  long_trace[65] = 0;
+  pawl_start_options_init(NULL);
+  pawl_start_options_init(&how);
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start_with(NULL, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 1, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_start_with(NULL, "n", "i", NULL, 0, &how, NULL, NULL),
+               PAWL_INVALID_ARGUMENT);
+  how.trace_id = long_trace;
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.trace_id = NULL;
+  how.start_after_ms = -1;
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.start_after_ms = 0;
+  how.size = sizeof how + 1;
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.size = sizeof how - 1;
+  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+}
+
 static void calls_of_a_client(pawl_client* client) {
   pawl_instance_status status;
   char bytes[4];
@@ -90,6 +115,7 @@ static void calls_of_a_client(pawl_client* client) {
   CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, NULL, 1), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_start(client, "n", "i", "one", NULL, 0), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_start(client, "n", "a::b", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  wrong_starts(client);
   CHECK_STATUS(pawl_client_start(client, g_long_name, "i", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_start(client, "n", g_long_name, NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_raise_event(client, "there", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);

@@ -155,6 +155,73 @@ void goes_on_after_a_restart(void) {
   pawl_client_close(client);
 }
 
+/* --- a trace --- */
+
+static void say_trace(pawl_activity* activity, void* user) {
+  const pawl_text trace = pawl_activity_trace_id(activity);
+  (void)user;
+  pawl_activity_ok(activity, trace.data, trace.size);
+}
+
+/* What the code and its activity see. */
+static pawl_poll traced(pawl_ctx* ctx, void* user) {
+  const pawl_text own = pawl_trace_id(ctx);
+  pawl_outcome seen;
+  char text[200];
+  (void)user;
+  PAWL_AWAIT_C(pawl_schedule_activity(ctx, "say_trace", NULL, 0, NULL), &seen);
+  if (seen.error != PAWL_ERROR_NONE) return pawl_fail_with(ctx, &seen);
+  snprintf(text, sizeof text, "%.*s, %.*s", (int)own.size, own.data, (int)seen.value.size,
+           seen.value.data);
+  return pawl_complete(ctx, text, strlen(text));
+}
+
+static void keep_trace(void* user, const pawl_instance_info* info) {
+  char* const all = user;
+  if (strlen(all) + info->trace_id.size + 2 > 100) return;
+  strncat(all, info->trace_id.data, info->trace_id.size);
+  strcat(all, ";");
+}
+
+void a_trace_is_seen_by_all(void) {
+  char bytes[200];
+  char listed[100] = "";
+  pawl_buffer output = {bytes, sizeof bytes, 0};
+  pawl_start_options how;
+  int64_t after = 0;
+  int more = 0;
+  pawl_host* const host = open_host();
+  pawl_client* client;
+  CHECK_STATUS(pawl_host_add_orchestration(host, "traced", NULL, traced, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_add_activity(host, "say_trace", PAWL_INLINE, say_trace, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  client = open_client(host);
+  pawl_start_options_init(&how);
+  CHECK(how.version == NULL && how.start_after_ms == 0 && how.trace_id == NULL);
+  how.trace_id = "request-7";
+  CHECK_STATUS(pawl_client_start_with(client, "traced", "by-client", NULL, 0, &how), PAWL_OK);
+  run_until(host, client, "by-client", PAWL_COMPLETED, &output);
+  CHECK(buffer_is(&output, "request-7, request-7"));
+  how.trace_id = "request-8";
+  CHECK_STATUS(pawl_host_start_with(host, "traced", "by-host", NULL, 0, &how, NULL, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_run(host, 10), PAWL_TIMEOUT);
+  run_until(host, client, "by-host", PAWL_COMPLETED, &output);
+  CHECK(buffer_is(&output, "request-8, request-8"));
+  CHECK_STATUS(pawl_client_start(client, "traced", "without", NULL, NULL, 0), PAWL_OK);
+  run_until(host, client, "without", PAWL_COMPLETED, &output);
+  CHECK(buffer_is(&output, ", "));
+  CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, keep_trace, listed), PAWL_OK);
+  CHECK(strcmp(listed, "request-7;request-8;;") == 0);
+  /* The rest of the options: an hour later it has not begun. */
+  how.start_after_ms = 3600000;
+  how.version = "1.0.0";
+  CHECK_STATUS(pawl_client_start_with(client, "traced", "later", NULL, 0, &how), PAWL_OK);
+  CHECK_STATUS(pawl_host_run(host, 10), PAWL_TIMEOUT);
+  CHECK(run_until(host, client, "later", PAWL_RUNNING, NULL).state == PAWL_RUNNING);
+  pawl_client_close(client);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}
+
 /* --- a loop of the caller's --- */
 
 void foreign_loop(void) {
@@ -267,12 +334,21 @@ typedef struct test_case {
 } test_case;
 #define CASE(name) \
   { #name, name }
-static const test_case kCases[] = {
-    CASE(goes_on_after_a_restart), CASE(combines_awaits),  CASE(activities_end_in_each_way),
-    CASE(steps_keep_their_state),  CASE(foreign_loop),     CASE(awaits_that_are_stepped_over),
-    CASE(cancel_and_clean_up),     CASE(client_alone),     CASE(buffers_and_lists),
-    CASE(wrong_arguments),         CASE(wrong_sizes),      CASE(wrong_options),
-    CASE(wrong_calls_of_code),     CASE(answers_of_a_host)};
+static const test_case kCases[] = {CASE(goes_on_after_a_restart),
+                                   CASE(combines_awaits),
+                                   CASE(activities_end_in_each_way),
+                                   CASE(steps_keep_their_state),
+                                   CASE(foreign_loop),
+                                   CASE(a_trace_is_seen_by_all),
+                                   CASE(awaits_that_are_stepped_over),
+                                   CASE(cancel_and_clean_up),
+                                   CASE(client_alone),
+                                   CASE(buffers_and_lists),
+                                   CASE(wrong_arguments),
+                                   CASE(wrong_sizes),
+                                   CASE(wrong_options),
+                                   CASE(wrong_calls_of_code),
+                                   CASE(answers_of_a_host)};
 
 int main(int count, char** arguments) {
   static char path[300];

@@ -46,6 +46,7 @@ void combines_awaits(void);
 void activities_end_in_each_way(void);
 void steps_keep_their_state(void);
 void foreign_loop(void);
+void a_trace_is_seen_by_all(void);
 void awaits_that_are_stepped_over(void);
 void cancel_and_clean_up(void);
 void client_alone(void);

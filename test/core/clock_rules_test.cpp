@@ -1,4 +1,4 @@
-// Goal: each rule of time does what docs/architecture.md, "time", says, case by case. Method:
+// Goal: each rule of time does what docs/architecture/time.md says, case by case. Method:
 // tables of rows and samples for the single rules; for the cases that take several boots a world
 // with a hidden true time, which also holds every firing against the guarantees.
 #include "clock_rules.hpp"

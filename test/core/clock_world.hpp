@@ -2,7 +2,7 @@
 //
 // Purpose: what the tests of the clock's rules run on. The world knows the truth (UTC in ms); the
 // rules see only samples. After each firing it holds the delay against the table of guarantees in
-// docs/architecture.md, "time", computed from the truth alone, and notes what breaks it.
+// docs/architecture/time.md, computed from the truth alone, and notes what breaks it.
 #ifndef PAWL_TEST_CORE_CLOCK_WORLD_HPP
 #define PAWL_TEST_CORE_CLOCK_WORLD_HPP
 

@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "pawl/version.h"
+
 namespace pawl {
 namespace {
 
@@ -53,6 +55,15 @@ TEST(Version, Order) {
       EXPECT_EQ(order == 0, a == b) << rising[a] << " " << rising[b];
     }
   }
+}
+
+TEST(LibraryVersion, IsThatOfTheHeader) {
+  EXPECT_EQ(version(), std::to_string(PAWL_VERSION_MAJOR) + "." +
+                           std::to_string(PAWL_VERSION_MINOR) + "." +
+                           std::to_string(PAWL_VERSION_PATCH));
+  EXPECT_STREQ(pawl_version(), version());
+  EXPECT_TRUE(is_valid_version(version()));
+  EXPECT_EQ(PAWL_VERSION % 1000, PAWL_VERSION_PATCH);
 }
 
 }  // namespace

@@ -241,8 +241,8 @@ class Problems {
   std::vector<std::string> found_;
 };
 
-// Of the stored form alone, whatever the instances do. Numbers are those of docs/format.md: event
-// kinds 1 started, 2 activity, 3 timer, 32 activity done, 33 timer fired, 50 ended.
+// Of the stored form alone, whatever the instances do. Numbers are those of docs/format/numbers.md:
+// event kinds 1 started, 2 activity, 3 timer, 32 activity done, 33 timer fired, 50 ended.
 void find_broken_histories(Problems* problems) {
   problems->rows_of("not numbered from 1 to the last event",
                     "SELECT i.id, e.execution, e.last_event, count(h.id), min(h.id), max(h.id)"

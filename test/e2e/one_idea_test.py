@@ -42,8 +42,8 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
 numbers = [os.path.basename(path)[:2] for path in paths]
 if numbers != [f"{number:02}" for number in range(1, 13)]:
     problems.append(f"the examples are numbered {numbers}")
-with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
-    text = readme.read()
-    problems += [f"README.md does not name {path}" for path in paths if os.path.basename(path) not in text]
+with open(os.path.join(SOURCE, "examples", "README.md"), encoding="utf-8") as page:
+    text = page.read()
+    problems += [f"examples/README.md does not name {path}" for path in paths if os.path.basename(path) not in text]
 print("\n".join(problems) if problems else "passed")
 sys.exit(1 if problems else 0)

@@ -46,7 +46,7 @@ struct Value {
   const char* name;
   const char* sql;  // {c}: the column, {t}: the table
   // Of a row as large as a payload can be: many of them are more than SQLite's heap has room for,
-  // and each tick meets the next one. docs/architecture.md, "damage", says so.
+  // and each tick meets the next one. docs/architecture/crashes.md#damage says so.
   bool one_row = false;
 };
 

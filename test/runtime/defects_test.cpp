@@ -1,5 +1,5 @@
-// Goal: defects that other systems of this family have, or had, are not here. docs/model.md lists
-// them all, most with tests that stand elsewhere.
+// Goal: defects that other systems of this family have, or had, are not here. docs/model/defects.md
+// lists them all, most with tests that stand elsewhere.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -235,6 +235,74 @@ TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_
   EXPECT_LE(stats.commits, 8U);
 }
 
+class KeepWork final : public WorkVisitor, public MessageVisitor {
+ public:
+  void on_work(const WorkInfo& one) noexcept override {
+    reported.push_back(std::string(one.instance_id) + " " + std::string(one.name) + " " +
+                       activity_state_name(one.state) + " [" + std::string(one.node) + "]");
+  }
+  void on_message(const MessageInfo& one) noexcept override {
+    reported.push_back(std::string(one.kind) + " " + std::string(one.name) + " " +
+                       std::string(one.payload));
+  }
+  std::vector<std::string> reported;
+};
+
+TEST_F(HeartbeatTest, clients_see_work_and_messages_in_pages) {
+  g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
+  Worker worker(machine, registry, options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"a", "b", "c"})
+    ASSERT_EQ(client->start_orchestration("one", InstanceId(id), "quick"), Status::kOk);
+  ASSERT_TRUE(
+      drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 3; }));
+  Page page;
+  page.rows_max = 2;
+  KeepWork first;
+  ASSERT_EQ(client->list_work(WorkListFilter(), &page, first), Status::kOk);
+  EXPECT_EQ(first.reported, (std::vector<std::string>{"a quick delayed []", "b quick delayed []"}));
+  EXPECT_TRUE(page.more);
+  KeepWork rest;
+  ASSERT_EQ(client->list_work(WorkListFilter(), &page, rest), Status::kOk);
+  EXPECT_EQ(rest.reported, (std::vector<std::string>{"c quick delayed []"}));
+  EXPECT_FALSE(page.more);
+  WorkListFilter filter;
+  filter.name = "quick";
+  filter.instance_id = "b";
+  KeepWork of_b;
+  page = Page();
+  ASSERT_EQ(client->list_work(filter, &page, of_b), Status::kOk);
+  EXPECT_EQ(of_b.reported, (std::vector<std::string>{"b quick delayed []"}));
+  WorkListFilter by_state;
+  by_state.state = ActivityState::kRunning;
+  KeepWork of_state;
+  page = Page();
+  ASSERT_EQ(client->list_work(by_state, &page, of_state), Status::kOk);
+  EXPECT_EQ(of_state.reported.size(), 0U);
+  by_state.state = ActivityState::kDelayed;
+  page = Page();
+  ASSERT_EQ(client->list_work(by_state, &page, of_state), Status::kOk);
+  EXPECT_EQ(of_state.reported.size(), 3U);
+  filter.tag = "t";
+  page = Page();
+  ASSERT_EQ(client->list_work(filter, &page, of_b), Status::kOk);
+  EXPECT_EQ(of_b.reported.size(), 1U);
+  page.rows_max = 0;
+  EXPECT_EQ(client->list_work(filter, &page, of_b), Status::kInvalidArgument);
+  EXPECT_EQ(client->list_messages("a", &page, of_b), Status::kInvalidArgument);
+
+  ASSERT_EQ(client->enqueue_event("a", "mail", "1"), Status::kOk);
+  ASSERT_EQ(client->enqueue_event("a", "mail", "2"), Status::kOk);
+  page = Page();
+  page.rows_max = 1;
+  KeepWork messages;
+  for (int i = 0; i < 3 && (i == 0 || page.more); ++i)
+    ASSERT_EQ(client->list_messages("a", &page, messages), Status::kOk);
+  EXPECT_EQ(messages.reported, (std::vector<std::string>{"queue mail 1", "queue mail 2"}));
+  EXPECT_EQ(client->list_messages("none", &page, messages), Status::kNotFound);
+}
+
 TEST_F(HeartbeatTest, clients_see_open_activities) {
   g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
   Worker worker(machine, registry, options());

@@ -13,7 +13,7 @@ namespace {
 using testing::World;
 using testing::WorldOptions;
 
-// As docs/limits.md says, of 4,096 events with short names and payloads.
+// As docs/limits/runtime.md says, of 4,096 events with short names and payloads.
 constexpr std::size_t kShortHistoryBytes = std::size_t{1312} * 1024;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }

@@ -245,6 +245,50 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ(output("a"), "after 5");
 }
 
+TEST_F(Management, AHistoryIsReadByPages) {
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
+  const std::vector<std::string> whole = history("a", 1).kinds;
+  ASSERT_GE(whole.size(), 3U);
+  for (std::size_t rows = 1; rows <= whole.size() + 1; ++rows) {
+    Page page;
+    page.rows_max = rows;
+    std::vector<std::string> kinds;
+    do {
+      KeepHistory part;
+      ASSERT_EQ((*client)->read_history("a", 1, &page, part), Status::kOk);
+      ASSERT_LE(part.kinds.size(), rows);
+      ASSERT_FALSE(part.kinds.empty());
+      kinds.insert(kinds.end(), part.kinds.begin(), part.kinds.end());
+      EXPECT_EQ(page.after, static_cast<std::int64_t>(kinds.size()));
+      EXPECT_EQ(page.more, kinds.size() < whole.size());
+    } while (page.more);
+    EXPECT_EQ(kinds, whole);
+  }
+}
+
+TEST_F(Management, APageBehindAHistoryIsEmpty) {
+  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
+  ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
+  KeepHistory none;
+  Page page;
+  for (const std::int64_t after : {std::int64_t{1'000}, std::int64_t{1} << 40}) {
+    page.after = after;
+    EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kOk);
+    EXPECT_FALSE(page.more);
+    EXPECT_EQ(page.after, after);
+  }
+  EXPECT_TRUE(none.kinds.empty());
+  page.after = 0;
+  EXPECT_EQ((*client)->read_history("b", 0, &page, none), Status::kNotFound);
+  EXPECT_EQ((*client)->read_history("a", 99, &page, none), Status::kNotFound);
+  page.after = -1;
+  EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kInvalidArgument);
+  page.after = 0;
+  page.rows_max = 0;
+  EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kInvalidArgument);
+}
+
 class DescribeExecutions final : public ExecutionVisitor {
  public:
   void on_execution(const ExecutionInfo& one) noexcept override {
@@ -390,6 +434,17 @@ TEST_F(Management, WorkersAndWhatTheyOwn) {
   Page page;
   ASSERT_EQ((*client)->list_sessions(SessionFilter(), &page, keep), Status::kOk);
   EXPECT_EQ(keep.text, "me lives\nvalve of me held\n");
+}
+
+TEST(ManagementNames, CountsOfStatesAreThoseOfTheirNames) {
+  const auto is_known = [](const char* name) { return std::string(name) != "unknown"; };
+  for (std::size_t i = 0; i < kOrchestrationStateCount; ++i)
+    EXPECT_TRUE(is_known(orchestration_state_name(static_cast<OrchestrationState>(i)))) << i;
+  EXPECT_FALSE(is_known(
+      orchestration_state_name(static_cast<OrchestrationState>(kOrchestrationStateCount))));
+  for (std::size_t i = 0; i < kSessionStateCount; ++i)
+    EXPECT_TRUE(is_known(session_state_name(static_cast<SessionState>(i)))) << i;
+  EXPECT_FALSE(is_known(session_state_name(static_cast<SessionState>(kSessionStateCount))));
 }
 
 TEST_F(Management, DeletedUnderARunningOne) {

@@ -228,9 +228,9 @@ class ProgressPage : public ::testing::Test {
     ProgressReader reader(*client.port().storage, "/data/x.db");
     return reader.next(watch) ? std::string(watch.update().text()) : "none";
   }
-  // Of an entry; the number given last stands before them.
+  // Of an entry; the ticket given last stands before them.
   unsigned char* entry(std::size_t index) {
-    return bytes + sizeof(std::uint64_t) + index * sizeof(ProgressEntry);
+    return bytes + 2 * sizeof(std::uint32_t) + index * sizeof(ProgressEntry);
   }
 
   sim::Machine machine{3};
@@ -280,6 +280,23 @@ TEST_F(ProgressPage, a_number_that_was_never_given_reads_nothing_beyond_the_ring
   std::memset(bytes, 0xFF, sizeof(std::uint64_t));
   EXPECT_EQ(next(), "none");
   std::memset(bytes, 0, sizeof(std::uint64_t));
+  EXPECT_EQ(next(), "none");
+}
+
+TEST_F(ProgressPage, after_the_last_ticket_of_32_bits_they_begin_anew) {
+  const auto given = UINT32_MAX - static_cast<std::uint32_t>(ProgressRing::kProgressKept);
+  std::memcpy(bytes, &given, sizeof given);
+  for (std::size_t i = 0; i < ProgressRing::kProgressKept; ++i)
+    put("before");
+  for (std::size_t i = 0; i < ProgressRing::kProgressKept; ++i)
+    EXPECT_EQ(next(), "before");
+  EXPECT_EQ(next(), "none");
+  put("under 0");
+  EXPECT_EQ(next(), "none");
+  put("first");
+  put("second");
+  EXPECT_EQ(next(), "first");
+  EXPECT_EQ(next(), "second");
   EXPECT_EQ(next(), "none");
 }
 

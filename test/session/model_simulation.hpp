@@ -1,7 +1,7 @@
 // Several workers under random trouble, from a seed, on the pure rules of src/session: a ModelStore
 // alone, or beside a real database that is given the same calls.
 //
-// After every call the promises of docs/rules/session.md that can be seen in the rows are checked.
+// After every call the promises of docs/rules that can be seen in the rows are checked.
 // Beside a database each answer, and after each call all rows of sessions, work and workers, must
 // be the same on both sides. The first thing broken, or the first disagreement, is kept in
 // violation().

@@ -144,7 +144,7 @@ TEST_P(PureRuleRemoved, is_noticed) {
     what = simulation.violation();
   }
   EXPECT_NE(what, "") << removal.what;
-  // A row of the table in docs/sessions.md.
+  // A row of the table in docs/sessions/left-out-pure.md.
   std::printf("| %s | %s | %lld |\n", removal.what, what.substr(0, what.find(':')).c_str(),
               static_cast<long long>(calls));
 }

@@ -1,4 +1,4 @@
-// Each rule of docs/rules/session.md is left out once, and the simulation notices. In this program
+// Each rule of sessions (docs/rules) is left out once, and the simulation notices. In this program
 // alone: sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the
 // storage's statements; so is session::may_take(), which does not see then what the statement does
 // not look at either. Rules that workers keep are left out by the simulated workers themselves.
@@ -95,7 +95,7 @@ namespace {
 
 struct Removal {
   const char* name;
-  const char* rule;  // its id in docs/rules/session.md, and what it says
+  const char* rule;  // its id in docs/rules, and what it says
   Edit edit;
   WorkerRule worker = WorkerRule::kNone;
   std::uint64_t seed = 1;  // the first to look at: one that showed it soon
@@ -355,7 +355,7 @@ TEST_P(RuleRemoved, is_noticed) {
   const bool soak = std::getenv("PAWL_SOAK") != nullptr;
   const Found found = look_apart(removal, soak ? 400 : 40);
   EXPECT_NE(found.what, "") << "nothing was noticed, or the statement has changed";
-  // A row of the table in docs/sessions.md.
+  // A row of the table in docs/sessions/left-out.md.
   std::printf("| %s | %s | %d |\n", removal.rule,
               found.what.substr(0, found.what.find(':')).c_str(), found.steps);
 }

@@ -1,4 +1,5 @@
-// Known defects of comparable engines' sessions, each shown absent. docs/model.md names them.
+// Known defects of comparable engines' sessions, each shown absent.
+// docs/model/defects.md names them.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"

@@ -188,6 +188,8 @@ __attribute__((destructor)) void report() {
 
 }  // namespace
 
+// Seen by shared libraries, whatever the visibility of the rest is.
+#pragma GCC visibility push(default)
 extern "C" {
 
 const AllocCounter* ALLOC_COUNT_ENTRY() { return &kCounter; }
@@ -236,3 +238,4 @@ void* valloc(std::size_t size) noexcept {
   return next.memalign(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), size);
 }
 }
+#pragma GCC visibility pop

@@ -4,7 +4,8 @@
 //   PAWL_CRASH_PREFIX  absolute; only paths that start with it are counted (required)
 //   PAWL_CRASH_SUFFIX  and that end with it (default: any)
 //   PAWL_CRASH_AT      SIGKILL at this call, from 1; 0 or unset: none, only count
-//   PAWL_CRASH_WHEN    after (default) or before the call
+//   PAWL_CRASH_WHEN    after (default) or before the call; no kill: fail, the call answers EIO; stop,
+//                      the process waits before the call for a SIGCONT
 //   PAWL_CRASH_REPORT  file that gets one line: how it was killed, or the counts at exit
 //
 // A program may also call crash_at_arm(n): kill at the n-th such call from now on.
@@ -35,6 +36,8 @@ char prefix[kPathBytes];
 char suffix[kPathBytes];
 char report_path[kPathBytes];
 bool kills_before = false;
+bool fails = false;
+bool stops = false;
 std::atomic<long> kill_at{0};
 std::atomic<long> calls{0};
 std::atomic<long> kinds[kKinds];
@@ -49,6 +52,8 @@ __attribute__((constructor)) void read_environment() {
   keep(report_path, "PAWL_CRASH_REPORT");
   const char* when = std::getenv("PAWL_CRASH_WHEN");
   kills_before = when != nullptr && std::strcmp(when, "before") == 0;
+  fails = when != nullptr && std::strcmp(when, "fail") == 0;
+  stops = when != nullptr && std::strcmp(when, "stop") == 0;
   const char* at = std::getenv("PAWL_CRASH_AT");
   kill_at.store(at == nullptr ? 0 : std::strtol(at, nullptr, 10));
   keep(prefix, "PAWL_CRASH_PREFIX");  // the last: it switches the rest on
@@ -104,8 +109,13 @@ auto counted(bool counts, Kind kind, const char* path, Call call) {
   kinds[kind].fetch_add(1);
   const bool last = calls.fetch_add(1) + 1 == kill_at.load();
   if (last && kills_before) die(kind, path);
+  if (last && fails) {
+    errno = EIO;
+    return decltype(call())(-1);
+  }
+  if (last && stops) ::raise(SIGSTOP);
   const auto result = call();
-  if (last) die(kind, path);
+  if (last && !stops) die(kind, path);
   return result;
 }
 
@@ -148,6 +158,8 @@ using RenameAt = int(int, const char*, int, const char*);
 using RenameAt2 = int(int, const char*, int, const char*, unsigned);
 static_assert(sizeof(off_t) == sizeof(off64_t), "the names with and without 64 mean the same");
 
+// Seen by shared libraries, whatever the visibility of the rest is.
+#pragma GCC visibility push(default)
 extern "C" {
 
 void crash_at_arm(long at);
@@ -203,3 +215,4 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) n
                  [&] { return NEXT(renameat, RenameAt)(from_folder, from, to_folder, to); });
 }
 }
+#pragma GCC visibility pop

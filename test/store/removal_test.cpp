@@ -18,6 +18,12 @@ class KeepInfos final : public InstanceVisitor {
   Ids ids, parents;
 };
 
+class KeepWork final : public WorkVisitor {
+ public:
+  void on_work(const WorkInfo& one) noexcept override { of.emplace_back(one.instance_id); }
+  Ids of;
+};
+
 class Removal : public StoreWorld {
  protected:
   InstanceKey key_of(const std::string& id) {
@@ -91,6 +97,13 @@ class Removal : public StoreWorld {
         Status::kOk);
     if (next != nullptr) *next = next_end;
     return more;
+  }
+  // The instances of all work, an id for each item.
+  Ids list_work(Site& at) {
+    Page page;
+    KeepWork keep;
+    EXPECT_EQ(at->admin().list_work(WorkListFilter(), &page, keep), Status::kOk);
+    return keep.of;
   }
   Ids list(Site& at, const InstanceFilter& filter = {}) {
     Page page;
@@ -192,7 +205,9 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
   ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  EXPECT_EQ(list_work(at), (Ids{"other", "a", "a"}));
   ASSERT_EQ(remove(at, key, true), Status::kOk);
+  EXPECT_EQ(list_work(at), Ids{"other"}) << "the rows are still there";
   InstanceKey again = 0;
   EXPECT_EQ(batch(at,
                   [&] {

@@ -17,6 +17,7 @@
 #include "tables/session_verbs.hpp"
 #include "tables/store_metrics.hpp"
 #include "tables/tree_removal.hpp"
+#include "tables/work_directory.hpp"
 
 namespace pawl::store {
 
@@ -24,7 +25,7 @@ class AdminFacet final : public AdminStore {
  public:
   AdminFacet(SessionExpiry& expiry, SessionVerbs& session_verbs, SessionDirectory& directory,
              InstanceDirectory& instance_directory, StoreMetrics& metrics, InstanceVerbs& verbs,
-             Restarts& restarts, TreeRemoval& removal)
+             Restarts& restarts, TreeRemoval& removal, WorkDirectory& work)
       : expiry_(expiry),
         session_verbs_(session_verbs),
         directory_(directory),
@@ -32,7 +33,8 @@ class AdminFacet final : public AdminStore {
         metrics_(metrics),
         verbs_(verbs),
         restarts_(restarts),
-        removal_(removal) {}
+        removal_(removal),
+        work_(work) {}
   AdminFacet(const AdminFacet&) = delete;
   AdminFacet& operator=(const AdminFacet&) = delete;
 
@@ -56,6 +58,12 @@ class AdminFacet final : public AdminStore {
   Status list_activities(InstanceKey key, ExecutionId execution,
                          ActivityVisitor& visitor) override {
     return instance_directory_.list_activities(key, execution, visitor);
+  }
+  Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) override {
+    return work_.list_work(filter, page, visitor);
+  }
+  Status list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) override {
+    return work_.list_messages(key, page, visitor);
   }
   Status read_metrics(Metrics* out) override { return metrics_.read_metrics(out); }
   Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) override {
@@ -104,6 +112,7 @@ class AdminFacet final : public AdminStore {
   InstanceVerbs& verbs_;
   Restarts& restarts_;
   TreeRemoval& removal_;
+  WorkDirectory& work_;
 };
 
 }  // namespace pawl::store

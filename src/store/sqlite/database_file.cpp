@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "check.hpp"
+#include "database_uri.hpp"
 #include "reserve_file.hpp"
 #include "sqlite_vfs.hpp"
 
@@ -24,23 +25,6 @@ constexpr std::size_t kDatabaseIdDigits = 32;
 bool is_database_id(std::string_view id) {
   return id.size() == kDatabaseIdDigits &&
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
-// For a URI: whatever could mean something there as %XX.
-Status append_escaped(Text& uri, std::string_view path) {
-  for (const char character : path) {
-    const bool plain = (character >= 'a' && character <= 'z') ||
-                       (character >= 'A' && character <= 'Z') ||
-                       (character >= '0' && character <= '9') || character == '/' ||
-                       character == '.' || character == '-' || character == '_';
-    if (plain) {
-      PAWL_TRY(uri.append(character));
-    } else {
-      PAWL_TRY(uri.append('%'));
-      PAWL_TRY(uri.append_hex(static_cast<unsigned char>(character), 2));
-    }
-  }
-  return Status::kOk;
 }
 
 }  // namespace
@@ -114,7 +98,8 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   bool empty = false;
   // In one view: another process may be creating it just now.
   PAWL_TRY(execute("BEGIN", diagnostic));
-  const Status looked = look_at_file(&empty, diagnostic);
+  Status looked = look_at_file(&empty, diagnostic);
+  if (!is_in_place(diagnostic)) looked = Status::kBusy;
   end_transaction();
   PAWL_TRY(looked);
   if (empty && (!options_.create || options_.read_only)) {
@@ -132,6 +117,18 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   return load_database_id(diagnostic);
 }
 
+// Who puts another database in its place locks this one meanwhile, and who waits for that lock has
+// got the file that was replaced, beside the log of the other. From here on this connection's own
+// lock keeps such a change out.
+bool DatabaseFile::is_in_place(Diagnostic& diagnostic) {
+  int has_moved = 0;
+  const int asked =
+      sqlite3_file_control(sqlite_.handle(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved);
+  if (asked != SQLITE_OK || has_moved == 0) return true;
+  diagnostic.format("%s: was replaced by another file while it was opened", path_.c_str());
+  return false;
+}
+
 void DatabaseFile::mark_open() { open_ = true; }
 
 void DatabaseFile::leave() {
@@ -144,8 +141,7 @@ void DatabaseFile::leave() {
 IoUse DatabaseFile::io_use() const {
   if (!has_vfs_) return io_at_end_;
   const sqlite::IoCounts& counts = sqlite::io_counts(*port_.storage);
-  return {counts.flushes.load(std::memory_order_relaxed),
-          counts.bytes.load(std::memory_order_relaxed)};
+  return {counts.flushes.read(), counts.bytes.read()};
 }
 
 Status DatabaseFile::empty_log() {
@@ -239,11 +235,9 @@ Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagn
 Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
   port_.storage->ring(path_.c_str());
   FixedText<2 * (3 * kPathBytesMax) + 64> uri;
-  // With an authority, which is empty, a path that begins with two slashes is one, too.
-  PAWL_TRY(uri.assign(path_.view().front() == '/' ? "file://" : "file:"));
-  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(sqlite::begin_uri(uri, path_.view()));
   PAWL_TRY(uri.append("?modeof="));
-  PAWL_TRY(append_escaped(uri, path_.view()));
+  PAWL_TRY(sqlite::append_escaped(uri, path_.view()));
   PAWL_TRY(uri.append("-bell"));
   return sqlite_.open(
       uri.c_str(),

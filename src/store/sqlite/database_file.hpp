@@ -60,6 +60,7 @@ class DatabaseFile final : private Table, public sql::Database {
   Status create_schema(Diagnostic& diagnostic);
   Status fill_schema(Diagnostic& diagnostic);
   void end_transaction();
+  bool is_in_place(Diagnostic& diagnostic);
   Status load_database_id(Diagnostic& diagnostic);
   Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);

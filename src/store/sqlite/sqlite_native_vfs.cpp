@@ -36,16 +36,14 @@ int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
 }
 int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
   const int result = methods_below(base).xWrite(below(base), data, size, offset);
-  if (result == SQLITE_OK)
-    file_of(base).counts->bytes.fetch_add(static_cast<std::uint64_t>(size),
-                                          std::memory_order_relaxed);
+  if (result == SQLITE_OK) file_of(base).counts->bytes.add(static_cast<std::uint64_t>(size));
   return full_or(result);
 }
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
   return full_or(methods_below(base).xTruncate(below(base), size));
 }
 int file_sync(sqlite3_file* base, int flags) {
-  file_of(base).counts->flushes.fetch_add(1, std::memory_order_relaxed);
+  file_of(base).counts->flushes.add(1);
   return full_or(methods_below(base).xSync(below(base), flags));
 }
 int file_size(sqlite3_file* base, sqlite3_int64* out) {

@@ -22,7 +22,7 @@ SqliteStore::SqliteStore(sqlite::Connection* engine)
       workers_(tables_.sessions.moves, tables_.registry),
       admin_(tables_.sessions.expiry, tables_.sessions.verbs, tables_.sessions.directory,
              tables_.instances.directory, tables_.metrics, tables_.instances.verbs,
-             tables_.instances.restarts, tables_.instances.removal),
+             tables_.instances.restarts, tables_.instances.removal, tables_.work.directory),
       housekeeping_(file_, tables_.place.space, tables_.instances.removal) {
   context_.batches = &batch_;
   facets_ = {&batch_, &instances_, &work_, &sessions_, &workers_, &admin_, &housekeeping_};

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "check.hpp"
+#include "late_files.hpp"
 
 namespace pawl::sqlite {
 namespace {
@@ -89,7 +90,7 @@ int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 off
   File& file = file_of(base);
   const auto bytes = static_cast<std::size_t>(size);
   const Status status = file.storage->write(file.handle, data, bytes, offset);
-  if (status == Status::kOk) file.counts->bytes.fetch_add(bytes, std::memory_order_relaxed);
+  if (status == Status::kOk) file.counts->bytes.add(bytes);
   return code_of(status, SQLITE_IOERR_WRITE);
 }
 
@@ -100,7 +101,7 @@ int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
 
 int file_sync(sqlite3_file* base, int) {
   File& file = file_of(base);
-  file.counts->flushes.fetch_add(1, std::memory_order_relaxed);
+  file.counts->flushes.add(1);
   return code_of(file.storage->sync(file.handle), SQLITE_IOERR_FSYNC);
 }
 
@@ -265,14 +266,15 @@ Status fill(Vfs& vfs, const port::Port& port) {
   vfs.methods = sqlite3_vfs();
   vfs.methods.zName = vfs.name;
   vfs.clock = port.clock;
-  vfs.counts.flushes = 0;
-  vfs.counts.bytes = 0;
+  vfs.counts.flushes.clear();
+  vfs.counts.bytes.clear();
   const char* const native = port.storage->native_vfs();
   if (native == nullptr) {
     fill_own(vfs);
   } else {
     vfs.native = {sqlite3_vfs_find(native), &vfs.counts};
     if (vfs.native.native == nullptr) return Status::kCannotOpen;
+    allow_late_files(*vfs.native.native);
     fill_native(vfs.native, vfs.methods);
   }
   return sqlite3_vfs_register(&vfs.methods, 0) == SQLITE_OK ? Status::kOk
@@ -323,8 +325,8 @@ void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t 
   const TableLock lock;
   Vfs* const vfs = find(&storage);
   PAWL_CHECK("store-42", vfs != nullptr && vfs->users > 0);
-  vfs->counts.flushes.fetch_add(flushes, std::memory_order_relaxed);
-  vfs->counts.bytes.fetch_add(bytes, std::memory_order_relaxed);
+  vfs->counts.flushes.add(flushes);
+  vfs->counts.bytes.add(bytes);
 }
 
 }  // namespace pawl::sqlite

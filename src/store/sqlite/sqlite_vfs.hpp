@@ -8,18 +8,18 @@
 
 #include <sqlite3.h>
 
-#include <atomic>
 #include <cstdint>
 
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
+#include "wide_words.hpp"
 
 namespace pawl::sqlite {
 
-// Of all connections over one Storage; relaxed, since they order nothing.
+// Of all connections over one Storage.
 struct IoCounts {
-  std::atomic<std::uint64_t> flushes{0};
-  std::atomic<std::uint64_t> bytes{0};  // written
+  WideCounter<> flushes;
+  WideCounter<> bytes;  // written
 };
 
 struct NativeVfs {

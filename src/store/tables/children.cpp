@@ -17,6 +17,7 @@ Status Children::start_instance(const TurnCommit& turn, EventId command) {
   instance.name = event.name;
   instance.version = event.version;
   instance.input = event.payload;
+  instance.trace = turn.trace;
   Status status = Status::kOk;
   if (instance.id.empty()) {
     // Too long an id is a fact about this call; the turn is good.

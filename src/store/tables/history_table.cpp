@@ -26,6 +26,7 @@ Status HistoryTable::load_history(InstanceKey key, ExecutionId execution, EventI
   PAWL_TRY(scope.status());
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(key, execution, &last));
+  PAWL_TRY(sink.on_begin(last));
   Statement row = connection_.use(kReadHistory);
   row.bind(key).bind(execution).bind(after);
   std::int64_t expected = std::int64_t{after} + 1;

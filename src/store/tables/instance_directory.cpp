@@ -30,7 +30,7 @@ constexpr std::size_t kListLooksMax = 1024;  // rows of one page
   "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
   " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
   " AND q.due IS NOT NULL AND q.base=",                                                       \
-      sql::number<TimeBase::kUtc>, ") ELSE 0 END"
+      sql::number<TimeBase::kUtc>, ") ELSE 0 END,i.trace"
 
 InstanceInfo info_of(const Statement& row) {
   InstanceInfo info;
@@ -44,6 +44,7 @@ InstanceInfo info_of(const Statement& row) {
   info.updated_ms = row.integer(7);
   info.parent_id = row.bytes(9);
   info.timers_without_clock = row.integer(10);
+  info.trace_id = row.bytes(11);
   return info;
 }
 
@@ -87,7 +88,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
     const InstanceInfo info = info_of(row);
     if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
-    if (row.integer(11) == 0 || !passes(info, filter)) continue;
+    if (row.integer(12) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
     ++reported;
   }

@@ -35,6 +35,11 @@ Status NewInstances::check_new(const NewInstance& instance) {
         "ids, names and versions have 1 to %zu bytes and no control characters", kNameBytesMax);
     return Status::kInvalidArgument;
   }
+  if (!is_valid_trace_id(instance.trace)) {
+    context_.diagnostic.format("a trace_id has at most %zu bytes and no control characters",
+                               kTraceIdBytesMax);
+    return Status::kInvalidArgument;
+  }
   if (instance.start_after_ms < 0) {
     context_.diagnostic.format("start_after_ms is %lld",
                                static_cast<long long>(instance.start_after_ms));
@@ -52,10 +57,10 @@ Status NewInstances::check_new(const NewInstance& instance) {
 
 constexpr auto kInsertInstanceText = sql::join(
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
-    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,root) "
+    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root) "
     "VALUES(?1,?2,?3,",
     sql::number<InstanceState::kRunning>,
-    ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,"
+    ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,?9,"
     "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
 constexpr sql::Query kInsertInstance{kInsertInstanceText};
 
@@ -66,7 +71,9 @@ Status NewInstances::insert_checked(const NewInstance& instance, const ParentLin
   Statement insert = connection_.use(kInsertInstance);
   insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
   insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
-  insert.bind_or_null(parent.event).bind_due(parked, kParkedComes);
+  insert.bind_or_null(parent.event)
+      .bind_due(parked, kParkedComes)
+      .bind_text_or_null(instance.trace);
   PAWL_TRY(fail_written(insert.run(), "insert instance"));
   *key = connection_.last_insert_id();
   if (instance.with_turn) return Status::kOk;

@@ -193,18 +193,18 @@ constexpr sql::Query kFirstOfOwner{kFirstOfOwnerText};
 Status OpenedSessions::find_refusal(const TurnCommit& turn, InstanceKey scope, SessionKey session,
                                     std::string_view owner_label, Diagnostic* refusal) {
   session::OpenCounts counts;
-  counts.instance_max = scope == 0 ? INT64_MAX : turn.sessions_max;
+  counts.instance_max = scope == 0 ? INT64_MAX : turn.sessions_max.of_instance;
   counts.has_label = !owner_label.empty();
-  counts.label_max = turn.sessions_per_owner_max;
+  counts.label_max = turn.sessions_max.of_label;
   if (scope != 0) {
     Statement count = connection_.use(kCountOpened);
-    count.bind(scope).bind(session).bind(turn.sessions_max);
+    count.bind(scope).bind(session).bind(turn.sessions_max.of_instance);
     if (!count.row()) return fail(count.status(), "count sessions");
     counts.of_instance = count.integer(0);
   }
   if (session::needs_label_count(counts)) {
     Statement count = connection_.use(kCountOfOwner);
-    count.bind_text(owner_label).bind(session).bind(turn.sessions_per_owner_max);
+    count.bind_text(owner_label).bind(session).bind(turn.sessions_max.of_label);
     if (!count.row()) return fail(count.status(), "count sessions of an owner");
     counts.of_label = count.integer(0);
   }
@@ -221,7 +221,7 @@ Status OpenedSessions::find_refusal(const TurnCommit& turn, InstanceKey scope, S
   refusal->format("the instance has %" PRId64
                   " sessions open (max_sessions_per_orchestration): close one, as \"%.*s\", with "
                   "close_session()",
-                  turn.sessions_max, shown(name), name.data());
+                  turn.sessions_max.of_instance, shown(name), name.data());
   return Status::kOk;
 }
 
@@ -236,7 +236,7 @@ Status OpenedSessions::describe_too_many(const TurnCommit& turn, SessionKey sess
   refusal->format("owner \"%.*s\" has %" PRId64
                   " sessions open (max_sessions_per_owner): close one, as \"%.*s\" of instance "
                   "\"%.*s\", with close_session()",
-                  shown(owner_label), owner_label.data(), turn.sessions_per_owner_max, shown(name),
+                  shown(owner_label), owner_label.data(), turn.sessions_max.of_label, shown(name),
                   name.data(), shown(id), id.data());
   return Status::kOk;
 }

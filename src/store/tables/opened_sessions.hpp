@@ -1,5 +1,5 @@
 // OpenedSessions: sessions that an orchestration opens, holds and closes. Rules:
-// docs/rules/session.md. Ownership and thread rule: as context.hpp.
+// docs/rules/session-openings.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_OPENED_SESSIONS_HPP
 #define PAWL_STORE_TABLES_OPENED_SESSIONS_HPP
 

@@ -1,4 +1,4 @@
-// The stored form, version 1. Every byte of it is described in docs/format.md.
+// The stored form, version 1. Every byte of it is described in docs/format.md and docs/format.
 //
 // The text is SQLite's own, as the form is. Another engine has another text, with the same tables,
 // columns and indices.
@@ -39,7 +39,7 @@ CREATE TABLE instances(
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
-  behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER);
+  behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
 CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)

@@ -1,5 +1,5 @@
 // SessionExpiry: sessions that end, or are looked at, because of their age or of an operator.
-// Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
+// Rules: docs/rules/session-openings.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
 #define PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
 

@@ -1,5 +1,5 @@
 // SessionHandoff: sessions that an orchestration hands to workers of another kind, with what those
-// should know. Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
+// should know. Rules: docs/rules/session-work.md, S38. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 #define PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 

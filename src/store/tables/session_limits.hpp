@@ -1,5 +1,5 @@
 // SessionLimits: what the settings of an opened session limit: its age, how many activities it has,
-// how fast they come. Rules: docs/rules/session.md.
+// how fast they come. Rules: docs/rules/session-openings.md.
 //
 // Counted when work is scheduled, in the session's row, which is written then in any case; so a
 // limit is the same for all workers, and survives them. What is too early lies among the delayed

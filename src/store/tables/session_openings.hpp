@@ -1,5 +1,5 @@
 // SessionOpenings: rows of sessions that begin, or begin anew, whatever makes them: work that names
-// a shared one, or code that gives settings. Rules: docs/rules/session.md, S1, S11 and S18.
+// a shared one, or code that gives settings. Rules: docs/rules, S1, S11 and S18.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
 #define PAWL_STORE_TABLES_SESSION_OPENINGS_HPP

@@ -1,5 +1,5 @@
 // SessionVerbs: what an operator does to a session, beside closing and moving it. Rules:
-// docs/rules/session.md, S54.
+// docs/rules/session-openings.md, S54.
 //
 // The rows change as they do for code. A client has no log: what was done stands in the row until a
 // Runtime looks at it. Ownership and thread rule: as context.hpp.

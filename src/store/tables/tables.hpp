@@ -49,6 +49,7 @@
 #include "turn_writer.hpp"
 #include "unregistered_work.hpp"
 #include "value_table.hpp"
+#include "work_directory.hpp"
 #include "work_fetch.hpp"
 #include "work_outcomes.hpp"
 #include "work_results.hpp"
@@ -127,12 +128,14 @@ struct WorkTables {
         quarantine(context, rows.instances, rows.sessions, rows.items, rows.outcomes,
                    sessions.owners),
         fetch(context, rows.workers, rows.summaries, rows.events, rows.sessions, rows.items,
-              rows.outcomes, rows.unregistered, sessions.owners, quarantine) {}
+              rows.outcomes, rows.unregistered, sessions.owners, quarantine),
+        directory(context) {}
 
   WorkSchedule schedule;
   WorkResults results;
   RowQuarantine quarantine;
   WorkFetch fetch;
+  WorkDirectory directory;
 };
 
 // The clock and the counters of the database, and the space it takes.

@@ -139,7 +139,7 @@ constexpr auto kReadItemText = sql::join(
     "WHERE instance=i.key AND waiting>",
     sql::number<Waiting::kNo>,
     "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
-    " FROM instances AS i LEFT JOIN executions AS e "
+    ",i.trace FROM instances AS i LEFT JOIN executions AS e "
     "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
 constexpr sql::Query kReadItem{kReadItemText};
 
@@ -173,6 +173,8 @@ Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
   out->id.assign_cut(row.bytes(0));
   out->name.assign_cut(row.bytes(1));
   out->version.assign_cut(row.bytes(2));
+  // For logs only: one that is too long stops nothing.
+  out->trace.assign_cut(row.bytes(18));
   if (out->terminate && state == 0) {
     out->broken_text.assign_cut(row.bytes(12));
     return Status::kOk;

@@ -313,7 +313,7 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
 constexpr auto kActivityText = sql::join(
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
-    ",s.tag"
+    ",s.tag,i.trace"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
@@ -376,6 +376,7 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.out->instance_id = texts.put(read.bytes(7));
   fetch.out->orchestration_name = texts.put(read.bytes(8));
   fetch.out->orchestration_version = texts.put(read.bytes(11));
+  fetch.out->trace = texts.put(cut_text(read.bytes(15), kTraceIdBytesMax));
   fetch.out->activity_name = texts.put(event.name);
   fetch.out->session_info.name = texts.put(read.bytes(9));
   fetch.out->tag = texts.put(fetch.tag.view());

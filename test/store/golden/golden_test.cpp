@@ -2,16 +2,21 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "golden_programs.hpp"
 
 namespace pawl::golden {
 namespace {
 
+// That of the tree; or that of the environment, made on another kind of machine
+// (test/e2e/byte_order.py).
 std::string kept_file() {
   std::string bytes;
-  std::FILE* file = std::fopen(GOLDEN_DATABASE, "rb");
-  EXPECT_NE(file, nullptr) << GOLDEN_DATABASE;
+  const char* const given = std::getenv("PAWL_GOLDEN_DATABASE");
+  const char* const path = given != nullptr ? given : GOLDEN_DATABASE;
+  std::FILE* file = std::fopen(path, "rb");
+  EXPECT_NE(file, nullptr) << path;
   if (file == nullptr) return bytes;
   for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file))
     bytes += static_cast<char>(c);

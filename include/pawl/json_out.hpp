@@ -1,0 +1,78 @@
+// JsonOut: JSON text written piece by piece into a sink.
+//
+// Purpose: objects and lists of any length without memory of their own: what a tool, an endpoint or
+// a log prints for other programs. Structs have PAWL_JSON (pawl/json.hpp) instead.
+// Ownership: the sink is the caller's and outlives this. Thread rule: that of the sink.
+//
+// A text that is not UTF-8 stands under its key with "_base64" behind it. What a terminal would obey
+// (write_printable()) is escaped as JSON has it, \u009b, so the text is safe to show and a reader of
+// JSON gets what was given. Integers are written in full: read them as 64-bit ones.
+#ifndef PAWL_JSON_OUT_HPP
+#define PAWL_JSON_OUT_HPP
+
+#include <cstdint>
+#include <string_view>
+
+#include "pawl/printable.hpp"
+#pragma GCC visibility push(default)
+
+namespace pawl {
+
+// The caller ends what it begins. Keys are texts of the program: they are written as they are.
+class JsonOut {
+ public:
+  explicit JsonOut(TextSink& sink) : sink_(sink) {}
+  JsonOut(const JsonOut&) = delete;
+  JsonOut& operator=(const JsonOut&) = delete;
+
+  // As an element of a list, or as the whole text.
+  JsonOut& begin_object() { return begin('{'); }
+  JsonOut& begin_list() { return begin('['); }
+  JsonOut& text(std::string_view value);  // not UTF-8: an object with the one member "base64"
+  JsonOut& number(std::int64_t value);
+  // As a member of an object.
+  JsonOut& begin_object(std::string_view key) { return put_key(key).open('{'); }
+  JsonOut& begin_list(std::string_view key) { return put_key(key).open('['); }
+  JsonOut& text(std::string_view key, std::string_view value);
+  JsonOut& text_unless_empty(std::string_view key, std::string_view value) {
+    return value.empty() ? *this : text(key, value);
+  }
+  JsonOut& number(std::string_view key, std::int64_t value);
+  // Of what is written next as an element, by write_json() for example.
+  JsonOut& key(std::string_view key) {
+    put_key(key).first_ = true;
+    return *this;
+  }
+  JsonOut& flag(std::string_view key, bool value);
+
+  JsonOut& end_object() { return end('}'); }
+  JsonOut& end_list() { return end(']'); }
+  // Between two texts of their own: the next begins on a line of its own.
+  JsonOut& end_line();
+
+  // False: the sink took no more, and was given no more.
+  [[nodiscard]] bool ok() const { return !refused_; }
+
+ private:
+  JsonOut& begin(char bracket) { return separate().open(bracket); }
+  JsonOut& open(char bracket);
+  JsonOut& end(char bracket);
+  JsonOut& separate();
+  JsonOut& put_key(std::string_view key, std::string_view ending = {});
+  JsonOut& put_number(std::int64_t value);
+  JsonOut& put_quoted(std::string_view value);
+  void put_code(std::uint32_t code);
+  void put_base64(std::string_view value);
+  void put(std::string_view piece) {
+    if (!refused_ && !piece.empty()) refused_ = !sink_.write(piece);
+  }
+
+  TextSink& sink_;
+  bool first_ = true;  // in what was begun last and has not ended
+  bool refused_ = false;
+};
+
+}  // namespace pawl
+#pragma GCC visibility pop
+
+#endif  // PAWL_JSON_OUT_HPP

@@ -1,0 +1,383 @@
+#include "flows.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <vector>
+
+#include "json_document.hpp"
+
+namespace pawld {
+namespace {
+
+using pawl::ErrorKind;
+using pawl::OrchestrationContext;
+using pawl::Poll;
+using std::chrono::milliseconds;
+
+// The kind stays, and the text says in which part it was.
+Poll fail_in(OrchestrationContext& ctx, const std::string& part, ErrorKind kind,
+             std::string_view text) {
+  const std::string all = part + ": " + std::string(text);
+  return ctx.fail({kind, all});
+}
+
+}  // namespace
+
+bool options_of(const Policy& policy, std::string_view input, pawl::ActivityOptions* out,
+                std::string* why) {
+  out->retry = policy.retry;
+  out->start_to_close = milliseconds(policy.timeout_ms);
+  out->schedule_to_close = milliseconds(policy.total_timeout_ms);
+  if (!policy.device.empty()) {
+    out->target = pawl::Target::device(policy.device, milliseconds(policy.device_wait_ms));
+    return true;
+  }
+  if (policy.session.empty()) return true;
+  Scope scope;
+  scope.set("", std::string(input));
+  std::string session;
+  if (!render_text(policy.session, scope, &session, why)) {
+    *why = "session: " + *why;
+    return false;
+  }
+  out->target =
+      policy.exclusive ? pawl::Target::exclusive_session(session) : pawl::Target::session(session);
+  return true;
+}
+
+Poll run_call(OrchestrationContext& ctx, const Call& call, const Scope& scope, ErrorKind* error,
+              std::string* result) {
+  *error = ErrorKind::kInvalidArgument;
+  std::string input;
+  pawl::ActivityOptions options;
+  if (!render_json(call.input, scope, &input, result)) {
+    *result = "input: " + *result;
+    return Poll::done();
+  }
+  if (!options_of(call.policy, input, &options, result)) return Poll::done();
+  PAWL_AWAIT(answer, ctx.schedule_activity(call.activity, input, options));
+  *error = answer.error().kind;
+  *result = answer.ok() ? as_json(answer.value()) : std::string(answer.error().text);
+  return Poll::done();
+}
+
+// --- sequence -------------------------------------------------------------------------------------
+
+namespace {
+
+enum class When { kRun, kSkip, kWrong };
+
+When decide(const Step& step, const Scope& scope, std::string* why) {
+  if (step.when.empty()) return When::kRun;
+  std::string value;
+  if (!render_text(step.when, scope, &value, why)) return When::kWrong;
+  if (value == "true") return When::kRun;
+  if (value == "false") return When::kSkip;
+  *why = "is " + quoted(value) + ", expected true or false";
+  return When::kWrong;
+}
+
+}  // namespace
+
+Poll run_sequence(OrchestrationContext& ctx, const Sequence& sequence, Scope& scope) {
+  std::string result = "null";
+  std::size_t number = 0;
+  for (const Step& step : sequence.steps) {
+    const std::string part =
+        "steps[" + std::to_string(number++) + "]" + (step.name.empty() ? "" : " " + step.name);
+    std::string why;
+    const When when = decide(step, scope, &why);
+    if (when == When::kWrong)
+      return fail_in(ctx, part + ": when", ErrorKind::kInvalidArgument, why);
+    std::string value = "null";
+    if (when == When::kRun && step.call.has_value()) {
+      ErrorKind error = ErrorKind::kNone;
+      PAWL_CALL(run_call(ctx, *step.call, scope, &error, &value));
+      if (error != ErrorKind::kNone) return fail_in(ctx, part, error, value);
+      result = value;
+    } else if (when == When::kRun) {
+      PAWL_AWAIT(pause, ctx.schedule_timer(milliseconds(step.pause_ms)));
+      if (!pause.ok()) return fail_in(ctx, part, pause.error().kind, pause.error().text);
+    }
+    if (step.call.has_value()) scope.set("steps." + step.name, value);
+  }
+  if (sequence.output.empty()) return ctx.complete(result);
+  std::string output;
+  std::string why;
+  if (!render_json(sequence.output, scope, &output, &why))
+    return fail_in(ctx, "output", ErrorKind::kInvalidArgument, why);
+  return ctx.complete(output);
+}
+
+// --- fan-out --------------------------------------------------------------------------------------
+
+namespace {
+
+struct Item {
+  std::string json;
+  ErrorKind error = ErrorKind::kNone;
+  std::string result;
+};
+
+// Every `stride`-th item from `first` on, one behind the other. A lane writes what is its own.
+struct Lane {
+  const FanOut* fan_out;
+  const Scope* scope;
+  std::vector<Item>* items;
+  std::size_t first;
+  std::size_t stride;
+
+  Poll operator()(OrchestrationContext& branch) const {
+    for (std::size_t i = first; i < items->size(); i += stride) {
+      Item& item = (*items)[i];
+      Scope own = *scope;
+      own.set("item", item.json);
+      own.set("index", std::to_string(i));
+      PAWL_CALL(run_call(branch, fan_out->call, own, &item.error, &item.result));
+      if (item.error == ErrorKind::kCancelled) break;
+    }
+    return branch.complete("");
+  }
+};
+
+bool items_of(const FanOut& fan_out, const Scope& scope, std::vector<Item>* items,
+              std::string* why) {
+  std::string array;
+  if (!render_text(fan_out.over, scope, &array, why)) return false;
+  JsonDocument document;
+  if (!document.parse(array) || document.type(document.root()) != JsonType::kArray) {
+    *why = "is no array";
+    return false;
+  }
+  if (document.size(document.root()) > static_cast<std::size_t>(fan_out.items_max)) {
+    *why = "has " + std::to_string(document.size(document.root())) + " items, items_max is " +
+           std::to_string(fan_out.items_max);
+    return false;
+  }
+  for (auto at = document.first(document.root()); at.has_value(); at = document.next(*at))
+    items->push_back({std::string(document.raw(*at)), ErrorKind::kNone, {}});
+  return true;
+}
+
+std::string output_of(const std::vector<Item>& items) {
+  std::string output = "[";
+  for (const Item& item : items) {
+    if (output.size() > 1) output.push_back(',');
+    if (item.error == ErrorKind::kNone) {
+      output.append(item.result);
+    } else {
+      output.append("{\"error\":");
+      append_json_text(item.result, &output);
+      output.push_back('}');
+    }
+  }
+  return output.append("]");
+}
+
+}  // namespace
+
+Poll run_fan_out(OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope) {
+  std::vector<Item> items;
+  std::string why;
+  if (!items_of(fan_out, scope, &items, &why))
+    return fail_in(ctx, "over", ErrorKind::kInvalidArgument, why);
+  std::vector<pawl::Handle> lanes;
+  const auto stride = static_cast<std::size_t>(fan_out.at_once);
+  for (std::size_t i = 0; i < stride && i < items.size(); ++i)
+    lanes.push_back(ctx.open_branch(Lane{&fan_out, &scope, &items, i, stride}));
+  PAWL_AWAIT(all, ctx.join_all(lanes.data(), lanes.size()));
+  if (!all.ok()) return ctx.fail(all.error());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const bool counts = !fan_out.collects_errors || items[i].error == ErrorKind::kCancelled;
+    if (counts && items[i].error != ErrorKind::kNone)
+      return fail_in(ctx, "item " + std::to_string(i), items[i].error, items[i].result);
+  }
+  return ctx.complete(output_of(items));
+}
+
+// --- watch-and-alarm ------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::int64_t kExecutionMs = 600'000;  // so long an edited definition waits
+constexpr std::int64_t kSamplesMax = 50;        // of one execution
+
+// What one execution hands to the next, around the input of the instance.
+struct WatchState {
+  bool alarmed = false;
+  std::int64_t failures = 0;
+  std::string input;
+
+  static WatchState of(std::string_view text) {
+    WatchState state;
+    state.input = as_json(text);
+    JsonDocument document;
+    if (!document.parse(state.input)) return state;
+    const auto carried = document.member(document.root(), "pawld.watch");
+    if (!carried.has_value()) return state;
+    const auto alarmed = document.member(*carried, "alarmed");
+    const auto failures = document.member(*carried, "failures");
+    const auto input = document.member(*carried, "input");
+    if (!alarmed.has_value() || !failures.has_value() || !input.has_value()) return state;
+    state.alarmed = document.is_true(*alarmed);
+    state.failures = std::strtoll(std::string(document.raw(*failures)).c_str(), nullptr, 10);
+    const std::string inner(document.raw(*input));
+    state.input = inner;
+    return state;
+  }
+  [[nodiscard]] std::string text() const {
+    return std::string("{\"pawld.watch\":{\"alarmed\":") + (alarmed ? "true" : "false") +
+           ",\"failures\":" + std::to_string(failures) + ",\"input\":" + input + "}}";
+  }
+};
+
+// Above the threshold, or below it, and how far back it must come.
+struct Threshold {
+  explicit Threshold(const Watch& watch)
+      : above(watch.alarm_above.has_value()),
+        alarm(above ? *watch.alarm_above : *watch.alarm_below),
+        clear((above ? watch.clear_below : watch.clear_above).value_or(alarm)) {}
+  [[nodiscard]] bool is_alarm(double value) const { return above ? value > alarm : value < alarm; }
+  // Strictly on the good side of a threshold without hysteresis, so that it is never both.
+  [[nodiscard]] bool is_clear(double value) const {
+    return above ? value <= clear : value >= clear;
+  }
+  bool above;
+  double alarm;
+  double clear;
+};
+
+struct Sampled {
+  std::optional<double> number;
+  std::string value = "null";  // as JSON
+  std::string sample = "null";
+  std::string why;  // without a number
+};
+
+void find_number(const Watch& watch, Sampled* out) {
+  Scope result;
+  result.set("", out->sample);
+  if (!result.find(watch.value, &out->value, &out->why)) {
+    out->value = "null";
+    return;
+  }
+  // "21.5" in quotes is no number; JSON's are, and strtod reads all of them.
+  const char first = out->value.front();
+  const double number = std::strtod(out->value.c_str(), nullptr);
+  if (first == '-' || (first >= '0' && first <= '9')) {
+    if (std::isfinite(number)) out->number = number;
+  }
+  if (!out->number.has_value()) out->why = quoted(out->value) + " is no number";
+}
+
+class Watcher {
+ public:
+  Watcher(OrchestrationContext& ctx, const Watch& watch)
+      : ctx_(ctx), watch_(watch), limit_(watch), state_(WatchState::of(ctx.input())) {
+    scope_.set("input", state_.input);
+    std::string instance;
+    append_json_text(ctx.instance_id(), &instance);
+    scope_.set("instance", instance);
+  }
+
+  Poll run() {
+    const std::int64_t samples = std::max<std::int64_t>(
+        1, std::min(kSamplesMax, kExecutionMs / std::max<std::int64_t>(1, watch_.every_ms)));
+    for (std::int64_t i = 0; i < samples; ++i) {
+      Sampled sampled;
+      PAWL_CALL(sample(&sampled));
+      if (cancelled_) return ctx_.fail({ErrorKind::kCancelled, "cancelled"});
+      PAWL_CALL(judge(sampled));
+      if (cancelled_) return ctx_.fail({ErrorKind::kCancelled, "cancelled"});
+      PAWL_AWAIT(pause, ctx_.schedule_timer(milliseconds(watch_.every_ms)));
+      if (!pause.ok()) return ctx_.fail(pause.error());
+    }
+    return ctx_.continue_as_new(state_.text());
+  }
+
+ private:
+  Poll sample(Sampled* out) {
+    ErrorKind error = ErrorKind::kNone;
+    std::string result;
+    PAWL_CALL(run_call(ctx_, watch_.sample, scope_, &error, &result));
+    cancelled_ = error == ErrorKind::kCancelled;
+    if (error == ErrorKind::kNone) {
+      out->sample = result;
+      find_number(watch_, out);
+    } else {
+      out->why = result;
+    }
+    return Poll::done();
+  }
+
+  Poll judge(const Sampled& sampled) {
+    show(sampled);
+    if (!sampled.number.has_value()) {
+      // The first in a row, so that a sensor that is gone for a month does not fill the log.
+      if (state_.failures++ == 0) ctx_.trace(pawl::LogLevel::kWarning, "no sample: " + sampled.why);
+      const bool silent_too_long =
+          watch_.alarm_after_failures > 0 && state_.failures >= watch_.alarm_after_failures;
+      if (silent_too_long && !state_.alarmed) {
+        state_.alarmed = true;
+        PAWL_CALL(report(watch_.alarm, sampled, "no_sample"));
+      }
+      return Poll::done();
+    }
+    state_.failures = 0;
+    if (!state_.alarmed && limit_.is_alarm(*sampled.number)) {
+      state_.alarmed = true;
+      PAWL_CALL(report(watch_.alarm, sampled, limit_.above ? "above" : "below"));
+    } else if (state_.alarmed && limit_.is_clear(*sampled.number)) {
+      state_.alarmed = false;
+      if (watch_.clear.has_value()) PAWL_CALL(report(*watch_.clear, sampled, "clear"));
+    }
+    return Poll::done();
+  }
+
+  // An alarm that cannot be raised is no reason to stop watching; it is in the log.
+  Poll report(const Call& call, const Sampled& sampled, const char* reason) {
+    Scope scope = scope_;
+    scope.set("value", sampled.value);
+    scope.set("sample", sampled.sample);
+    scope.set("reason", std::string("\"") + reason + "\"");
+    ErrorKind error = ErrorKind::kNone;
+    std::string result;
+    PAWL_CALL(run_call(ctx_, call, scope, &error, &result));
+    cancelled_ = error == ErrorKind::kCancelled;
+    if (error != ErrorKind::kNone)
+      ctx_.trace(pawl::LogLevel::kError, call.activity + " failed: " + result);
+    return Poll::done();
+  }
+
+  void show(const Sampled& sampled) {
+    std::string status = "{\"value\":" + sampled.value.substr(0, 256);
+    if (sampled.value.size() > 256) status = "{\"value\":null";
+    status.append(",\"alarmed\":").append(state_.alarmed ? "true" : "false");
+    status.append(",\"failures\":").append(std::to_string(state_.failures)).append("}");
+    if (ctx_.get_custom_status() != status) static_cast<void>(ctx_.set_custom_status(status));
+  }
+
+  OrchestrationContext& ctx_;
+  const Watch& watch_;
+  Threshold limit_;
+  WatchState state_;
+  Scope scope_;
+  bool cancelled_ = false;
+};
+
+}  // namespace
+
+Poll run_watch(OrchestrationContext& ctx, const Watch& watch) { return Watcher(ctx, watch).run(); }
+
+// --- schedule -------------------------------------------------------------------------------------
+
+// What it has handled comes with the input of the next execution; the times are those of the
+// definition that this execution recorded.
+Poll run_schedule(OrchestrationContext& ctx, const pawl::Schedule& schedule) {
+  pawl::ScheduleInput input;
+  if (pawl::from_json(ctx.input(), &input) != pawl::Status::kOk) input = pawl::ScheduleInput();
+  input.schedule = schedule;
+  return pawl::run_schedule(ctx, input);
+}
+
+}  // namespace pawld

@@ -1,0 +1,31 @@
+// The flows of a definition: sequence, fan-out, watch-and-alarm, schedule.
+//
+// Purpose: pure functions over the calls of a context, as any orchestration's. Ownership: the
+// definition lives until the function returns. Thread rule: the Runtime's thread.
+#ifndef PAWL_DAEMON_FLOWS_HPP
+#define PAWL_DAEMON_FLOWS_HPP
+
+#include <string>
+
+#include "definition.hpp"
+#include "pawl/pawl.hpp"
+#include "template_text.hpp"
+
+namespace pawld {
+
+// The options of a call with this input. Returns false, and `why`: its session has no name.
+[[nodiscard]] bool options_of(const Policy& policy, std::string_view input,
+                              pawl::ActivityOptions* out, std::string* why);
+// One activity: its input and its place are made from the scope, and its result is JSON. Of a
+// failure `error` has the kind, and `result` the text.
+pawl::Poll run_call(pawl::OrchestrationContext& ctx, const Call& call, const Scope& scope,
+                    pawl::ErrorKind* error, std::string* result);
+
+pawl::Poll run_sequence(pawl::OrchestrationContext& ctx, const Sequence& sequence, Scope& scope);
+pawl::Poll run_fan_out(pawl::OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope);
+pawl::Poll run_watch(pawl::OrchestrationContext& ctx, const Watch& watch);
+pawl::Poll run_schedule(pawl::OrchestrationContext& ctx, const pawl::Schedule& schedule);
+
+}  // namespace pawld
+
+#endif  // PAWL_DAEMON_FLOWS_HPP

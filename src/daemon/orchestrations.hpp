@@ -1,0 +1,46 @@
+// Orchestrations: the code that runs what the configuration says, deterministically.
+//
+// Purpose: one function for all definitions. The first step of each execution records the
+// definition's text by an activity (pawld.definition); everything behind it is decided by that text,
+// the input and recorded results. So a configuration may change under an instance: it goes on with
+// what it began with, and takes the new text when it continues as new.
+// Ownership: the Orchestrations outlive the Runtime, and their Config outlives them. Thread rule: the
+// Runtime's thread. Units: ms.
+#ifndef PAWL_DAEMON_ORCHESTRATIONS_HPP
+#define PAWL_DAEMON_ORCHESTRATIONS_HPP
+
+#include <string>
+
+#include "config.hpp"
+#include "pawl/pawl.hpp"
+
+namespace pawld {
+
+// Hears which definitions replayed instances have; for --replay-check.
+class DefinitionListener {
+ public:
+  virtual void on_definition(const Definition& definition) noexcept = 0;
+
+ protected:
+  ~DefinitionListener() = default;
+};
+
+class Orchestrations {
+ public:
+  // `listener` may be null.
+  Orchestrations(const Config& config, DefinitionListener* listener)
+      : config_(config), listener_(listener) {}
+
+  [[nodiscard]] pawl::Status add_to(pawl::Registry& registry);
+
+ private:
+  static pawl::Poll run(pawl::OrchestrationContext& ctx);
+  static pawl::ActivityResult give_definition(pawl::ActivityContext& ctx);
+
+  const Config& config_;
+  DefinitionListener* listener_;
+};
+
+}  // namespace pawld
+
+#endif  // PAWL_DAEMON_ORCHESTRATIONS_HPP

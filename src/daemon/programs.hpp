@@ -1,0 +1,53 @@
+// Programs: activities that are programs, as a cooperative activity.
+//
+// Purpose: input on standard input, the result on standard output, standard error to the log, the
+// exit code as the outcome. All of it in steps on the Runtime's loop: no thread waits for a child.
+// Bounded: as many at once as cooperative slots, and a buffer for each result taken at start.
+// Ownership: outlives the Runtime; its Config and Devices outlive it. Thread rule: the Runtime's
+// thread. Units: ms.
+#ifndef PAWL_DAEMON_PROGRAMS_HPP
+#define PAWL_DAEMON_PROGRAMS_HPP
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "config.hpp"
+#include "pawl/pawl.hpp"
+#include "plugged_devices.hpp"
+
+namespace pawld {
+
+class Programs {
+ public:
+  Programs(const Config& config, Devices& devices);
+
+  // Registers one activity for each program of the configuration.
+  [[nodiscard]] pawl::Status add_to(pawl::Registry& registry);
+  // Bytes that a slot needs: SlotOptions::cooperative_scratch_bytes.
+  [[nodiscard]] static std::size_t scratch_bytes();
+  // What was killed and would not end.
+  void reap() { leftovers_.reap(); }
+
+ private:
+  friend class ProgramRun;
+  struct Entry {
+    Programs* programs;
+    const ProgramActivity* activity;
+  };
+  [[nodiscard]] char* take_buffer();
+  void give_back(const char* buffer);
+
+  Devices& devices_;
+  std::vector<std::string> inherited_;  // of the environment
+  std::vector<Entry> entries_;
+  std::size_t buffer_bytes_ = 0;
+  std::vector<char> memory_;
+  std::vector<bool> taken_;
+  Leftovers leftovers_;
+};
+
+}  // namespace pawld
+
+#endif  // PAWL_DAEMON_PROGRAMS_HPP

@@ -1,0 +1,296 @@
+#include "pawl/endpoint.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <new>
+
+#include "gate.hpp"
+#include "listener.hpp"
+#include "server.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr std::int64_t kRetryMs = 1'000;  // between two tries to open the database
+// A byte of a payload is six in JSON at most; what stands around the rows of a page.
+constexpr std::size_t kAnswerAround = 64 * 1024;
+
+std::size_t answer_bytes(const EndpointOptions& options) {
+  return http::kPageBytes + 6 * options.client.payload_bytes_max + kAnswerAround;
+}
+
+// A file that is written whole or not at all.
+class FileSink final : public TextSink {
+ public:
+  explicit FileSink(const char* path)
+      : fd_(::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
+  ~FileSink() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileSink(const FileSink&) = delete;
+  FileSink& operator=(const FileSink&) = delete;
+  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+  bool write(std::string_view text) noexcept override {
+    for (const char c : text) {
+      buffer_[size_++] = c;
+      if (size_ == sizeof buffer_ && !flush()) return false;
+    }
+    return ok();
+  }
+  bool flush() {
+    const bool good = ok() && ::write(fd_, buffer_, size_) == static_cast<ssize_t>(size_);
+    size_ = 0;
+    return good;
+  }
+
+ private:
+  int fd_;
+  std::size_t size_ = 0;
+  char buffer_[4096];
+};
+
+}  // namespace
+
+struct Endpoint::Parts final : http::Server::Owner {
+  Parts(Process& process_given, const EndpointOptions& given)
+      : process(process_given), options(given), port(given.port) {}
+  ~Parts() { stop(); }
+  Parts(const Parts&) = delete;
+  Parts& operator=(const Parts&) = delete;
+
+  Status check(Diagnostic& why) const;
+  Status listen(Diagnostic& why);
+  Status start(Diagnostic& why);
+  bool start_thread();
+  void stop();
+  void run();
+  http::Backend& backend() override;
+  void open_database();
+  void write_metrics_file();
+
+  Process& process;
+  EndpointOptions options;
+  posix::SystemPort port;
+  Client client;
+  std::unique_ptr<unsigned char[]> memory;  // of the client
+  http::Gate gate;
+  http::Listener listener;
+  http::Server server;
+  http::Backend answers;
+  std::unique_ptr<RuntimeCounters> counters;
+  Diagnostic why_closed;
+  std::int64_t retry_ms = INT64_MIN;
+  std::int64_t metrics_due_ms = INT64_MIN;
+  std::int64_t now_ms = 0;
+  bool has_begun = false;  // the Process may be used
+  std::atomic<bool> stops{false};
+  int wake_fd = -1;
+  pthread_t thread = {};
+  bool has_thread = false;
+};
+
+Status Endpoint::Parts::check(Diagnostic& why) const {
+  if (options.connections < 1 || options.connections > 256) {
+    why.format("connections is %u; it is 1 to 256", options.connections);
+    return Status::kInvalidOptions;
+  }
+  if (options.watches > options.connections) {
+    why.format("watches is %u, and connections %u", options.watches, options.connections);
+    return Status::kInvalidOptions;
+  }
+  const std::int64_t timeout = options.request_timeout.count();
+  if (timeout < 100 || timeout > 600'000) {
+    why.format("request_timeout is %lld ms; it is 100 ms to 10 min",
+               static_cast<long long>(timeout));
+    return Status::kInvalidOptions;
+  }
+  const std::int64_t interval = options.metrics_interval.count();
+  if (interval < 1'000 || interval > 86'400'000) {
+    why.format("metrics_interval is %lld ms; it is 1 s to a day", static_cast<long long>(interval));
+    return Status::kInvalidOptions;
+  }
+  if (options.tcp.has_value() && options.tcp->token_file.empty()) {
+    why.format("tcp without tcp.token_file");
+    return Status::kInvalidOptions;
+  }
+  return Status::kOk;
+}
+
+Status Endpoint::Parts::listen(Diagnostic& why) {
+  gate.set_read_only(options.read_only);
+  gate.set_body_bytes_max(options.client.payload_bytes_max);
+  if (options.tcp.has_value()) {
+    const EndpointTcp& tcp = *options.tcp;
+    PAWL_TRY(gate.guard_tcp(tcp.token_file.c_str(), tcp.address.view(), tcp.host_name.view(), why));
+    return listener.listen_tcp(tcp.address.view(), tcp.port, tcp.allow_others, why);
+  }
+  if (!options.socket_path.empty())
+    return listener.listen_unix(options.socket_path.view(), options.socket_mode, why);
+  char path[512];
+  const std::string_view database = options.client.database_path.view();
+  std::snprintf(path, sizeof path, "%.*s-http", PAWL_TEXT(database));
+  return listener.listen_unix(path, options.socket_mode, why);
+}
+
+Status Endpoint::Parts::start(Diagnostic& why) {
+  PAWL_TRY(check(why));
+  const std::size_t bytes = Client::required_memory(options.client);
+  counters.reset(new (std::nothrow) RuntimeCounters);
+  memory.reset(new (std::nothrow) unsigned char[bytes]);
+  if (counters == nullptr || memory == nullptr) {
+    why.format("no %zu bytes", bytes + sizeof(RuntimeCounters));
+    return Status::kResourceExhausted;
+  }
+  PAWL_TRY(port.port().clock->open(why));
+  PAWL_TRY(listen(why));
+  wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  http::ServerOptions limits;
+  limits.connections = options.connections;
+  limits.request_timeout_ms = options.request_timeout.count();
+  limits.body_bytes_max = options.client.payload_bytes_max;
+  limits.answer_bytes_max = answer_bytes(options);
+  if (wake_fd < 0 || server.start(listener.fd(), gate, *this, limits) != Status::kOk) {
+    why.format("no memory or no descriptors for %u connections", options.connections);
+    return Status::kResourceExhausted;
+  }
+  answers.board = options.board;
+  answers.clock = port.port().clock;
+  answers.counters = counters.get();
+  answers.watches_max = options.watches;
+  answers.read_only = options.read_only;
+  if (start_thread()) return Status::kOk;
+  why.format("the system has no thread for the endpoint");
+  return Status::kResourceExhausted;
+}
+
+// std::thread was rejected: where the system has none it throws, which ends the process.
+bool Endpoint::Parts::start_thread() {
+  const auto run_parts = [](void* parts) -> void* {
+    static_cast<Parts*>(parts)->run();
+    return nullptr;
+  };
+  // Signals are for the threads of the program.
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  has_thread = ::pthread_create(&thread, nullptr, run_parts, this) == 0;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return has_thread;
+}
+
+void Endpoint::Parts::stop() {
+  stops.store(true);
+  const std::uint64_t one = 1;
+  if (wake_fd >= 0) static_cast<void>(!::write(wake_fd, &one, sizeof one));
+  if (has_thread) ::pthread_join(thread, nullptr);
+  has_thread = false;
+  server.stop();
+  listener.close();
+  client.close();
+  if (wake_fd >= 0) ::close(wake_fd);
+  wake_fd = -1;
+}
+
+void Endpoint::Parts::run() {
+  port::Clock& clock = *port.port().clock;
+  while (!stops.load()) {
+    now_ms = clock.boot_ms();
+    server.run(now_ms);
+    if (!options.metrics_file.empty() && now_ms >= metrics_due_ms) write_metrics_file();
+    now_ms = clock.boot_ms();
+    OptionalMs due = server.next_due(now_ms);
+    if (!options.metrics_file.empty()) due.keep_earlier(metrics_due_ms);
+    std::int64_t sleep = -1;
+    if (due.has_value()) sleep = due.value() > now_ms ? due.value() - now_ms : 0;
+    pollfd sources[] = {{server.fd(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    static_cast<void>(::poll(sources, 2, static_cast<int>(sleep > 60'000 ? 60'000 : sleep)));
+  }
+}
+
+// A Host starts its Process after this thread was begun; the board says when it has.
+http::Backend& Endpoint::Parts::backend() {
+  if (!has_begun && (options.board == nullptr || options.board->life().running)) has_begun = true;
+  if (!has_begun)
+    answers.why_closed = "the runtime of this process has not started yet";
+  else if (answers.client == nullptr && now_ms >= retry_ms)
+    open_database();
+  return answers;
+}
+
+void Endpoint::Parts::open_database() {
+  retry_ms = now_ms + kRetryMs;
+  answers.closed = client.open(process, options.client, port.port(), memory.get(),
+                               Client::required_memory(options.client), why_closed);
+  answers.why_closed = why_closed.text();
+  if (answers.closed == Status::kOk) answers.client = &client;
+}
+
+// For the textfile collector: under another name first, so that it never reads a part.
+void Endpoint::Parts::write_metrics_file() {
+  metrics_due_ms = now_ms + options.metrics_interval.count();
+  http::Backend& from = backend();
+  from.now_ms = now_ms;
+  if (from.client == nullptr || from.count() != Status::kOk) return;
+  char temporary[512];
+  std::snprintf(temporary, sizeof temporary, "%s.tmp", options.metrics_file.c_str());
+  bool whole = false;
+  {
+    FileSink sink(temporary);
+    whole = write_all_metrics(from, sink) == Status::kOk && sink.flush();
+  }
+  if (!whole || ::rename(temporary, options.metrics_file.c_str()) != 0) ::unlink(temporary);
+}
+
+Endpoint::Endpoint() = default;
+Endpoint::~Endpoint() { stop(); }
+
+Status Endpoint::start(Host& host, const EndpointOptions& options, Diagnostic& why) {
+  if (host.process().started()) {
+    why.format("the endpoint of a Host is started before the Host is");
+    return Status::kInvalidArgument;
+  }
+  EndpointOptions of_host = options;
+  const HostOptions& own = host.options();
+  of_host.client.database_path = own.runtime.database_path;
+  of_host.port = own.port;
+  of_host.board = &host.board();
+  if (parts_ != nullptr) return Status::kAlreadyExists;
+  auto parts = std::make_unique<Parts>(host.process(), of_host);
+  PAWL_TRY(parts->start(why));
+  ++host.options().process.connections_max;
+  parts_ = std::move(parts);
+  return Status::kOk;
+}
+
+Status Endpoint::start(Process& process, const EndpointOptions& options, Diagnostic& why) {
+  if (parts_ != nullptr) return Status::kAlreadyExists;
+  if (!process.started()) {
+    why.format("the Process is not started");
+    return Status::kInvalidArgument;
+  }
+  auto parts = std::make_unique<Parts>(process, options);
+  parts->has_begun = true;
+  PAWL_TRY(parts->start(why));
+  parts_ = std::move(parts);
+  return Status::kOk;
+}
+
+void Endpoint::stop() {
+  if (parts_ == nullptr) return;
+  parts_->stop();
+  parts_.reset();
+}
+
+std::uint16_t Endpoint::port() const {
+  return parts_ == nullptr ? std::uint16_t{0} : parts_->listener.port();
+}
+
+}  // namespace pawl

@@ -1,0 +1,92 @@
+// Server: connections and their requests, over libmicrohttpd, on the thread that calls run().
+//
+// Ownership: the library's daemon and the buffers of `connections` requests, taken by start(). Thread
+// rule: one thread, but for wake().
+// Why this library: it serves a socket that is already open, in a loop that is ours, its memory for a
+// connection is bounded, and a request can wait without a thread. A deadline for a whole request, which
+// it does not have (its timeout begins anew with each byte), is kept here.
+#ifndef PAWL_ENDPOINT_SERVER_HPP
+#define PAWL_ENDPOINT_SERVER_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "exchange.hpp"
+#include "gate.hpp"
+#include "pawl/optional_ms.hpp"
+#include "pawl/status.hpp"
+#include "routes.hpp"
+
+struct MHD_Connection;
+struct MHD_Daemon;
+
+namespace pawl::http {
+
+struct ServerOptions {
+  std::uint32_t connections = 16;
+  std::int64_t request_timeout_ms = 10'000;
+  std::size_t body_bytes_max = 0;
+  std::size_t answer_bytes_max = 0;
+};
+
+class Server {
+ public:
+  // Brings the backend up to date before requests are answered.
+  class Owner {
+   public:
+    virtual Backend& backend() = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Server();
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Takes `fd`, which listens and stays the caller's.
+  // Returns kOk; kResourceExhausted: no memory, or no more descriptors.
+  Status start(int fd, const Gate& gate, Owner& owner, const ServerOptions& options);
+  void stop();
+  // Readable when there is something to do.
+  [[nodiscard]] int fd() const;
+  // Answers what has come.
+  void run(std::int64_t now_ms);
+  // Until run() has something to do by itself; none: not before fd() says so.
+  [[nodiscard]] OptionalMs next_due(std::int64_t now_ms) const;
+
+ private:
+  struct Slot;
+  struct Connection;
+  struct Callbacks;
+
+  Slot* take_slot(const char* uri);
+  void give_back(Slot* slot);
+  Connection* take_connection(MHD_Connection* connection);
+  int begin_request(Slot& slot, const char* method);
+  int take_body(Slot& slot, const char* data, std::size_t* size) const;
+  int end_request(Slot& slot);
+  int send(Slot& slot) const;
+  void close_overdue();
+  bool look_at_watches();  // false: none has an answer
+  void resume(Slot& slot);
+  void answer(Slot& slot);
+
+  MHD_Daemon* daemon_ = nullptr;
+  const Gate* gate_ = nullptr;
+  Owner* owner_ = nullptr;
+  ServerOptions options_;
+  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<Connection[]> connections_;
+  std::unique_ptr<char[]> buffers_;
+  std::int64_t now_ms_ = 0;
+  std::int64_t watches_due_ms_ = 0;
+  std::uint32_t watches_ = 0;
+  bool has_closed_ = false;  // in the last run()
+};
+
+}  // namespace pawl::http
+
+#endif  // PAWL_ENDPOINT_SERVER_HPP

@@ -1,0 +1,372 @@
+#include "database_copy.hpp"
+
+#include <sqlite3.h>
+
+#include <cstring>
+#include <new>
+
+#include "database_uri.hpp"
+#include "pawl/printable.hpp"
+#include "sql/database.hpp"
+#include "sqlite_connection.hpp"
+#include "sqlite_vfs.hpp"
+#include "store_factory.hpp"
+#include "tables/schema.hpp"
+#include "text.hpp"
+
+namespace pawl {
+namespace {
+
+constexpr int kStepPages = 256;  // of a copy, between two reports
+constexpr int kBusyMs = 5'000;   // longest wait for a lock
+constexpr std::int64_t kFindingsMax = 100;
+
+using Uri = FixedText<3 * sql::kPathBytesMax + 64>;
+
+// A connection to one file, in the caller's place.
+class File {
+ public:
+  File(void* place, const port::Port& port)
+      : port_(port), connection_(*::new (place) sqlite::Connection()) {}
+  ~File() {
+    connection_.~Connection();
+    if (has_vfs_) sqlite::forget_vfs(*port_.storage);
+  }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  // Of a database that others may use; the log and its index stay as they are.
+  Status open_shared(const char* path, Diagnostic& diagnostic) {
+    PAWL_TRY(port_.storage->check_place(path, diagnostic));
+    PAWL_TRY(open(path, path, SQLITE_OPEN_READONLY, diagnostic));
+    static_cast<void>(sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
+                                        static_cast<int*>(nullptr)));
+    return check_owner(diagnostic);
+  }
+  // Of a copy, which no other process has: without files beside it.
+  Status open_alone(const char* path, Diagnostic& diagnostic) {
+    Uri uri;
+    PAWL_TRY(sqlite::begin_uri(uri, path));
+    PAWL_TRY(uri.append("?immutable=1"));
+    PAWL_TRY(open(path, uri.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, diagnostic));
+    return check_owner(diagnostic);
+  }
+  Status open_empty(const char* path, Diagnostic& diagnostic) {
+    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diagnostic));
+    std::int64_t pages = 0;
+    PAWL_TRY(read_number("PRAGMA page_count", &pages, diagnostic));
+    if (pages != 0) {
+      diagnostic.format("%s: holds something already", path);
+      return Status::kAlreadyExists;
+    }
+    // A new file needs no journal on the disk, and its one commit flushes it.
+    return execute("PRAGMA journal_mode=MEMORY;PRAGMA synchronous=FULL", diagnostic);
+  }
+  // Of a copy, which no other process has: the end of the connection leaves nothing beside it.
+  Status open_to_change(const char* path, Diagnostic& diagnostic) {
+    PAWL_TRY(port_.storage->check_place(path, diagnostic));
+    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic));
+    PAWL_TRY(check_owner(diagnostic));
+    return execute("PRAGMA synchronous=FULL", diagnostic);
+  }
+  // The first column of the first row.
+  Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
+    return each_row(
+        sql,
+        [out](sqlite3_stmt* row) {
+          *out = sqlite3_column_int64(row, 0);
+          return false;
+        },
+        diagnostic);
+  }
+  // Until `visit` says no.
+  template <typename Visit>
+  Status each_row(const char* sql, Visit&& visit, Diagnostic& diagnostic) {
+    sqlite3_stmt* statement = nullptr;
+    int result = sqlite3_prepare_v2(handle(), sql, -1, &statement, nullptr);
+    if (result == SQLITE_OK) result = sqlite3_step(statement);
+    while (result == SQLITE_ROW && visit(statement))
+      result = sqlite3_step(statement);
+    if (result != SQLITE_ROW && result != SQLITE_DONE) explain(result, diagnostic);
+    static_cast<void>(sqlite3_finalize(statement));
+    if (result == SQLITE_ROW || result == SQLITE_DONE) return Status::kOk;
+    return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : sqlite::status_of(result);
+  }
+  // A statement with one text in it.
+  Status change_text(const char* sql, std::string_view text, Diagnostic& diagnostic) {
+    return change(
+        sql,
+        [text](sqlite3_stmt* row) {
+          return sqlite3_bind_text(row, 1, text.data(), static_cast<int>(text.size()),
+                                   SQLITE_STATIC);
+        },
+        diagnostic);
+  }
+  Status change_number(const char* sql, std::int64_t number, Diagnostic& diagnostic) {
+    return change(
+        sql, [number](sqlite3_stmt* row) { return sqlite3_bind_int64(row, 1, number); },
+        diagnostic);
+  }
+  void explain(int result, Diagnostic& diagnostic) {
+    diagnostic.format("%s: %s (sqlite %d)", path_, sqlite3_errmsg(handle()), result);
+  }
+  Status execute(const char* sql, Diagnostic& diagnostic) {
+    Diagnostic why;
+    const Status status = connection_.execute(sql, why);
+    if (status != Status::kOk) diagnostic.format("%s: %.*s", path_, PAWL_TEXT(why.text()));
+    return status;
+  }
+  [[nodiscard]] sqlite3* handle() { return connection_.handle(); }
+
+ private:
+  template <typename Bind>
+  Status change(const char* sql, Bind bind, Diagnostic& diagnostic) {
+    sqlite3_stmt* statement = nullptr;
+    int result = sqlite3_prepare_v2(handle(), sql, -1, &statement, nullptr);
+    if (result == SQLITE_OK) result = bind(statement);
+    if (result == SQLITE_OK) result = sqlite3_step(statement);
+    if (result != SQLITE_DONE) explain(result, diagnostic);
+    static_cast<void>(sqlite3_finalize(statement));
+    return result == SQLITE_DONE ? Status::kOk : sqlite::status_of(result);
+  }
+  Status open(const char* path, const char* name, int flags, Diagnostic& diagnostic) {
+    const char* vfs = nullptr;
+    path_ = path;
+    const Status found = sqlite::vfs_for(port_, &vfs);
+    if (found != Status::kOk) {
+      diagnostic.format("%s: SQLite has no VFS for it", path);
+      return found;
+    }
+    has_vfs_ = true;
+    PAWL_TRY(connection_.open(name, flags | SQLITE_OPEN_NOMUTEX, vfs, diagnostic));
+    // Each page is read once: a large cache would hold the heap for nothing.
+    PAWL_TRY(
+        execute("PRAGMA cache_size=32;PRAGMA mmap_size=0;PRAGMA temp_store=MEMORY", diagnostic));
+    if (port_.storage->native_vfs() != nullptr)
+      static_cast<void>(sqlite3_busy_timeout(handle(), kBusyMs));
+    return Status::kOk;
+  }
+  Status check_owner(Diagnostic& diagnostic) {
+    std::int64_t application = 0;
+    std::int64_t version = 0;
+    PAWL_TRY(read_number("PRAGMA application_id", &application, diagnostic));
+    PAWL_TRY(read_number("PRAGMA user_version", &version, diagnostic));
+    if (application != store::kApplicationId) {
+      diagnostic.format("%s: no database of Pawl", path_);
+      return Status::kForeignDatabase;
+    }
+    if (version <= store::kSchemaVersion) return Status::kOk;
+    diagnostic.format("%s: written by a newer Pawl: format %lld, this one knows up to %d", path_,
+                      static_cast<long long>(version), store::kSchemaVersion);
+    return Status::kNewerDatabase;
+  }
+
+  port::Port port_;
+  sqlite::Connection& connection_;
+  const char* path_ = "";
+  bool has_vfs_ = false;
+};
+
+std::string_view text_of(sqlite3_stmt* row) {
+  const auto* const text = static_cast<const char*>(sqlite3_column_blob(row, 0));
+  return {text == nullptr ? "" : text, static_cast<std::size_t>(sqlite3_column_bytes(row, 0))};
+}
+
+// What is damaged is found, and what cannot even be walked is a finding, too.
+Status check_pages(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
+                   Diagnostic& diagnostic) {
+  const Status status = file.each_row(
+      quick ? "PRAGMA quick_check" : "PRAGMA integrity_check",
+      [&](sqlite3_stmt* row) {
+        const std::string_view text = text_of(row);
+        if (text == "ok") return true;
+        visitor.on_finding(text);
+        return ++report->findings < kFindingsMax;
+      },
+      diagnostic);
+  if (status != Status::kCorrupt) return status;
+  visitor.on_finding(diagnostic.text());
+  ++report->findings;
+  return Status::kOk;
+}
+
+// Rows of other tables that name an instance which is not there.
+constexpr char kCountOrphans[] =
+    "SELECT (SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT EXISTS"
+    " (SELECT 1 FROM instances AS p WHERE p.key=c.parent))"
+    "+(SELECT count(*) FROM worker_queue AS q WHERE NOT EXISTS"
+    " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
+    "+(SELECT count(*) FROM orchestrator_queue AS q WHERE NOT EXISTS"
+    " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
+    "+(SELECT count(DISTINCT k.instance) FROM kv AS k WHERE NOT EXISTS"
+    " (SELECT 1 FROM instances AS p WHERE p.key=k.instance))";
+constexpr char kCountUnfinished[] = "SELECT count(*) FROM instances WHERE finished_at IS NULL";
+
+Status read_facts(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
+  PAWL_TRY(file.read_number("PRAGMA user_version", &report->format, diagnostic));
+  PAWL_TRY(file.read_number("PRAGMA page_count", &report->pages, diagnostic));
+  PAWL_TRY(file.read_number("PRAGMA freelist_count", &report->free_pages, diagnostic));
+  return file.read_number("PRAGMA page_size", &report->page_bytes, diagnostic);
+}
+
+Status read_rows(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
+  PAWL_TRY(file.each_row(
+      "SELECT database_id FROM meta WHERE id=1",
+      [report](sqlite3_stmt* row) {
+        const std::string_view id = text_of(row).substr(0, sizeof report->id - 1);
+        std::memcpy(report->id, id.data(), id.size());
+        return false;
+      },
+      diagnostic));
+  std::int64_t number = 0;
+  PAWL_TRY(
+      file.read_number("SELECT EXISTS(SELECT 1 FROM clock_ring WHERE kind='synced' OR"
+                       " (kind='adopted' AND detail=2))",
+                       &number, diagnostic));
+  report->clock_was_trusted = number != 0;
+  PAWL_TRY(file.read_number(kCountOrphans, &report->orphans, diagnostic));
+  return file.read_number(kCountUnfinished, &report->unfinished, diagnostic);
+}
+
+Status check_file(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
+                  Diagnostic& diagnostic) {
+  PAWL_TRY(read_facts(file, report, diagnostic));
+  PAWL_TRY(check_pages(file, quick, visitor, report, diagnostic));
+  const Status read = read_rows(file, report, diagnostic);
+  if (read != Status::kCorrupt) return read;
+  visitor.on_finding(diagnostic.text());
+  ++report->findings;
+  return Status::kOk;
+}
+
+// In the view that `from` reads since it began, so what others write meanwhile changes no page of
+// it, and no step begins anew.
+Status copy_pages(File& from, File& to, CopyVisitor& visitor, Diagnostic& diagnostic) {
+  sqlite3_backup* const backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
+  if (backup == nullptr) {
+    const int why = sqlite3_extended_errcode(to.handle());
+    to.explain(why, diagnostic);
+    return sqlite::status_of(why);
+  }
+  int result = SQLITE_OK;
+  bool goes_on = true;
+  while (result == SQLITE_OK && goes_on) {
+    result = sqlite3_backup_step(backup, kStepPages);
+    const int pages = sqlite3_backup_pagecount(backup);
+    goes_on = visitor.on_copied(pages - sqlite3_backup_remaining(backup), pages);
+  }
+  const int finished = sqlite3_backup_finish(backup);
+  if (result == SQLITE_OK) return Status::kStopped;
+  if (result == SQLITE_DONE) result = finished;
+  if (result == SQLITE_OK) return Status::kOk;
+  to.explain(result, diagnostic);
+  return sqlite::status_of(result);
+}
+
+// From the port: SQLite's own random numbers would do, but need not be as good.
+Status renew_id(File& file, const port::Port& port, Diagnostic& diagnostic) {
+  std::uint64_t random[2] = {};
+  port.clock->random(random, sizeof(random));
+  FixedText<32> id;
+  PAWL_TRY(id.append_hex(random[0], 16));
+  PAWL_TRY(id.append_hex(random[1], 16));
+  PAWL_TRY(file.change_text("UPDATE meta SET database_id=?1 WHERE id=1", id.view(), diagnostic));
+  return file.execute("UPDATE sessions SET folder_root=NULL WHERE folder_root IS NOT NULL",
+                      diagnostic);
+}
+
+// By chance, since a backup may be restored twice: what the first restore gave out is forgotten by
+// the second. A table into which nothing was inserted has no row in sqlite_sequence yet.
+Status skip(File& file, const port::Port& port, Diagnostic& diagnostic) {
+  constexpr std::int64_t kBlock = std::int64_t{1} << 30;
+  constexpr std::uint32_t kBlocks = std::uint32_t{1} << 18;
+  std::uint32_t random = 0;
+  port.clock->random(&random, sizeof(random));
+  const std::int64_t skipped = kBlock * (1 + static_cast<std::int64_t>(random % kBlocks));
+  PAWL_TRY(
+      file.execute("INSERT INTO sqlite_sequence(name,seq) SELECT t.name,0 FROM"
+                   " (SELECT 'instances' AS name UNION ALL SELECT 'sessions'"
+                   " UNION ALL SELECT 'workers') AS t WHERE NOT EXISTS"
+                   "(SELECT 1 FROM sqlite_sequence AS s WHERE s.name=t.name)",
+                   diagnostic));
+  PAWL_TRY(file.change_number("UPDATE sqlite_sequence SET seq=seq+?1", skipped, diagnostic));
+  return file.change_number(
+      "UPDATE meta SET next_epoch=next_epoch+?1,next_token=next_token+?1 WHERE id=1", skipped,
+      diagnostic);
+}
+
+// All of it is in the one file then: no log is left.
+Status change(void* place, const char* path, const port::Port& port,
+              Status (*what)(File&, const port::Port&, Diagnostic&), Diagnostic& diagnostic) {
+  File file(place, port);
+  PAWL_TRY(file.open_to_change(path, diagnostic));
+  PAWL_TRY(file.execute("BEGIN IMMEDIATE", diagnostic));
+  PAWL_TRY(what(file, port, diagnostic));
+  PAWL_TRY(file.execute("COMMIT", diagnostic));
+  // The answer is a row: 0, frames of the log, those that were written back.
+  std::int64_t is_blocked = 1;
+  PAWL_TRY(file.read_number("PRAGMA wal_checkpoint(TRUNCATE)", &is_blocked, diagnostic));
+  if (is_blocked == 0) return Status::kOk;
+  diagnostic.format("%s: another process uses it", path);
+  return Status::kBusy;
+}
+
+class LastFinding final : public FindingVisitor {
+ public:
+  explicit LastFinding(Diagnostic& diagnostic) : diagnostic_(diagnostic) {}
+  void on_finding(std::string_view text) noexcept override {
+    diagnostic_.format("the copy is damaged: %.*s", static_cast<int>(text.size()), text.data());
+  }
+
+ private:
+  Diagnostic& diagnostic_;
+};
+
+}  // namespace
+
+static_assert(alignof(sqlite::Connection) <= StoreFactory::kAlign);
+
+std::size_t DatabaseCopy::bytes() { return 2 * sizeof(sqlite::Connection); }
+
+Status DatabaseCopy::copy(void* place, const char* from, const char* to, const port::Port& port,
+                          CopyVisitor& visitor, Diagnostic& diagnostic) {
+  void* const second = static_cast<unsigned char*>(place) + sizeof(sqlite::Connection);
+  {
+    File source(place, port);
+    File target(second, port);
+    PAWL_TRY(source.open_shared(from, diagnostic));
+    PAWL_TRY(target.open_empty(to, diagnostic));
+    PAWL_TRY(source.execute("BEGIN;SELECT 1 FROM meta", diagnostic));
+    PAWL_TRY(copy_pages(source, target, visitor, diagnostic));
+  }
+  File copied(second, port);
+  PAWL_TRY(copied.open_alone(to, diagnostic));
+  LastFinding finding(diagnostic);
+  DatabaseReport report;
+  PAWL_TRY(check_file(copied, false, finding, &report, diagnostic));
+  return report.findings == 0 ? Status::kOk : Status::kCorrupt;
+}
+
+Status DatabaseCopy::check(void* place, const char* path, bool quick, const port::Port& port,
+                           FindingVisitor& visitor, DatabaseReport* report,
+                           Diagnostic& diagnostic) {
+  File file(place, port);
+  const Status opened = file.open_shared(path, diagnostic);
+  if (opened != Status::kCorrupt) PAWL_TRY(opened);
+  if (opened == Status::kOk) return check_file(file, quick, visitor, report, diagnostic);
+  visitor.on_finding(diagnostic.text());
+  ++report->findings;
+  return Status::kOk;
+}
+
+Status DatabaseCopy::renew(void* place, const char* path, const port::Port& port,
+                           Diagnostic& diagnostic) {
+  return change(place, path, port, renew_id, diagnostic);
+}
+
+Status DatabaseCopy::skip_numbers(void* place, const char* path, const port::Port& port,
+                                  Diagnostic& diagnostic) {
+  return change(place, path, port, skip, diagnostic);
+}
+
+}  // namespace pawl

@@ -1,0 +1,77 @@
+// Console: what the tool prints for people: tables, and values under names.
+//
+// Purpose: into a terminal, aligned columns with titles that fit its width, local and relative times;
+// into anything else, a row a line with tabs between the cells, UTC, nothing cut, so that other
+// programs can read it. Every cell goes through write_printable(): a terminal shows it and does
+// nothing else. Ownership: rows are copied. Thread rule: one thread.
+#ifndef PAWL_TOOL_CONSOLE_HPP
+#define PAWL_TOOL_CONSOLE_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "message.hpp"
+#include "pawl/optional_ms.hpp"
+#include "pawl/printable.hpp"
+
+namespace pawl::tool {
+
+using programs::printable;
+// How many columns of a terminal it takes: wide letters two, combining marks none.
+[[nodiscard]] std::size_t columns_of(std::string_view text);
+// As much of it as fits, with a mark of the cut at the end.
+[[nodiscard]] std::string cut_to(std::string_view text, std::size_t columns);
+
+struct Screen {
+  // That of the standard output. PAWL_COLUMNS makes any output a terminal of that width.
+  static Screen of_stdout();
+  bool terminal = false;
+  std::size_t width = 80;
+  std::int64_t now_ms = 0;
+
+  [[nodiscard]] std::string time(std::int64_t ms) const;
+  [[nodiscard]] std::string duration(std::int64_t ms) const;  // with its unit in both forms
+  [[nodiscard]] std::string duration(OptionalMs ms) const;
+  [[nodiscard]] std::string size(std::int64_t bytes) const;
+};
+
+// Rows under titles. Widths are those of the first rows, and grow with those that follow.
+class Table {
+ public:
+  Table(const Screen& screen, std::vector<std::string> titles)
+      : screen_(screen), titles_(std::move(titles)), widths_(titles_.size(), 0) {}
+  ~Table() { flush(); }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  // As many as there are titles.
+  void row(const std::vector<std::string>& cells);
+  void flush();
+  [[nodiscard]] std::size_t printed() const { return printed_; }
+
+ private:
+  static constexpr std::size_t kRowsTogether = 100;
+  void fit();
+  void print(const std::vector<std::string>& cells) const;
+  const Screen& screen_;
+  std::vector<std::string> titles_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> rows_;
+  std::size_t printed_ = 0;
+  bool titled_ = false;
+};
+
+// "name value", a line each; what is empty is left out.
+void print_field(const Screen& screen, std::string_view name, std::string_view value);
+
+// What fwrite() takes. Failures stay in the stream.
+class StdoutSink final : public TextSink {
+ public:
+  bool write(std::string_view text) noexcept override;
+};
+
+}  // namespace pawl::tool
+
+#endif  // PAWL_TOOL_CONSOLE_HPP

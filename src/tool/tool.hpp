@@ -1,0 +1,137 @@
+// Tool: what every command of `pawl` shares: the database, the form of answers, failures.
+//
+// Purpose: a command says what it takes (CLI11) and what it does; opening, errors and exit codes are
+// here. The tool is a program like those of users: it links pawl::pawl and sees public headers
+// alone, and unlike Pawl it may throw. Ownership: main() owns the one Tool. Thread rule: one thread.
+#ifndef PAWL_TOOL_TOOL_HPP
+#define PAWL_TOOL_TOOL_HPP
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "console.hpp"
+#include "pawl/client.hpp"
+#include "pawl/export.hpp"
+#include "pawl/json_out.hpp"
+
+namespace pawl::tool {
+
+// docs/tool.md has the list; a test holds it.
+enum Exit : int {
+  kDone = 0,
+  kFailed = 1,    // refused, or it could not be done
+  kUsage = 2,     // the command line
+  kNotFound = 3,  // what was named is not there
+  kTimeout = 4,   // the time given passed
+  kBad = 5,       // done, and the answer is no: it failed, a no-go, a finding
+  kHalted = 6,    // wait: the instance is stopped
+};
+
+// Ends a command. `name` is that of a status, or "usage".
+struct Failure {
+  int exit;
+  std::string name;
+  std::string text;
+};
+[[noreturn]] void fail(int exit, std::string name, std::string text);
+[[nodiscard]] int exit_of(Status status);
+
+class Tool {
+ public:
+  Tool();
+  ~Tool();
+  Tool(const Tool&) = delete;
+  Tool& operator=(const Tool&) = delete;
+
+  // Adds a command with the options that all have. `run` returns the exit code.
+  CLI::App* add(const std::string& name, const std::string& help, std::function<int()> run);
+  // All of main() but the way out: parses, runs, and reports what failed.
+  int run(int argc, const char* const* argv);
+
+  // Opens the database on first use.
+  Client& client();
+  // The path: of --db, or of PAWL_DB.
+  [[nodiscard]] const std::string& database();
+  // Opens it as well.
+  [[nodiscard]] bool clock_is_trusted();
+  // Throws unless kOk, with the text of the client.
+  void must(Status status);
+  // So that it can be opened again, or replaced.
+  void close();
+
+  [[nodiscard]] bool json() const { return json_; }
+  [[nodiscard]] JsonOut& out() { return out_; }
+  [[nodiscard]] const Screen& screen() const { return screen_; }
+  // One object, on a line of its own.
+  template <typename Value>
+  void print_json(const Value& value) {
+    write_json(value, out_);
+    out_.end_line();
+  }
+  // The same as the one member of an object, which says what it is.
+  template <typename Value>
+  void print_json_as(const char* what, const Value& value) {
+    write_json(value, out_.begin_object().key(what));
+    out_.end_object().end_line();
+  }
+  // What a command that only does something answers: nothing, or {"done":command, "id":id}.
+  void done(std::string_view command, std::string_view id);
+  // Throws: the reader has gone, or the disk is full.
+  void flush();
+  [[nodiscard]] CLI::App& app() { return app_; }
+
+ private:
+  struct Opened;
+  void open();
+  int report(const Failure& failure) const;
+  [[nodiscard]] Failure usage_failure(const CLI::ParseError& error) const;
+
+  CLI::App app_;
+  std::string database_;
+  bool json_ = false;
+  Screen screen_ = Screen::of_stdout();
+  StdoutSink stdout_;
+  JsonOut out_;
+  std::function<int()> chosen_;
+  std::unique_ptr<Opened> opened_;
+};
+
+// ---- options whose values are texts of people -----------------------------------------------------
+
+// Each adds an option, or a positional argument where the name has no dashes, and says what is wrong
+// with a value and what was meant.
+CLI::Option* add_duration(CLI::App* app, const std::string& name, std::optional<std::int64_t>* ms,
+                          const std::string& help);
+CLI::Option* add_size(CLI::App* app, const std::string& name, std::optional<std::int64_t>* bytes,
+                      const std::string& help);
+CLI::Option* add_time(CLI::App* app, const std::string& name, std::int64_t now_ms, std::int64_t* ms,
+                      const std::string& help);
+CLI::Option* add_count(CLI::App* app, const std::string& name, std::optional<std::int64_t>* count,
+                       const std::string& help);
+// The words of an enumeration, in its order.
+template <typename State>
+std::vector<std::string> words_of(std::size_t count, const char* (*name)(State)) {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < count; ++i)
+    words.emplace_back(name(static_cast<State>(i)));
+  return words;
+}
+// One of these words; *index is its place.
+CLI::Option* add_choice(CLI::App* app, const std::string& name,
+                        const std::vector<std::string>& words, std::optional<std::size_t>* index,
+                        const std::string& help);
+// A literal, @FILE, or - for the standard input; @@ at the beginning is an @ of the literal. Read
+// when the command runs.
+CLI::Option* add_payload(CLI::App* app, const std::string& name, std::string* text,
+                         const std::string& help);
+[[nodiscard]] std::string read_payload(const std::string& given);
+
+}  // namespace pawl::tool
+
+#endif  // PAWL_TOOL_TOOL_HPP

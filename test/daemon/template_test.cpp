@@ -1,0 +1,91 @@
+// Templates and the JSON below them.
+#include "template_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include "json_document.hpp"
+
+namespace pawld {
+namespace {
+
+Scope scope() {
+  Scope scope;
+  scope.set("input", R"({"bed":7,"name":"a \"b\"","beds":[{"n":1},{"n":2}],"yes":true})");
+  scope.set("steps.soil", R"({"moisture":17.5})");
+  scope.set("steps.soil2", "\"x\"");
+  return scope;
+}
+
+std::string rendered(std::string_view json) {
+  std::string out;
+  std::string why;
+  return render_json(json, scope(), &out, &why) ? out : "! " + why;
+}
+
+TEST(PawldTemplate, RowsOfTemplates) {
+  struct Row {
+    const char* json;
+    const char* out;
+  };
+  for (const Row& row : {
+           Row{R"("{input.bed}")", "7"},
+           {R"({"b":"{input.bed}","t":"bed {input.bed}"})", R"({"b":7,"t":"bed 7"})"},
+           {R"("{input.name}")", R"("a \"b\"")"},
+           {R"("<{input.name}>")", R"("<a \"b\">")"},
+           {R"("{input.beds.1}")", R"({"n":2})"},
+           {R"("{input.beds.1.n}")", "2"},
+           {R"(["{steps.soil.moisture}","{steps.soil2}"])", R"([17.5,"x"])"},
+           {R"("{{x}}")", R"("{x}")"},
+           {R"({"{input}":1})", R"({"{input}":1})"},
+           {"5", "5"},
+           {R"("\u0041{input.bed}\n")", "\"A7\\u000a\""},
+           {R"("{input.none}")", R"(! {input.none}: an object without "none")"},
+           {R"("{input.beds.2}")", R"(! {input.beds.2}: an array without "2")"},
+           {R"("{input.bed.x}")", R"(! {input.bed.x}: a number without "x")"},
+           {R"("{steps.other}")", "! {steps.other}: there is no such value"},
+           {R"("{x")", "! a \"{\" without its \"}\"; a brace itself is written \"{{\""},
+           {R"("x}")", "! a \"}\" without its \"{\"; a brace itself is written \"}}\""},
+       })
+    EXPECT_EQ(rendered(row.json), row.out) << row.json;
+}
+
+TEST(PawldTemplate, NamesWithoutARootAreMembersOfTheWhole) {
+  Scope whole;
+  std::string out;
+  std::string why;
+  whole.set("", R"({"bed":"seven"})");
+  EXPECT_TRUE(render_text("bed-{bed}", whole, &out, &why));
+  EXPECT_EQ(out, "bed-seven");
+  EXPECT_FALSE(render_text("bed-{name}", whole, &out, &why));
+  whole.set("", "5");
+  EXPECT_TRUE(render_text("bed-{}", whole, &out, &why));
+  EXPECT_EQ(out, "bed-5");
+}
+
+TEST(PawldTemplate, WhatIsNoJsonIsAText) {
+  EXPECT_EQ(as_json(" {\"a\": 1} "), "{\"a\": 1}");
+  EXPECT_EQ(as_json("wet"), "\"wet\"");
+  EXPECT_EQ(as_json(""), "\"\"");
+  EXPECT_EQ(as_json("tab\there"), "\"tab\\u0009here\"");
+  EXPECT_EQ(as_json(std::string(100, '[')), "\"" + std::string(100, '[') + "\"");
+}
+
+TEST(PawldTemplate, TextsAreDecodedAsJsonSays) {
+  EXPECT_EQ(decode_json_text(R"("\u00e4\u20ac\ud83d\ude00\n\/")"), "\u00e4\u20ac\U0001F600\n/");
+}
+
+// Millions of brackets take a bounded stack and an answer.
+TEST(PawldTemplate, NoTextMakesItRecurse) {
+  JsonDocument document;
+  EXPECT_FALSE(document.parse(std::string(3'000'000, '[')));
+  EXPECT_EQ(document.error(), "more than 32 levels");
+  std::string flat = "[1";
+  for (int i = 0; i < 100'000; ++i)
+    flat.append(",1");
+  EXPECT_TRUE(document.parse(flat + "]"));
+  EXPECT_EQ(document.size(document.root()), 100'001U);
+  EXPECT_FALSE(document.parse(std::string(JsonDocument::kBytesMax + 1, ' ')));
+}
+
+}  // namespace
+}  // namespace pawld
