@@ -135,6 +135,7 @@ class ExecutionVisitor {
 };
 
 enum class ActivityState : std::uint8_t { kReady, kRunning, kDelayed };
+inline constexpr std::size_t kActivityStateCount = 3;
 [[nodiscard]] const char* activity_state_name(ActivityState state);
 
 // An activity of the current execution that has no outcome yet.

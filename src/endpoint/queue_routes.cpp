@@ -4,8 +4,6 @@
 namespace pawl::http {
 namespace {
 
-constexpr const char* kStates[] = {"ready", "running", "delayed"};  // in the order of ActivityState
-
 class WorkRows final : public WorkVisitor {
  public:
   explicit WorkRows(Buffer& out) : rows(out) {}
@@ -34,8 +32,10 @@ void list_queue(Call& call) {
   filter.tag = Name(call.text("tag"));
   filter.session = Name(call.text("session"));
   filter.instance_id = Name(call.text("instance"));
-  const std::size_t state = call.one_of("state", kStates, 3, 3);
-  if (state != 3) filter.state = static_cast<ActivityState>(state);
+  const std::size_t state =
+      call.one_of("state", words_of<kActivityStateCount>(activity_state_name).data(),
+                  kActivityStateCount, kActivityStateCount);
+  if (state != kActivityStateCount) filter.state = static_cast<ActivityState>(state);
   Page page = call.page();
   if (!call.good()) return;
   static_cast<void>(call.out().write("{\"queue\":["));

@@ -1,7 +1,7 @@
 // Crash notes: what a worker process runs, in a mapped page of its own file.
 //
 // Purpose: when the process dies, the worker that buries it charges the crash to what was running, and to
-// nothing else. Writing a note is one store to mapped memory: no system call, no flush; it survives
+// nothing else. Writing a note is a store or two to mapped memory: no system call, no flush; it survives
 // the process, not the machine, which is what distinguishes a crash from a reboot.
 // Ownership: the page belongs to the port's worker file. Thread rule: each entry has one writer.
 // Source: docs/architecture/crashes.md#crashes.

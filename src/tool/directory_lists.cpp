@@ -163,7 +163,8 @@ void add_queue(Tool& tool) {
   command->add_option("--tag", given->tag, "Work with this tag")->type_name("TAG");
   command->add_option("--session", given->session, "Work on this session")->type_name("SESSION");
   // In the order of ActivityState.
-  add_choice(command, "--state", {"ready", "running", "delayed"}, &given->state, "In this state");
+  add_choice(command, "--state", words_of(kActivityStateCount, activity_state_name), &given->state,
+             "In this state");
   add_count(command, "--limit", &given->limit, "So many items of work at most; 0: all");
 }
 

@@ -24,6 +24,7 @@ import threading
 import time
 
 import page_test
+from container import make_group, remove_group, skip
 
 SOURCE, BUILD = (pathlib.Path(argument).resolve() for argument in sys.argv[1:3])
 KEPT = BUILD / "debian"
@@ -31,7 +32,6 @@ SCRATCH = BUILD / "test" / "e2e" / "first_day.scratch"
 PAGE = SOURCE / "docs" / "howto" / "first-day.md"
 BLOCK = re.compile(r"^```sh (machine|workstation)\n(.*?)^```\n(?:\n```text output\n(.*?)^```\n)?", re.M | re.S)
 CHAPTER_BLOCK = re.compile(r"^```sh execute\n(.*?)^```\n(?:\n```text output\n(.*?)^```\n)?", re.M | re.S)
-SKIPPED = 77
 REVISION = "2"
 GUARD_S = 600  # of one block; the longest gets a compiler from Debian
 WEEK_S = 7 * 24 * 3600
@@ -41,12 +41,8 @@ NAMESPACES = ("pid", "mount", "cgroup", "uts", "ipc")
 UNSHARE = ("unshare", "--fork", "--mount-proc", "--net", *(f"--{name}" for name in NAMESPACES))
 
 
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
 expect, wait_for = page_test.expect, page_test.wait_for
+
 
 def run(*command, **options):
     return subprocess.run([str(word) for word in command], check=False, text=True, errors="replace",
@@ -66,7 +62,7 @@ def apt_sources():
             return "\n".join(lines) + "\n"
         if attempt == 0:
             run("apt-get", "-q", "update")
-    raise Failure("no Debian can be made: this machine's apt knows no archive of Debian; try apt-get update")
+    raise AssertionError("no Debian can be made: this machine's apt knows no archive of Debian; try apt-get update")
 
 
 def apt_options():
@@ -99,7 +95,7 @@ class Machine:
         self.root.mkdir()
         unpacked = run("tar", "-C", self.root, "-xf", bare_debian())
         expect(unpacked.returncode == 0, unpacked.stdout)
-        self.group = self.make_group()
+        self.group = make_group("pawl-first-day")
         self.shell = self.process = None
         console = SCRATCH / "console"
         try:
@@ -127,19 +123,6 @@ class Machine:
 
     def is_up(self):
         return self.run("systemctl", "is-system-running").stdout.strip() in ("running", "degraded")
-
-    @staticmethod
-    def make_group():
-        """Of its own in the cgroup2 hierarchy: the root of the machine's."""
-        found = re.search(r"^\S+ (\S+) cgroup2 rw", pathlib.Path("/proc/mounts").read_text(encoding="utf-8"), re.M)
-        if found is None:
-            skip("no cgroup2 that can be written")
-        folder = pathlib.Path(found[1]) / f"pawl-first-day-{os.getpid()}"
-        try:
-            folder.mkdir()
-        except OSError as error:
-            skip(f"{folder}: {error}")
-        return folder
 
     def into(self):
         """What enters it. The network is that of this machine, for Debian's archive."""
@@ -174,16 +157,7 @@ class Machine:
     def stop(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
-        for folder in sorted(self.group.glob("**/"), reverse=True):
-            wait_for(f"{folder} is empty", lambda folder=folder: self.removed(folder))
-
-    @staticmethod
-    def removed(folder):
-        try:
-            folder.rmdir()
-            return True
-        except OSError:
-            return False
+        remove_group(self.group)
 
 
 # --- your own machine --------------------------------------------------------------------------------------

@@ -15,11 +15,11 @@ import shutil
 import subprocess
 import sys
 
+from container import Container, skip
+
 SOURCE, PAWLD, CLIENT, SCRATCH = sys.argv[1:5]
 SOURCE, FOLDER = pathlib.Path(SOURCE), pathlib.Path(SCRATCH)
 SCRIPT = SOURCE / "packaging/openrc/pawld"
-SKIPPED = 77
-GUARD = 120
 
 # Each line of `out` is a fact. Waits are for the fact, and end after a minute.
 STEPS = """
@@ -60,24 +60,7 @@ echo done=yes >> /opt/test/out
 """
 
 
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def expect(condition, text):
-    if condition:
-        return
-    print(f"FAILED: {text}")
-    for name in ("out", "console"):
-        if (FOLDER / name).exists():
-            print(f"--- {name}\n" + "\n".join((FOLDER / name).read_text(errors="replace").splitlines()[-60:]))
-    sys.exit(1)
-
-
 def prepare():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
     for path in (PAWLD, CLIENT):
         shutil.copy(path, FOLDER)
     shutil.copy(SCRIPT, FOLDER / "pawld.rc")
@@ -91,30 +74,22 @@ def texts():
     """What holds without OpenRC: the shell takes it, and it is started oftener than a bad step may end it."""
     text = SCRIPT.read_text()
     checked = subprocess.run(["sh", "-n", str(SCRIPT)], capture_output=True, text=True)
-    expect(checked.returncode == 0, checked.stderr)
+    assert checked.returncode == 0, checked.stderr
     crashes = int(re.search(r"crashes_max = (\d+);", (SOURCE / "include/pawl/options.hpp").read_text())[1])
-    expect(int(re.search(r"^respawn_max=(\d+)", text, re.M)[1]) > 3 * crashes, "three bad steps end it for good")
+    assert int(re.search(r"^respawn_max=(\d+)", text, re.M)[1]) > 3 * crashes, "three bad steps end it for good"
 
 
 def main():
     texts()
     if os.geteuid() != 0 or not pathlib.Path("/sbin/openrc-run").exists():
         skip("needs root and OpenRC (Debian: openrc)")
-    namespaces = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--uts", "--ipc", "--net"]
-    if shutil.which("unshare") is None or subprocess.run([*namespaces, "true"], check=False).returncode != 0:
-        skip("no namespaces")
+    container = Container(FOLDER)
     prepare()
-    with open(FOLDER / "console", "wb") as console:
-        subprocess.run([*namespaces, str(SOURCE / "test/e2e/pawld_openrc.sh"), str(FOLDER)], stdin=subprocess.DEVNULL,
-                       stdout=console, stderr=console, timeout=GUARD, check=False)
-    expect((FOLDER / "out").exists(), "no step was made")
-    facts = dict(line.split("=", 1) for line in (FOLDER / "out").read_text().splitlines())
-    wanted = {"start": "0", "who": 'completed\t"pawl"\t', "place": "pawl:pawl 750 pawl:pawl 750", "status": "started",
-              "again": "yes", "log": "2", "stop": "0", "gone": "", "wrong": "1", "wrong_said": "1", "none": "", "other": "1",
-              "done": "yes"}
-    for name, value in wanted.items():
-        expect(facts.get(name) == value, f"{name} is {facts.get(name)!r}, wanted {value!r}")
-    print("ok: " + ", ".join(f"{name} {value}" for name, value in facts.items()))
+    assert container.run(SOURCE / "test/e2e/pawld_openrc.sh"), f"no step was made\n{container.console()}"
+    container.expect_facts(
+        {"start": "0", "who": 'completed\t"pawl"\t', "place": "pawl:pawl 750 pawl:pawl 750", "status": "started",
+         "again": "yes", "log": "2", "stop": "0", "gone": "", "wrong": "1", "wrong_said": "1", "none": "", "other": "1",
+         "done": "yes"})
 
 
 main()

@@ -1,17 +1,8 @@
 #!/bin/sh
 # The first process of a container of its own: sets the place up and becomes systemd. See pawld_systemd_test.py.
 #   pawld_systemd.sh FOLDER    FOLDER has pawld, pawld_client, pawld.json, pawld.service, pawl.sysusers and steps.sh
-set -e
-mount --make-rprivate /
-mount -t tmpfs tmpfs /mnt
-cp -a /etc /mnt/etc
-mount --bind /mnt/etc /etc
-mkdir /mnt/opt && mount --bind /mnt/opt /opt
-mkdir /opt/test && mount --bind "$1" /opt/test
-mkdir -p /etc/pawl && cp "$1/pawld.json" /etc/pawl/
-cp "$1/pawld" /opt/pawld && chmod 755 /opt /opt/pawld
+. "$(dirname "$0")/container.sh"
 systemd-sysusers "$1/pawl.sysusers"
-for folder in /run /tmp /var/lib /var/log; do mount -t tmpfs tmpfs $folder; done
 mkdir -p /run/lock /run/systemd/system
 umount -R -l /sys/fs/cgroup
 mount -t cgroup2 none /sys/fs/cgroup

@@ -9,15 +9,13 @@ Needs root, systemd, unshare and a cgroup2 hierarchy; where one is missing it sa
 import json
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
+
+from container import NAMESPACES, Container, make_group, remove_group, skip
 
 SOURCE, PAWLD, CLIENT, SCRATCH = sys.argv[1:5]
 SOURCE, FOLDER = pathlib.Path(SOURCE), pathlib.Path(SCRATCH)
-SKIPPED = 77
-GUARD = 120
 
 # Each line of `out` is a fact. Waits are for the fact, and end after a minute.
 STEPS = """
@@ -55,38 +53,7 @@ LEAVES = """setsid sh -c ': > /run/pawl/left; exec sleep 1000' > /dev/null 2>&1 
 while ! [ -e /run/pawl/left ]; do sleep 0.02; done"""
 
 
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
-
-def expect(condition, text):
-    if condition:
-        return
-    print(f"FAILED: {text}")
-    for name in ("out", "console"):
-        if (FOLDER / name).exists():
-            print(f"--- {name}\n" + "\n".join((FOLDER / name).read_text(errors="replace").splitlines()[-60:]))
-    sys.exit(1)
-
-
-def cgroup():
-    """A group of its own in the cgroup2 hierarchy, the root of the container's."""
-    mounts = pathlib.Path("/proc/mounts").read_text(encoding="utf-8")
-    found = re.search(r"^\S+ (\S+) cgroup2 rw", mounts, re.M)
-    if found is None:
-        skip("no cgroup2 that can be written")
-    folder = pathlib.Path(found[1]) / f"pawld-test-{os.getpid()}"
-    try:
-        folder.mkdir()
-    except OSError as error:
-        skip(f"{folder}: {error}")
-    return folder
-
-
 def prepare():
-    shutil.rmtree(FOLDER, ignore_errors=True)
-    FOLDER.mkdir(parents=True)
     for path in (PAWLD, CLIENT, SOURCE / "packaging/systemd/pawld.service", SOURCE / "packaging/systemd/pawl.sysusers"):
         shutil.copy(path, FOLDER)
     flows = {name: {"type": "sequence", "steps": [{"activity": name}]} for name in ("who", "leaves")}
@@ -104,32 +71,21 @@ def prepare():
 def main():
     if os.geteuid() != 0 or not pathlib.Path("/lib/systemd/systemd").exists():
         skip("needs root and systemd")
-    namespaces = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--cgroup", "--uts", "--ipc", "--net"]
-    if shutil.which("unshare") is None or subprocess.run([*namespaces, "true"], check=False).returncode != 0:
-        skip("no namespaces")
+    container = Container(FOLDER, (*NAMESPACES, "cgroup"))
     prepare()
-    group = cgroup()
-
-    def enter():
-        (group / "cgroup.procs").write_text(str(os.getpid()))
+    group = make_group("pawld-test")
     try:
-        with open(FOLDER / "console", "wb") as console:
-            subprocess.run([*namespaces, str(SOURCE / "test/e2e/pawld_systemd.sh"), str(FOLDER)], preexec_fn=enter,
-                           stdin=subprocess.DEVNULL, stdout=console, stderr=console, timeout=GUARD, check=False)
+        ran = container.run(SOURCE / "test/e2e/pawld_systemd.sh", group)
     finally:
-        for inner in sorted(group.glob("**/"), reverse=True):
-            inner.rmdir()
-    if not (FOLDER / "out").exists():
-        print((FOLDER / "console").read_text(errors="replace")[-2000:])
+        remove_group(group)
+    if not ran:
+        print(container.console()[-2000:])
         skip("systemd does not run in a container here")
-    facts = dict(line.split("=", 1) for line in (FOLDER / "out").read_text().splitlines())
-    wanted = {"started": "active", "status": "2 activities, 2 orchestrations", "who": 'completed\t"pawl"\t',
-              "killed_restarts": "1", "killed_active": "active", "hung_restarts": "2", "hung_active": "active",
-              "stopped": "success inactive", "left": "", "misconfigured": "failed", "misconfigured_status": "78 0",
-              "done": "yes"}
-    for name, value in wanted.items():
-        expect(facts.get(name) == value, f"{name} is {facts.get(name)!r}, wanted {value!r}")
-    print("ok: " + ", ".join(f"{name} {value}" for name, value in facts.items()))
+    container.expect_facts(
+        {"started": "active", "status": "2 activities, 2 orchestrations", "who": 'completed\t"pawl"\t',
+         "killed_restarts": "1", "killed_active": "active", "hung_restarts": "2", "hung_active": "active",
+         "stopped": "success inactive", "left": "", "misconfigured": "failed", "misconfigured_status": "78 0",
+         "done": "yes"})
 
 
 main()

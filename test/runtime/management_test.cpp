@@ -445,6 +445,9 @@ TEST(ManagementNames, CountsOfStatesAreThoseOfTheirNames) {
   for (std::size_t i = 0; i < kSessionStateCount; ++i)
     EXPECT_TRUE(is_known(session_state_name(static_cast<SessionState>(i)))) << i;
   EXPECT_FALSE(is_known(session_state_name(static_cast<SessionState>(kSessionStateCount))));
+  for (std::size_t i = 0; i < kActivityStateCount; ++i)
+    EXPECT_TRUE(is_known(activity_state_name(static_cast<ActivityState>(i)))) << i;
+  EXPECT_FALSE(is_known(activity_state_name(static_cast<ActivityState>(kActivityStateCount))));
 }
 
 TEST_F(Management, DeletedUnderARunningOne) {
