@@ -1,0 +1,307 @@
+#!/usr/bin/env python3
+"""How many bytes Pawl takes on a board: the report, and the budget that a build is held to.
+
+    footprint.py [BOARD...]                  builds what is measured, and prints the report; armhf and arm64 by default
+    footprint.py --write REASON [BOARD...]   also writes each number that is another one into the budget, with the reason
+    footprint.py --check BUILD               holds a build to the budget: fails where a number is above it, or far below
+
+The parts of a program come from the linker's map, the largest functions from its symbols, frames from what the compiler
+wrote with -fstack-usage. The budget, footprint.txt, has one number a row: board, number, name, reason of the last change.
+A row of bytes in a program is rounded up to a multiple of 256.
+"""
+import bisect
+import pathlib
+import re
+import subprocess
+import sys
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+BUDGET = pathlib.Path(__file__).with_suffix(".txt")
+BOARDS = ("armhf", "arm64")
+PROGRAMS = {"hello": "examples/hello/hello", "gateway": "examples/sensor_gateway/sensor_gateway"}
+MEMORY = "test/bench/footprint_memory"
+TARGETS = ["hello", "sensor_gateway", "footprint_memory"]
+ROUND = 256
+SLACK = 0.01  # more than this share below its budget, and at least SLACK_LEAST bytes: the budget is to be lowered
+SLACK_LEAST = 1024
+CLASSES = ("text", "constants", "data", "bss")
+# What of Pawl is in no program of a user, or is a program of its own.
+NOT_LINKED = {"tool", "daemon", "programs", "endpoint", "testing", "sim", "template"}
+
+
+def class_of(section):
+    """The kind of memory that an output section takes, or None: it is not loaded."""
+    if re.match(r"\.(text|init$|fini$|i?plt|__libc_freeres_fn)", section):
+        return "text"
+    if re.match(r"\.(rodata|eh_frame|gcc_except_table|ARM\.ex(idx|tab)|rela?\.|note\.|stapsdt)", section):
+        return "constants"
+    if re.match(r"\.(t?data|init_array|fini_array|preinit_array|i?got|tm_clone|__libc_|jcr)", section) or \
+            section.startswith("__libc_"):
+        return "data"
+    if re.match(r"\.t?bss|__libc_freeres_ptrs", section):
+        return "bss"
+    return None
+
+
+def part_of(path):
+    for pattern, part in ((r"pawl_cjson", "cJSON"), (r"libsqlite3\.a|pawl_compact_sqlite", "SQLite"),
+                          (r"libpawl_port_(\w+)\.a", "Pawl: port"), (r"libpawl_(\w+)\.a", None),
+                          (r"lib(stdc\+\+|supc\+\+|gcc|gcc_eh)\.a|crtbegin|crtend", "libstdc++, libgcc"),
+                          (r"lib(c|m|pthread|dl|rt|c_nonshared)(-[\d.]+)?\.a|crt[1in]\w*\.o", "C library"),
+                          (r"examples/", "the program's own")):
+        found = re.search(pattern, path)
+        if found:
+            return part or "Pawl: " + found[1]
+    return "linker"
+
+
+class Piece:
+    """What the linker took from one input section."""
+
+    def __init__(self, output, name, at, size, path):
+        self.output, self.name, self.at, self.size, self.before = output, name, at, size, 0
+        self.part = part_of(path)
+
+
+def read_map(path):
+    text = path.read_text(encoding="utf-8", errors="replace")
+    pieces, output, name = [], "", ""
+    for line in text[text.index("Linker script and memory map"):].splitlines():
+        if re.match(r"[._A-Za-z]\S*", line):
+            output, name = line.split()[0], ""
+            continue
+        if re.match(r" \S+$", line):  # a long name has the rest on the next line
+            name = line.strip()
+            continue
+        found = re.match(r" (\S*) +0x([0-9a-f]+) +0x([0-9a-f]+) ?(.*)$", line)
+        relaxed = re.match(r" +0x([0-9a-f]+) \(size before relaxing\)", line)
+        if found and class_of(output):
+            pieces.append(Piece(output, found[1] or name, int(found[2], 16), int(found[3], 16), found[4]))
+        elif relaxed and pieces:
+            pieces[-1].before = int(relaxed[1], 16)
+        name = ""
+    share_merged(pieces)
+    return pieces
+
+
+def share_merged(pieces):
+    """Equal texts are kept once, and the map gives all of them to one input. Each part gets its share of what it brought."""
+    for output in {piece.output for piece in pieces}:
+        merged = [piece for piece in pieces if piece.output == output and re.search(r"\.(str|cst)\d", piece.name)]
+        kept, brought = sum(piece.size for piece in merged), sum(piece.before or piece.size for piece in merged)
+        for piece in merged:
+            piece.size = kept * (piece.before or piece.size) / brought if brought else 0
+
+
+def parts_of(pieces):
+    parts = {}
+    for piece in pieces:
+        row = parts.setdefault(piece.part, dict.fromkeys(CLASSES, 0))
+        row[class_of(piece.output)] += piece.size
+    return {part: {name: round(size) for name, size in row.items()} for part, row in sorted(parts.items())}
+
+
+def flash(row):
+    return row["text"] + row["constants"] + row["data"]
+
+
+def run(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Build:
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.board = self.folder.name
+        cache = (self.folder / "CMakeCache.txt").read_text(encoding="utf-8")
+        self.cache = dict(re.findall(r"^([\w-]+):\w+=(.*)$", cache, re.M))
+        self.parts = {}
+        self.pieces = {}
+        for name, program in PROGRAMS.items():
+            self.pieces[name] = read_map(self.folder / (program + ".map"))
+            self.parts[name] = parts_of(self.pieces[name])
+
+    def archives(self):
+        """Code and constants of all of Pawl that a program links, whether it uses it or not."""
+        sizes = {}
+        for archive in sorted(self.folder.glob("**/libpawl_*.a")):
+            name = archive.stem[len("libpawl_"):].replace("port_posix", "port")
+            if archive.parent.name in NOT_LINKED or name == "gtest" or "test" in archive.relative_to(self.folder).parts:
+                continue
+            listed = run(self.cache["CMAKE_OBJDUMP"], "-h", "-w", str(archive))
+            rows = re.findall(r"^ +\d+ (\S+) +([0-9a-f]{8}) .*$", listed, re.M)
+            sizes[name] = sum(int(size, 16) for section, size in rows if class_of(section) in ("text", "constants") and
+                              not section.startswith((".rel", ".note")))
+        return sizes
+
+    def functions(self, program):
+        """(bytes, part, name) of functions and constants, the largest first."""
+        pieces = sorted((piece.at, piece.part) for piece in self.pieces[program] if piece.size)
+        starts = [at for at, _ in pieces]
+        listed = run(self.cache["CMAKE_NM"], "-S", "-C", str(self.folder / PROGRAMS[program]))
+        found = set()
+        for at, size, kind, name in re.findall(r"^([0-9a-f]+) ([0-9a-f]+) (\w) (.*)$", listed, re.M):
+            if kind in "TtWwVRr":
+                i = bisect.bisect_right(starts, int(at, 16)) - 1
+                found.add((int(size, 16), pieces[i][1] if i >= 0 else "linker", name))
+        return sorted(found, reverse=True)
+
+    def frames(self):
+        """(bytes, how it grows, function, file) of Pawl's own functions, the deepest first."""
+        found = set()
+        for path in self.folder.glob("*/**/*.su"):
+            folder = path.relative_to(self.folder).parts
+            if folder[0] not in ("src", "port") or folder[1] in NOT_LINKED:
+                continue
+            for line in path.read_text(encoding="utf-8").splitlines():
+                place, size, how = line.split("\t")
+                file, _, _, name = place.split(":", 3)
+                found.add((int(size), how, name, pathlib.Path(file).name))
+        return sorted(found, reverse=True)
+
+    def memory(self):
+        emulator = self.cache.get("CMAKE_CROSSCOMPILING_EMULATOR", "")
+        emulator = emulator.split(";") if emulator else self.toolchain_emulator()
+        lines = run(*emulator, str(self.folder / MEMORY)).splitlines()
+        return {name: int(number) for number, name in (line.split(" ", 1) for line in lines)}
+
+    def toolchain_emulator(self):
+        text = pathlib.Path(self.cache["CMAKE_TOOLCHAIN_FILE"]).read_text(encoding="utf-8")
+        return re.search(r"set\(CMAKE_CROSSCOMPILING_EMULATOR ([^)]*)\)", text)[1].split()
+
+    def rows(self):
+        """What the budget has a row for."""
+        rows = {}
+        for program, parts in self.parts.items():
+            ours = [row for part, row in parts.items() if part.startswith("Pawl")]
+            rows[f"{program}: Pawl"] = sum(flash(row) for row in ours)
+            for part in ("SQLite", "cJSON", "libstdc++, libgcc", "C library"):
+                rows[f"{program}: {part}"] = flash(parts[part])
+            rows[f"{program}: all but bss"] = sum(flash(row) for row in parts.values())
+            rows[f"{program}: bss of Pawl"] = sum(row["bss"] for row in ours)
+            rows[f"{program}: bss"] = sum(row["bss"] for row in parts.values())
+        rows["archives of Pawl, text and constants"] = sum(self.archives().values())
+        rows = {name: -(-size // ROUND) * ROUND for name, size in rows.items()}
+        deepest = self.frames()
+        rows["deepest frame"] = deepest[0][0]
+        rows["frames without a bound"] = sum(how == "dynamic" for _, how, _, _ in deepest)
+        rows.update(self.memory())
+        return rows
+
+
+# --- the report -----------------------------------------------------------------------------------------------------
+
+
+def table(head, rows):
+    print("\n| " + " | ".join(head) + " |\n|" + "---|" * len(head))
+    for row in rows:
+        print("| " + " | ".join(f"{cell:,}" if isinstance(cell, int) else cell for cell in row) + " |")
+
+
+def report(build):
+    for program, parts in build.parts.items():
+        print(f"\n## {build.board}, {program}")
+        total = {name: sum(row[name] for row in parts.values()) for name in CLASSES}
+        rows = list(parts.items()) + [("all", total)]
+        table(("part", *CLASSES), [(part, *(row[name] for name in CLASSES)) for part, row in rows])
+        largest = build.functions(program)
+        print("\nThe largest functions and constants of Pawl, and of all else:")
+        for ours in (True, False):
+            table(("bytes", "part", "name"), [(size, part, f"`{name[:90]}`") for size, part, name in largest
+                                              if part.startswith("Pawl") == ours][:15])
+    print(f"\n## {build.board}, all programs")
+    archives = build.archives()
+    table(("archive of Pawl", "text and constants"), [*archives.items(), ("all", sum(archives.values()))])
+    table(("frame", "kind", "function", "file"),
+          [(size, how, f"`{name[:90]}`", file) for size, how, name, file in build.frames()[:15]])
+    table(("memory to give", "bytes"), list(build.memory().items()))
+
+
+# --- the budget -----------------------------------------------------------------------------------------------------
+
+
+def read_budget():
+    rows = {}
+    for line in BUDGET.read_text(encoding="utf-8").splitlines() if BUDGET.exists() else []:
+        if line and not line.startswith("#"):
+            board, number, name, reason = (cell.strip() for cell in line.split("|"))
+            rows[board, name] = (int(number), reason)
+    return rows
+
+
+def write_budget(builds, reason):
+    budget = read_budget()
+    for build in builds:
+        rows = build.rows()
+        budget = {key: row for key, row in budget.items() if key[0] != build.board or key[1] in rows}
+        for name, number in rows.items():
+            if budget.get((build.board, name), (None,))[0] != number:
+                budget[build.board, name] = (number, reason)
+    order = list(BOARDS)
+    with open(BUDGET, "w", encoding="utf-8") as out:
+        out.write("# board | bytes | what | reason of the last change; test/bench/footprint.py --write REASON\n")
+        for (board, name), (number, why) in sorted(budget.items(), key=lambda item: order.index(item[0][0])):
+            out.write(f"{board} | {number} | {name} | {why}\n")
+
+
+def judge(rows, budget):
+    """(ok or FAILED, what to say) of each row that is measured or in the budget."""
+    for name in [name for name in budget if name not in rows]:
+        yield "FAILED", f"{name}: is in the budget, and is not measured any more"
+    for name, number in rows.items():
+        allowed = budget.get(name)
+        if allowed is None:
+            yield "FAILED", f"{name}: {number}, and the budget has no row for it"
+        elif number > allowed:
+            yield "FAILED", f"{name}: {number}, which is {number - allowed} above its budget of {allowed}"
+        elif allowed - number > max(SLACK_LEAST, SLACK * allowed):
+            yield "FAILED", f"{name}: {number}, which is {allowed - number} below its budget of {allowed}: lower the budget"
+        else:
+            yield "ok    ", f"{name}: {number} of {allowed}"
+
+
+def is_kept(rows, budget):
+    return all(verdict != "FAILED" for verdict, _ in judge(rows, budget))
+
+
+def check(build):
+    rows, board = build.rows(), build.board
+    budget = {name: number for (place, name), (number, _) in read_budget().items() if place == board}
+    for verdict, text in judge(rows, budget):
+        print(verdict, text)
+    # The gate itself: one byte more in any row, or a row too few or too many, is seen.
+    for name in rows:
+        assert not is_kept({**rows, name: budget.get(name, 0) + 1}, budget), name
+        assert not is_kept(rows, {**budget, name: rows[name] * 2 + 2 * SLACK_LEAST}), name
+        assert not is_kept(rows, {other: number for other, number in budget.items() if other != name}), name
+        assert not is_kept({other: number for other, number in rows.items() if other != name}, budget | {name: 0}), name
+    if is_kept(rows, budget):
+        return 0
+    print(f"\nIf it has to be so: test/bench/footprint.py --write REASON {board}, in the same commit. "
+          "docs/performance/footprint.md says more.")
+    return 1
+
+
+def main():
+    words = sys.argv[1:]
+    if words[:1] == ["--check"]:
+        return check(Build(words[1]))
+    reason = None
+    if words[:1] == ["--write"]:
+        reason, words = words[1], words[2:]
+        if "|" in reason or not reason.strip():
+            sys.exit("the reason has to be a text without |")
+    builds = []
+    for board in words or BOARDS:
+        subprocess.run(["cmake", "--preset", board], cwd=PROJECT, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(["cmake", "--build", "--preset", board, "--target", *TARGETS], cwd=PROJECT,
+                       stdout=subprocess.DEVNULL, check=True)
+        builds.append(Build(PROJECT / "build" / board))
+    for build in builds:
+        report(build)
+    if reason is not None:
+        write_budget(builds, reason)
+    return 0
+
+
+sys.exit(main())
