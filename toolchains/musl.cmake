@@ -22,6 +22,8 @@ string(APPEND CMAKE_CXX_FLAGS_INIT " -ffunction-sections -fdata-sections")
 # The compiler's unwinder asks glibc for its tables. What is built here throws nothing, so it is never asked.
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -no-pie -L${pawl_sysroot}/usr/lib/x86_64-linux-musl")
 string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,--defsym=_dl_find_object=abort -Wl,--gc-sections")
+# As in armhf.cmake.
+string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " -Wl,--defsym=_ZN9__gnu_cxx27__verbose_terminate_handlerEv=abort")
 
 # The machine is the same; CMake is told that it is not, so that nothing for glibc is found.
 set(CMAKE_CROSSCOMPILING_EMULATOR env)
