@@ -22,7 +22,7 @@ namespace {
 constexpr char kUsage[] =
     "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
     "                  [--processes N] [--window MS] [--batch N]\n"
-    "                  [--tick MS] [--json]\n"
+    "                  [--tick MS] [--seconds N] [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
@@ -32,6 +32,7 @@ constexpr char kUsage[] =
     "  --window    commit_window_ms, 1 or more (none)\n"
     "  --batch     batch and inline_slots (64)\n"
     "  --tick      tick_ms_max: on a slow machine a tick carries less than a batch (50)\n"
+    "  --seconds   how long idle measures (10)\n"
     "  --json      one line of JSON\n";
 
 void print_usage(std::FILE* to) {
@@ -79,17 +80,13 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
-                                        {"sync", required_argument, nullptr, 's'},
-                                        {"slots", required_argument, nullptr, 'a'},
-                                        {"processes", required_argument, nullptr, 'p'},
-                                        {"window", required_argument, nullptr, 'w'},
-                                        {"batch", required_argument, nullptr, 'b'},
-                                        {"tick", required_argument, nullptr, 't'},
-                                        {"role", required_argument, nullptr, 'r'},
-                                        {"json", no_argument, nullptr, 'j'},
-                                        {"help", no_argument, nullptr, 'h'},
-                                        {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {
+      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
+      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
+      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
+      {"tick", required_argument, nullptr, 't'},   {"seconds", required_argument, nullptr, 'S'},
+      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
+      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
@@ -111,6 +108,9 @@ bool parse(int argc, char** argv, Arguments* out) {
         break;
       case 't':
         if (!parse_count(::optarg, &out->setup.tick_ms)) return false;
+        break;
+      case 'S':
+        if (!parse_count(::optarg, &out->setup.seconds)) return false;
         break;
       case 'r': out->role = ::optarg; break;
       case 'j': out->json = true; break;

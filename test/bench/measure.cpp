@@ -1,5 +1,6 @@
 #include "measure.hpp"
 
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +39,11 @@ double read_clock_ms(clockid_t clock) {
 
 double now_ms() { return read_clock_ms(CLOCK_MONOTONIC); }
 double cpu_ms() { return read_clock_ms(CLOCK_PROCESS_CPUTIME_ID); }
+std::uint64_t sleeps() {
+  rusage used{};
+  ::getrusage(RUSAGE_SELF, &used);
+  return static_cast<std::uint64_t>(used.ru_nvcsw);
+}
 double boot_now_ms() { return read_clock_ms(CLOCK_BOOTTIME); }
 
 Measurement::Measurement() {

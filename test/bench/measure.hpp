@@ -23,6 +23,7 @@ struct Setup {
   std::size_t window_ms = 0;  // commit_window_ms
   std::size_t tick_ms = 50;   // tick_ms_max
   std::size_t batch = 64;     // and inline_slots
+  std::size_t seconds = 10;   // idle: how long it measures
 };
 
 struct Figures {
@@ -41,8 +42,10 @@ struct Figures {
   std::vector<std::pair<std::string, double>> more;  // of this scenario alone
 };
 
-[[nodiscard]] double now_ms();       // monotonic
-[[nodiscard]] double cpu_ms();       // of this process, user and system
+[[nodiscard]] double now_ms();  // monotonic
+[[nodiscard]] double cpu_ms();  // of this process, user and system
+// Switches of all threads of this process away from a processor that they had no more use for.
+[[nodiscard]] std::uint64_t sleeps();
 [[nodiscard]] double boot_now_ms();  // the clock of Runtime::next_due()
 
 // From construction to end(): time, calls of the kernel and of malloc. An outside observer finds

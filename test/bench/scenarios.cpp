@@ -179,6 +179,44 @@ pawl::Status run_fanout(Machine& machine) {
   return keep_steps(machine, machine.setup.n, "activity");
 }
 
+// ---- what the machine cannot sleep through ---------------------------------------------------------
+
+// From construction to stop(): how often the loop and any thread woke, and what that took.
+class Effort {
+ public:
+  explicit Effort(const Machine& machine)
+      : machine_(machine),
+        wakeups_(machine.stats().wakeups),
+        sleeps_(sleeps()),
+        cpu_ms_(cpu_ms()),
+        begin_ms_(now_ms()) {}
+
+  // `own`: returns from sleep that are the measurement's.
+  void stop(std::uint64_t own) {
+    cpu_ms_ = cpu_ms() - cpu_ms_;
+    wakeups_ = machine_.stats().wakeups - wakeups_ - own;
+    sleeps_ = sleeps() - sleeps_ - own;
+    hours_ = (now_ms() - begin_ms_) / 3.6e6;
+  }
+  // After Machine::end().
+  void keep(Figures* figures) const {
+    figures->more.emplace_back("wakeups", static_cast<double>(wakeups_));
+    figures->more.emplace_back("cpu_ms", cpu_ms_);
+    figures->more.emplace_back("wakeups_an_hour", static_cast<double>(wakeups_) / hours_);
+    figures->more.emplace_back("sleeps_an_hour", static_cast<double>(sleeps_) / hours_);
+    figures->more.emplace_back("cpu_ms_an_hour", cpu_ms_ / hours_);
+    figures->more.emplace_back("fsyncs_an_hour", static_cast<double>(figures->io.fsyncs) / hours_);
+  }
+
+ private:
+  const Machine& machine_;
+  std::uint64_t wakeups_;
+  std::uint64_t sleeps_;
+  double cpu_ms_;
+  double begin_ms_;
+  double hours_ = 0;
+};
+
 // ---- timers and events ----------------------------------------------------------------------------
 
 // Looks at the clock after every tick; what ended in it was due when the Runtime last said so, or
@@ -200,44 +238,77 @@ struct DueWatch {
   }
 };
 
+// Starts one instance for each number from `first` on, whose timers are due `lead_ms` from now.
+using StartTimers = pawl::Status (*)(Machine& machine, std::uint64_t first, std::int64_t lead_ms);
+
+// All timers are set before the first is due: where a machine is too slow for that, others are set with a longer lead.
+pawl::Status set_timers(Machine& machine, StartTimers start, std::int64_t* lead_ms) {
+  constexpr std::int64_t kLongestLeadMs = 1'000'000;
+  const std::uint64_t n = machine.setup.n;
+  std::uint64_t first = 0;
+  for (*lead_ms = 2'000; *lead_ms <= kLongestLeadMs; *lead_ms *= 4, first += n) {
+    const std::uint64_t ends = machine.ends();
+    const std::uint64_t turns = machine.stats().turns;
+    PAWL_TRY(start(machine, first, *lead_ms));
+    PAWL_TRY(machine.run_to_turns(turns + n));
+    if (machine.ends() == ends) return pawl::Status::kOk;
+    PAWL_TRY(machine.run_to_ends(ends + n));
+  }
+  return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
+}
+
+pawl::Status start_sleepers(Machine& machine, std::uint64_t first, std::int64_t lead_ms) {
+  const std::uint64_t n = machine.setup.n;
+  for (std::uint64_t i = 0; i < n; ++i) {
+    const auto ms = static_cast<std::uint64_t>(lead_ms) + i * 1'000 / n;
+    PAWL_TRY(machine.start_one(first + i, "sleeper", std::to_string(ms)));
+  }
+  return pawl::Status::kOk;
+}
+
 pawl::Status run_timer(Machine& machine) {
   const std::size_t n = machine.setup.n;
+  std::int64_t lead_ms = 0;
+  PAWL_TRY(set_timers(machine, start_sleepers, &lead_ms));
   machine.figures.latencies_ms.reserve(n);
-  for (std::uint64_t i = 0; i < n; ++i)
-    PAWL_TRY(machine.start_one(i, "sleeper", std::to_string(2'000 + i * 1'000 / n)));
-  PAWL_TRY(machine.run_to_turns(n));
-  if (machine.ends() > 0)
-    return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
-  DueWatch watch{&machine, n, 0, boot_now_ms()};
+  DueWatch watch{&machine, machine.ends() + n, machine.ends(), boot_now_ms()};
   machine.begin();
   const pawl::Status status = machine.runtime().run_for(
-      std::chrono::seconds(60),
+      std::chrono::milliseconds(60'000 + lead_ms),
       [](void* given) noexcept { return static_cast<DueWatch*>(given)->look(); }, &watch);
   machine.end();
   PAWL_TRY(machine.explain("timers", status, machine.runtime().error_text()));
   return keep_steps(machine, n, "timer");
 }
 
-pawl::Status run_burst(Machine& machine) {
-  const std::size_t n = machine.setup.n;
+std::int64_t wall_now_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const std::int64_t target = now.tv_sec * 1'000 + now.tv_nsec / 1'000'000 + 2'000;
-  const std::string due = std::to_string(target);
-  PAWL_TRY(machine.start_many(n, "until", due));
-  PAWL_TRY(machine.run_to_turns(n));
-  if (machine.ends() > 0)
-    return machine.explain("timers", pawl::Status::kTimeout, "due before all were set");
-  // No runtime ticks until all are due.
-  do {
+  return std::int64_t{now.tv_sec} * 1'000 + now.tv_nsec / 1'000'000;
+}
+
+pawl::Status start_until(Machine& machine, std::uint64_t first, std::int64_t lead_ms) {
+  const std::string due = std::to_string(wall_now_ms() + lead_ms);
+  for (std::uint64_t i = 0; i < machine.setup.n; ++i)
+    PAWL_TRY(machine.start_one(first + i, "until", due));
+  return pawl::Status::kOk;
+}
+
+pawl::Status run_burst(Machine& machine) {
+  const std::size_t n = machine.setup.n;
+  std::int64_t lead_ms = 0;
+  PAWL_TRY(set_timers(machine, start_until, &lead_ms));
+  // No runtime ticks until all are due: they were set before now.
+  const std::int64_t all_due_ms = wall_now_ms() + lead_ms;
+  while (wall_now_ms() < all_due_ms) {
     timespec pause{0, 10'000'000};
     ::nanosleep(&pause, nullptr);
-    ::clock_gettime(CLOCK_REALTIME, &now);
-  } while (now.tv_sec * 1'000 + now.tv_nsec / 1'000'000 < target + 200);
+  }
+  const std::uint64_t ends = machine.ends();
   machine.figures.latencies_ms.reserve(n);
   machine.keep_latencies = true;
   machine.begin();
-  PAWL_TRY(machine.run_to_ends(n));
+  PAWL_TRY(machine.run_to_ends(ends + n));
   machine.end();
   return keep_steps(machine, n, "timer");
 }
@@ -320,11 +391,14 @@ pawl::Status run_sensors(Machine& machine) {
   constexpr double kSecondsADay = 86'400;
   const std::size_t n = machine.setup.n;
   machine.begin();
+  Effort effort(machine);
   for (std::uint64_t i = 0; i < kSensors; ++i)
     PAWL_TRY(machine.start_one(i, "sensor", std::to_string(n) + " " + std::to_string(100 * i)));
   PAWL_TRY(machine.run_to_ends(kSensors));
+  effort.stop(0);
   machine.end();
   Figures& figures = machine.figures;
+  effort.keep(&figures);
   const double days = figures.wall_s / kSecondsADay;
   figures.more.emplace_back("window_ms", static_cast<double>(machine.setup.window_ms));
   figures.more.emplace_back("fsyncs_a_day", static_cast<double>(figures.io.fsyncs) / days);
@@ -341,7 +415,6 @@ void idle_options(const Setup&, pawl::Options* options) {
 
 pawl::Status run_idle(Machine& machine) {
   constexpr std::int64_t kSettleMs = 7'000;  // past the looks that follow a commit
-  constexpr std::int64_t kMeasuredMs = 10'000;
   constexpr std::uint64_t kOwned = 10;
   PAWL_TRY(machine.start_many(machine.setup.n, "sleeper", kAnHour));
   PAWL_TRY(machine.run_to_turns(machine.setup.n));
@@ -349,16 +422,13 @@ pawl::Status run_idle(Machine& machine) {
     PAWL_TRY(machine.start_one(i, "pinned", "session-" + std::to_string(i)));
   PAWL_TRY(machine.run_to_ends(kOwned));
   static_cast<void>(machine.runtime().run_for(std::chrono::milliseconds(kSettleMs)));
-  const std::uint64_t wakeups = machine.stats().wakeups;
-  const double cpu_before_ms = cpu_ms();
+  const std::chrono::seconds measured(static_cast<std::int64_t>(machine.setup.seconds));
   machine.begin();
-  static_cast<void>(machine.runtime().run_for(std::chrono::milliseconds(kMeasuredMs)));
-  const double cpu_used_ms = cpu_ms() - cpu_before_ms;
+  Effort effort(machine);
+  static_cast<void>(machine.runtime().run_for(measured));
+  effort.stop(1);  // the last return from sleep is the end of the measurement
   machine.end();
-  // The last return from sleep is the end of the measurement itself.
-  machine.figures.more.emplace_back("wakeups",
-                                    static_cast<double>(machine.stats().wakeups - wakeups - 1));
-  machine.figures.more.emplace_back("cpu_ms", cpu_used_ms);
+  effort.keep(&machine.figures);
   return keep_steps(machine, 1, "run");
 }
 
@@ -472,7 +542,7 @@ constexpr Scenario kScenarios[] = {
      run_stress, stress_options},
     {"sensors", "ten sensors that are read once a second, N times each", run_sensors,
      sensors_options},
-    {"idle", "10 s with N parked instances and 10 owned sessions", run_idle, idle_options},
+    {"idle", "--seconds with N parked instances and 10 owned sessions", run_idle, idle_options},
     {"instances", "N instances parked; a new start of the runtime; one instance more",
      run_instances, nullptr},
     {"behind_instances", "200 steps of a chain beside N parked instances", run_behind_instances,

@@ -14,7 +14,7 @@ import time
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KERNEL = os.path.join(SOURCE, "build/packages/kernel")
-DEADLINE_S = 300
+DEADLINE_S = 120
 
 # The shell reads a command a line and says when it has ended, so that the other side can wait for that.
 INIT = """#!/bin/busybox sh

@@ -2,7 +2,8 @@
 //
 //   board_program work DB COUNT LEDGER [normal]  starts instances 1 to COUNT, one after the other
 //   board_program check DB COUNT                 says what is there of them, and lets it run to its end
-//   board_program clock DB                       timers and a session, until it is killed
+//   board_program clock DB UTC_MS                timers, one of them at that time, and a session, until killed
+//   board_program wall                           says what the clock says, in seconds
 //   board_program wall SECONDS [synced]          sets the clock; "synced": the kernel calls it so
 //
 // work: a line "start N" or "end N" says that a client was answered kOk, or saw the end of N. Before
@@ -264,7 +265,7 @@ int check(const char* database, std::int64_t count) {
 }
 
 // Instances that are there already go on.
-int clock(const char* database) {
+int clock(const char* database, const char* utc_ms) {
   pawl::HostOptions options = options_of(database);
   static pawl::posix::FdLogSink log(STDOUT_FILENO, pawl::LogLevel::kInfo);
   options.runtime.log = &log;
@@ -274,8 +275,7 @@ int clock(const char* database) {
   fill(host);
   for (const std::int64_t ms : {std::int64_t{4'000}, std::int64_t{8'000}, kHourMs})
     host.start_once("nap", pawl::InstanceId("nap-" + std::to_string(ms)), std::to_string(ms));
-  host.start_once("at_utc", pawl::InstanceId("at"),
-                  std::to_string(now_ms(CLOCK_REALTIME) + kHourMs));
+  host.start_once("at_utc", pawl::InstanceId("at"), utc_ms);
   host.start_once("keeper", pawl::InstanceId("keeper"), "");
   return host.run();
 }
@@ -301,7 +301,11 @@ int main(int argc, char** argv) {
   if (mode == "work" && argc >= 5)
     return work(argv[2], number_of(argv[3]), argv[4], last != "normal");
   if (mode == "check" && argc == 4) return check(argv[2], number_of(argv[3]));
-  if (mode == "clock" && argc == 3) return clock(argv[2]);
+  if (mode == "clock" && argc == 4) return clock(argv[2], argv[3]);
+  if (mode == "wall" && argc == 2) {
+    say("%lld\n", static_cast<long long>(now_ms(CLOCK_REALTIME) / 1'000));
+    return 0;
+  }
   if (mode == "wall" && argc >= 3) return set_wall(number_of(argv[2]), last == "synced");
   std::fputs("board_program: see the head of its source\n", stderr);
   return 2;
