@@ -292,6 +292,7 @@ def sensors(build, folder):
             expect(wanted in channels, f"no {wanted!r} among\n{channels}")
         board.run("cd /tmp; touch run.log alarms; tail -n 0 -F run.log alarms & true")
         board.run(f"sensor_gateway coordinator --db gateway.db --period-ms 300 --alarm {THERMOMETER}=40 & coordinator=$!")
+        board.wait_for("worker_registered worker=coordinator")
         board.run("sensor_gateway worker --db gateway.db --node evk --log run.log --alarms alarms --max-sessions 30 & worker=$!")
         read = "end .*session=" + THERMOMETER + r" epoch=(\d+) .*ok={} result=(.*)\n"
         for channel in ("hwmon:emc1413:temp3_input", "iio:dps310:in_pressure_input"):
