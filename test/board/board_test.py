@@ -324,7 +324,8 @@ def energy(build, folder, seconds=10):
             figures = ", ".join(f"{seen[name + '_an_hour']:,.0f} {name}" for name in ("wakeups", "sleeps", "cpu_ms", "fsyncs"))
             print(f"  {scenario:<28} an hour: {figures}")
             if scenario.startswith("idle"):
-                expect(seen["wakeups"] <= 1 + seconds / 10 and seen["fsyncs"] <= 1, f"an idle board works: {seen}")
+                # Leases are renewed every 25 s.
+                expect(seen["fsyncs"] <= 1 + seconds / 20 and seen["wakeups"] <= 1 + seconds / 4, f"it wakes: {seen}")
         expect(int(re.search(r'"n":(\d+)', board.run("pawl-bench burst 300 --batch 1 --json"))[1]) == 300, "no burst")
 
 
