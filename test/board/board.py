@@ -173,5 +173,5 @@ class Board:
 
     def disks(self):
         """The devices of the disks, by their serial numbers."""
-        found = re.findall(r"^(vd\w+)/serial:(\w+)", self.run("cd /sys/block; grep . vd*/serial; cd /"), re.MULTILINE)
+        found = re.findall(r"^(vd\w+)/serial:(\w+)", self.run("cd /sys/block; grep -H . vd*/serial; cd /"), re.MULTILINE)
         return {serial: "/dev/" + device for device, serial in found}

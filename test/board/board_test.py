@@ -6,7 +6,7 @@
   board_test.py BUILD SCRATCH sensors            the sensor gateway reads drivers of the kernel
   board_test.py BUILD SCRATCH energy [SECONDS]   what an idle gateway, and ten sensors, cost
 
-CUTS: 3 unless it says more; each kind of cut in turn. PAWL_SEED: another choice of the moments.
+CUTS: 3 unless it says more; each kind of cut in turn. SECONDS: 5 unless it says more. PAWL_SEED: another choice of the moments.
 """
 import calendar
 import json
@@ -171,8 +171,11 @@ def power_cut(build, folder, count=3):
     # What opens is right, or the look at its pages says that it is not.
     for cut in lies["out of order"]:
         expect(not cut.opened or not cut.sound or not cut.wrong, f"{cut.name}:\n{cut.output}")
-    known = sum(len(cut.started) + len(cut.ended) for cut in kept_word)
-    print(f"{len(kept_word)} cuts, {known} acknowledgements, none lost")
+    for name, cuts in (("flushed", kept_word), ("not flushed", may_lose), *((f"a lie, {order}", some) for order, some in
+                                                                          lies.items())):
+        known = sum(len(cut.started) + len(cut.ended) for cut in cuts)
+        unsound = sum(not cut.opened or not cut.sound for cut in cuts)
+        print(f"{name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
 
 
 # ---- clocks ---------------------------------------------------------------------------------------------------------
@@ -312,14 +315,15 @@ def sensors(build, folder):
 
 # ---- energy ---------------------------------------------------------------------------------------------------------
 
-def energy(build, folder, seconds=10):
+def energy(build, folder, seconds=5):
     """Nothing that is parked wakes the board; times under an emulator say nothing of a real one, and are printed."""
     path = os.path.join(folder, "energy.img")
     block_log.make_disk(path)
     bench = os.path.join(build, "test/bench/pawl-bench")
     with Board(os.path.join(folder, "boot"), [bench], drives=drive(path, "energy")) as board:
         board.run("mount -t ext4 /dev/vda1 /disk; cd /disk")
-        for scenario in (f"idle 1000 --seconds {seconds}", f"sensors {seconds}", f"sensors {seconds} --window 500"):
+        longer = [f"sensors {seconds} --window 500"] if seconds > 5 else []
+        for scenario in (f"idle 1000 --seconds {seconds}", f"sensors {seconds}", *longer):
             seen = json.loads(board.run(f"pawl-bench {scenario} --json", DEADLINE_S + seconds).strip().splitlines()[-1])
             figures = ", ".join(f"{seen[name + '_an_hour']:,.0f} {name}" for name in ("wakeups", "sleeps", "cpu_ms", "fsyncs"))
             print(f"  {scenario:<28} an hour: {figures}")
