@@ -204,10 +204,10 @@ TEST_F(Maintenance, ACopyInThePlaceOfItsDatabaseGivesNoNumberAnew) {
     ASSERT_EQ(check("to.db"), Status::kOk) << why_.text();
     EXPECT_EQ(report_.findings, 0);
     EXPECT_EQ(report_.unfinished, before);
-    Client copied;
     ClientOptions options;
     options.database_path = "to.db";
     std::vector<unsigned char> memory(Client::required_memory(options));
+    Client copied;
     ASSERT_EQ(copied.open(process_, options, port_.port(), memory.data(), memory.size(), why_),
               Status::kOk)
         << why_.text();
