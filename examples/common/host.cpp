@@ -9,9 +9,7 @@ namespace {
 
 // All that SQLite will ever use, for one connection.
 pawl::ProcessOptions process_options() {
-  pawl::ProcessOptions options;
-  options.connections_max = 1;
-  options.page_cache_pages = 64;
+  pawl::ProcessOptions options = pawl::ProcessOptions::small();
   options.payload_bytes_max = 1024;  // as small_host() has it
   return options;
 }
@@ -22,13 +20,12 @@ pawl::HostOptions small_host(const char* database_path, const char* node) {
   static pawl::posix::FdLogSink log(STDERR_FILENO);
   pawl::HostOptions options;
   options.process = process_options();
+  options.runtime = pawl::Options::small();
   options.runtime.database_path = database_path;
   options.runtime.worker_node_id = node;
   options.runtime.log = &log;
   options.runtime.limits.payload_bytes_max = 1024;
   options.runtime.limits.history_events_max = 256;
-  options.runtime.limits.commands_a_turn_max = 64;
-  options.runtime.limits.warm_bytes = 512 * 1024;
   options.runtime.slots.inline_activities = 0;
   options.runtime.slots.threads = 0;
   return options;

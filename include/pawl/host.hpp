@@ -25,11 +25,17 @@
 namespace pawl {
 
 struct HostOptions {
-  HostOptions() { process.connections_max = 1; }
+  HostOptions() {
+    process.connections_max = 1;
+    process.page_cache_pages = runtime.space.cache_pages;
+    process.payload_bytes_max = runtime.limits.payload_bytes_max;
+  }
 
   Options runtime;  // log null: warnings and errors go to standard error, with times
-  ProcessOptions
-      process;  // connections_max: 1, for the Runtime; one more for each Client of this process
+  // connections_max: 1, for the Runtime; one more for each Client of this process.
+  // page_cache_pages: as many as cache_pages of the Runtime are by default. payload_bytes_max: that
+  // of the Runtime, if it has more; set it to more if other processes write larger payloads.
+  ProcessOptions process;
   posix::PortOptions port;
   bool catch_signals =
       true;  // SIGINT and SIGTERM stop it in order; a second one of a kind ends the process at once

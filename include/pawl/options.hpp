@@ -33,6 +33,15 @@ struct LimitOptions {
   std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
+  // Of the Registry; a start with more is refused (kInvalidOptions).
+  std::uint32_t orchestrations_max = 64;  // 1..64
+  std::uint32_t activities_max = 128;     // 0..128
+  // Lines of the log about sessions, poisonings and damage that one tick may have, 1..64; further
+  // ones are counted ("notices_lost").
+  std::uint32_t notices_max = 64;
+  // Living workers of the database that are looked at for their death, 2..64; what those beyond
+  // hold is taken when its lease ends.
+  std::uint32_t workers_max = 64;
   // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
   // at most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take
   // them.
@@ -211,6 +220,10 @@ struct Options {
   // For a small board: 0.8 MB, payloads of 4 KiB, eight activities on the loop and one on a thread.
   // Its other values are the defaults.
   static Options small();
+  // The least of what memory depends on, with ProcessOptions::smallest(): one instance a tick, one
+  // inline activity, payloads of 256 bytes. Its other values are those of small(). What a program
+  // needs more of it raises.
+  static Options smallest();
 
   Path database_path;  // required
   // Stable identity over restarts; none: a new one each start.
@@ -248,9 +261,41 @@ inline Options Options::small() {
   options.limits.requests_max = 32;
   options.limits.commands_a_turn_max = 64;
   options.limits.traces_a_turn_max = 8;
+  options.limits.orchestrations_max = 16;
+  options.limits.activities_max = 32;
+  options.limits.notices_max = 16;
+  options.limits.workers_max = 16;
   options.limits.queue_messages_max = 16;
   options.slots.inline_activities = 8;
   options.slots.threads = 1;
+  return options;
+}
+
+inline Options Options::smallest() {
+  Options options = small();
+  options.limits.batch = 1;
+  options.limits.instance_batch_max = 1;
+  options.limits.requests_max = 1;
+  options.limits.payload_bytes_max = 256;
+  options.limits.history_events_max = 16;
+  options.limits.commands_a_turn_max = 4;
+  options.limits.traces_a_turn_max = 0;
+  options.limits.orchestrations_max = 1;
+  options.limits.activities_max = 1;
+  options.limits.notices_max = 1;
+  options.limits.workers_max = 2;
+  options.limits.queue_messages_max = 1;
+  options.limits.kv_keys_max = 1;
+  options.limits.warm_instances = 1;
+  options.limits.warm_bytes = std::size_t{16} * 1024;
+  options.slots.inline_activities = 1;
+  options.slots.threads = 0;
+  options.slots.cooperative = 0;
+  options.slots.cooperative_scratch_bytes = 0;
+  options.space.cache_pages = 16;
+  options.space.checkpoint_pages = 64;
+  options.space.reserve_bytes = std::size_t{128} * 1024;
+  options.space.log_bytes_max = 512 * 1024;
   return options;
 }
 

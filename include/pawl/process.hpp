@@ -19,6 +19,7 @@ namespace pawl {
 
 class [[gnu::visibility("hidden")]] RuntimeCore;
 class [[gnu::visibility("hidden")]] ClientConnection;
+class [[gnu::visibility("hidden")]] ProcessPlace;
 
 enum class SqliteMemory : std::uint8_t {
   // The given block serves all of SQLite in this process, and what does not fit comes from the
@@ -31,15 +32,22 @@ enum class SqliteMemory : std::uint8_t {
 };
 
 struct ProcessOptions {
-  // What Options::small() needs: 1.3 MB, one connection.
+  // What Options::small() needs, for one connection.
   static ProcessOptions small();
+  // What Options::smallest() needs: each number at its least.
+  static ProcessOptions smallest();
 
   SqliteMemory sqlite_memory = SqliteMemory::kShared;
-  std::uint32_t connections_max = 4;  // Runtimes and Clients together, 1..32; sizes the block
-  // SQLite's pages, 1 KiB each, shared by all connections. A connection keeps no more than its part
-  // of them, and at least 16. 0: each connection takes as many as its cache_pages says from the
-  // block's other memory.
+  // Runtimes and Clients together that are open at a time, 1..32. One more is refused
+  // (kResourceExhausted).
+  std::uint32_t connections_max = 4;
+  // SQLite's pages, 1 KiB each, 0..65536, shared by all connections. A connection keeps no more than
+  // its part of them. There are at least 16 for each connection, also where this says less.
   int page_cache_pages = 1'024;
+  // Prepared statements that a connection keeps, 32 KiB..16 MiB; those that were not used for
+  // longest leave, and are prepared again when they are needed. A chain of activities uses some 400 KB
+  // of them on a 64-bit machine; with much less each step takes longer.
+  std::size_t statement_bytes = 512 * 1024;
   // The largest payload in any database that is opened, whichever process wrote it; 256..1 MiB. A
   // little more than three times as much is kept for rows that hold one, also in a process that
   // only removes the row beside it. That memory is not touched before such a row is met. Set it to
@@ -50,8 +58,17 @@ struct ProcessOptions {
 inline ProcessOptions ProcessOptions::small() {
   ProcessOptions options;
   options.connections_max = 1;
-  options.page_cache_pages = 256;
+  options.page_cache_pages = 64;
+  options.statement_bytes = 192 * 1024;
   options.payload_bytes_max = 4'096;
+  return options;
+}
+inline ProcessOptions ProcessOptions::smallest() {
+  ProcessOptions options;
+  options.connections_max = 1;
+  options.page_cache_pages = 0;
+  options.statement_bytes = 32 * 1024;
+  options.payload_bytes_max = 256;
   return options;
 }
 
@@ -88,6 +105,7 @@ class Process {
  private:
   friend class RuntimeCore;
   friend class ClientConnection;
+  friend class ProcessPlace;
   friend Status check_payload(const Process& process, std::size_t payload_bytes_max,
                               Diagnostic& diagnostic);
   struct Loop {
@@ -104,12 +122,19 @@ class Process {
   // What a connection may have of the `wanted` cache_pages: what it keeps beyond its part of the
   // slots would come from the heap that its statements need.
   [[nodiscard]] int cache_pages(int wanted) const;
+  // Before a Runtime or Client opens its database, and after it has closed it. Any thread.
+  Status take_connection(Diagnostic& diagnostic);
+  void give_back_connection();
 
   static constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;
+  static constexpr std::uint32_t kConnectionsMost = UINT32_MAX;  // SQLite has no block of ours
 
   bool started_ = false;
   bool own_memory_ = false;
   int cache_pages_each_ = 0;  // 0: no limit
+  std::size_t statement_bytes_ = 0;
+  std::uint32_t connections_max_ = kConnectionsMost;
+  std::atomic<std::uint32_t> connections_{0};
   std::size_t payload_bytes_max_ = kPayloadBytesMost;
   Loop loops_[kLoopsMax];
 };

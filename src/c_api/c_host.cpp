@@ -82,6 +82,8 @@ HostOptions host_options(const pawl_host_options& given) {
   options.runtime.limits.payload_bytes_max = given.payload_bytes_max;
   options.runtime.limits.history_events_max = given.history_events_max;
   options.process.connections_max = 1 + given.clients_max;
+  options.process.page_cache_pages +=
+      static_cast<int>(given.clients_max) * ClientOptions().cache_pages;
   if (options.process.payload_bytes_max < given.payload_bytes_max)
     options.process.payload_bytes_max = given.payload_bytes_max;
   options.port.wall_trust = static_cast<posix::WallTrust>(given.wall_trust);

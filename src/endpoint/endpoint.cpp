@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <new>
@@ -265,7 +266,10 @@ Status Endpoint::start(Host& host, const EndpointOptions& options, Diagnostic& w
   if (parts_ != nullptr) return Status::kAlreadyExists;
   auto parts = std::make_unique<Parts>(host.process(), of_host);
   PAWL_TRY(parts->start(why));
-  ++host.options().process.connections_max;
+  ProcessOptions& process = host.options().process;
+  ++process.connections_max;
+  process.page_cache_pages += options.client.cache_pages;
+  process.payload_bytes_max = std::max(process.payload_bytes_max, options.client.payload_bytes_max);
   parts_ = std::move(parts);
   return Status::kOk;
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 
@@ -101,6 +102,8 @@ Status Host::Parts::start() {
   if (is_started || status != Status::kOk) return status;
   if (options.runtime.log == nullptr) options.runtime.log = &log;
   Diagnostic text;
+  options.process.payload_bytes_max =
+      std::max(options.process.payload_bytes_max, options.runtime.limits.payload_bytes_max);
   const std::size_t sqlite_bytes = Process::required_memory(options.process);
   const std::size_t runtime_bytes = Runtime::required_memory(options.runtime);
   if (!for_sqlite.take(sqlite_bytes) || !for_runtime.take(runtime_bytes)) {

@@ -35,7 +35,8 @@ Status ClientConnection::open(Diagnostic& diagnostic) {
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_max.count();
-  options.cache_pages = process_.cache_pages(options_.cache_pages);
+  options.cache_pages = options_.cache_pages;
+  PAWL_TRY(place_.take(options, diagnostic));
   return store_->open(options, port_, diagnostic);
 }
 
@@ -43,6 +44,7 @@ void ClientConnection::close() {
   if (watching_) port_.threads->close();
   watching_ = false;
   store_->close();
+  place_.leave();
 }
 
 Status ClientConnection::explain(Status status, std::string_view id) {

@@ -7,6 +7,7 @@
 
 #include "arena.hpp"
 #include "pawl/client.hpp"
+#include "process_place.hpp"
 #include "store_factory.hpp"
 
 namespace pawl {
@@ -125,6 +126,7 @@ class ClientConnection {
   // shows it to all.
   void give_up_reserve();
 
+  ProcessPlace place_{process_};
   bool was_refused_ = false;  // the last transaction, by what it found
 };
 

@@ -3,7 +3,7 @@
 namespace pawl {
 
 LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
-    : notices(loop),
+    : notices(loop, memory.notices),
       clock(loop),
       others(loop, memory.slots),
       space(loop),

@@ -39,6 +39,7 @@ struct LoopMemory {
   Turns::Memory turns;
   Registration::Memory registration;
   OwnedSessions::Memory owned;
+  Notices::Memory notices;
   void* store = nullptr;
   void* tick_block = nullptr;
   std::size_t tick_bytes = 0;
@@ -47,7 +48,7 @@ struct LoopMemory {
   // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift
   // apart.
   template <typename AnyArena>
-  Status lay_out(AnyArena& arena, const Options& options);
+  Status lay_out(AnyArena& arena, const Options& options, NameCounters& names);
 };
 
 struct LoopParts {

@@ -30,7 +30,7 @@ OrchestrationStats& NameCounters::of(const Registry::OrchestrationEntry& entry) 
     OrchestrationStats& stats = orchestrations_[i];
     if (stats.name == entry.name && stats.version == entry.version) return stats;
   }
-  PAWL_CHECK("runtime-71", orchestration_count_ < Registry::kOrchestrationsMax);
+  PAWL_CHECK("runtime-71", orchestration_count_ < orchestrations_max_);
   OrchestrationStats& stats = orchestrations_[orchestration_count_++];
   stats.name = entry.name;
   stats.version = entry.version;
@@ -40,7 +40,7 @@ OrchestrationStats& NameCounters::of(const Registry::OrchestrationEntry& entry) 
 ActivityStats& NameCounters::of(const Registry::ActivityEntry& entry) {
   for (std::size_t i = 0; i < activity_count_; ++i)
     if (activities_[i].name == entry.name) return activities_[i];
-  PAWL_CHECK("runtime-72", activity_count_ < Registry::kActivitiesMax);
+  PAWL_CHECK("runtime-72", activity_count_ < activities_max_);
   ActivityStats& stats = activities_[activity_count_++];
   stats.name = entry.name;
   return stats;

@@ -21,7 +21,7 @@ void Notices::committed() {
   unregistered_met_ = 0;
   names_committed_ = name_count_;
   for (std::size_t i = 0; i < count_; ++i)
-    std::visit([&](const auto& one) { report(one); }, notices_[i]);
+    std::visit([&](const auto& one) { report(one); }, memory_.notices[i]);
   count_ = 0;
   loop_.stats.session_ends = ended_;
   if (lost_ == 0) return;
@@ -32,7 +32,7 @@ void Notices::committed() {
 
 bool Notices::has_session_change(std::initializer_list<SessionChange::Kind> kinds) const {
   for (std::size_t i = 0; i < count_; ++i) {
-    const OfSession* const notice = std::get_if<OfSession>(&notices_[i]);
+    const OfSession* const notice = std::get_if<OfSession>(&memory_.notices[i]);
     if (notice == nullptr) continue;
     for (const SessionChange::Kind kind : kinds)
       if (notice->kind == kind) return true;
@@ -231,17 +231,17 @@ bool Notices::add(const Kind& notice, std::initializer_list<std::string_view Kin
     kept.*text = cut_text(kept.*text, Diagnostic::kCapacity);
     bytes += (kept.*text).size();
   }
-  if (count_ == kNoticesMax || bytes > kNoticeTextBytes) {
+  if (count_ == memory_.notices_max || bytes > memory_.text_bytes_max) {
     ++lost_;
     return false;
   }
   for (std::string_view Kind::*const text : texts) {
     const std::string_view given = kept.*text;
-    if (!given.empty()) std::memcpy(texts_ + text_bytes_, given.data(), given.size());
-    kept.*text = {texts_ + text_bytes_, given.size()};
+    if (!given.empty()) std::memcpy(memory_.texts + text_bytes_, given.data(), given.size());
+    kept.*text = {memory_.texts + text_bytes_, given.size()};
     text_bytes_ += given.size();
   }
-  notices_[count_++] = kept;
+  memory_.notices[count_++] = kept;
   return true;
 }
 
@@ -271,7 +271,7 @@ void Notices::on_session_change(const SessionChange& change) {
 // Mostly with the claim of the session: it takes no room of other notices then.
 bool Notices::note_use(const SessionChange& use) {
   for (std::size_t i = 0; i < count_; ++i) {
-    OfSession* const notice = std::get_if<OfSession>(&notices_[i]);
+    OfSession* const notice = std::get_if<OfSession>(&memory_.notices[i]);
     if (notice == nullptr) continue;
     const bool is_claim = notice->kind == SessionChange::Kind::kClaimed ||
                           notice->kind == SessionChange::Kind::kMigrated;
@@ -287,7 +287,7 @@ bool Notices::is_new_name(std::string_view name, std::string_view detail) {
   const std::uint64_t hash = Hash64().add(name).add(detail).value();
   for (std::size_t i = 0; i < name_count_; ++i)
     if (names_[i] == hash) return false;
-  if (name_count_ == kUnregisteredNamesMax || count_ == kNoticesMax) return false;
+  if (name_count_ == kUnregisteredNamesMax || count_ == memory_.notices_max) return false;
   names_[name_count_++] = hash;
   return true;
 }

@@ -4,6 +4,7 @@
 #ifndef PAWL_RUNTIME_NOTICES_HPP
 #define PAWL_RUNTIME_NOTICES_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -71,7 +72,10 @@ struct DamagedRow {
 
 class Notices final : public ChangeSink {
  public:
-  explicit Notices(LoopContext& loop) : loop_(loop) {}
+  // What may be reported of one batch.
+  struct Memory;
+
+  Notices(LoopContext& loop, Memory& memory) : loop_(loop), memory_(memory) {}
 
   void begin();
   void committed();
@@ -101,9 +105,7 @@ class Notices final : public ChangeSink {
   using UnregisteredOrchestration = notice::UnregisteredOrchestration;
   using RefusedStart = notice::RefusedStart;
   using DamagedRow = notice::DamagedRow;
-  static constexpr std::size_t kNoticesMax = 64;
-  static constexpr std::size_t kNoticeTextBytes = 16 * 1024;  // of all of them
-  static constexpr std::size_t kUnregisteredNamesMax = 64;    // one line each
+  static constexpr std::size_t kUnregisteredNamesMax = 64;  // one line each
 
   using Notice = std::variant<OfSession, Poisoned, UnregisteredActivity, UnregisteredOrchestration,
                               RefusedStart, DamagedRow>;
@@ -136,9 +138,8 @@ class Notices final : public ChangeSink {
   [[nodiscard]] bool has_session_change(std::initializer_list<SessionChange::Kind> kinds) const;
 
   LoopContext& loop_;
-  Notice notices_[kNoticesMax];
+  Memory& memory_;
   std::size_t count_ = 0;
-  char texts_[kNoticeTextBytes];
   std::size_t text_bytes_ = 0;
   std::uint64_t lost_ = 0;
   SessionEnds ended_;                                // with what the batch at hand ended
@@ -147,6 +148,23 @@ class Notices final : public ChangeSink {
   std::size_t names_committed_ = 0;
   FixedVector<Unregistered, 4> unregistered_;  // that others may have
   std::uint64_t unregistered_met_ = 0;         // in the batch at hand
+};
+
+struct Notices::Memory {
+  static constexpr std::size_t kTextBytesMean = 256;  // of a notice
+  // The texts of one notice, each cut to what a Diagnostic holds.
+  static constexpr std::size_t kTextBytesLeast = 7 * Diagnostic::kCapacity;
+  Notice* notices = nullptr;
+  std::size_t notices_max = 0;
+  char* texts = nullptr;
+  std::size_t text_bytes_max = 0;
+  template <typename AnyArena>
+  void allocate(AnyArena& arena, const Options& options) {
+    notices_max = options.limits.notices_max;
+    text_bytes_max = std::max(notices_max * kTextBytesMean, kTextBytesLeast);
+    notices = arena.template array<Notice>(notices_max);
+    texts = arena.buffer(text_bytes_max);
+  }
 };
 
 }  // namespace pawl

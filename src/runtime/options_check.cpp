@@ -3,6 +3,7 @@
 #include "crash_notes.hpp"
 #include "event.hpp"
 #include "ids.hpp"
+#include "pawl/registry.hpp"
 #include "store.hpp"
 #include "worker_terms.hpp"
 
@@ -43,10 +44,15 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"limits.history_events_max", options.limits.history_events_max, 16, 1'000'000},
       {"limits.commands_a_turn_max", options.limits.commands_a_turn_max, 1, 100'000},
       {"limits.traces_a_turn_max", options.limits.traces_a_turn_max, 0, 10'000},
+      {"limits.orchestrations_max", options.limits.orchestrations_max, 1,
+       Registry::kOrchestrationsMax},
+      {"limits.activities_max", options.limits.activities_max, 0, Registry::kActivitiesMax},
+      {"limits.notices_max", options.limits.notices_max, 1, 64},
+      {"limits.workers_max", options.limits.workers_max, 2, 64},
       {"limits.queue_messages_max", options.limits.queue_messages_max, 1, 1'024},
       {"limits.kv_keys_max", options.limits.kv_keys_max, 1, 10'000},
       {"limits.warm_instances", options.limits.warm_instances, 1, 100'000},
-      {"limits.warm_bytes", static_cast<std::int64_t>(options.limits.warm_bytes), 64 * 1024,
+      {"limits.warm_bytes", static_cast<std::int64_t>(options.limits.warm_bytes), 16 * 1024,
        1 << 30},
       {"limits.requests_max", options.limits.requests_max, 1, 100'000},
       {"retention.age", options.retention.age.count(), 0, 31'536'000'000'000},

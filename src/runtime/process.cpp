@@ -7,26 +7,54 @@
 namespace pawl {
 namespace {
 
-// Seen with every statement of this library prepared, cache_pages full and a checkpoint under way:
-// below 400 KiB a connection on 64-bit machines; the test of memory asserts it.
-constexpr std::size_t kHeapBytesBase = 256 * 1024;
-constexpr std::size_t kHeapBytesConnection = 640 * 1024;
+constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;
+
+// Of a connection, beside its kept statements, pages and rows: the schema, the connection itself,
+// the texts of what runs, and a new statement while it is made. Pieces are up to twice as large where pointers are. The tests of memory find the
+// smallest heap that a load of all kinds runs in.
+constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 112 * 1024;
+// Less, and SQLite would make each statement anew that it runs.
+constexpr std::size_t kStatementBytesLeast = 32 * 1024;
+constexpr std::size_t kStatementBytesMost = std::size_t{16} * 1024 * 1024;
+constexpr int kPagesLeast = 16;  // with fewer a transaction would write its pages more than once
 constexpr std::size_t kPageBytes = 1024 + 320;  // with SQLite's own header of a cached page
 
-int pages_each(const ProcessOptions& options) {
-  constexpr int kLeast = 16;  // with fewer a transaction would write its pages more than once
-  if (options.page_cache_pages == 0) return 0;
-  const int part = options.page_cache_pages / static_cast<int>(options.connections_max);
-  return part > kLeast ? part : kLeast;
+int pages_of(const ProcessOptions& options) {
+  const int least = kPagesLeast * static_cast<int>(options.connections_max);
+  return options.page_cache_pages > least ? options.page_cache_pages : least;
+}
+
+Status check(const ProcessOptions& options, Diagnostic& diagnostic) {
+  if (options.connections_max < 1 || options.connections_max > 32 || options.page_cache_pages < 0 ||
+      options.page_cache_pages > 65'536) {
+    diagnostic.format("connections_max = %u must be 1..32, page_cache_pages = %d 0..65536",
+                      options.connections_max, options.page_cache_pages);
+    return Status::kInvalidOptions;
+  }
+  if (options.statement_bytes < kStatementBytesLeast ||
+      options.statement_bytes > kStatementBytesMost) {
+    diagnostic.format("statement_bytes = %zu must be %zu..%zu", options.statement_bytes,
+                      kStatementBytesLeast, kStatementBytesMost);
+    return Status::kInvalidOptions;
+  }
+  if (options.payload_bytes_max < 256 || options.payload_bytes_max > kPayloadBytesMost) {
+    diagnostic.format("payload_bytes_max = %zu must be 256..%zu", options.payload_bytes_max,
+                      kPayloadBytesMost);
+    return Status::kInvalidOptions;
+  }
+  return Status::kOk;
 }
 
 }  // namespace
 
 std::size_t Process::required_memory(const ProcessOptions& options) {
   if (options.sqlite_memory == SqliteMemory::kHost) return 0;
-  const std::size_t pages =
-      options.page_cache_pages > 0 ? static_cast<std::size_t>(options.page_cache_pages) : 0;
-  return kHeapBytesBase + kHeapBytesConnection * options.connections_max + kPageBytes * pages +
+  Diagnostic ignored;
+  if (check(options, ignored) != Status::kOk) return 0;
+  // Holes between statements that came and went take a part of what they have.
+  const std::size_t statements = options.statement_bytes + options.statement_bytes / 8;
+  return (kHeapBytesConnection + statements) * options.connections_max +
+         kPageBytes * static_cast<std::size_t>(pages_of(options)) +
          StoreFactory::row_slots_memory(options.payload_bytes_max);
 }
 
@@ -37,18 +65,9 @@ Status Process::start(const ProcessOptions& options, void* block, std::size_t by
     diagnostic.format("this Process is started already");
     return Status::kAlreadyExists;
   }
-  if (options.connections_max < 1 || options.connections_max > 32 || options.page_cache_pages < 0 ||
-      options.page_cache_pages > 65'536) {
-    diagnostic.format("connections_max = %u must be 1..32, page_cache_pages = %d 0..65536",
-                      options.connections_max, options.page_cache_pages);
-    return Status::kInvalidOptions;
-  }
-  if (options.payload_bytes_max < 256 || options.payload_bytes_max > 1'048'576) {
-    diagnostic.format("payload_bytes_max = %zu must be 256..%zu", options.payload_bytes_max,
-                      kPayloadBytesMost);
-    return Status::kInvalidOptions;
-  }
+  PAWL_TRY(check(options, diagnostic));
   PAWL_TRY(take_memory(options, block, bytes, diagnostic));
+  statement_bytes_ = options.statement_bytes;
   started_ = true;
   return Status::kOk;
 }
@@ -63,14 +82,15 @@ Status Process::take_memory(const ProcessOptions& options, void* block, std::siz
   }
   const bool is_shared = options.sqlite_memory == SqliteMemory::kShared;
   const Status installed = StoreFactory::install_memory(
-      block, bytes, {options.page_cache_pages, options.payload_bytes_max, is_shared}, diagnostic);
+      block, bytes, {pages_of(options), options.payload_bytes_max, is_shared}, diagnostic);
   if (installed == Status::kSqliteAlreadyInitialised && is_shared) {
     diagnostic.clear();
     return Status::kOk;
   }
   PAWL_TRY(installed);
   own_memory_ = true;
-  cache_pages_each_ = pages_each(options);
+  cache_pages_each_ = pages_of(options) / static_cast<int>(options.connections_max);
+  connections_max_ = options.connections_max;
   payload_bytes_max_ = options.payload_bytes_max;
   return Status::kOk;
 }
@@ -79,6 +99,7 @@ Status Process::stop() {
   const bool is_free = !own_memory_ || StoreFactory::remove_memory();
   own_memory_ = false;
   cache_pages_each_ = 0;
+  connections_max_ = kConnectionsMost;
   payload_bytes_max_ = kPayloadBytesMost;
   started_ = false;
   return is_free ? Status::kOk : Status::kBusy;
@@ -87,6 +108,17 @@ Status Process::stop() {
 int Process::cache_pages(int wanted) const {
   return cache_pages_each_ > 0 && cache_pages_each_ < wanted ? cache_pages_each_ : wanted;
 }
+
+Status Process::take_connection(Diagnostic& diagnostic) {
+  const std::uint32_t taken = connections_.fetch_add(1, std::memory_order_relaxed);
+  if (taken < connections_max_) return Status::kOk;
+  give_back_connection();
+  diagnostic.format("connections_max = %u Runtimes and Clients of this Process are open",
+                    connections_max_);
+  return Status::kResourceExhausted;
+}
+
+void Process::give_back_connection() { connections_.fetch_sub(1, std::memory_order_relaxed); }
 
 MemoryUse Process::memory_use() const {
   MemoryUse use;

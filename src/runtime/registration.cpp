@@ -115,7 +115,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
 
 Status Registration::bury_the_dead() {
   std::size_t count = 0;
-  PAWL_TRY(loop_.workers().list_workers(memory_.workers, kWorkersMax, &count));
+  PAWL_TRY(loop_.workers().list_workers(memory_.workers, memory_.workers_max, &count));
   const std::int64_t patience = 2 * loop_.terms.worker_lock_timeout_ms;
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
@@ -141,7 +141,8 @@ void Registration::watch_workers() {
     loop_.port.storage->worker_remove(loop_.options.database_path.c_str(), incarnation);
   buried_.clear();
   std::size_t count = 0;
-  if (loop_.workers().list_workers(memory_.workers, kWorkersMax, &count) != Status::kOk) return;
+  if (loop_.workers().list_workers(memory_.workers, memory_.workers_max, &count) != Status::kOk)
+    return;
   const std::int64_t self = loop_.port.threads->process_id();
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];

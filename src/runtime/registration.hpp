@@ -21,9 +21,11 @@ class Registration {
 
   struct Memory {
     WorkerRow* workers = nullptr;
+    std::size_t workers_max = 0;
     template <typename AnyArena>
-    void allocate(AnyArena& arena) {
-      workers = arena.template array<WorkerRow>(kWorkersMax);
+    void allocate(AnyArena& arena, const Options& options) {
+      workers_max = options.limits.workers_max;
+      workers = arena.template array<WorkerRow>(workers_max);
     }
   };
 

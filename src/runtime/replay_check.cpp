@@ -1,6 +1,7 @@
 #include "pawl/replay_check.hpp"
 
 #include "options_check.hpp"
+#include "process_place.hpp"
 #include "runtime_limits.hpp"
 #include "store_factory.hpp"
 
@@ -70,8 +71,8 @@ struct Objection {
 
 class Check {
  public:
-  Check(const Registry& registry, const Options& options, const port::Port& port)
-      : registry_(registry), options_(options), port_(port) {}
+  Check(Process& process, const Registry& registry, const Options& options, const port::Port& port)
+      : place_(process), registry_(registry), options_(options), port_(port) {}
   ~Check() {
     if (store_ != nullptr) StoreFactory::destroy(store_);
   }
@@ -105,6 +106,7 @@ class Check {
   Status load(const Candidate& candidate, History& history, Objection& objection);
   void replay(const Candidate& candidate, History& history, Objection& objection);
 
+  ProcessPlace place_;
   const Registry& registry_;
   const Options& options_;
   const port::Port& port_;
@@ -132,6 +134,7 @@ Status Check::open(Diagnostic& diagnostic) {
   options.read_only = true;
   options.busy_ms_max = options_.timing.busy_max.count();
   options.cache_pages = options_.space.cache_pages;
+  PAWL_TRY(place_.take(options, diagnostic));
   return store_->open(options, port_, diagnostic);
 }
 
@@ -281,7 +284,7 @@ Status replay_check(Process& process, const Registry& registry, const Options& o
   PAWL_TRY(check_payload(process, options.limits.payload_bytes_max, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
   Arena arena(memory, memory == nullptr ? 0 : bytes);
-  Check* const check = arena.make<Check>(registry, options, port);
+  Check* const check = arena.make<Check>(process, registry, options, port);
   Status status = check == nullptr ? Status::kResourceExhausted : check->lay_out(arena);
   if (status == Status::kOk)
     status = check->run(visitor, totals, diagnostic);

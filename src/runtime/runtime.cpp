@@ -13,8 +13,17 @@ namespace pawl {
 
 namespace {
 
-// The state of a cooperative activity lives in its slot.
-Status check_states(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
+// What is registered is counted by name, and the state of a cooperative activity lives in its slot.
+Status check_registry(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
+  if (registry.orchestration_count() > options.limits.orchestrations_max ||
+      registry.activity_count() > options.limits.activities_max) {
+    diagnostic.format(
+        "%zu orchestrations and %zu activities are registered; orchestrations_max "
+        "is %u and activities_max %u",
+        registry.orchestration_count(), registry.activity_count(),
+        options.limits.orchestrations_max, options.limits.activities_max);
+    return Status::kInvalidOptions;
+  }
   if (options.slots.cooperative == 0) return Status::kOk;
   for (std::size_t i = 0; i < registry.activity_count(); ++i) {
     const Registry::ActivityEntry& entry = registry.activity(i);
@@ -30,7 +39,8 @@ Status check_states(const Registry& registry, const Options& options, Diagnostic
 }  // namespace
 
 template <typename AnyArena>
-Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
+Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters& names) {
+  names.allocate(arena, options);
   store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
   tick_bytes = pawl::tick_bytes(options, options.limits.batch);
   tick_block = arena.allocate(tick_bytes, kArenaAlign);
@@ -38,15 +48,16 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options) {
   PAWL_TRY(slots.allocate(arena, options));
   PAWL_TRY(requests.allocate(arena, options));
   turns.allocate(arena, options);
-  loader.allocate(arena);
+  loader.allocate(arena, options);
   status_buffer = arena.buffer(status_buffer_bytes(options.limits.payload_bytes_max));
-  registration.allocate(arena);
+  registration.allocate(arena, options);
   owned.allocate(arena, options);
+  notices.allocate(arena, options);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 
 Status RuntimeCore::lay_out(Arena& arena) {
-  PAWL_TRY(memory_.lay_out(arena, loop_.options));
+  PAWL_TRY(memory_.lay_out(arena, loop_.options, loop_.names));
   loop_.store = StoreFactory::make(memory_.store);
   engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
@@ -55,8 +66,9 @@ Status RuntimeCore::lay_out(Arena& arena) {
 std::size_t RuntimeCore::required_memory(const Options& options) {
   ArenaPlan plan;
   LoopMemory memory;
+  NameCounters names;
   static_cast<void>(plan.allocate(sizeof(RuntimeCore), alignof(RuntimeCore)));
-  static_cast<void>(memory.lay_out(plan, options));
+  static_cast<void>(memory.lay_out(plan, options, names));
   static_cast<void>(plan.allocate(sizeof(Engine), alignof(Engine)));
   static_cast<void>(plan.allocate(Engine::required_memory(engine_limits(options)), kArenaAlign));
   return plan.exhausted() ? 0 : plan.required_memory();
@@ -84,15 +96,18 @@ Status Runtime::start(Process& process, const Registry& registry, const Options&
   }
   PAWL_TRY(check_options(options, diagnostic));
   PAWL_TRY(check_payload(process, options.limits.payload_bytes_max, diagnostic));
-  PAWL_TRY(check_states(registry, options, diagnostic));
+  PAWL_TRY(check_registry(registry, options, diagnostic));
   PAWL_TRY(check_port(port, diagnostic));
-  Arena arena(memory, memory == nullptr ? 0 : bytes);
-  RuntimeCore* const core = arena.make<RuntimeCore>(process, registry, options, port);
-  if (core == nullptr || core->lay_out(arena) != Status::kOk) {
-    diagnostic.format("Runtime::start() was given %zu bytes and needs %zu", bytes,
-                      required_memory(options));
+  const std::size_t needed = RuntimeCore::required_memory(options);
+  if (memory == nullptr || bytes < needed) {
+    diagnostic.format("Runtime::start() was given %zu bytes and needs %zu",
+                      memory == nullptr ? 0 : bytes, needed);
     return Status::kResourceExhausted;
   }
+  Arena arena(memory, bytes);
+  RuntimeCore* const core = arena.make<RuntimeCore>(process, registry, options, port);
+  const Status laid_out = core == nullptr ? Status::kResourceExhausted : core->lay_out(arena);
+  PAWL_CHECK("runtime-97", laid_out == Status::kOk);
   arena.seal();
   const Status status = core->start(diagnostic);
   if (status != Status::kOk) {

@@ -57,10 +57,11 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.path = loop_.options.database_path.c_str();
   options.synchronous_full = loop_.options.synchronous_full;
   options.busy_ms_max = loop_.options.timing.busy_max.count();
-  options.cache_pages = loop_.process.cache_pages(loop_.options.space.cache_pages);
+  options.cache_pages = loop_.options.space.cache_pages;
   options.checkpoint_pages = loop_.options.space.checkpoint_pages;
   options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
+  PAWL_TRY(place_.take(options, diagnostic));
   PAWL_TRY(loop_.store->open(options, loop_.port, diagnostic));
   if (loop_.port.storage->others_may_write(loop_.options.database_path.c_str())) {
     const LogField path("database", loop_.options.database_path.c_str());
@@ -176,6 +177,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (opened_.waiter) loop_.port.threads->close();
   memory_.warm.stop();
   loop_.store->close();
+  place_.leave();
   stopped_ = true;
   if (loop_.options.board != nullptr)
     loop_.options.board->write_life({false, false, loop_.boot_ms(), OptionalMs()});

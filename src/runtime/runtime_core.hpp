@@ -14,6 +14,7 @@
 #include "loop_parts.hpp"
 #include "pace.hpp"
 #include "pawl/runtime.hpp"
+#include "process_place.hpp"
 #include "store_factory.hpp"
 #include "tick_batch.hpp"
 
@@ -96,6 +97,7 @@ class RuntimeCore final {
   LoopMemory memory_;
   LoopParts parts_{loop_, memory_};
   TickBatch batch_{loop_, memory_, parts_};
+  ProcessPlace place_{loop_.process};
   Engine* engine_ = nullptr;
   Pace pace_;
   Opened opened_;

@@ -12,10 +12,16 @@ std::size_t tick_bytes(const Options& options, std::size_t turns) {
                                  (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
                              2 * mailbox_bytes_max(options.limits.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
+  const std::size_t results = 2 * (std::size_t{options.slots.inline_activities} +
+                                   options.slots.threads + options.slots.cooperative);
+  // A message that is read and a result that is piggybacked are noted in several lists, and so is a
+  // new command.
+  constexpr std::size_t kNoteBytes = 256;
+  const std::size_t notes =
+      options.limits.instance_batch_max + options.limits.commands_a_turn_max + results;
+  constexpr std::size_t kTextBytes = 4 * 1024;  // of diagnostics that the turns keep
   return turns * (one + start) + posted + 4 * options.limits.payload_bytes_max +
-         2 * kErrorTextBytesMax +
-         (options.limits.instance_batch_max + options.limits.commands_a_turn_max + 64) * 256 +
-         64 * 1024;
+         2 * kErrorTextBytesMax + notes * kNoteBytes + kTextBytes;
 }
 
 EngineLimits engine_limits(const Options& options) {

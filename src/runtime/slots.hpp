@@ -9,6 +9,7 @@
 #ifndef PAWL_RUNTIME_SLOTS_HPP
 #define PAWL_RUNTIME_SLOTS_HPP
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
@@ -353,7 +354,8 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
                   kSessionSummaryBytesMax;
   if (options.sessions.work_root.has_value()) buffer_bytes_ += kFolderPathBytesMax;
   buffer_ = arena.buffer(buffer_bytes_);
-  pool_bytes_ = 4 * buffer_bytes_ + count_ * 1024;
+  // At least one of the largest, which a pool of powers of two may round up to twice as much.
+  pool_bytes_ = std::min<std::size_t>(4, count_ + 1) * buffer_bytes_ + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
   inline_result_ = arena.buffer(payload_bytes_max_);
   constexpr std::size_t kStateAlign = alignof(std::max_align_t);

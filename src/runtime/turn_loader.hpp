@@ -18,8 +18,8 @@ class TurnLoader {
   struct Memory {
     Runnable* runnable = nullptr;
     template <typename AnyArena>
-    void allocate(AnyArena& arena) {
-      runnable = arena.template array<Runnable>(kKindsEach * Registry::kOrchestrationsMax);
+    void allocate(AnyArena& arena, const Options& options) {
+      runnable = arena.template array<Runnable>(kKindsEach * options.limits.orchestrations_max);
     }
   };
 

@@ -36,6 +36,7 @@ struct StoreOptions {
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;
+  std::size_t statement_bytes = 512 * 1024;  // of statements that are kept prepared
   int checkpoint_pages = 1000;
   bool checkpoint_after_commit =
       false;  // by write_back_log(), not by the commit that makes the log so long

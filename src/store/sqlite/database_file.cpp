@@ -75,6 +75,7 @@ Status DatabaseFile::connect(Diagnostic& diagnostic) {
     return found;
   }
   has_vfs_ = true;
+  sqlite_.set_statement_bytes_max(options_.statement_bytes);
   if (options_.read_only)
     return sqlite_.open(path_.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, vfs, diagnostic);
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
@@ -83,7 +84,8 @@ Status DatabaseFile::connect(Diagnostic& diagnostic) {
   const Status made = make_database(vfs, diagnostic);
   if (made == Status::kOk || made == Status::kAlreadyExists)
     return sqlite_.open(path_.c_str(), kFlags, vfs, diagnostic);
-  if (made != Status::kUnsupported) return made;
+  // A small heap has no room for the whole of it: then SQLite makes it page by page.
+  if (made != Status::kUnsupported && made != Status::kResourceExhausted) return made;
   if (native == nullptr)
     return sqlite_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
   return make_file(vfs, diagnostic);
@@ -148,8 +150,7 @@ Status DatabaseFile::empty_log() {
   PAWL_CHECK("store-18", is_open() && !context_.in_batch && !context_.in_read);
   // Who reads for long must not hold up the loop.
   wait_for_locks(0);
-  const int result = sqlite3_wal_checkpoint_v2(sqlite_.handle(), "main", SQLITE_CHECKPOINT_TRUNCATE,
-                                               nullptr, nullptr);
+  const int result = checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   wait_for_locks(options_.busy_ms_max);
   log_frames_ = 0;
   return fail(sqlite::status_of(result), "checkpoint");
@@ -159,9 +160,17 @@ Status DatabaseFile::write_back_log() {
   PAWL_CHECK("store-19", is_open() && !context_.in_batch && !context_.in_read);
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
-  return fail(sqlite::status_of(sqlite3_wal_checkpoint_v2(
-                  sqlite_.handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr)),
-              "checkpoint");
+  return fail(sqlite::status_of(checkpoint(SQLITE_CHECKPOINT_PASSIVE)), "checkpoint");
+}
+
+// It sorts the log's pages in memory: two bytes a page, and where a process has read for long there
+// are many. Statements can be prepared again; a log that cannot be cut only grows.
+int DatabaseFile::checkpoint(int mode) {
+  int result = SQLITE_OK;
+  do {
+    result = sqlite3_wal_checkpoint_v2(sqlite_.handle(), "main", mode, nullptr, nullptr);
+  } while (sqlite::status_of(result) == Status::kResourceExhausted && sqlite_.forget_statements());
+  return result;
 }
 
 // Its file is written anew from the front, and is not made shorter but by empty_log() and

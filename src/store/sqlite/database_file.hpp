@@ -59,6 +59,7 @@ class DatabaseFile final : private Table, public sql::Database {
   Status try_log(Diagnostic& diagnostic);
   Status create_schema(Diagnostic& diagnostic);
   Status fill_schema(Diagnostic& diagnostic);
+  int checkpoint(int mode);
   void end_transaction();
   bool is_in_place(Diagnostic& diagnostic);
   Status load_database_id(Diagnostic& diagnostic);

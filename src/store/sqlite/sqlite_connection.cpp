@@ -42,7 +42,10 @@ Status status_of(int result_code) {
 
 namespace {
 
-sqlite3_stmt* statement_of(void* prepared) { return static_cast<sqlite3_stmt*>(prepared); }
+std::uint32_t bytes_of(sqlite3_stmt* statement) {
+  const int bytes = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_MEMUSED, 0);
+  return bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
+}
 
 }  // namespace
 
@@ -51,6 +54,7 @@ void Connection::release(void* prepared) {
   static_cast<void>(sqlite3_reset(statement_of(prepared)));
   // Bound views end with the caller's.
   static_cast<void>(sqlite3_clear_bindings(statement_of(prepared)));
+  static_cast<Prepared*>(prepared)->is_held = false;
 }
 
 int Connection::bind_integer(void* prepared, int at, std::int64_t value) {
@@ -89,6 +93,8 @@ sql::Connection::Step Connection::step(void* prepared, int* slices, int* failure
 
 Status Connection::explain(void* prepared, int failure) {
   const Status status = status_of(failure);
+  // The next try has all the room that statements take now.
+  if (status == Status::kResourceExhausted) is_short_ = true;
   if (failure == SQLITE_INTERRUPT) {
     diagnostic_.format(
         "stopped after %lld steps, more than it can need, so the file is damaged (PRAGMA "
@@ -188,24 +194,34 @@ void Connection::close() {
     static_cast<void>(sqlite3_finalize(slot.statement));
     slot = Prepared();
   }
-  kept_ = 0;
+  statement_bytes_ = 0;
+  is_short_ = false;
   // It refuses only while statements live, and all of them are ours.
   const int result = sqlite3_close(handle_);
   PAWL_CHECK("store-2", result == SQLITE_OK);
   handle_ = nullptr;
 }
 
-// What operators ask for now and then must not hold the heap that every tick needs.
-void Connection::forget_oldest() {
+// What operators ask for now and then must not hold the heap that every tick needs. False: all that
+// are kept are in use.
+bool Connection::forget_oldest() {
   Prepared* oldest = nullptr;
   for (Prepared& slot : prepared_) {
-    if (slot.statement == nullptr || sqlite3_stmt_busy(slot.statement) != 0) continue;
+    if (slot.statement == nullptr || slot.is_held) continue;
     if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
   }
-  PAWL_CHECK("store-7", oldest != nullptr);
+  if (oldest == nullptr) return false;
   sqlite3_finalize(oldest->statement);
   oldest->statement = nullptr;
-  --kept_;
+  statement_bytes_ -= oldest->bytes;
+  return true;
+}
+
+bool Connection::forget_statements() {
+  bool any = false;
+  while (forget_oldest())
+    any = true;
+  return any;
 }
 
 Connection::Prepared& Connection::slot_of(const sql::Query& query) {
@@ -225,17 +241,31 @@ Connection::Prepared& Connection::slot_of(const sql::Query& query) {
 
 void* Connection::prepare(const sql::Query& query, int* failure) {
   PAWL_CHECK("store-3", handle_ != nullptr);
+  if (is_short_) forget_statements();
+  is_short_ = false;
   Prepared& slot = slot_of(query);
   if (slot.statement == nullptr) {
-    if (kept_ == kStatementsKept) forget_oldest();
-    *failure = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT,
-                                  &slot.statement, nullptr);
+    *failure = prepare_new(query, &slot.statement);
     if (*failure != SQLITE_OK) return nullptr;
-    ++kept_;
+    slot.bytes = bytes_of(slot.statement);
+    statement_bytes_ += slot.bytes;
   }
   slot.used = ++uses_;
-  PAWL_CHECK("store-5", sqlite3_stmt_busy(slot.statement) == 0);
-  return slot.statement;
+  PAWL_CHECK("store-5", !slot.is_held);
+  slot.is_held = true;
+  return &slot;
+}
+
+// Room is made before, since what is new needs it while it is made: as much as a large one takes.
+int Connection::prepare_new(const sql::Query& query, sqlite3_stmt** statement) {
+  while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
+  }
+  int result = SQLITE_OK;
+  do {
+    result = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT, statement,
+                                nullptr);
+  } while (result == SQLITE_NOMEM && forget_oldest());
+  return result;
 }
 
 Status Connection::execute(const char* sql, Diagnostic& diagnostic) {

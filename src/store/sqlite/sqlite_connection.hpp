@@ -52,9 +52,16 @@ class Connection : public sql::Connection {
   [[nodiscard]] std::uint32_t version() const override;
   [[nodiscard]] sqlite3* handle() { return handle_; }
 
+  // Of statements that stay prepared: beyond so many bytes of SQLite's heap the least recently used
+  // leave. One statement alone may have more.
+  void set_statement_bytes_max(std::size_t bytes) { statement_bytes_max_ = bytes; }
+  // Statements are a cache. All that are not in use leave it, so that what needs the heap more has
+  // it; false: there were none.
+  bool forget_statements();
+
   static constexpr int kStatementsMax = 384;
-  // Prepared at a time, the least recently used leave: they fit 512 KiB of SQLite's heap.
-  static constexpr int kStatementsKept = 112;
+  // None of ours takes more (21 KB on 64-bit machines).
+  static constexpr std::size_t kStatementBytesLarge = sizeof(void*) == 8 ? 24 * 1024 : 16 * 1024;
   // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer;
   // to delete a history of 1,000,000 events takes 19 million.
   static constexpr std::int64_t kStatementStepsMax = 250'000'000;
@@ -76,23 +83,32 @@ class Connection : public sql::Connection {
   const char* column_name(void* prepared, int column) override;
 
  private:
-  Status protect(Diagnostic& diagnostic);
-  static int on_slice(void* self);
-  void forget_oldest();
-
-  sqlite3* handle_ = nullptr;
-  const std::int64_t steps_max_;
-  int* slices_ = nullptr;  // of what runs
   // Found by the address of its query: the first slot from slot_of() on that has it, or none.
   struct Prepared {
     const sql::Query* query = nullptr;
     sqlite3_stmt* statement = nullptr;  // null: it was forgotten
     std::uint64_t used = 0;             // by uses_
+    std::uint32_t bytes = 0;            // of the heap
+    bool is_held = false;               // from prepare() to release()
   };
+  static sqlite3_stmt* statement_of(void* prepared) {
+    return prepared == nullptr ? nullptr : static_cast<Prepared*>(prepared)->statement;
+  }
+
+  Status protect(Diagnostic& diagnostic);
+  static int on_slice(void* self);
+  bool forget_oldest();
+  int prepare_new(const sql::Query& query, sqlite3_stmt** statement);
+
+  sqlite3* handle_ = nullptr;
+  const std::int64_t steps_max_;
+  int* slices_ = nullptr;  // of what runs
   Prepared& slot_of(const sql::Query& query);
   Prepared prepared_[kStatementsMax];
   std::uint64_t uses_ = 0;
-  int kept_ = 0;
+  std::size_t statement_bytes_max_ = SIZE_MAX;
+  std::size_t statement_bytes_ = 0;
+  bool is_short_ = false;  // a statement found no room since the last one was prepared
 };
 
 }  // namespace pawl::sqlite
