@@ -32,7 +32,7 @@ struct HostOptions {
   }
 
   Options runtime;  // log null: warnings and errors go to standard error, with times
-  // connections_max: 1, for the Runtime; one more for each Client of this process.
+  // connections_max: 1, for the Runtime; one more for each Client of this process, and its pages.
   // page_cache_pages: as many as cache_pages of the Runtime are by default. payload_bytes_max: that
   // of the Runtime, if it has more; set it to more if other processes write larger payloads.
   ProcessOptions process;

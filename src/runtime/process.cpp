@@ -7,15 +7,10 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;
-
 // Of a connection, beside its kept statements, pages and rows: the schema, the connection itself,
-// the texts of what runs, and a new statement while it is made. Pieces are up to twice as large where pointers are. The tests of memory find the
-// smallest heap that a load of all kinds runs in.
+// the texts of what runs, and a new statement while it is made. Pieces are up to twice as large
+// where pointers are. memory_test runs the largest load of its options in so much.
 constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 112 * 1024;
-// Less, and SQLite would make each statement anew that it runs.
-constexpr std::size_t kStatementBytesLeast = 32 * 1024;
-constexpr std::size_t kStatementBytesMost = std::size_t{16} * 1024 * 1024;
 constexpr int kPagesLeast = 16;  // with fewer a transaction would write its pages more than once
 constexpr std::size_t kPageBytes = 1024 + 320;  // with SQLite's own header of a cached page
 
@@ -31,15 +26,13 @@ Status check(const ProcessOptions& options, Diagnostic& diagnostic) {
                       options.connections_max, options.page_cache_pages);
     return Status::kInvalidOptions;
   }
-  if (options.statement_bytes < kStatementBytesLeast ||
-      options.statement_bytes > kStatementBytesMost) {
-    diagnostic.format("statement_bytes = %zu must be %zu..%zu", options.statement_bytes,
-                      kStatementBytesLeast, kStatementBytesMost);
+  // With less, SQLite would make each statement anew that it runs.
+  if (options.statement_bytes < 32768 || options.statement_bytes > 16'777'216) {
+    diagnostic.format("statement_bytes = %zu must be 32768..16777216", options.statement_bytes);
     return Status::kInvalidOptions;
   }
-  if (options.payload_bytes_max < 256 || options.payload_bytes_max > kPayloadBytesMost) {
-    diagnostic.format("payload_bytes_max = %zu must be 256..%zu", options.payload_bytes_max,
-                      kPayloadBytesMost);
+  if (options.payload_bytes_max < 256 || options.payload_bytes_max > 1'048'576) {
+    diagnostic.format("payload_bytes_max = %zu must be 256..1048576", options.payload_bytes_max);
     return Status::kInvalidOptions;
   }
   return Status::kOk;

@@ -75,7 +75,7 @@ class SecondEngine final : public sqlite::Connection {
     Use& use = open_[prepared];
     if (!use.stepped) {
       came.push_back(use.text);
-      const int wanted = sqlite3_bind_parameter_count(static_cast<sqlite3_stmt*>(prepared));
+      const int wanted = sqlite3_bind_parameter_count(statement_of(prepared));
       if (use.binds != wanted) misuses.push_back("not all is bound: " + use.text);
     }
     use.stepped = true;

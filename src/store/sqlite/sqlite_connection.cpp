@@ -49,6 +49,10 @@ std::uint32_t bytes_of(sqlite3_stmt* statement) {
 
 }  // namespace
 
+sqlite3_stmt* Connection::statement_of(void* prepared) {
+  return prepared == nullptr ? nullptr : static_cast<Prepared*>(prepared)->statement;
+}
+
 void Connection::release(void* prepared) {
   // The result of reset repeats that of the last step, which has been reported.
   static_cast<void>(sqlite3_reset(statement_of(prepared)));

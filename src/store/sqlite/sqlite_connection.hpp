@@ -81,6 +81,8 @@ class Connection : public sql::Connection {
   bool is_integer(void* prepared, int column) override;
   std::string_view read_bytes(void* prepared, int column) override;
   const char* column_name(void* prepared, int column) override;
+  // Null: of what could not be prepared.
+  [[nodiscard]] static sqlite3_stmt* statement_of(void* prepared);
 
  private:
   // Found by the address of its query: the first slot from slot_of() on that has it, or none.
@@ -91,10 +93,6 @@ class Connection : public sql::Connection {
     std::uint32_t bytes = 0;            // of the heap
     bool is_held = false;               // from prepare() to release()
   };
-  static sqlite3_stmt* statement_of(void* prepared) {
-    return prepared == nullptr ? nullptr : static_cast<Prepared*>(prepared)->statement;
-  }
-
   Status protect(Diagnostic& diagnostic);
   static int on_slice(void* self);
   bool forget_oldest();
