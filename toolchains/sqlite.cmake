@@ -1,5 +1,19 @@
-# pawl_sqlite3: the SQLite we link, that of the system or of the roots of the toolchain file. The static library if programs are
-# linked statically, as the toolchain files of this folder do; else the shared one, if there is one.
+# pawl_sqlite3: the SQLite we link. With PAWL_COMPACT_SQLITE our own build of it. Else that of the system or of the roots of
+# the toolchain file: the static library if programs are linked statically, as the toolchain files of this folder do; else
+# the shared one, if there is one.
+include(${CMAKE_CURRENT_LIST_DIR}/compact_sqlite.cmake)
+if(PAWL_COMPACT_SQLITE)
+  if(NOT TARGET pawl_compact_sqlite)
+    message(FATAL_ERROR "No sqlite3.c in ${PAWL_COMPACT_SQLITE_DIR}: `./setup test` in ${PROJECT_SOURCE_DIR} puts it there")
+  endif()
+  if(PAWL_INSTALL)
+    message(FATAL_ERROR "PAWL_COMPACT_SQLITE is for programs of this build: what is installed links the SQLite of its system. "
+      "Set PAWL_INSTALL to OFF")
+  endif()
+  add_library(pawl_sqlite3 INTERFACE)
+  target_link_libraries(pawl_sqlite3 INTERFACE pawl_compact_sqlite)
+  return()
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/find_sqlite.cmake)
 pawl_find_sqlite("${PAWL_STATIC}" pawl_sqlite_missing)
 if(pawl_sqlite_missing)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """The README, held to its words.
 
-  readme_test.py SOURCE_DIR BUILD_DIR hello|commands|embedding|names [EMULATOR ARGUMENT...]
+  readme_test.py SOURCE_DIR BUILD_DIR hello|compact|commands|embedding|names [EMULATOR ARGUMENT...]
 
-hello: the printed program, run, killed and run again. commands: the blocks of commands marked `run`. embedding: the
-printed CMake lines in a project of their own. names: every file, preset, target and option that is named exists.
+hello: the printed program, run, killed and run again; compact: likewise with the compact SQLite. commands: the blocks of
+commands marked `run`. embedding: the printed CMake lines in a project of their own. names: every file, preset, target and
+option that is named exists.
 """
 
 import glob
@@ -19,7 +20,8 @@ import time
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 SCRATCH = os.path.join(BUILD, "test", "e2e", "readme.scratch", PART)
-HELLO = [*sys.argv[4:], os.path.join(BUILD, "examples", "hello", "hello")]
+PROGRAM = "test/compact/hello_compact" if PART == "compact" else "examples/hello/hello"
+HELLO = [*sys.argv[4:], os.path.join(BUILD, PROGRAM)]
 with open(os.path.join(SOURCE, "README.md"), encoding="utf-8") as readme:
     README = readme.read()
 
@@ -157,5 +159,5 @@ def names():
 shutil.rmtree(SCRATCH, ignore_errors=True)
 os.makedirs(SCRATCH)
 os.chdir(SCRATCH)
-{"hello": hello, "commands": commands, "embedding": embedding, "names": names}[PART]()
+{"hello": hello, "compact": hello, "commands": commands, "embedding": embedding, "names": names}[PART]()
 print("passed")
