@@ -108,9 +108,10 @@ else()
   add_library(pawl_cjson OBJECT ${pawl_cjson_source})
   target_link_libraries(pawl_cjson PRIVATE pawl_cjson_names)
   target_compile_options(pawl_cjson PRIVATE -w)
-  set_target_properties(pawl_cjson PROPERTIES
-    C_VISIBILITY_PRESET hidden
-    POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(pawl_cjson PROPERTIES C_VISIBILITY_PRESET hidden)
+  if(NOT PAWL_BARE_METAL)
+    set_target_properties(pawl_cjson PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   set_property(GLOBAL PROPERTY pawl_cjson_objects $<TARGET_OBJECTS:pawl_cjson>)
 endif()
 get_property(pawl_cjson_objects GLOBAL PROPERTY pawl_cjson_objects)

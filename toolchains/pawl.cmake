@@ -34,6 +34,11 @@ endif()
 if(PAWL_FOOTPRINT)
   target_compile_options(pawl_build_flags INTERFACE -fstack-usage)
 endif()
+if(PAWL_BARE_METAL)
+  # Its 32-bit numbers are of the type long, which is no other thing than int there. The builds of boards, where they are
+  # int, and of 64-bit machines check the formats.
+  target_compile_options(pawl_build_flags INTERFACE -Wno-format)
+endif()
 if(PAWL_WERROR)
   target_compile_options(pawl_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
 endif()
@@ -52,8 +57,10 @@ function(pawl_add_layer name)
   set_target_properties(${name} PROPERTIES
     CXX_STANDARD 17
     CXX_STANDARD_REQUIRED ON
-    CXX_EXTENSIONS OFF
-    POSITION_INDEPENDENT_CODE ON)
+    CXX_EXTENSIONS OFF)
+  if(NOT PAWL_BARE_METAL)
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  endif()
   cmake_language(EVAL CODE "cmake_language(DEFER CALL pawl_finish_layer [[${name}]])")
 endfunction()
 

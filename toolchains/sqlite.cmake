@@ -1,6 +1,10 @@
-# pawl_sqlite3: the SQLite we link. With PAWL_COMPACT_SQLITE our own build of it. Else that of the system or of the roots of
-# the toolchain file: the static library if programs are linked statically, as the toolchain files of this folder do; else
-# the shared one, if there is one.
+# pawl_sqlite3: the SQLite we link. Without an operating system it is compiled here (sqlite_bare_metal.cmake), and so it is with
+# PAWL_COMPACT_SQLITE. Else that of the system or of the roots of the toolchain file: the static library if programs are linked
+# statically, as the toolchain files of this folder do; else the shared one, if there is one.
+if(PAWL_BARE_METAL)
+  include(${CMAKE_CURRENT_LIST_DIR}/sqlite_bare_metal.cmake)
+  return()
+endif()
 include(${CMAKE_CURRENT_LIST_DIR}/compact_sqlite.cmake)
 if(PAWL_COMPACT_SQLITE)
   if(NOT TARGET pawl_compact_sqlite)

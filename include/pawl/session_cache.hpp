@@ -34,6 +34,18 @@
 
 namespace pawl {
 
+namespace internal {
+#if defined(__GLIBCXX__) && !defined(_GLIBCXX_HAS_GTHREADS)
+// A library without threads has no mutex either; then there is nothing to lock for.
+struct SessionCacheMutex {
+  void lock() {}
+  void unlock() {}
+};
+#else
+using SessionCacheMutex = std::mutex;
+#endif
+}  // namespace internal
+
 // Why a state ended.
 enum class SessionCacheEnd : std::uint8_t {
   kEvicted,    // another session needed the place
@@ -147,7 +159,7 @@ class SessionCache final : public SessionListener {
   SessionCache(const SessionCache&) = delete;
   SessionCache& operator=(const SessionCache&) = delete;
   ~SessionCache() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     for (Entry& entry : entries_)
       if (is_idle(entry)) end(lock, entry, SessionCacheEnd::kClosed);
   }
@@ -162,7 +174,7 @@ class SessionCache final : public SessionListener {
                   "T is not constructible from these arguments");
     const std::int64_t epoch = ctx.session_epoch();
     if (epoch == 0) return Lease(Status::kInvalidArgument);
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     end_expired(lock);
     for (;;) {
       Entry* room = nullptr;
@@ -191,7 +203,7 @@ class SessionCache final : public SessionListener {
   Lease find(const ActivityContext& ctx) {
     const std::int64_t epoch = ctx.session_epoch();
     if (epoch == 0) return Lease(Status::kInvalidArgument);
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     end_expired(lock);
     for (Entry& entry : entries_)
       if (is_of(entry, epoch)) return hold(entry, false);
@@ -199,12 +211,12 @@ class SessionCache final : public SessionListener {
   }
   // Ends what has expired: for a host that is awake anyway.
   void trim() {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     end_expired(lock);
   }
   // States that there are, those included that end with their last Lease.
   [[nodiscard]] std::size_t size() const {
-    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::lock_guard<internal::SessionCacheMutex> guard(mutex_);
     std::size_t count = 0;
     for (const Entry& entry : entries_)
       if (entry.place == Entry::Place::kLive || entry.place == Entry::Place::kLeft) ++count;
@@ -218,7 +230,7 @@ class SessionCache final : public SessionListener {
   }
   void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override {
     {
-      std::unique_lock<std::mutex> lock(mutex_);
+      std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
       lost_[lost_count_++ % kLostKept] = epoch;
       for (Entry& entry : entries_) {
         if (!is_of(entry, epoch)) continue;
@@ -255,7 +267,7 @@ class SessionCache final : public SessionListener {
     return false;
   }
   [[nodiscard]] bool is_lost(const Entry& entry) const {
-    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::lock_guard<internal::SessionCacheMutex> guard(mutex_);
     return entry.lost;
   }
 
@@ -265,19 +277,19 @@ class SessionCache final : public SessionListener {
     return Lease(this, &entry, made);
   }
   void release(Entry& entry) {
-    std::unique_lock<std::mutex> lock(mutex_);
+    std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     entry.used_ms = clock_.boot_ms();
     entry.use = ++uses_;
     if (--entry.leases == 0 && entry.place == Entry::Place::kLeft) end(lock, entry, entry.why);
   }
   void leave(Entry& entry, SessionCacheEnd why) {
-    const std::lock_guard<std::mutex> guard(mutex_);
+    const std::lock_guard<internal::SessionCacheMutex> guard(mutex_);
     if (entry.place != Entry::Place::kLive) return;
     entry.place = Entry::Place::kLeft;
     entry.why = why;
   }
   // Unlocked meanwhile.
-  void end(std::unique_lock<std::mutex>& lock, Entry& entry, SessionCacheEnd why) {
+  void end(std::unique_lock<internal::SessionCacheMutex>& lock, Entry& entry, SessionCacheEnd why) {
     entry.place = Entry::Place::kEnding;
     lock.unlock();
     if (settings_.dispose != nullptr) settings_.dispose(*entry.state(), why, settings_.user);
@@ -285,7 +297,7 @@ class SessionCache final : public SessionListener {
     lock.lock();
     entry.place = Entry::Place::kFree;
   }
-  void end_expired(std::unique_lock<std::mutex>& lock) {
+  void end_expired(std::unique_lock<internal::SessionCacheMutex>& lock) {
     if (settings_.ttl.count() <= 0) return;
     const std::int64_t now = clock_.boot_ms();
     for (Entry& entry : entries_)
@@ -295,7 +307,7 @@ class SessionCache final : public SessionListener {
 
   port::Clock& clock_;
   const SessionCacheSettings<T> settings_;
-  mutable std::mutex mutex_;
+  mutable internal::SessionCacheMutex mutex_;
   std::uint64_t uses_ = 0;
   std::int64_t lost_[kLostKept] = {};  // epochs, from 1; the oldest is overwritten
   std::size_t lost_count_ = 0;

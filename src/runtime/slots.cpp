@@ -583,7 +583,10 @@ ActivityResult internal::fail_with_exception(ActivityContext& context, const cha
   FixedText<kErrorTextBytesMax> text;
   bool fits = text.append("an exception left the activity: ") == Status::kOk;
   if (what == nullptr) what = "not a std::exception";
-  const std::string_view all(what, ::strnlen(what, kErrorTextBytesMax));
+  // strnlen() is no function of standard C.
+  const void* const end = std::memchr(what, 0, kErrorTextBytesMax);
+  const std::size_t size = end == nullptr ? kErrorTextBytesMax : std::strlen(what);
+  const std::string_view all(what, size);
   fits = fits && text.append(cut_text(all, kErrorTextBytesMax - text.size())) == Status::kOk;
   PAWL_CHECK("runtime-96", fits);
   return context.fail(text.view());

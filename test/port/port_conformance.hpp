@@ -443,7 +443,9 @@ inline void add_one(void* argument) { ++*static_cast<int*>(argument); }
 
 TYPED_TEST_P(PortConformance, ExecutorRunsJobsAndWakesTheWaiter) {
   const Port port = this->ready();
-  ASSERT_EQ(port.threads->executor_start(3, 64 * 1024), Status::kOk);
+  const Status started = port.threads->executor_start(3, 64 * 1024);
+  if (started == Status::kUnsupported) GTEST_SKIP() << "a machine without threads";
+  ASSERT_EQ(started, Status::kOk);
   int values[3] = {10, 20, 30};
   for (int round = 0; round < 5; ++round) {
     for (unsigned slot = 0; slot < 3; ++slot) {
@@ -464,7 +466,9 @@ TYPED_TEST_P(PortConformance, ExecutorRunsJobsAndWakesTheWaiter) {
 
 TYPED_TEST_P(PortConformance, ExecutorStop_LetsTheLastJobsEnd) {
   const Port port = this->ready();
-  ASSERT_EQ(port.threads->executor_start(2, 64 * 1024), Status::kOk);
+  const Status started = port.threads->executor_start(2, 64 * 1024);
+  if (started == Status::kUnsupported) GTEST_SKIP() << "a machine without threads";
+  ASSERT_EQ(started, Status::kOk);
   int value = 0;
   port.threads->executor_submit(1, add_one, &value);
   EXPECT_TRUE(port.threads->executor_stop(kGuardMs));

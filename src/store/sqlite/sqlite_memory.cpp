@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 
 #include "buddy.hpp"
+#include "sqlite_connection.hpp"
 #include "sqlite_memory.hpp"
 #include "tables/schema.hpp"
 
@@ -308,7 +309,9 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
   }
   static_cast<void>(sqlite3_shutdown());
   restore();
-  return too_small(size, page_count, diagnostic);
+  if (result == SQLITE_NOMEM) return too_small(size, page_count, diagnostic);
+  diagnostic.format("SQLite does not start: %s (sqlite %d)", sqlite3_errstr(result), result);
+  return status_of(result);
 }
 
 bool remove_memory() {

@@ -329,4 +329,14 @@ void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t 
   vfs->counts.bytes.add(bytes);
 }
 
+void random_of_a_port(void* out, std::size_t size) {
+  const TableLock lock;
+  std::memset(out, 0, size);
+  for (const Vfs& vfs : table) {
+    if (vfs.storage == nullptr) continue;
+    vfs.clock->random(out, size);
+    return;
+  }
+}
+
 }  // namespace pawl::sqlite

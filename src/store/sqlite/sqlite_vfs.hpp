@@ -39,6 +39,9 @@ void forget_vfs(port::Storage& storage);
 // Likewise, of what the port did without a VFS.
 void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t bytes);
 
+// Random bytes of any port that has a VFS now; zeros if none has.
+void random_of_a_port(void* out, std::size_t size);
+
 }  // namespace pawl::sqlite
 
 #endif  // PAWL_STORE_SQLITE_SQLITE_VFS_HPP

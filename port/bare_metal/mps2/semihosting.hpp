@@ -1,0 +1,40 @@
+// Calls of the emulator or debugger that runs this program: output, arguments, files, the end.
+//
+// Source: "Semihosting for AArch32 and AArch64" of ARM. Thread rule: one thread.
+#ifndef PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP
+#define PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP
+
+#include <cstddef>
+#include <cstdint>
+
+namespace pawl::mps2 {
+
+// `text` ends with a zero byte.
+void put(const char* text);
+// Ends the emulator with this exit status.
+[[noreturn]] void end(int status);
+// Arguments, separated by blanks; cut to what fits.
+void arguments(char* out, std::size_t size);
+// Seconds since 1970 UTC of the machine that emulates.
+[[nodiscard]] std::uint32_t seconds();
+
+// A file of the machine that emulates.
+class HostFile {
+ public:
+  enum class Mode : std::uint8_t { kRead = 1, kChange = 3, kMake = 7 };
+  // False: it is not there, or cannot be made.
+  bool open(const char* path, Mode mode);
+  // Bytes read.
+  std::size_t read(std::uint32_t offset, void* out, std::size_t size);
+  // False: not all of it was written.
+  bool write(std::uint32_t offset, const void* data, std::size_t size);
+  void close();
+
+ private:
+  bool seek(std::uint32_t offset);
+  int handle_ = -1;
+};
+
+}  // namespace pawl::mps2
+
+#endif  // PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP

@@ -1,0 +1,67 @@
+// What SQLite asks of a program that it was compiled into for no operating system
+// (SQLITE_OS_OTHER, sqlite.org/c3ref/initialize.html): to start it needs a default VFS.
+//
+// Connections of ours name theirs, over port::Storage, so this one opens nothing. But SQLite draws
+// the seed of all its random numbers from the default: the salts of the log are made of it, which
+// distinguish the pages of one round of the log from those before. So it asks a port.
+#ifdef PAWL_NO_SYSTEM
+#include <sqlite3.h>
+
+#include <cstddef>
+
+#include "sqlite_vfs.hpp"
+
+namespace pawl::sqlite {
+namespace {
+
+int open_nothing(sqlite3_vfs*, const char*, sqlite3_file* file, int, int*) {
+  file->pMethods = nullptr;
+  return SQLITE_CANTOPEN;
+}
+int delete_nothing(sqlite3_vfs*, const char*, int) { return SQLITE_IOERR_DELETE_NOENT; }
+int find_nothing(sqlite3_vfs*, const char*, int, int* out) {
+  *out = 0;
+  return SQLITE_OK;
+}
+int name_nothing(sqlite3_vfs*, const char*, int, char*) { return SQLITE_CANTOPEN; }
+int draw(sqlite3_vfs*, int size, char* out) {
+  random_of_a_port(out, static_cast<std::size_t>(size));
+  return size;
+}
+int sleep_not(sqlite3_vfs*, int) { return 0; }
+int know_no_time(sqlite3_vfs*, double* out) {
+  *out = 0;
+  return SQLITE_ERROR;
+}
+int say_no_error(sqlite3_vfs*, int, char*) { return 0; }
+
+sqlite3_vfs no_files;
+
+}  // namespace
+}  // namespace pawl::sqlite
+
+extern "C" {
+
+SQLITE_API int sqlite3_os_init() {
+  using namespace pawl::sqlite;
+  no_files = sqlite3_vfs();
+  no_files.iVersion = 1;
+  no_files.szOsFile = static_cast<int>(sizeof(sqlite3_file));
+  no_files.mxPathname = 16;
+  no_files.zName = "pawl-none";
+  no_files.xOpen = open_nothing;
+  no_files.xDelete = delete_nothing;
+  no_files.xAccess = find_nothing;
+  no_files.xFullPathname = name_nothing;
+  no_files.xRandomness = draw;
+  no_files.xSleep = sleep_not;
+  no_files.xCurrentTime = know_no_time;
+  no_files.xGetLastError = say_no_error;
+  return sqlite3_vfs_register(&no_files, 1);
+}
+
+SQLITE_API int sqlite3_os_end() { return SQLITE_OK; }
+
+}  // extern "C"
+
+#endif  // PAWL_NO_SYSTEM

@@ -1,0 +1,138 @@
+#include "program.hpp"
+
+#include <chrono>
+#include <cstddef>
+
+#include "mps2_board.hpp"
+
+namespace pawl::metal_test {
+namespace {
+
+// All that a program has, beside its stack: nothing is taken from a heap.
+constexpr std::size_t kMachineBytes = 90'000;
+constexpr std::size_t kSqliteBytes = 1'100'000;
+constexpr std::size_t kRuntimeBytes = 700'000;
+
+mps2::Mps2Board board;
+mps2::FileFlash flash;
+alignas(8) unsigned char for_machine[kMachineBytes];
+alignas(8) unsigned char for_sqlite[kSqliteBytes];
+alignas(8) unsigned char for_runtime[kRuntimeBytes];
+bare_metal::Machine machine;
+bare_metal::BareMetalPort& port() {
+  static bare_metal::BareMetalPort instance(machine);
+  return instance;
+}
+Process process;
+Runtime the_runtime;
+
+class Log final : public LogSink {
+ public:
+  void write(LogLevel level, std::string_view event, const LogField* fields,
+             std::size_t count) noexcept override {
+    if (level < LogLevel::kWarning) return;
+    mps2::say("%s: %.*s", log_level_name(level), PAWL_TEXT(event));
+    for (std::size_t i = 0; i < count; ++i) {
+      const LogField& field = fields[i];
+      if (field.is_number)
+        mps2::say("  %.*s=%lld", PAWL_TEXT(field.key), static_cast<long long>(field.number));
+      else
+        mps2::say("  %.*s=%.*s", PAWL_TEXT(field.key), PAWL_TEXT(field.text));
+    }
+  }
+};
+Log log;
+
+Options options_of_the_board() {
+  Options options = Options::small();
+  options.database_path = "pawl.db";
+  options.worker_node_id = "board";
+  options.log = &log;
+  options.slots.threads = 0;
+  options.space.reserve_bytes = 0;
+  options.space.cache_pages = 32;
+  options.space.checkpoint_pages = 64;
+  options.space.log_bytes_max = 1024 * 1024;
+  return options;
+}
+
+ProcessOptions process_options() {
+  ProcessOptions options = ProcessOptions::small();
+  options.sqlite_memory = SqliteMemory::kOwn;
+  options.page_cache_pages = 32;
+  return options;
+}
+
+bool failed(const char* what, Status status, const Diagnostic& why) {
+  mps2::say("%s: %s: %.*s", what, status_name(status), PAWL_TEXT(why.text()));
+  return false;
+}
+
+struct Wanted {
+  std::string_view id;
+  OrchestrationStatus status;
+};
+
+bool has_ended(void* user) noexcept {
+  Wanted& wanted = *static_cast<Wanted*>(user);
+  if (the_runtime.get_status(wanted.id, &wanted.status) != Status::kOk) return false;
+  return wanted.status.state != OrchestrationState::kRunning &&
+         wanted.status.state != OrchestrationState::kSuspended;
+}
+
+}  // namespace
+
+bool start(const Registry& registry) {
+  Diagnostic why;
+  board.start();
+  if (!flash.start("flash.bin")) return failed("flash", Status::kIo, why);
+  const std::optional<std::uint32_t> cut = mps2::argument("cut");
+  if (cut.has_value()) flash.cut_at(*cut);
+  Status status = machine.start(board, flash, {}, for_machine, sizeof(for_machine), why);
+  if (status != Status::kOk) return failed("machine", status, why);
+  const ProcessOptions of_process = process_options();
+  status = process.start(of_process, for_sqlite, sizeof(for_sqlite), why);
+  if (status != Status::kOk) return failed("process", status, why);
+  const Options options = options_of_the_board();
+  status = the_runtime.start(process, registry, options, port().port(), for_runtime,
+                             sizeof(for_runtime), why);
+  if (status != Status::kOk) return failed("runtime", status, why);
+  mps2::say("memory: machine %zu, sqlite %zu, runtime %zu",
+            bare_metal::Machine::required_memory(flash.geometry(), {}),
+            Process::required_memory(of_process), Runtime::required_memory(options));
+  return true;
+}
+
+Runtime& runtime() { return the_runtime; }
+
+void start_once(std::string_view name, const InstanceId& id, std::string_view input) {
+  const Answer answer = [](void*, Status status) noexcept {
+    if (status != Status::kOk) mps2::say("start: %s", status_name(status));
+  };
+  const Status asked =
+      the_runtime.start_orchestration(name, id, input, StartOptions(), answer, nullptr);
+  if (asked != Status::kOk) mps2::say("start: %s", status_name(asked));
+}
+
+int finish(std::string_view id) {
+  Wanted wanted = {id, {}};
+  Status ran = Status::kTimeout;
+  while (ran == Status::kTimeout)
+    ran = the_runtime.run_for(std::chrono::seconds(10), has_ended, &wanted);
+  mps2::say("%.*s: %s %.*s", PAWL_TEXT(id), orchestration_state_name(wanted.status.state),
+            PAWL_TEXT(wanted.status.output));
+  const bool completed =
+      ran == Status::kOk && wanted.status.state == OrchestrationState::kCompleted;
+  const Status stopped = the_runtime.stop(std::chrono::seconds(1));
+  const MemoryUse heap = process.memory_use();
+  mps2::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
+            heap.failures, mps2::stack_used());
+  mps2::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
+            static_cast<unsigned long>(flash.operations()),
+            static_cast<unsigned long>(machine.sectors().sectors_in_use()),
+            static_cast<unsigned long>(machine.sectors().sector_count()),
+            static_cast<unsigned long>(machine.sectors().erases_max()));
+  return completed && stopped == Status::kOk ? 0 : 1;
+}
+
+}  // namespace pawl::metal_test

@@ -1,0 +1,23 @@
+// What the programs on the board share: memory, port, and one Runtime.
+#ifndef PAWL_TEST_BARE_METAL_PROGRAM_HPP
+#define PAWL_TEST_BARE_METAL_PROGRAM_HPP
+
+#include <string_view>
+
+#include "pawl/pawl.hpp"
+
+namespace pawl::metal_test {
+
+// Starts board, flash and Runtime; a line of output says what failed. The argument "cut=N" cuts the
+// power at the n-th operation of the flash.
+bool start(const Registry& registry);
+[[nodiscard]] Runtime& runtime();
+// Asks for an instance; one that is there already is as good.
+void start_once(std::string_view name, const InstanceId& id, std::string_view input);
+// Works until the instance has ended, writes what it used, and stops.
+// Returns the exit status of the program.
+int finish(std::string_view id);
+
+}  // namespace pawl::metal_test
+
+#endif  // PAWL_TEST_BARE_METAL_PROGRAM_HPP
