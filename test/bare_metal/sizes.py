@@ -9,8 +9,8 @@ import collections
 import re
 import sys
 
-PARTS = [("libpawl_sqlite3", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
-         ("libpawl_", "Pawl"), ("pawl_cjson", "cJSON"), ("libc.a", "newlib"), ("libm.a", "newlib"),
+PARTS = [("pawl_cjson", "cJSON"), ("libpawl_sqlite3", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
+         ("libpawl_", "Pawl"), ("libc_nano", "newlib"), ("libc.a", "newlib"), ("libm.a", "newlib"),
          ("libgcc", "newlib"), ("libnosys", "newlib")]
 SECTION = re.compile(r"^ (\.[\w.$*]+|COMMON)(?:\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*))?$")
 REST = re.compile(r"^\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*)$")
