@@ -14,11 +14,14 @@
 namespace {
 
 constexpr int kDescriptorsMax = 1024;
+constexpr std::size_t kPagesMax = std::size_t{1} << 17;
 enum Owner : unsigned char { kUnknown, kDatabase, kOther };
 
 char database[1024];
 std::atomic<std::uint64_t> fsyncs{0};
 std::atomic<std::uint64_t> bytes_written{0};
+std::atomic<bool> pages_are_counted{false};
+std::atomic<std::uint32_t> frames[kPagesMax];  // of a page; 0: of all whose number is too high
 std::atomic<unsigned char> owners[kDescriptorsMax];  // forgotten when the descriptor is closed
 
 Owner look_at(int fd) {
@@ -44,6 +47,19 @@ ssize_t count_written(int fd, ssize_t size) {
   if (size > 0 && is_database(fd)) {
     bytes_written.fetch_add(static_cast<std::uint64_t>(size), std::memory_order_relaxed);
   }
+  return size;
+}
+
+// In its log SQLite writes the head of a frame by itself, and the number of its page comes first.
+ssize_t count_frame(int fd, const void* data, ssize_t size) {
+  constexpr ssize_t kFrameHeadBytes = 24;
+  if (size != kFrameHeadBytes || !pages_are_counted.load(std::memory_order_relaxed) ||
+      !is_database(fd))
+    return size;
+  const auto* bytes = static_cast<const unsigned char*>(data);
+  const std::size_t page = (std::size_t{bytes[0]} << 24) | (std::size_t{bytes[1]} << 16) |
+                           (std::size_t{bytes[2]} << 8) | bytes[3];
+  frames[page < kPagesMax ? page : 0].fetch_add(1, std::memory_order_relaxed);
   return size;
 }
 
@@ -99,6 +115,17 @@ void io_watch(const char* database_path) {
 
 IoCounts io_counts() { return {fsyncs.load(), bytes_written.load()}; }
 
+void io_count_pages(bool on) { pages_are_counted = on; }
+
+bool io_write_pages(const char* path) {
+  std::FILE* file = std::fopen(path, "w");
+  if (file == nullptr) return false;
+  for (std::size_t page = 0; page < kPagesMax; ++page)
+    if (const std::uint32_t count = frames[page]; count != 0)
+      std::fprintf(file, "%zu %u\n", page, count);
+  return std::fclose(file) == 0;
+}
+
 }  // namespace bench
 
 // Seen by shared libraries, whatever the visibility of the rest is.
@@ -111,12 +138,12 @@ ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
 #if !defined(IO_COUNT_WRAPPED) || \
     defined(__LP64__)  // on 32 bits its offsets are too small, and all call pwrite64
 ssize_t ENTRY(pwrite)(int fd, const void* data, std::size_t size, off_t at) {
-  return count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at));
+  return count_frame(fd, data, count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at)));
 }
 #endif
 ssize_t ENTRY(pwrite64)(int fd, const void* data, std::size_t size, off64_t at) {
   static_assert(sizeof(off_t) == sizeof(off64_t), "pwrite64 means the same as pwrite");
-  return count_written(fd, NEXT(pwrite64, WriteAt)(fd, data, size, at));
+  return count_frame(fd, data, count_written(fd, NEXT(pwrite64, WriteAt)(fd, data, size, at)));
 }
 ssize_t ENTRY(writev)(int fd, const struct iovec* parts, int count) {
   return count_written(fd, NEXT(writev, WriteParts)(fd, parts, count));

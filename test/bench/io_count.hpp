@@ -18,6 +18,11 @@ struct IoCounts {
 void io_watch(const char* database_path);
 [[nodiscard]] IoCounts io_counts();
 
+// From here on, or no longer: how often each page is written to the log.
+void io_count_pages(bool on);
+// A line for each such page: its number and how often. False: the file cannot be written.
+[[nodiscard]] bool io_write_pages(const char* path);
+
 }  // namespace bench
 
 #endif  // PAWL_BENCH_IO_COUNT_HPP

@@ -22,7 +22,8 @@ namespace {
 constexpr char kUsage[] =
     "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
     "                  [--processes N] [--window MS] [--batch N]\n"
-    "                  [--tick MS] [--seconds N] [--json]\n"
+    "                  [--tick MS] [--seconds N] [--pages FILE]\n"
+    "                  [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
@@ -33,6 +34,7 @@ constexpr char kUsage[] =
     "  --batch     batch and inline_slots (64)\n"
     "  --tick      tick_ms_max: on a slow machine a tick carries less than a batch (50)\n"
     "  --seconds   how long idle measures (10)\n"
+    "  --pages     a file to write: of each page, how often the log has it\n"
     "  --json      one line of JSON\n";
 
 void print_usage(std::FILE* to) {
@@ -53,7 +55,8 @@ bool is_among(const std::vector<bench::Name>& names, const std::string& name) {
 
 struct Arguments {
   bench::Setup setup;
-  std::string role;  // of a process started by a scenario
+  std::string role;   // of a process started by a scenario
+  std::string pages;  // a file; empty: none
   bool json = false;
   bool help = false;
 };
@@ -80,13 +83,19 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {
-      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
-      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
-      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
-      {"tick", required_argument, nullptr, 't'},   {"seconds", required_argument, nullptr, 'S'},
-      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
-      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
+                                        {"sync", required_argument, nullptr, 's'},
+                                        {"slots", required_argument, nullptr, 'a'},
+                                        {"processes", required_argument, nullptr, 'p'},
+                                        {"window", required_argument, nullptr, 'w'},
+                                        {"batch", required_argument, nullptr, 'b'},
+                                        {"tick", required_argument, nullptr, 't'},
+                                        {"seconds", required_argument, nullptr, 'S'},
+                                        {"pages", required_argument, nullptr, 'g'},
+                                        {"role", required_argument, nullptr, 'r'},
+                                        {"json", no_argument, nullptr, 'j'},
+                                        {"help", no_argument, nullptr, 'h'},
+                                        {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
@@ -112,6 +121,7 @@ bool parse(int argc, char** argv, Arguments* out) {
       case 'S':
         if (!parse_count(::optarg, &out->setup.seconds)) return false;
         break;
+      case 'g': out->pages = ::optarg; break;
       case 'r': out->role = ::optarg; break;
       case 'j': out->json = true; break;
       case 'h': out->help = true; return true;
@@ -270,8 +280,12 @@ int main(int argc, char** argv) {
   bench::io_watch(setup.database.c_str());
   bench::Figures figures;
   std::string error;
-  const bool done = setup.floor ? bench::run_floor(setup, &figures, &error)
-                                : bench::run_pawl(setup, &figures, &error);
+  bool done = setup.floor ? bench::run_floor(setup, &figures, &error)
+                          : bench::run_pawl(setup, &figures, &error);
+  if (done && !arguments.pages.empty() && !bench::io_write_pages(arguments.pages.c_str())) {
+    done = false;
+    error = arguments.pages + ": " + std::strerror(errno);
+  }
   if (done) print(fields_of(setup, figures), arguments.json);
   remove_own(setup.database, own_folder);
   if (!done) std::fprintf(stderr, "pawl-bench: %s\n", error.c_str());

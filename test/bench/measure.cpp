@@ -50,11 +50,13 @@ Measurement::Measurement() {
   mark(kBeginMark);
   io_before_ = io_counts();
   with_alloc_counters([](const AllocCounter& counter) { counter.begin(); });
+  io_count_pages(true);
   begin_ms_ = now_ms();
 }
 
 void Measurement::end(Figures* figures) {
   figures->wall_s = (now_ms() - begin_ms_) / 1e3;
+  io_count_pages(false);
   with_alloc_counters([](const AllocCounter& counter) { counter.end(); });
   const IoCounts io = io_counts();
   mark(kEndMark);
