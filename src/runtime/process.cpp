@@ -12,7 +12,7 @@ namespace {
 // where pointers are. memory_test runs the largest load of its options in so much.
 constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 112 * 1024;
 constexpr int kPagesLeast = 16;  // with fewer a transaction would write its pages more than once
-constexpr std::size_t kPageBytes = 1024 + 320;  // with SQLite's own header of a cached page
+constexpr std::size_t kPageBytes = 512 + 320;  // with SQLite's own header of a cached page
 
 int pages_of(const ProcessOptions& options) {
   const int least = kPagesLeast * static_cast<int>(options.connections_max);

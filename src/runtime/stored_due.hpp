@@ -17,8 +17,9 @@ class StoredDue {
   void plan();
   void look(std::int64_t now_boot_ms) {
     last_due_found_nothing_ = false;
+    // Of what is due, write() makes work ready, and looks for it then.
     if (loop_.agenda.is_due(Job::kStoredDue, now_boot_ms) && !loop_.is_in_trouble(now_boot_ms))
-      loop_.look_for_all();
+      loop_.agenda.do_now(Job::kTurns);
   }
   // The tick looks for what is due.
   void begin() { last_due_found_nothing_ = loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms()); }

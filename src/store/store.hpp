@@ -27,7 +27,7 @@
 namespace pawl {
 
 // What a page of the log holds: StoreOptions::checkpoint_pages in bytes.
-inline constexpr std::int64_t kLogPageBytes = 1024;
+inline constexpr std::int64_t kLogPageBytes = 512;
 
 struct StoreOptions {
   const char* path = nullptr;

@@ -33,7 +33,6 @@ enum Sql {
   kDeleteMessage,
   kInsertEvent,
   kWriteExecution,
-  kLastEventIs,
   kInsertWork,
   kInsertHandedOver,
   kGoOn,
@@ -57,7 +56,6 @@ constexpr const char* kTexts[kSqlCount] = {
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
-    "UPDATE executions SET last_event=?2 WHERE instance=?1 AND execution=1",
     "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered) VALUES(?1,?2,1,?3,0,0,0,0,0,0)",
     "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
@@ -66,7 +64,7 @@ constexpr const char* kTexts[kSqlCount] = {
     "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?2 WHERE key=?1",
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1",
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1",
     "UPDATE meta SET next_token=next_token+1",
     "UPDATE worker_queue SET state=1,token=?1,inc=1,epoch=0,locked_until=?2,boot_seq=1,"
     "attempt=attempt+1,unregistered=0 WHERE id=?1",
@@ -195,8 +193,7 @@ class Steps {
     bare_.run(kGoOn, key, kStamp);
   }
   void go_on(std::int64_t key, std::int64_t last_event) {
-    bare_.run(kLastEventIs, key, last_event);
-    bare_.run(kGoOnAsBefore, key, kStamp);
+    bare_.run(kGoOnAsBefore, key, kStamp, last_event);
   }
   void hand_over() { bare_.run(kHandOver, ++last_handed_, kPawlTime); }
   void take_result(std::int64_t key, std::int64_t event, std::int64_t command) {

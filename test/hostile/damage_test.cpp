@@ -245,7 +245,7 @@ TEST_F(DamagedRow, ExecutionsRowThatIsWrongStopsItsInstanceAlone) {
   start_worker();
   start("a", "receives");
   pass(1'000);
-  damage("UPDATE executions SET last_event=77");
+  damage("UPDATE instances SET last_event=77");
   ASSERT_EQ(client()->enqueue_event("a", "q", "x"), Status::kOk);
   pass(10'000);
   EXPECT_EQ(outcome_of("a").substr(0, 15), "stopped corrupt");

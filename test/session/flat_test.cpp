@@ -66,8 +66,10 @@ constexpr char kManySessions[] =
     " SELECT 0,'s'||i,1,0,0,0,0,0,CASE WHEN i%2=0 THEN 2 END,0,0,0,1,0,0,0,0,0,i FROM n";
 constexpr char kManyItems[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
-    " INSERT INTO worker_queue(instance,execution,event,sid,state,attempt,crashes,strikes,reboots,"
-    "unregistered) SELECT 1,1,i,CASE i%3 WHEN 0 THEN 7 END,CASE i%3 WHEN 1 THEN 1 ELSE 0 END,"
+    " INSERT INTO "
+    "worker_queue(id,instance,execution,event,sid,state,attempt,crashes,strikes,reboots,"
+    "unregistered) SELECT 1152921504606846976+i,1,1,i,CASE i%3 WHEN 0 THEN 7 END,CASE i%3 WHEN 1 "
+    "THEN 1 ELSE 0 END,"
     "0,0,0,0,0 FROM n";
 
 TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
@@ -141,14 +143,14 @@ class Flat : public ::testing::Test {
     return steps;
   }
   void insert_items(InstanceKey instance, const std::string& session, int count) {
-    world_.execute(
-        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
-         std::to_string(count) +
-         ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
-         "crashes,strikes,reboots,unregistered) SELECT (SELECT next_token FROM meta)+i," +
-         std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0 FROM n,sessions s" +
-         " WHERE s.name='" + session + "'")
-            .c_str());
+    world_.execute(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
+                    std::to_string(count) +
+                    ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
+                    "crashes,strikes,reboots,unregistered) SELECT 1152921504606846976+(SELECT "
+                    "next_token FROM meta)+i," +
+                    std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0 FROM n,sessions s" +
+                    " WHERE s.name='" + session + "'")
+                       .c_str());
     world_.execute(("UPDATE meta SET next_token=next_token+1+" + std::to_string(count)).c_str());
   }
   // Without work, seen just now. Owner 0: none.
@@ -200,7 +202,8 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   world_.execute(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
       " INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
-      "unregistered,tag) SELECT (SELECT next_token FROM meta)+i,3,1,2,0,0,0,0,0,0,'disk' FROM n");
+      "unregistered,tag) SELECT 1152921504606846976+(SELECT next_token FROM "
+      "meta)+i,3,1,2,0,0,0,0,0,0,'disk' FROM n");
   world_.execute("UPDATE meta SET next_token=next_token+100001");
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 100'001);
   EXPECT_LE(cost_of_a_round(a), few + few / 4);

@@ -110,18 +110,18 @@ TEST_P(Memory, PagesBeyondTheSlotsComeFromTheHeap) {
 TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   ASSERT_EQ(install(1 << 20, 8), Status::kOk);
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
-  auto* text = static_cast<char*>(sqlite3_malloc(1'100));
+  auto* text = static_cast<char*>(sqlite3_malloc(600));
   ASSERT_NE(text, nullptr);
   EXPECT_EQ(StoreFactory::heap_use().pages_touched, 1U);
-  EXPECT_GE(sqlite3_msize(text), 1'100U);
-  std::memset(text, 'x', 1'100);
+  EXPECT_GE(sqlite3_msize(text), 600U);
+  std::memset(text, 'x', 600);
   text = static_cast<char*>(sqlite3_realloc(text, 5'000));
   ASSERT_NE(text, nullptr);
-  EXPECT_EQ(std::string(text, 1'100), std::string(1'100, 'x'));
-  text = static_cast<char*>(sqlite3_realloc(text, 1'050));
-  EXPECT_EQ(std::string(text, 1'050), std::string(1'050, 'x'));
+  EXPECT_EQ(std::string(text, 600), std::string(600, 'x'));
+  text = static_cast<char*>(sqlite3_realloc(text, 550));
+  EXPECT_EQ(std::string(text, 550), std::string(550, 'x'));
   sqlite3_free(text);
-  void* const again = sqlite3_malloc(1'200);
+  void* const again = sqlite3_malloc(620);
   EXPECT_EQ(StoreFactory::heap_use().pages_touched, 1U) << "a slot that came back is taken first";
   sqlite3_free(again);
 }

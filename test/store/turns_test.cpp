@@ -685,10 +685,10 @@ TEST_P(Turns, GapsAreNoticed) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {NewTimer{2}, NewTimer{3}});
-  raw("UPDATE executions SET last_event=2");
+  raw("UPDATE instances SET last_event=2");
   EXPECT_EQ(load(at, key), Status::kCorrupt);
   EXPECT_TRUE(diagnostic_has(at, "event 3: is one too many")) << at->diagnostic().text();
-  raw("UPDATE executions SET last_event=3");
+  raw("UPDATE instances SET last_event=3");
   raw("DELETE FROM history WHERE id=3");
   EXPECT_EQ(load(at, key), Status::kCorrupt);
   EXPECT_TRUE(diagnostic_has(at, "event 3: is missing")) << at->diagnostic().text();
@@ -771,7 +771,7 @@ TEST_P(Turns, LastEventThatDoesNotFitIsNotWrittenOver) {
   const InstanceKey key = create(at, "a");
   start(at, key);
   cancel(at, "a");
-  raw("UPDATE executions SET last_event=5");
+  raw("UPDATE instances SET last_event=5");
   Events events(2);
   events.add(EventKind::kCancelRequested);
   EXPECT_EQ(ack(at, turn(fetched(at, key), &events)), Status::kCorrupt);

@@ -20,6 +20,7 @@
 #define PAWL_STORE_SQL_QUERY_HPP
 
 #include <cstddef>
+#include <cstdint>
 
 namespace pawl::sql {
 
@@ -39,9 +40,9 @@ template <std::size_t kBytes>
 inline constexpr std::size_t kLength<char[kBytes]> = kBytes - 1;
 template <auto kValue>
 inline constexpr std::size_t kLength<Number<kValue>> =
-    static_cast<std::size_t>(kValue) < 10
+    static_cast<std::uint64_t>(kValue) < 10
         ? 1
-        : 1 + kLength<Number<static_cast<std::size_t>(kValue) / 10>>;
+        : 1 + kLength<Number<static_cast<std::uint64_t>(kValue) / 10>>;
 
 // A text that the compiler made of its parts.
 template <std::size_t kBytes>
@@ -64,7 +65,7 @@ class Joined {
   template <auto kValue>
   constexpr std::size_t put(Number<kValue> part, std::size_t at) {
     const std::size_t end = at + kLength<decltype(part)>;
-    std::size_t rest = static_cast<std::size_t>(kValue);
+    std::uint64_t rest = static_cast<std::uint64_t>(kValue);
     for (std::size_t i = end; i > at; --i, rest /= 10)
       text_[i - 1] = static_cast<char>('0' + rest % 10);
     return end;

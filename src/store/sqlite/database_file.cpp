@@ -224,8 +224,8 @@ Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
 Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagnostic) {
   constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   PAWL_TRY(sqlite_.open(":memory:", kFlags, vfs, diagnostic));
-  static_assert(kPageBytes == 1024, "as in the pragma");
-  PAWL_TRY(execute("PRAGMA page_size=1024;BEGIN", diagnostic));
+  static_assert(kPageBytes == 512, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=512;BEGIN", diagnostic));
   PAWL_TRY(fill_schema(diagnostic));
   PAWL_TRY(execute("COMMIT", diagnostic));
   PAWL_TRY(image.take(sqlite_.handle()));
@@ -331,8 +331,8 @@ Status DatabaseFile::use_log(Diagnostic& diagnostic) {
 Status DatabaseFile::try_log(Diagnostic& diagnostic) {
   FixedText<32> mode;
   // Takes effect in a new database only.
-  static_assert(kPageBytes == 1024, "as in the pragma");
-  PAWL_TRY(execute("PRAGMA page_size=1024", diagnostic));
+  static_assert(kPageBytes == 512, "as in the pragma");
+  PAWL_TRY(execute("PRAGMA page_size=512", diagnostic));
   PAWL_TRY(read_first("PRAGMA journal_mode=WAL", mode, diagnostic));
   if (mode == "wal") return Status::kOk;
   diagnostic.format("%s: SQLite cannot keep a write-ahead log here", path_.c_str());

@@ -53,6 +53,13 @@ LockToken StoreContext::next_token() {
   return next.token++;
 }
 
+bool StoreContext::take_tokens(LockToken first, std::size_t count) {
+  require_batch();
+  if (next.token != first) return false;
+  next.token += static_cast<LockToken>(count);
+  return true;
+}
+
 Epoch StoreContext::next_epoch() {
   require_batch();
   return next.epoch++;

@@ -54,6 +54,8 @@ struct StoreContext {
   void require_batch() const;
   // Values that the database has never given out, if the batch is committed.
   LockToken next_token();
+  // So many from `first` on. False: another was taken already, and these are not.
+  bool take_tokens(LockToken first, std::size_t count);
   Epoch next_epoch();
 
   Connection& connection;

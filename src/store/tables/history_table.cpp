@@ -42,13 +42,13 @@ Status HistoryTable::load_history(InstanceKey key, ExecutionId execution, EventI
   return Status::kOk;
 }
 
-constexpr sql::Query kLastEventIs{
-    "UPDATE executions SET last_event=?3 WHERE instance=?1 AND execution=?2"};
 constexpr sql::Query kWriteExecution{
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp"};
 
+// While an execution runs, its last event stands in the row of its instance alone, which each turn
+// writes anyway.
 Status HistoryTable::insert_events(const TurnCommit& turn, EventKinds* kinds) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
@@ -58,18 +58,13 @@ Status HistoryTable::insert_events(const TurnCommit& turn, EventKinds* kinds) {
     PAWL_TRY(insert_event(turn, event));
   }
   const bool ends = turn.end != EndKind::kNone;
-  if (turn.first_new > 1 && !ends) {
-    Statement write = connection_.use(kLastEventIs);
-    return fail(write.bind(turn.key).bind(turn.execution).bind(turn.last_new).run(),
-                "write execution");
-  }
+  if (turn.first_new > 1 && !ends) return Status::kOk;
   Statement write = connection_.use(kWriteExecution);
   write.bind(turn.key).bind(turn.execution).bind(static_cast<std::int64_t>(turn.end));
-  write.bind(turn.last_new).bind(batch_.stamp_ms);
   if (ends) {
-    write.bind(batch_.stamp_ms);
+    write.bind(turn.last_new).bind(batch_.stamp_ms).bind(batch_.stamp_ms);
   } else {
-    write.bind_null();
+    write.bind_null().bind(batch_.stamp_ms).bind_null();
   }
   return fail(write.run(), "write execution");
 }
@@ -145,7 +140,8 @@ Status HistoryTable::read_event(const Statement& row, InstanceKey key, Execution
 }
 
 constexpr sql::Query kLastEvent{
-    "SELECT last_event FROM executions WHERE instance=? AND execution=?"};
+    "SELECT coalesce((SELECT last_event FROM executions WHERE instance=?1 AND execution=?2),"
+    "(SELECT last_event FROM instances WHERE key=?1 AND execution=?2),0)"};
 
 Status HistoryTable::last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out) {
   Statement row = connection_.use(kLastEvent);

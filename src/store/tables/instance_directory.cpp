@@ -6,6 +6,7 @@
 #include "clock_rules.hpp"
 #include "event.hpp"
 #include "rows.hpp"
+#include "work_sql.hpp"
 
 namespace pawl::store {
 namespace {
@@ -182,7 +183,8 @@ Status InstanceDirectory::read_instance_stats(std::string_view id, InstanceStats
 }
 
 constexpr sql::Query kExecutions{
-    "SELECT execution,end,last_event,started_stamp,ended_stamp FROM executions "
+    "SELECT execution,end,coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE "
+    "i.key=e.instance AND i.execution=e.execution)),started_stamp,ended_stamp FROM executions AS e "
     "WHERE instance=?1 ORDER BY execution"};
 
 Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
@@ -229,12 +231,18 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
   return Status::kOk;
 }
 
-constexpr auto kListActivitiesText = sql::join(
-    "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"
-    " FROM worker_queue q\fINDEXED BY wq_event\rLEFT JOIN workers w ON w.inc=q.inc"
-    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-    " WHERE q.instance=?1 AND q.execution=?2 AND q.state<",
-    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY q.event");
+#define PAWL_ACTIVITIES(from, where)                                                           \
+  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"          \
+  " FROM worker_queue q" from                                                                  \
+  " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
+  " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
+  " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
+constexpr auto kListActivitiesText =
+    sql::join(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
+              " AND q.state<", sql::number<session::WorkState::kCancelledRunning>,
+              " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
+              " AND q.state<", sql::number<session::WorkState::kCancelledRunning>, " ORDER BY 1");
+#undef PAWL_ACTIVITIES
 constexpr sql::Query kListActivities{kListActivitiesText};
 
 Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,

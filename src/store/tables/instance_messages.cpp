@@ -28,10 +28,7 @@ Status InstanceMessages::send_message(const NewMessage& posted, bool* room) {
   return messages_.insert_message(key, message);
 }
 
-constexpr sql::Query kCurrentEnd{
-    "SELECT i.key,i.execution,coalesce(e.last_event,0) FROM instances AS i LEFT JOIN executions AS "
-    "e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.id=?1"};
+constexpr sql::Query kCurrentEnd{"SELECT key,execution,last_event FROM instances WHERE id=?1"};
 
 Status InstanceMessages::send_offer(const NewMessage& posted, bool* room, SentOffer* out) {
   PAWL_TRY(send_message(posted, room));
@@ -111,29 +108,18 @@ Status InstanceMessages::find_instance(std::string_view id, InstanceKey* key, In
   return instances_.find_running(id, key, home);
 }
 
-constexpr sql::Query kLastMessage{"SELECT seq FROM sqlite_sequence WHERE name='orchestrator_queue'",
-                                  sql::kEnginesOwn};
-
+// Known since the view began.
 Status InstanceMessages::last_message(MessageId* number) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
-  Statement row = connection_.use(kLastMessage);
-  *number = row.row() ? row.integer(0) : 0;
-  return fail(row.status(), "last message");
+  *number = context_.committed.token - 1;
+  return Status::kOk;
 }
-
-constexpr sql::Query kReserveMessages{
-    "UPDATE sqlite_sequence SET seq=?1+?2 "
-    "WHERE name='orchestrator_queue' AND seq=?1",
-    sql::kEnginesOwn};
 
 Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
   require_batch();
   PAWL_TRY(space_.room_for_new());
-  PAWL_TRY(fail_written(
-      connection_.use(kReserveMessages).bind(last).bind(static_cast<std::int64_t>(count)).run(),
-      "reserve messages"));
-  return connection_.changes() == 1 ? Status::kOk : Status::kStale;
+  return context_.take_tokens(last + 1, count) ? Status::kOk : Status::kStale;
 }
 
 constexpr auto kCountMailboxText = sql::join(

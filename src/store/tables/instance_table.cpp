@@ -32,15 +32,13 @@ Status InstanceTable::find_key(std::string_view id, InstanceKey* key) {
 }
 
 constexpr auto kFindInstanceText = sql::join(
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,e.last_event,"
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,i.last_event,"
     "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
     ",0) "
-    "FROM instances AS i LEFT JOIN executions AS e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=? AND coalesce(" PAWL_IS_THERE
-    ",1)");
+    "FROM instances AS i WHERE i.key=? AND coalesce(" PAWL_IS_THERE ",1)");
 constexpr sql::Query kFindInstance{kFindInstanceText};
 
 // One whose root has no row is there: its tree was not deleted.
@@ -68,7 +66,8 @@ constexpr sql::Query kWriteState{
     "unregistered,NULL),"
     "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
-    "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17) WHERE key=?1",
+    "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
+    "last_event=coalesce(?18,last_event) WHERE key=?1",
     kParkedMoves | kTimerMoves};
 
 Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
@@ -82,6 +81,7 @@ Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
   row.bind(write.forgives ? 1 : 0).bind(write.strikes);
   write.stamps ? row.bind(batch_.stamp_ms) : row.bind_null();
   row.bind(write.revisions).bind_text(write.version).bind(write.behaviour);
+  row.bind_or_null(write.last_event);
   // While it was parked none of its timers counted.
   if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
     connection_.add_marks(kTimerComes);
@@ -103,7 +103,8 @@ constexpr sql::Query kMend{
     "reboots=iif(\ftypeof(reboots)='integer'\r,reboots,0),"
     "root=iif(\ftypeof(root)='integer'\r,root,NULL),"
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
-    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0) WHERE key=?1",
+    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),"
+    "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
     kParkedComes | kTimerMoves};
 
 // What is damaged is written first: a large text in it would be copied with the row, for which

@@ -47,6 +47,7 @@ struct InstanceWrite {
   std::int64_t strikes = 0;
   std::string_view version;    // empty: as it is
   std::int64_t behaviour = 0;  // 0: as it is
+  EventId last_event = 0;      // 0: as it is
 };
 
 class InstanceTable : private Table {

@@ -295,7 +295,7 @@ Status Restarts::end_stopped(const Found& found) {
 }
 
 constexpr sql::Query kNextExecution{
-    "UPDATE instances SET execution=?2,behaviour=0,version=iif(?3,?4,version),"
+    "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status) WHERE key=?1"};
 
 // What was counted against it is forgiven. `message`: of the next execution.

@@ -11,7 +11,7 @@ namespace pawl::store {
 inline constexpr int kSchemaVersion = 1;  // PRAGMA user_version
 // A commit writes whole pages to the log, and most of ours change a few rows on each of some ten
 // pages: at 1 KiB a step costs a quarter of the bytes that SQLite's default of 4 KiB would.
-inline constexpr int kPageBytes = 1024;
+inline constexpr int kPageBytes = 512;
 inline constexpr int kApplicationId = 0x5061776c;  // PRAGMA application_id: "Pawl"
 
 inline constexpr char kSchema[] = R"sql(
@@ -39,7 +39,8 @@ CREATE TABLE instances(
   crashes INTEGER NOT NULL, strikes INTEGER NOT NULL, reboots INTEGER NOT NULL,
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
-  behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT);
+  behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT,
+  last_event INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
 CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)
@@ -54,7 +55,7 @@ CREATE INDEX i_stopped ON instances(key) WHERE state=3;
 CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
 CREATE TABLE executions(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
-  end INTEGER NOT NULL, last_event INTEGER NOT NULL,
+  end INTEGER NOT NULL, last_event INTEGER,
   started_stamp INTEGER NOT NULL, ended_stamp INTEGER,
   PRIMARY KEY(instance, execution)) WITHOUT ROWID;
 CREATE INDEX e_past ON executions(ended_stamp) WHERE end=3;
@@ -62,16 +63,15 @@ CREATE TABLE history(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, id INTEGER NOT NULL,
   kind INTEGER NOT NULL, branch INTEGER, ordinal INTEGER, ref INTEGER,
   time INTEGER NOT NULL, meta TEXT, payload BLOB, crc INTEGER NOT NULL,
-  PRIMARY KEY(instance, execution, id)) WITHOUT ROWID;
+  UNIQUE(instance, execution, id));
 CREATE TABLE orchestrator_queue(
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
   kind INTEGER NOT NULL, error INTEGER NOT NULL, ref INTEGER NOT NULL,
   waiting INTEGER NOT NULL, base INTEGER, due INTEGER, seg INTEGER,
   name TEXT, payload BLOB, crc INTEGER NOT NULL);
 CREATE INDEX oq_instance ON orchestrator_queue(instance, waiting, due, id);
 CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
-INSERT INTO sqlite_sequence(name,seq) VALUES('orchestrator_queue',0);
 CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
@@ -144,9 +144,10 @@ CREATE INDEX wq_barrier ON worker_queue(sid, id) WHERE barrier IS NOT NULL;
 CREATE INDEX wq_delayed ON worker_queue(due) WHERE state=2 AND due IS NOT NULL;
 CREATE INDEX wq_waiting ON worker_queue(waits_for, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX wq_deadline ON worker_queue(deadline) WHERE deadline IS NOT NULL;
-CREATE INDEX wq_locked ON worker_queue(locked_until) WHERE state IN (1,3);
+CREATE INDEX wq_locked ON worker_queue(locked_until)
+  WHERE state IN (1,3) AND id>=1152921504606846976;
 CREATE INDEX wq_unavailable ON worker_queue(unavailable_due) WHERE unavailable_due IS NOT NULL;
-CREATE INDEX wq_event ON worker_queue(instance, execution, event);
+CREATE INDEX wq_event ON worker_queue(instance, execution, event) WHERE id>=1152921504606846976;
 CREATE TABLE kv(
   instance INTEGER NOT NULL, key TEXT NOT NULL, execution INTEGER NOT NULL,
   cleared INTEGER NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL, crc INTEGER NOT NULL,

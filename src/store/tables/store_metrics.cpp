@@ -55,9 +55,11 @@ Status StoreMetrics::count_instances(Metrics* out) {
 }
 
 constexpr sql::Query kCountExecutions{
-    "SELECT last_event FROM executions WHERE instance>0 LIMIT ?1"};
+    "SELECT coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE i.key=e.instance "
+    "AND "
+    "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1"};
 
-// A row says how many events its execution has: no history is read.
+// A row says how many events its execution has, or that of the instance does: no history is read.
 Status StoreMetrics::count_executions(Metrics* out) {
   Statement row = connection_.use(kCountExecutions);
   row.bind(kCountMax + 1);

@@ -134,13 +134,12 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
 
 constexpr auto kReadItemText = sql::join(
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-    "i.strikes,i.reboots,e.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
+    "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
     "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=i.key AND waiting>",
     sql::number<Waiting::kNo>,
     "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
-    ",i.trace FROM instances AS i LEFT JOIN executions AS e "
-    "ON e.instance=i.key AND e.execution=i.execution WHERE i.key=?");
+    ",i.trace FROM instances AS i WHERE i.key=?");
 constexpr sql::Query kReadItem{kReadItemText};
 
 Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {

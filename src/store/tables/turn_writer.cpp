@@ -56,7 +56,7 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   if (!has_events || is_terminated || row.last_event + 1 == turn.first_new) return Status::kOk;
   // With this revision no other turn came between: the row is not what we wrote.
   connection_.diagnostic().format(
-      "executions row of instance %lld, execution %lld: last event is %lld, not %lld",
+      "instances row of instance %lld, execution %lld: last event is %lld, not %lld",
       static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
       static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
   return fail(Status::kCorrupt, "check a turn");
@@ -106,7 +106,9 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.version.empty() && turn.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;
-  return stays ? go_on_as_before(turn) : go_on(turn, turn.execution);
+  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
+  const std::int64_t last = has_events ? turn.last_new : row.last_event;
+  return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
 }
 
 constexpr sql::Query kResetStatus{
@@ -264,11 +266,11 @@ constexpr sql::Query kGoOn{
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
-    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)) WHERE key=?1",
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10 WHERE key=?1",
     kTimerMoves | kParkedMoves};
 
 // What was counted against the turn is forgiven: it got through.
-Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution) {
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event) {
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
   Statement update = connection_.use(kGoOn);
@@ -281,16 +283,17 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution) {
   const bool is_next = execution != turn.execution;
   update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
   update.bind_text(is_next ? turn.next.version : turn.version).bind(turn.behaviour);
-  return fail(update.run(), "update instance");
+  return fail(update.bind(last_event).run(), "update instance");
 }
 
 constexpr sql::Query kGoOnAsBefore{
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2 WHERE key=?1"};
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1"};
 
 // The rest of the row, and all indexes of it, would be written as they are.
-Status TurnWriter::go_on_as_before(const TurnCommit& turn) {
+Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_event) {
   Statement update = connection_.use(kGoOnAsBefore);
-  return fail(update.bind(turn.key).bind(batch_.stamp_ms).run(), "update instance");
+  return fail(update.bind(turn.key).bind(batch_.stamp_ms).bind(last_event).run(),
+              "update instance");
 }
 
 constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?",
@@ -317,6 +320,7 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   write.revisions = 1;
   write.version = turn.version;
   write.behaviour = turn.behaviour;
+  write.last_event = turn.last_new;
   return instances_.write_state(turn.key, write);
 }
 
@@ -361,7 +365,7 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   next.payload = turn.next.input;
   PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(messages_.store_message(turn.key, next, nullptr));
-  PAWL_TRY(go_on(turn, turn.execution + 1));
+  PAWL_TRY(go_on(turn, turn.execution + 1, 0));
   if (turn.next.keep_executions == 0) return Status::kOk;
   PruneLimits limits;
   limits.keep_last = turn.next.keep_executions;

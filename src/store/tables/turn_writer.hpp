@@ -57,8 +57,8 @@ class TurnWriter : private Table {
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);
-  Status go_on(const TurnCommit& turn, ExecutionId execution);
-  Status go_on_as_before(const TurnCommit& turn);
+  Status go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event);
+  Status go_on_as_before(const TurnCommit& turn, std::int64_t last_event);
   Status end_execution(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
   Status hand_on_request(const TurnCommit& turn, Message* next);

@@ -568,31 +568,48 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
+#define PAWL_LOCK_COLUMNS                                                                      \
+  "q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,q.boot_seq," \
+  "q.token"
 constexpr auto kNextExpiredLockText = sql::join(
-    "SELECT q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,"
-    "q.boot_seq,q.token FROM worker_queue q\fINDEXED BY wq_locked\r"
-    "LEFT JOIN workers w ON w.inc=q.inc WHERE q.state IN (",
-    sql::number<session::WorkState::kLocked>, ",",
-    sql::number<session::WorkState::kCancelledRunning>,
+    "SELECT " PAWL_LOCK_COLUMNS
+    " FROM worker_queue q\fINDEXED BY wq_locked\r"
+    "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
+    sql::number<kIndexedWorkFrom>, " AND q.state IN (", sql::number<session::WorkState::kLocked>,
+    ",", sql::number<session::WorkState::kCancelledRunning>,
     ") AND q.locked_until<=?1"
     " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
 constexpr sql::Query kNextExpiredLock{kNextExpiredLockText};
+// Likewise of what no index has, by id.
+constexpr auto kNextExpiredAtOnceText = sql::join(
+    "SELECT " PAWL_LOCK_COLUMNS
+    " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
+    sql::number<kIndexedWorkFrom>, " AND q.state=", sql::number<session::WorkState::kLocked>,
+    " AND q.locked_until<=?1 AND ?2 IS NOT NULL ORDER BY q.id LIMIT 1");
+constexpr sql::Query kNextExpiredAtOnce{kNextExpiredAtOnceText};
+#undef PAWL_LOCK_COLUMNS
 
 // Locks and cancelled running items past their lease whose holder is gone, and own ones that this
 // process does not run (a commit whose answer was lost). At most kExpiredLooksMax a call, in
 // rotation, and each once a batch: within one no time passes, so neither locks nor the evidence get
 // older.
 Status WorkFetch::take_expired_locks(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_lock_.all_seen && !*fetch.found;
-       ++looks) {
+  unsigned looks = 0;
+  PAWL_TRY(take_expired_locks_of(fetch, kNextExpiredAtOnce, expired_at_once_, looks));
+  return take_expired_locks_of(fetch, kNextExpiredLock, expired_lock_, looks);
+}
+
+Status WorkFetch::take_expired_locks_of(Fetch& fetch, const sql::Query& query, Expired& last,
+                                        unsigned& looks) {
+  for (; looks < kExpiredLooksMax && !last.all_seen && !*fetch.found; ++looks) {
     Claim lock;
     WorkItemId item = 0;
     {
-      Statement next = connection_.use(kNextExpiredLock);
-      next.bind(batch_.now).bind(expired_lock_.until).bind(expired_lock_.key);
+      Statement next = connection_.use(query);
+      next.bind(batch_.now).bind(last.until).bind(last.key);
       if (!next.row()) {
-        expired_lock_ = Expired();
-        expired_lock_.all_seen = true;
+        last = Expired();
+        last.all_seen = true;
         return fail(next.status(), "find expired locks");
       }
       item = next.integer(0);
@@ -602,7 +619,7 @@ Status WorkFetch::take_expired_locks(Fetch& fetch) {
       lock.locked_until = next.integer(4);
       lock.boot_seq = next.integer(5);
       lock.version = next.integer(6);
-      expired_lock_ = {lock.locked_until, item};
+      last = {lock.locked_until, item};
     }
     PAWL_TRY(take_expired_lock(fetch, lock, item));
   }

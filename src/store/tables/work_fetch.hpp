@@ -45,6 +45,7 @@ class WorkFetch : private Table {
 
   void begin_batch() {
     expired_lock_.all_seen = false;
+    expired_at_once_.all_seen = false;
     expired_session_.all_seen = false;
   }
 
@@ -74,6 +75,8 @@ class WorkFetch : private Table {
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   Status take_expired_locks(Fetch& fetch);
+  Status take_expired_locks_of(Fetch& fetch, const sql::Query& query, Expired& last,
+                               unsigned& looks);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
@@ -90,6 +93,7 @@ class WorkFetch : private Table {
   // Free, owned and claimable candidates; then those of the tags that this worker serves.
   BranchScan scans_[3 + TagFilter::kTagsMax];
   Expired expired_lock_;
+  Expired expired_at_once_;  // of what was handed over in the commit that made it
   Expired expired_session_;
   // Work of the session that waits longest, and when this worker, at its limit, met it first. In
   // memory only: losing it costs a wait.

@@ -10,6 +10,7 @@
 #include "policy.hpp"
 #include "work_queue.hpp"
 #include "work_row.hpp"
+#include "work_sql.hpp"
 
 namespace pawl::store {
 
@@ -39,9 +40,8 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
   bool waits = false;
   if (!work.unregistered_name.empty() && !to.due.has_value())
     PAWL_TRY(unregistered_.must_wait(instance, work, to.session, &waits));
-  // From the counter of tokens, whose row is written anyway; AUTOINCREMENT would touch one page
-  // more.
-  const WorkItemId id = context_.next_token();
+  // From the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch one page more.
+  const WorkItemId id = kIndexedWorkFrom + context_.next_token();
   {
     Statement insert = connection_.use(kInsert);
     insert.bind(instance).bind(execution).bind(work.event);
@@ -96,6 +96,8 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
     generation = find.integer(2);
   }
   item.id = context_.next_token();
+  // What hangs on a session is found by its index, in the order of scheduling.
+  if (item.session != 0) item.id += kIndexedWorkFrom;
   item.token = context_.next_token();
   {
     Statement insert = connection_.use(kInsertHandedOver);

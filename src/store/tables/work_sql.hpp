@@ -2,10 +2,16 @@
 #ifndef PAWL_STORE_TABLES_WORK_SQL_HPP
 #define PAWL_STORE_TABLES_WORK_SQL_HPP
 
+#include "ids.hpp"
 #include "rows.hpp"
 #include "sql/query.hpp"
 
 namespace pawl::store {
+
+// Ids of work that wq_locked and wq_event have begin here. Below are those of items without a
+// session that were handed over in the commit that made them. They are at most as many as slots,
+// so they are found by looking at each, and two indexes less are written and cleaned up.
+inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 
 // What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column
 // each, which is null where there is none. ?1 me, ?2 may claim sessions, then for these branches:

@@ -7,6 +7,7 @@
 #include "leases.hpp"
 #include "policy.hpp"
 #include "walk.hpp"
+#include "work_sql.hpp"
 
 namespace pawl::store {
 namespace {
@@ -224,14 +225,41 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
   return fail(touch.run(), "renew a session with its work");
 }
 
-constexpr sql::Query kNextCancelled{
+constexpr auto kNextCancelledText = sql::join(
     "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
     "\fINDEXED BY wq_event\rLEFT JOIN sessions s ON s.sid=q.sid"
-    " WHERE q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
-    " ORDER BY q.event,q.id LIMIT 1"};
+    " WHERE q.id>=",
+    sql::number<kIndexedWorkFrom>,
+    " AND q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
+    " ORDER BY q.event,q.id LIMIT 1");
+constexpr sql::Query kNextCancelled{kNextCancelledText};
+constexpr auto kNextAtOnceText =
+    sql::join("SELECT id,sid FROM worker_queue WHERE id>?5 AND id<", sql::number<kIndexedWorkFrom>,
+              " AND instance=?1 AND execution=?2 AND event BETWEEN ?3 AND ?4 ORDER BY id LIMIT 1");
+constexpr sql::Query kNextAtOnce{kNextAtOnceText};
+
+// They have no session that holds more back, so nothing of them stays.
+Status WorkTable::cancel_handed_over_at_once(InstanceKey instance, ExecutionId execution,
+                                             EventId first, EventId last) {
+  WorkItemId item = 0;
+  Walk walk;
+  while (true) {
+    SessionKey session = 0;
+    {
+      Statement next = connection_.use(kNextAtOnce);
+      next.bind(instance).bind(execution).bind(first).bind(last).bind(item);
+      if (!next.row()) return fail(next.status(), "find cancelled work");
+      item = next.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
+      session = next.integer(1);
+    }
+    PAWL_TRY(delete_work(item, session));
+  }
+}
 
 Status WorkTable::cancel_range(InstanceKey instance, ExecutionId execution, EventId first,
                                EventId last) {
+  PAWL_TRY(cancel_handed_over_at_once(instance, execution, first, last));
   std::int64_t event = first;
   WorkItemId item = 0;
   Walk walk;

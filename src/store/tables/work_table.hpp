@@ -74,6 +74,8 @@ class WorkTable : private Table {
   Status wake_delayed_work(std::size_t limit, std::size_t* woken);
 
  private:
+  Status cancel_handed_over_at_once(InstanceKey instance, ExecutionId execution, EventId first,
+                                    EventId last);
   Status cancel_range(InstanceKey instance, ExecutionId execution, EventId first, EventId last);
 
   SessionTable& sessions_;

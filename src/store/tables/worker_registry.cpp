@@ -7,6 +7,7 @@
 #include "leases.hpp"
 #include "pawl/port.hpp"
 #include "walk.hpp"
+#include "work_sql.hpp"
 
 namespace pawl::store {
 namespace {
@@ -324,17 +325,22 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
   }
 }
 
-constexpr auto kFirstLockOfText =
-    sql::join("SELECT id,sid,state=", sql::number<session::WorkState::kCancelledRunning>,
-              ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
-              "WHERE state IN (",
-              sql::number<session::WorkState::kLocked>, ",",
-              sql::number<session::WorkState::kCancelledRunning>,
-              ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
+constexpr auto kFirstLockOfText = sql::join(
+    "SELECT id,sid,state=", sql::number<session::WorkState::kCancelledRunning>,
+    ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
+    "WHERE id>=",
+    sql::number<kIndexedWorkFrom>, " AND state IN (", sql::number<session::WorkState::kLocked>, ",",
+    sql::number<session::WorkState::kCancelledRunning>,
+    ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
 constexpr sql::Query kFirstLockOf{kFirstLockOfText};
+constexpr auto kFirstAtOnceText = sql::join(
+    "SELECT id FROM worker_queue WHERE id<", sql::number<kIndexedWorkFrom>,
+    " AND inc=?1 AND state=", sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstAtOnce{kFirstAtOnceText};
 
 // Items without a session, and what is left of cancelled ones; the others went with their sessions.
 Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limits) {
+  PAWL_TRY(free_handed_over_at_once(worker, limits));
   Walk walk;
   while (true) {
     WorkItemId item = 0;
@@ -351,6 +357,21 @@ Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limi
     }
     PAWL_TRY(cancelled_running ? items_.delete_work(item, session)
                                : outcomes_.unlock_work(item, session, false, limits));
+  }
+}
+
+Status WorkerRegistry::free_handed_over_at_once(Incarnation worker, const CrashLimits& limits) {
+  Walk walk;
+  while (true) {
+    WorkItemId item = 0;
+    {
+      Statement first = connection_.use(kFirstAtOnce);
+      first.bind(worker);
+      if (!first.row()) return fail(first.status(), "find a worker's locks");
+      item = first.integer(0);
+      if (!walk.rises(item)) return no_progress("worker_queue");
+    }
+    PAWL_TRY(outcomes_.unlock_work(item, 0, false, limits));
   }
 }
 

@@ -75,6 +75,7 @@ class WorkerRegistry : private Table {
   Status inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits);
   Status hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
                             const CrashLimits& limits);
+  Status free_handed_over_at_once(Incarnation worker, const CrashLimits& limits);
   Status free_locks_of(Incarnation worker, const CrashLimits& limits);
   Status bury_row(Incarnation worker);
   Status count_turn_crash(InstanceKey instance);
