@@ -164,7 +164,7 @@ struct SpaceOptions {
   // (kQuota); work that runs goes on. It grows while a process reads one view of the database for
   // long. At least 4 times what checkpoint_pages hold.
   std::int64_t log_bytes_max = 16 * 1024 * 1024;
-  int cache_pages = 256;         // of this connection, 1 KiB each, 16..65536
+  int cache_pages = 256;         // of this connection, 512 B each, 16..65536
   int checkpoint_pages = 1'000;  // the log is written back when it is this long
 };
 

@@ -190,8 +190,8 @@ class InstanceStore {
   // highest number of a message so far.
   virtual Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) = 0;
   virtual Status last_message(MessageId* number) = 0;
-  // The `count` numbers behind `last` are given to no other connection. kStale: others stored
-  // messages since last_message(); kQuota: as above.
+  // The `count` numbers behind `last` are given to no other connection, if this batch writes
+  // something. kStale: others took numbers since last_message(); kQuota: as above.
   virtual Status reserve_messages(MessageId last, std::size_t count) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,

@@ -2,6 +2,7 @@
 """Which tables and indexes a step writes pages of to the log.
 
     pages.py PAWL_BENCH SCENARIO N [OPTION...]
+    pages.py --most PAGES BYTES PAWL_BENCH SCENARIO N [OPTION...]     fails where a step writes more
 
 Runs a scenario of pawl-bench with --pages, which counts the frames of each page, and finds out with SQLite's `dbstat`,
 after the run, which table or index has the page. One that was freed since counts as free, and one that another took
@@ -18,12 +19,16 @@ import tempfile
 
 
 def main():
+    words = sys.argv[1:]
+    most = None
+    if words[0] == "--most":
+        most, words = (float(words[1]), float(words[2])), words[3:]
     with tempfile.TemporaryDirectory(dir=".") as folder:
         path, pages = os.path.join(folder, "pages.db"), os.path.join(folder, "pages")
-        done = subprocess.run([os.path.abspath(sys.argv[1]), *sys.argv[2:], "--json", "--db", path, "--pages", pages],
+        done = subprocess.run([os.path.abspath(words[0]), *words[1:], "--json", "--db", path, "--pages", pages],
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            sys.exit(f"{' '.join(sys.argv[1:])}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
+            sys.exit(f"{' '.join(words)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
         with sqlite3.connect(path) as database:
             owners = dict(database.execute("SELECT pageno,name FROM dbstat"))
             (page_bytes,) = database.execute("PRAGMA page_size").fetchone()
@@ -45,6 +50,9 @@ def main():
     if "megabytes_a_day" in seen:
         print(f"a day: {seen['megabytes_a_day']:.0f} MB, {seen['fsyncs_a_day']:.0f} flushes, "
               f"{seen['steps'] / seen['wall_s']:.2f} samples a second")
+
+    if most and (all_frames / steps > most[0] or seen["bytes_written"] / steps > most[1]):
+        sys.exit(f"more than {most[0]} pages or {most[1]} bytes a step")
 
 
 main()

@@ -294,7 +294,7 @@ TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
   options.retention.age = std::chrono::milliseconds(0);
   start_worker();
   expect_others_go_on();
-  damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='orchestrator_queue'");
+  damage("UPDATE sqlite_sequence SET seq=9223372036854775807 WHERE name='instances'");
   EXPECT_EQ(client()->start_orchestration("says_hello", InstanceId("late"), ""), Status::kFull);
   pass(60'000);
   EXPECT_EQ(outcome_of("beside"), "completed hello") << "what has ended is still there";

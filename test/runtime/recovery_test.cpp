@@ -134,7 +134,7 @@ TEST_F(Recovery, TimerDueWithoutARuntime) {
 TEST_F(Recovery, DeathAtEveryWrite) {
   int deaths = 0;
   bool all_written = false;
-  for (std::uint64_t nth = 1; !all_written && nth < 400; ++nth) {
+  for (std::uint64_t nth = 1; !all_written && nth < 800; ++nth) {
     const std::string id = "i" + std::to_string(nth);
     start(id, "four_steps");
     ASSERT_EQ(client()->enqueue_event(id, "q", "m"), Status::kOk);

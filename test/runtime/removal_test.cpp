@@ -205,7 +205,7 @@ TEST_F(Removal, RuntimeSweepsWhatAClientLeft) {
   worker.reset();
   // Each time more writes get through, until those of the first transaction do.
   for (std::uint64_t nth = 1; is_there("a"); nth += 10) {
-    ASSERT_LT(nth, 2'000U);
+    ASSERT_LT(nth, 4'000U);
     machine.fail_write(nth, Status::kFull, true);
     EXPECT_EQ((*client)->delete_instance("a", false), Status::kFull);
     machine.fail_write(0, Status::kOk, false);

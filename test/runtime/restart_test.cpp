@@ -482,7 +482,7 @@ TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
 TEST_F(RestartTest, ACrashAtAnyWriteLosesNothingAndDoublesNothing) {
   bool crashed = true;
   for (std::uint64_t nth = 1; crashed; ++nth) {
-    ASSERT_LT(nth, 200U);
+    ASSERT_LT(nth, 400U);
     g_is_mended = false;
     g_good = 0;
     WorldOptions how;

@@ -347,7 +347,7 @@ TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  machine.set_disk_bytes(3 * 1024 * 1024);
+  machine.set_disk_bytes(1536 * 1024);
   int refused = 0;
   std::uint64_t ended = 0;
   for (int i = 0; i < 400; ++i) {

@@ -251,8 +251,18 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
   EXPECT_GE(last, 7);
   // One of them after all: it comes first, and its number is not the last.
-  ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 2); }), Status::kOk);
-  sent(at, "c");
+  ASSERT_EQ(batch(at,
+                  [&] {
+                    PAWL_TRY(at->instances().reserve_messages(last, 2));
+                    NewMessage behind;
+                    behind.id = "a";
+                    behind.kind = MessageKind::kQueue;
+                    behind.name = "q";
+                    behind.payload = "c";
+                    behind.count_max = behind.bytes_max = 100;
+                    return at->instances().send_message(behind, &room);
+                  }),
+            Status::kOk);
   NewMessage posted;
   posted.id = "a";
   posted.kind = MessageKind::kQueue;

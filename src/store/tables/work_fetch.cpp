@@ -128,7 +128,7 @@ Status WorkFetch::end_scans() {
     if (!scan.crowded()) continue;
     if (newest == 0) {
       Statement read = connection_.use(kNewest);
-      if (read.bind(context_.committed.token).row()) newest = read.integer(0);
+      if (read.bind(kIndexedWorkFrom + context_.committed.token).row()) newest = read.integer(0);
       PAWL_TRY(fail(read.status(), "find the newest work"));
     }
     scan.leave_to_sweep(newest);
