@@ -64,7 +64,15 @@ int main() {
   bool registered = registry.add_orchestration("gateway", gateway) == pawl::Status::kOk;
   registered = registered && registry.add_orchestration("watch", watch) == pawl::Status::kOk;
   registered = registered && registry.add_activity("read_sensor", read_sensor) == pawl::Status::kOk;
-  if (!registered || !pawl::metal_test::start(registry)) return 1;
+  pawl::Options options = pawl::Options::smallest();
+  options.limits.orchestrations_max = 2;
+  options.limits.history_events_max = 128;
+  options.limits.commands_a_turn_max = 8;
+  options.limits.instance_batch_max = 8;
+  options.limits.batch = 4;
+  options.limits.warm_instances = 5;
+  options.limits.warm_bytes = std::size_t{64} * 1024;
+  if (!registered || !pawl::metal_test::start(registry, options)) return 1;
   pawl::metal_test::start_once("gateway", pawl::InstanceId("gateway"), "");
   return pawl::metal_test::finish("gateway");
 }

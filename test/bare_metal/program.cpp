@@ -9,9 +9,9 @@ namespace pawl::metal_test {
 namespace {
 
 // All that a program has, beside its stack: nothing is taken from a heap.
-constexpr std::size_t kMachineBytes = 90'000;
-constexpr std::size_t kSqliteBytes = 990'000;
-constexpr std::size_t kRuntimeBytes = 670'000;
+constexpr std::size_t kMachineBytes = 84'480;
+constexpr std::size_t kSqliteBytes = 180'000;
+constexpr std::size_t kRuntimeBytes = 224'000;
 
 mps2::Mps2Board board;
 mps2::FileFlash flash;
@@ -43,23 +43,19 @@ class Log final : public LogSink {
 };
 Log log;
 
-Options options_of_the_board() {
-  Options options = Options::small();
+Options on_the_board(Options options) {
   options.database_path = "pawl.db";
   options.worker_node_id = "board";
   options.log = &log;
   options.slots.threads = 0;
   options.space.reserve_bytes = 0;
-  options.space.cache_pages = 32;
-  options.space.checkpoint_pages = 64;
-  options.space.log_bytes_max = 1024 * 1024;
   return options;
 }
 
-ProcessOptions process_options() {
-  ProcessOptions options = ProcessOptions::small();
+ProcessOptions process_options(const Options& of_runtime) {
+  ProcessOptions options = ProcessOptions::smallest();
   options.sqlite_memory = SqliteMemory::kOwn;
-  options.page_cache_pages = 32;
+  options.payload_bytes_max = of_runtime.limits.payload_bytes_max;
   return options;
 }
 
@@ -82,7 +78,7 @@ bool has_ended(void* user) noexcept {
 
 }  // namespace
 
-bool start(const Registry& registry) {
+bool start(const Registry& registry, const Options& wanted) {
   Diagnostic why;
   board.start();
   if (!flash.start("flash.bin")) return failed("flash", Status::kIo, why);
@@ -90,10 +86,10 @@ bool start(const Registry& registry) {
   if (cut.has_value()) flash.cut_at(*cut);
   Status status = machine.start(board, flash, {}, for_machine, sizeof(for_machine), why);
   if (status != Status::kOk) return failed("machine", status, why);
-  const ProcessOptions of_process = process_options();
+  const ProcessOptions of_process = process_options(wanted);
   status = process.start(of_process, for_sqlite, sizeof(for_sqlite), why);
   if (status != Status::kOk) return failed("process", status, why);
-  const Options options = options_of_the_board();
+  const Options options = on_the_board(wanted);
   status = the_runtime.start(process, registry, options, port().port(), for_runtime,
                              sizeof(for_runtime), why);
   if (status != Status::kOk) return failed("runtime", status, why);

@@ -8,9 +8,9 @@
 
 namespace pawl::metal_test {
 
-// Starts board, flash and Runtime; a line of output says what failed. The argument "cut=N" cuts the
+// Starts board, flash and Runtime, with what each board needs in the place of some options; a line of output says what failed. The argument "cut=N" cuts the
 // power at the n-th operation of the flash.
-bool start(const Registry& registry);
+bool start(const Registry& registry, const Options& wanted);
 [[nodiscard]] Runtime& runtime();
 // Asks for an instance; one that is there already is as good.
 void start_once(std::string_view name, const InstanceId& id, std::string_view input);
