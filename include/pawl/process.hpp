@@ -41,7 +41,7 @@ struct ProcessOptions {
   // Runtimes and Clients together that are open at a time, 1..32. One more is refused
   // (kResourceExhausted).
   std::uint32_t connections_max = 4;
-  // SQLite's pages, 1 KiB each, 0..65536, shared by all connections. A connection keeps no more than
+  // SQLite's pages, 512 bytes each, 0..65536, shared by all connections. A connection keeps no more than
   // its part of them. There are at least 16 for each connection, also where this says less.
   int page_cache_pages = 1'024;
   // Prepared statements that a connection keeps, 32 KiB..16 MiB; those that were not used for
