@@ -103,15 +103,15 @@ def check_work(ledger, database, starts, ends, kills):
     notes = []
     for key, lines in sorted(twice.items()):
         for earlier, later in zip(lines, lines[1:]):
-            killed = kills.get(earlier["pid"])
-            if killed is None or not earlier["t"] <= killed <= later["t"] or later["attempt"] <= earlier["attempt"]:
+            killed, dead = kills.get(earlier["pid"], (None, None))
+            if killed is None or earlier["t"] > dead or killed > later["t"] or later["attempt"] <= earlier["attempt"]:
                 unexplained += 1
                 ledger.fault(f"run twice without a reason: {earlier['activity']} of {earlier['session']}, key {key}: "
                              f"{earlier['node']}[{earlier['pid']}], then {later['node']}[{later['pid']}]")
                 continue
             done = any(line["pid"] == earlier["pid"] for line in ends.get(key, []))
             notes.append(f"{earlier['activity']} of {earlier['session']}: {earlier['node']}[{earlier['pid']}] was "
-                         f"killed {(killed - earlier['t']) / 1000:.1f} ms after it began, "
+                         f"killed {max(0, killed - earlier['t']) / 1000:.1f} ms after it began, "
                          f"{'done but not committed' if done else 'not done'}; "
                          f"attempt {later['attempt']} by {later['node']}[{later['pid']}]")
 
@@ -168,7 +168,7 @@ def check_sessions(ledger, lines, ends, kills, exits):
     ended_at = {(key, line["pid"]): line["t"] for key, attempts in ends.items() for line in attempts}
     by_session = collections.defaultdict(list)
     for key, line in lines:
-        until = ended_at.get((key, line["pid"])) or kills.get(line["pid"]) or exits.get(line["pid"]) or float("inf")
+        until = ended_at.get((key, line["pid"])) or kills.get(line["pid"], (None,))[0] or exits.get(line["pid"]) or float("inf")
         by_session[line["session"]].append((line["t"], until, line["pid"], line["node"], line["epoch"]))
     changes = 0
     for session, intervals in by_session.items():
@@ -254,7 +254,8 @@ def main():
         ledger.fault(f"the database file is damaged: {database.integrity}")
 
     events = runlog.events(folder)
-    kills = {event["pid"]: event["t"] for event in events if event["action"] == "killed"}
+    # When the signal was sent, and when the process was dead.
+    kills = {event["pid"]: (event["t"], event.get("dead", event["t"])) for event in events if event["action"] == "killed"}
     exits = {event["pid"]: event["t"] for event in events if event["action"] == "exited"}
     for event in events:
         if event["action"] == "exited" and event.get("status") != "0":

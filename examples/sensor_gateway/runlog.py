@@ -15,7 +15,7 @@ def parse(line):
     record["what"] = word
     if mark:
         record["result"] = result
-    for name in ("t", "pid", "attempt", "epoch", "execution"):
+    for name in ("t", "dead", "pid", "attempt", "epoch", "execution"):
         if name in record:
             record[name] = int(record[name])
     return record

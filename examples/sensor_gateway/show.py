@@ -11,6 +11,7 @@
 
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -108,9 +109,12 @@ def kill(folder, node, pid):
                     running.discard(line["key"])
             if not running:
                 time.sleep(0.0002)
+    process = os.pidfd_open(pid)
     when = now_us()
     os.kill(pid, signal.SIGKILL)
-    append_event(folder, ["action=killed", "role=worker", f"node={node}", f"pid={pid}"], when)
+    # It may have begun something between this clock's time and its death.
+    select.select([process], [], [])
+    append_event(folder, ["action=killed", "role=worker", f"node={node}", f"pid={pid}", f"dead={now_us()}"], when)
     time.sleep(0.05)
     last = {}
     for line in runlog.worker_lines(folder):
