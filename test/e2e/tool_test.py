@@ -486,10 +486,10 @@ def restores():
 def damage():
     """Findings, whatever is wrong with the file; and no copy of it."""
     with open(os.path.join(SCRATCH, "other.db"), "r+b") as file:
-        pages = len(file.read()) // 1024
+        pages = len(file.read()) // 512
         for page in range(pages // 2, pages):
-            file.seek(1024 * page + 7)
-            file.write(b"\xff" * 900)
+            file.seek(512 * page + 7)
+            file.write(b"\xff" * 450)
     said = json.loads(pawl("other.db", "doctor", "--json", status=5))
     expect(not said["healthy"] and said["findings"], f"{said}")
     expect("finding\t" in pawl("other.db", "doctor", status=5), "for people, too")
