@@ -129,7 +129,7 @@ class Build:
         for archive in sorted(self.folder.glob("**/libpawl_*.a")):
             name = archive.stem[len("libpawl_"):].replace("port_posix", "port")
             is_of_a_test = "test" in archive.relative_to(self.folder).parts
-            if archive.parent.name in NOT_LINKED or name == "compact_sqlite" or is_of_a_test:
+            if {archive.parent.name, name} & NOT_LINKED or name == "compact_sqlite" or is_of_a_test:
                 continue
             listed = run(self.cache["CMAKE_OBJDUMP"], "-h", "-w", str(archive))
             rows = re.findall(r"^ +\d+ (\S+) +([0-9a-f]{8}) .*$", listed, re.M)
