@@ -2,9 +2,11 @@
 #include "pawl/maintenance.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -42,6 +44,10 @@ class Findings final : public FindingVisitor {
 class Maintenance : public testing::Test {
  protected:
   void SetUp() override {
+    // Cases of one program run side by side.
+    const char* const folder = testing::UnitTest::GetInstance()->current_test_info()->name();
+    ASSERT_TRUE(mkdir(folder, 0700) == 0 || errno == EEXIST) << folder;
+    ASSERT_EQ(chdir(folder), 0) << folder;
     for (const char* name : {"from.db", "from.db-wal", "from.db-shm", "to.db", "to.db-journal"})
       std::remove(name);
     ProcessOptions options;
