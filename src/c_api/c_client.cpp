@@ -87,11 +87,11 @@ struct pawl_client {
     return status_of(status);
   }
 
+  pawl::posix::SystemPort port;
   pawl_host* host = nullptr;  // null: it has a process of its own
   pawl::HeapBlock for_sqlite;
   pawl::HeapBlock for_client;
   pawl::Process process;
-  pawl::posix::SystemPort port;
   pawl::Client client;
   LastError error;
 };
