@@ -203,8 +203,10 @@ class Consumers:
         run("cc", "-O1", "-fPIC", "-c", source / "cJSON.c", "-o", cjson / "cJSON.o")
         run("ar", "rc", cjson / "lib/libcjson.a", cjson / "cJSON.o")
         said = run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++",
-                   "-DCMAKE_C_COMPILER=clang", f"-DCMAKE_PREFIX_PATH={cjson}", "-DPAWL_FETCH_CJSON=OFF", env=self.environment)
+                   "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={cjson}", "-DPAWL_FETCH_CJSON=OFF", env=self.environment)
         expect("libcjson.a" in said.stdout, "cJSON is the installed static library")
+        cache = (folder / "build/CMakeCache.txt").read_text()
+        expect("PAWL_WERROR:BOOL=OFF" in cache, "a parent's compiler may warn of what ours does not")
         run("cmake", "--build", folder / "build", env=self.environment)
         self.programs_of_readme.append(folder / "build/hello")
         self.only_what_is_linked("add_subdirectory", folder / "build")
@@ -230,8 +232,8 @@ class Consumers:
         options = [f"-DPAWL_REPOSITORY=file://{repository}", f"-DPAWL_COMMIT={commit}", f"-DPAWL_CJSON_URL=file://{archive}"]
         wrong = run("cmake", "-S", folder, "-B", folder / "wrong", "-G", "Ninja", *options, env=self.environment, check=False)
         expect(wrong.returncode != 0 and "does not match expected value" in wrong.stdout, "another cJSON than the one named is refused")
-        run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", *options, f"-DPAWL_CJSON_SHA256={digest}",
-            env=self.environment)
+        run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", *options,
+            f"-DPAWL_CJSON_SHA256={digest}", env=self.environment)
         run("cmake", "--build", folder / "build", env=self.environment)
         self.programs_of_readme.append(folder / "build/hello")
         self.only_what_is_linked("FetchContent", folder / "build")

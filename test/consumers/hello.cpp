@@ -13,6 +13,10 @@
 #include <stdexcept>
 #endif
 
+#if __has_include("arena.hpp") || __has_include("ids.hpp") || __has_include("engine.hpp")
+#error "a header of src/ is within reach of a user"
+#endif
+
 #ifdef WITH_OWN_LIBRARIES
 #include <sqlite3.h>
 

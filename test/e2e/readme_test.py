@@ -102,7 +102,7 @@ def embedding():
                           f"-DCMAKE_CXX_COMPILER={cache['CMAKE_CXX_COMPILER']}",
                           f"-DPAWL_CJSON_DIR={cache['PAWL_CJSON_DIR']}"], check=False)
     expect(run.returncode == 0, "does not configure")
-    # Compiled, and not linked: that would build all of Pawl once more, as test/build/consumer does.
+    # Compiled, and not linked: that would build all of Pawl once more, as test/consumers does.
     objects = subprocess.run(["ninja", "-C", "out", "CMakeFiles/hello.dir/main.cpp.o"], check=False)
     expect(objects.returncode == 0, "does not compile")
 
