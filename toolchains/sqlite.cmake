@@ -1,16 +1,12 @@
-# pawl_sqlite3: the SQLite we link. Without an operating system it is compiled here (sqlite_bare_metal.cmake), and so it is with
-# PAWL_COMPACT_SQLITE. Else that of the system or of the roots of the toolchain file: the static library if programs are linked
+# pawl_sqlite3: the SQLite we link. Without an operating system, or with PAWL_COMPACT_SQLITE, it is compiled here
+# (compact_sqlite.cmake). Else that of the system or of the roots of the toolchain file: the static library if programs are linked
 # statically, as the toolchain files of this folder do; else the shared one, if there is one.
-if(PAWL_BARE_METAL)
-  include(${CMAKE_CURRENT_LIST_DIR}/sqlite_bare_metal.cmake)
-  return()
-endif()
 include(${CMAKE_CURRENT_LIST_DIR}/compact_sqlite.cmake)
-if(PAWL_COMPACT_SQLITE)
+if(PAWL_COMPACT_SQLITE OR PAWL_BARE_METAL)
   if(NOT TARGET pawl_compact_sqlite)
     message(FATAL_ERROR "No sqlite3.c in ${PAWL_COMPACT_SQLITE_DIR}: `./setup test` in ${PROJECT_SOURCE_DIR} puts it there")
   endif()
-  if(PAWL_INSTALL)
+  if(PAWL_INSTALL AND NOT PAWL_BARE_METAL)
     message(FATAL_ERROR "PAWL_COMPACT_SQLITE is for programs of this build: what is installed links the SQLite of its system. "
       "Set PAWL_INSTALL to OFF")
   endif()

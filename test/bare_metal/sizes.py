@@ -9,7 +9,7 @@ import collections
 import re
 import sys
 
-PARTS = [("pawl_cjson", "cJSON"), ("libpawl_sqlite3", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
+PARTS = [("pawl_cjson", "cJSON"), ("libpawl_compact_sqlite", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
          ("libpawl_", "Pawl"), ("libc_nano", "newlib"), ("libc.a", "newlib"), ("libm.a", "newlib"),
          ("libgcc", "newlib"), ("libnosys", "newlib")]
 SECTION = re.compile(r"^ (\.[\w.$*]+|COMMON)(?:\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*))?$")

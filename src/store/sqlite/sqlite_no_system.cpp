@@ -8,6 +8,7 @@
 #include <sqlite3.h>
 
 #include <cstddef>
+#include <ctime>
 
 #include "sqlite_vfs.hpp"
 
@@ -61,6 +62,14 @@ SQLITE_API int sqlite3_os_init() {
 }
 
 SQLITE_API int sqlite3_os_end() { return SQLITE_OK; }
+
+// SQLite's CURRENT_TIME calls these in the place of gmtime() and strftime()
+// (toolchains/compact_sqlite.cmake). No statement of ours has it, and those of a C library bring 6 KB
+// of calendar.
+std::tm* pawl_sqlite_gmtime(const std::time_t*);
+std::size_t pawl_sqlite_strftime(char*, std::size_t, const char*, const std::tm*);
+std::tm* pawl_sqlite_gmtime(const std::time_t*) { return nullptr; }  // its answer is then NULL
+std::size_t pawl_sqlite_strftime(char*, std::size_t, const char*, const std::tm*) { return 0; }
 
 }  // extern "C"
 
