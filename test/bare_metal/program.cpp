@@ -78,7 +78,7 @@ bool has_ended(void* user) noexcept {
 
 }  // namespace
 
-bool start(const Registry& registry, const Options& wanted) {
+bool start_board(const ProcessOptions& of_process) {
   Diagnostic why;
   board.start();
   if (!flash.start("flash.bin")) return failed("flash", Status::kIo, why);
@@ -86,12 +86,30 @@ bool start(const Registry& registry, const Options& wanted) {
   if (cut.has_value()) flash.cut_at(*cut);
   Status status = machine.start(board, flash, {}, for_machine, sizeof(for_machine), why);
   if (status != Status::kOk) return failed("machine", status, why);
-  const ProcessOptions of_process = process_options(wanted);
   status = process.start(of_process, for_sqlite, sizeof(for_sqlite), why);
-  if (status != Status::kOk) return failed("process", status, why);
+  return status == Status::kOk || failed("process", status, why);
+}
+
+port::Port board_port() { return port().port(); }
+
+void report() {
+  const MemoryUse heap = process.memory_use();
+  mps2::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
+            heap.failures, mps2::stack_used());
+  mps2::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
+            static_cast<unsigned long>(flash.operations()),
+            static_cast<unsigned long>(machine.sectors().sectors_in_use()),
+            static_cast<unsigned long>(machine.sectors().sector_count()),
+            static_cast<unsigned long>(machine.sectors().erases_max()));
+}
+
+bool start(const Registry& registry, const Options& wanted) {
+  Diagnostic why;
+  const ProcessOptions of_process = process_options(wanted);
+  if (!start_board(of_process)) return false;
   const Options options = on_the_board(wanted);
-  status = the_runtime.start(process, registry, options, port().port(), for_runtime,
-                             sizeof(for_runtime), why);
+  const Status status = the_runtime.start(process, registry, options, port().port(), for_runtime,
+                                          sizeof(for_runtime), why);
   if (status != Status::kOk) return failed("runtime", status, why);
   mps2::say("memory: machine %zu, sqlite %zu, runtime %zu",
             bare_metal::Machine::required_memory(flash.geometry(), {}),
@@ -120,14 +138,7 @@ int finish(std::string_view id) {
   const bool completed =
       ran == Status::kOk && wanted.status.state == OrchestrationState::kCompleted;
   const Status stopped = the_runtime.stop(std::chrono::seconds(1));
-  const MemoryUse heap = process.memory_use();
-  mps2::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
-            heap.failures, mps2::stack_used());
-  mps2::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
-            static_cast<unsigned long>(flash.operations()),
-            static_cast<unsigned long>(machine.sectors().sectors_in_use()),
-            static_cast<unsigned long>(machine.sectors().sector_count()),
-            static_cast<unsigned long>(machine.sectors().erases_max()));
+  report();
   return completed && stopped == Status::kOk ? 0 : 1;
 }
 

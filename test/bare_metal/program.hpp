@@ -5,11 +5,18 @@
 #include <string_view>
 
 #include "pawl/pawl.hpp"
+#include "pawl/port.hpp"
 
 namespace pawl::metal_test {
 
-// Starts board, flash and Runtime, with what each board needs in the place of some options; a line of output says what failed. The argument "cut=N" cuts the
-// power at the n-th operation of the flash.
+// Starts board, flash and the memory of SQLite; a line of output says what failed. The argument "cut=N" cuts the power at the n-th
+// operation of the flash.
+bool start_board(const ProcessOptions& of_process);
+[[nodiscard]] port::Port board_port();
+// Writes what was used of memory, stack and flash.
+void report();
+
+// All of it and a Runtime, with what each board needs in the place of some options.
 bool start(const Registry& registry, const Options& wanted);
 [[nodiscard]] Runtime& runtime();
 // Asks for an instance; one that is there already is as good.

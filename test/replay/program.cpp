@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <sstream>
 
 namespace pawl::test {
 namespace {
@@ -23,7 +22,7 @@ constexpr std::pair<const char*, Kind> kWords[] = {
 
 class Parser {
  public:
-  explicit Parser(const std::string& text) : words_(text) {}
+  explicit Parser(const std::string& text) : words_(words_of(text)) {}
 
   Program parse() {
     Program program;
@@ -35,7 +34,9 @@ class Parser {
   std::vector<Step> steps(Program* program) {
     std::vector<Step> list;
     int bodies = 0;
-    for (std::string word; words_ >> word && word != "}";) {
+    while (next_ < words_.size()) {
+      const std::string& word = words_[next_++];
+      if (word == "}") break;
       const std::size_t equals = word.find('=');
       if (const auto* kind = kind_of(word)) {
         list.emplace_back();
@@ -75,7 +76,8 @@ class Parser {
     return names.size() - 1;
   }
 
-  std::istringstream words_;
+  const std::vector<std::string> words_;
+  std::size_t next_ = 0;
 };
 
 void print_steps(const Program& program, const std::vector<Step>& steps, std::string indent,
@@ -446,6 +448,19 @@ class Run {
 };
 
 }  // namespace
+
+std::vector<std::string> words_of(const std::string& text) {
+  constexpr const char* kBlanks = " \t\r\n";
+  std::vector<std::string> words;
+  std::size_t end = 0;
+  for (std::size_t begin = text.find_first_not_of(kBlanks); begin != std::string::npos;
+       begin = text.find_first_not_of(kBlanks, end)) {
+    end = text.find_first_of(kBlanks, begin);
+    words.push_back(text.substr(begin, end - begin));
+    if (end == std::string::npos) break;
+  }
+  return words;
+}
 
 Program parse(const std::string& text) { return Parser(text).parse(); }
 

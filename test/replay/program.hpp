@@ -74,6 +74,8 @@ struct Program {
   std::vector<Step> steps;
 };
 
+// Parts between blanks and ends of lines. Without streams, which a board without an operating system has not.
+std::vector<std::string> words_of(const std::string& text);
 // Requires: a well-formed text.
 Program parse(const std::string& text);
 // A text that parse() makes the same program of.

@@ -10,15 +10,18 @@
 #include "semihosting.hpp"
 
 // Of libstdc++, whose archive is not linked: what the compiler and inline functions of its headers
-// name. Pawl deletes nothing, and asks for no part of a text beyond its end.
+// name. Pawl deletes nothing, and asks for no part of a text beyond its end. A program that does
+// brings its own in the place of these.
 namespace {
 [[noreturn]] void stop_at(const char* what) {
   pawl::mps2::put(what);
   pawl::mps2::end(3);
 }
 }  // namespace
-void operator delete(void*) noexcept { stop_at("operator delete was called\n"); }
-void operator delete(void*, std::size_t) noexcept { stop_at("operator delete was called\n"); }
+[[gnu::weak]] void operator delete(void*) noexcept { stop_at("operator delete was called\n"); }
+[[gnu::weak]] void operator delete(void*, std::size_t) noexcept {
+  stop_at("operator delete was called\n");
+}
 extern "C" [[noreturn]] void __cxa_pure_virtual();
 void __cxa_pure_virtual() { stop_at("a pure virtual function was called\n"); }
 namespace std {
