@@ -50,7 +50,7 @@ struct Layout {
 
 // What Machine::start() needs, in bytes.
 struct MachineMemory {
-  // Of one worker's notes; a Runtime has one worker, for a moment two.
+  // Of one worker's notes; a Runtime has one worker.
   static constexpr std::size_t kNotesBytes = std::size_t{24} * 1024;
   // A piece of the log's index, as SQLite asks for it.
   static constexpr std::size_t kIndexBytes = std::size_t{32} * 1024;
@@ -67,9 +67,11 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Of a machine with so many workers: what the flash needs, the index of the log, and their notes.
+  // Of a machine with so many workers, one a Runtime: what the flash needs, the index of the log, and
+  // their notes. Room for one more is needed only where a Runtime may find itself buried and
+  // registers again, which takes another Runtime that holds it to be dead.
   [[nodiscard]] static std::size_t required_memory(const NorFlash::Geometry& geometry,
-                                                   const Layout& layout, std::size_t workers = 2);
+                                                   const Layout& layout, std::size_t workers = 1);
   // Mounts the flash. Once. Errors of FlashSectors::mount() and FlashFiles::mount(),
   // and kInvalidArgument: a log without an index of its size.
   Status start(Board& board, NorFlash& flash, const Layout& layout, void* memory, std::size_t bytes,

@@ -326,10 +326,10 @@ int main() {
     mps2::say("open: %.*s", PAWL_TEXT(why.text()));
     return 1;
   }
-  const bool passed = metal_test::run_all(*store);
+  bool passed = metal_test::run_all(*store);
   store->close();
   StoreFactory::destroy(store);
-  metal_test::report();
+  passed = metal_test::report() && passed;
   if (passed) mps2::say("replay: every scenario as it must be");
   return passed ? 0 : 1;
 }

@@ -9,7 +9,7 @@ namespace pawl::metal_test {
 namespace {
 
 // All that a program has, beside its stack: nothing is taken from a heap.
-constexpr std::size_t kMachineBytes = 84'480;
+constexpr std::size_t kMachineBytes = 59'904;
 constexpr std::size_t kSqliteBytes = 180'000;
 constexpr std::size_t kRuntimeBytes = 224'000;
 
@@ -92,7 +92,7 @@ bool start_board(const ProcessOptions& of_process) {
 
 port::Port board_port() { return port().port(); }
 
-void report() {
+bool report() {
   const MemoryUse heap = process.memory_use();
   mps2::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
             heap.failures, mps2::stack_used());
@@ -101,6 +101,7 @@ void report() {
             static_cast<unsigned long>(machine.sectors().sectors_in_use()),
             static_cast<unsigned long>(machine.sectors().sector_count()),
             static_cast<unsigned long>(machine.sectors().erases_max()));
+  return heap.failures == 0;
 }
 
 bool start(const Registry& registry, const Options& wanted) {
@@ -138,8 +139,8 @@ int finish(std::string_view id) {
   const bool completed =
       ran == Status::kOk && wanted.status.state == OrchestrationState::kCompleted;
   const Status stopped = the_runtime.stop(std::chrono::seconds(1));
-  report();
-  return completed && stopped == Status::kOk ? 0 : 1;
+  const bool fitted = report();
+  return completed && fitted && stopped == Status::kOk ? 0 : 1;
 }
 
 }  // namespace pawl::metal_test

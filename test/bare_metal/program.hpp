@@ -13,8 +13,8 @@ namespace pawl::metal_test {
 // operation of the flash.
 bool start_board(const ProcessOptions& of_process);
 [[nodiscard]] port::Port board_port();
-// Writes what was used of memory, stack and flash.
-void report();
+// Writes what was used of memory, stack and flash. False: a request of SQLite did not fit.
+bool report();
 
 // All of it and a Runtime, with what each board needs in the place of some options.
 bool start(const Registry& registry, const Options& wanted);

@@ -101,12 +101,14 @@ Poll three_steps(OrchestrationContext& ctx) {
 // A Runtime on one boot. What was acknowledged stays in the set when the power has gone.
 class Node {
  public:
-  explicit Node(NorFlashSim& flash) : boot_(flash) {
+  explicit Node(NorFlashSim& flash, const ProcessOptions& wanted = ProcessOptions::small(),
+                Options options = Options::small())
+      : boot_(flash) {
     EXPECT_EQ(registry_.add_orchestration("three_steps", three_steps), Status::kOk);
     EXPECT_EQ(registry_.add_activity("echo", echo), Status::kOk);
-    ProcessOptions of_process = ProcessOptions::small();
+    ProcessOptions of_process = wanted;
+    of_process.sqlite_memory = SqliteMemory::kOwn;
     for_sqlite_.resize(Process::required_memory(of_process));
-    Options options = Options::small();
     options.database_path = "pawl.db";
     options.worker_node_id = "board";
     options.slots.threads = 0;
@@ -126,6 +128,7 @@ class Node {
     return std::string(why_.text()) + std::string(boot_.why());
   }
   Runtime& runtime() { return runtime_; }
+  [[nodiscard]] MemoryUse sqlite_use() const { return process_.memory_use(); }
 
   // Starts instances one after the other, each when the one before has ended.
   void work(int first, int count, std::set<std::string>* acknowledged) {
@@ -183,6 +186,14 @@ TEST(BareMetalRuntime, WorksAndIsThereAfterABoot) {
   for (const std::string& id : acknowledged)
     EXPECT_TRUE(node.run_until_ended(id)) << id;
   EXPECT_EQ(flash.misuses(), 0U);
+}
+
+// A request of SQLite that does not fit makes it page by page, with the log.
+TEST(BareMetalRuntime, TheSmallestOptionsMakeTheDatabaseInOnePiece) {
+  NorFlashSim flash(16'384, 64);
+  Node node(flash, ProcessOptions::smallest(), Options::smallest());
+  ASSERT_EQ(node.status(), Status::kOk) << node.why();
+  EXPECT_EQ(node.sqlite_use().failures, 0U);
 }
 
 // At each operation of the flash in turn: the database opens again, what was acknowledged is there

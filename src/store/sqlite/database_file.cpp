@@ -29,27 +29,6 @@ bool is_database_id(std::string_view id) {
 
 }  // namespace
 
-// Of SQLite's heap.
-class DatabaseFile::Image {
- public:
-  Image() = default;
-  ~Image() { sqlite3_free(bytes_); }
-  Image(const Image&) = delete;
-  Image& operator=(const Image&) = delete;
-  Status take(sqlite3* from) {
-    sqlite3_int64 size = 0;
-    bytes_ = sqlite3_serialize(from, "main", &size, 0);
-    size_ = static_cast<std::size_t>(size);
-    return bytes_ == nullptr ? Status::kResourceExhausted : Status::kOk;
-  }
-  [[nodiscard]] unsigned char* bytes() { return bytes_; }
-  [[nodiscard]] std::size_t size() const { return size_; }
-
- private:
-  unsigned char* bytes_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 // What the file needs to know of the options, and of the place.
 Status DatabaseFile::prepare(const StoreOptions& options, const port::Port& port,
                              Diagnostic& diagnostic) {
@@ -208,33 +187,45 @@ Status DatabaseFile::make_database(const char* vfs, Diagnostic& diagnostic) {
 }
 
 Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
-  Image image;
-  Status status = make_image(vfs, image, diagnostic);
+  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
+  PAWL_TRY(sqlite_.open(":memory:", kFlags, vfs, diagnostic));
+  const Status status = make_image(diagnostic);
   sqlite_.close();
-  if (status != Status::kOk) return status;
-  status = port_.storage->create_whole(path_.c_str(), image.bytes(), image.size());
+  return status;
+}
+
+// SQLite writes the pages into one piece of its heap, which is asked for while the heap is empty: a
+// copy of pages that lie in the heap needs the room twice, and on a small machine there is none.
+Status DatabaseFile::make_image(Diagnostic& diagnostic) {
+  constexpr sqlite3_uint64 kImageBytes = 65'536;  // it takes 41,472; grows if it must
+  sqlite3* const handle = sqlite_.handle();
+  auto* const room = static_cast<unsigned char*>(sqlite3_malloc64(kImageBytes));
+  if (room == nullptr) return Status::kResourceExhausted;
+  const int opened =
+      sqlite3_deserialize(handle, "main", room, 0, kImageBytes,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
+  if (opened != SQLITE_OK) return sqlite::status_of(opened);
+  static_assert(kPageBytes == 512, "as in the pragma");
+  // A journal in memory: there are no files here.
+  PAWL_TRY(execute("PRAGMA page_size=512;PRAGMA journal_mode=MEMORY;PRAGMA cache_size=16;BEGIN",
+                   diagnostic));
+  PAWL_TRY(fill_schema(diagnostic));
+  PAWL_TRY(execute("COMMIT", diagnostic));
+  sqlite3_int64 bytes = 0;
+  unsigned char* const image = sqlite3_serialize(handle, "main", &bytes, SQLITE_SERIALIZE_NOCOPY);
+  const auto size = static_cast<std::size_t>(bytes);
+  // sqlite.org/fileformat2.html, "file format version numbers": 2 is a database with a log.
+  constexpr std::size_t kWriteVersion = 18;
+  constexpr std::size_t kReadVersion = 19;
+  PAWL_CHECK("store-40", image != nullptr && size > kPageBytes && image[kReadVersion] == 1);
+  image[kWriteVersion] = image[kReadVersion] = 2;
+  const Status status = port_.storage->create_whole(path_.c_str(), image, size);
   if (status == Status::kOk) {
-    sqlite::note_io(*port_.storage, 1, image.size());
+    sqlite::note_io(*port_.storage, 1, size);
   } else {
     diagnostic.format("%s: cannot be made: %s", path_.c_str(), status_name(status));
   }
   return status;
-}
-
-Status DatabaseFile::make_image(const char* vfs, Image& image, Diagnostic& diagnostic) {
-  constexpr int kFlags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-  PAWL_TRY(sqlite_.open(":memory:", kFlags, vfs, diagnostic));
-  static_assert(kPageBytes == 512, "as in the pragma");
-  PAWL_TRY(execute("PRAGMA page_size=512;BEGIN", diagnostic));
-  PAWL_TRY(fill_schema(diagnostic));
-  PAWL_TRY(execute("COMMIT", diagnostic));
-  PAWL_TRY(image.take(sqlite_.handle()));
-  // sqlite.org/fileformat2.html, "file format version numbers": 2 is a database with a log.
-  constexpr std::size_t kWriteVersion = 18;
-  constexpr std::size_t kReadVersion = 19;
-  PAWL_CHECK("store-40", image.size() > kPageBytes && image.bytes()[kReadVersion] == 1);
-  image.bytes()[kWriteVersion] = image.bytes()[kReadVersion] = 2;
-  return Status::kOk;
 }
 
 // SQLite makes a file with the mode 0644 less the umask, its log and index with the mode of the

@@ -48,10 +48,9 @@ class DatabaseFile final : private Table, public sql::Database {
   Status remove_reserve_file() override;
 
  private:
-  class Image;
   Status make_database(const char* vfs, Diagnostic& diagnostic);
   Status try_to_make(const char* vfs, Diagnostic& diagnostic);
-  Status make_image(const char* vfs, Image& image, Diagnostic& diagnostic);
+  Status make_image(Diagnostic& diagnostic);
   Status make_file(const char* vfs, Diagnostic& diagnostic);
   Status look_at_file(bool* empty, Diagnostic& diagnostic);
   Status set_pragmas(Diagnostic& diagnostic);
