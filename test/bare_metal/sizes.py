@@ -10,15 +10,19 @@ import re
 import sys
 
 PARTS = [("pawl_cjson", "cJSON"), ("libpawl_compact_sqlite", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
-         ("libpawl_", "Pawl"), ("libc_nano", "newlib"), ("libc.a", "newlib"), ("libm.a", "newlib"),
+         ("libc_nano", "newlib"), ("libc.a", "newlib"), ("libm.a", "newlib"),
          ("libgcc", "newlib"), ("libnosys", "newlib")]
 SECTION = re.compile(r"^ (\.[\w.$*]+|COMMON)(?:\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*))?$")
 REST = re.compile(r"^\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*)$")
 FILL = re.compile(r"^ \*fill\*\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)")
 
 
+LAYER = re.compile(r"libpawl_(\w+)\.a")
+
+
 def part_of(file):
-    return next((part for name, part in PARTS if name in file), "the program")
+    layer = LAYER.search(file)
+    return next((part for name, part in PARTS if name in file), f"Pawl: {layer[1]}" if layer else "the program")
 
 
 def main(path):
@@ -50,10 +54,10 @@ def main(path):
             ram[part_of(file)] += int(size, 16)
     for title, parts in (("flash", flash), ("memory", ram)):
         for part, size in parts.most_common():
-            print(f"{title:7} {part:12} {size:8}")
-        print(f"{title:7} {'all':12} {sum(parts.values()):8}")
+            print(f"{title:7} {part:14} {size:8}")
+        print(f"{title:7} {'all':14} {sum(parts.values()):8}")
     stack = re.search(r"(0x[0-9a-f]+)\s+pawl_stack_bytes = ", text)
-    print(f"memory  {'stack':12} {int(stack.group(1), 16):8}")
+    print(f"memory  {'stack':14} {int(stack.group(1), 16):8}")
 
 
 if __name__ == "__main__":

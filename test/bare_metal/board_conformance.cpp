@@ -1,0 +1,75 @@
+// The conformance suite of ports, on the board: the same cases as in port_bare_metal_test, each on an
+// empty flash.
+#include <memory>
+#include <vector>
+
+#include "bare_metal_port.hpp"
+#include "mps2_board.hpp"
+#include "pawl/pawl.hpp"
+
+namespace pawl::port_test {
+namespace {
+
+mps2::Mps2Board board;
+mps2::FileFlash flash;
+
+class ConformanceHost {
+ public:
+  ConformanceHost() : memory_(bytes() / sizeof(std::uint64_t) + 1) {
+    for (std::uint32_t block = 0; block < mps2::FileFlash::kBlockCount; ++block)
+      if (flash.erase(block) != Status::kOk) mps2::end(1);
+    Diagnostic why;
+    const Status status = machine_.start(board, flash, layout(), memory_.data(),
+                                         memory_.size() * sizeof(std::uint64_t), why);
+    if (status == Status::kOk) return;
+    mps2::say("machine: %.*s", PAWL_TEXT(why.text()));
+    mps2::end(1);
+  }
+  const char* root() { return nullptr; }
+  const char* database() { return "pawl.db"; }
+  port::Port add() {
+    ports_.push_back(std::make_unique<bare_metal::BareMetalPort>(machine_));
+    return ports_.back()->port();
+  }
+
+ private:
+  static bare_metal::Layout layout() {
+    bare_metal::Layout layout;
+    layout.index_pieces = 2;
+    return layout;
+  }
+  static std::size_t bytes() {
+    return bare_metal::Machine::required_memory(flash.geometry(), layout(), 3);
+  }
+  std::vector<std::uint64_t> memory_;
+  bare_metal::Machine machine_;
+  std::vector<std::unique_ptr<bare_metal::BareMetalPort>> ports_;
+};
+
+}  // namespace
+}  // namespace pawl::port_test
+
+#include "port_conformance.hpp"
+
+int main() {
+  using testing::Case;
+  using namespace pawl::port_test;
+  board.start();
+  if (!flash.start("flash.bin")) return 1;
+  unsigned failed = 0;
+  unsigned skipped = 0;
+  unsigned passed = 0;
+  for (const Case* one = Case::first; one != nullptr; one = one->next) {
+    Case::failures = 0;
+    Case::is_skipped = false;
+    one->run();
+    const char* const result =
+        Case::failures > 0 ? "FAILED" : (Case::is_skipped ? "skipped" : "passed");
+    ++(Case::failures > 0 ? failed : (Case::is_skipped ? skipped : passed));
+    pawl::mps2::say("%s: %s", one->name, result);
+  }
+  pawl::mps2::say("flash: %lu operations; %u passed, %u skipped, %u failed",
+                  static_cast<unsigned long>(flash.operations()), passed, skipped, failed);
+  if (failed == 0 && passed > 0) pawl::mps2::say("conformance: the port conforms");
+  return failed == 0 && passed > 0 ? 0 : 1;
+}
