@@ -22,8 +22,8 @@ namespace {
 constexpr char kUsage[] =
     "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
     "                  [--processes N] [--window MS] [--batch N]\n"
-    "                  [--tick MS] [--seconds N] [--pages FILE]\n"
-    "                  [--json]\n"
+    "                  [--tick MS] [--seconds N] [--lead MS]\n"
+    "                  [--pages FILE] [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
@@ -34,6 +34,7 @@ constexpr char kUsage[] =
     "  --batch     batch and inline_slots (64)\n"
     "  --tick      tick_ms_max: on a slow machine a tick carries less than a batch (50)\n"
     "  --seconds   how long idle measures (10)\n"
+    "  --lead      timer, burst: due so long after the first is set, or longer (2000)\n"
     "  --pages     a file to write: of each page, how often the log has it\n"
     "  --json      one line of JSON\n";
 
@@ -83,19 +84,14 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
-                                        {"sync", required_argument, nullptr, 's'},
-                                        {"slots", required_argument, nullptr, 'a'},
-                                        {"processes", required_argument, nullptr, 'p'},
-                                        {"window", required_argument, nullptr, 'w'},
-                                        {"batch", required_argument, nullptr, 'b'},
-                                        {"tick", required_argument, nullptr, 't'},
-                                        {"seconds", required_argument, nullptr, 'S'},
-                                        {"pages", required_argument, nullptr, 'g'},
-                                        {"role", required_argument, nullptr, 'r'},
-                                        {"json", no_argument, nullptr, 'j'},
-                                        {"help", no_argument, nullptr, 'h'},
-                                        {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {
+      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
+      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
+      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
+      {"tick", required_argument, nullptr, 't'},   {"seconds", required_argument, nullptr, 'S'},
+      {"lead", required_argument, nullptr, 'l'},   {"pages", required_argument, nullptr, 'g'},
+      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
+      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
@@ -120,6 +116,9 @@ bool parse(int argc, char** argv, Arguments* out) {
         break;
       case 'S':
         if (!parse_count(::optarg, &out->setup.seconds)) return false;
+        break;
+      case 'l':
+        if (!parse_count(::optarg, &out->setup.lead_ms)) return false;
         break;
       case 'g': out->pages = ::optarg; break;
       case 'r': out->role = ::optarg; break;

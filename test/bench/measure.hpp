@@ -18,12 +18,13 @@ struct Setup {
   std::size_t n = 0;
   std::string database;  // canonical; does not exist yet
   bool synchronous_full = true;
-  std::size_t slots = 8;      // stress: activities at once
-  std::size_t processes = 2;  // multi
-  std::size_t window_ms = 0;  // commit_window_ms
-  std::size_t tick_ms = 50;   // tick_ms_max
-  std::size_t batch = 64;     // and inline_slots
-  std::size_t seconds = 10;   // idle: how long it measures
+  std::size_t slots = 8;        // stress: activities at once
+  std::size_t processes = 2;    // multi
+  std::size_t window_ms = 0;    // commit_window_ms
+  std::size_t tick_ms = 50;     // tick_ms_max
+  std::size_t batch = 64;       // and inline_slots
+  std::size_t seconds = 10;     // idle: how long it measures
+  std::size_t lead_ms = 2'000;  // timer, burst: how long the first timers take to be due
 };
 
 struct Figures {

@@ -246,7 +246,8 @@ pawl::Status set_timers(Machine& machine, StartTimers start, std::int64_t* lead_
   constexpr std::int64_t kLongestLeadMs = 1'000'000;
   const std::uint64_t n = machine.setup.n;
   std::uint64_t first = 0;
-  for (*lead_ms = 2'000; *lead_ms <= kLongestLeadMs; *lead_ms *= 4, first += n) {
+  for (*lead_ms = static_cast<std::int64_t>(machine.setup.lead_ms); *lead_ms <= kLongestLeadMs;
+       *lead_ms *= 4, first += n) {
     const std::uint64_t ends = machine.ends();
     const std::uint64_t turns = machine.stats().turns;
     PAWL_TRY(start(machine, first, *lead_ms));
