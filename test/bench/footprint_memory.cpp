@@ -1,14 +1,22 @@
-// Prints the memory that must be given at start, in bytes, for footprint.py.
+// What Pawl takes of a machine's memory, in bytes, for footprint.py and the tests of a booted board.
+//
+//   footprint_memory given                      what must be given at start
+//   footprint_memory resident smallest|default  runs the README's hello on a database in the current
+//                                               folder, and says what of this process is resident
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
 
 #include "pawl/host.hpp"
-#include "pawl/process.hpp"
-#include "pawl/runtime.hpp"
 
 namespace {
 
 // False: one of the blocks cannot be made with these options.
-bool print(const char* name, const pawl::ProcessOptions& process, pawl::Options runtime) {
+bool print_given(const char* name, const pawl::ProcessOptions& process, pawl::Options runtime) {
   runtime.database_path = "pawl.db";
   const std::size_t shared = pawl::Process::required_memory(process);
   const std::size_t own = pawl::Runtime::required_memory(runtime);
@@ -16,12 +24,93 @@ bool print(const char* name, const pawl::ProcessOptions& process, pawl::Options 
   return shared != 0 && own != 0;
 }
 
+int given() {
+  const pawl::HostOptions host;
+  const bool all =
+      print_given("a Host's default", host.process, host.runtime) &&
+      print_given("small", pawl::ProcessOptions::small(), pawl::Options::small()) &&
+      print_given("smallest", pawl::ProcessOptions::smallest(), pawl::Options::smallest());
+  return all ? 0 : 1;
+}
+
+// ---- what is resident -----------------------------------------------------------------------------
+
+pawl::ActivityResult say(pawl::ActivityContext& ctx) { return ctx.ok(ctx.input()); }
+
+pawl::Poll greet(pawl::OrchestrationContext& ctx) {
+  PAWL_AWAIT(hello, ctx.schedule_activity("say", "hello"));
+  if (!hello.ok()) return ctx.fail(hello.error());
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(2)));
+  PAWL_AWAIT(goodbye, ctx.schedule_activity("say", "goodbye, two seconds later"));
+  return ctx.complete(goodbye.value());
+}
+
+// The kernel's own sums. Read without the heap, of which it would become a part.
+bool print_resident(const char* moment) {
+  char text[4096];
+  const int fd = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+  const ssize_t size = fd < 0 ? -1 : ::read(fd, text, sizeof(text) - 1);
+  if (fd >= 0) ::close(fd);
+  if (size <= 0) return false;
+  text[size] = 0;
+  for (char* line = std::strtok(text, "\n"); line != nullptr; line = std::strtok(nullptr, "\n"))
+    std::printf("%s %s\n", moment, line);
+  return std::fflush(stdout) == 0;
+}
+
+bool has_turned(void* host) noexcept {
+  return static_cast<pawl::Host*>(host)->runtime().stats().turns >= 2;
+}
+constexpr unsigned kBusyInstances = 64;
+bool has_ended(void* host) noexcept {
+  return static_cast<pawl::Host*>(host)->runtime().stats().orchestrations_completed >=
+         kBusyInstances + 1;
+}
+
+// As many as a default batch, all of them in their timer at the same time.
+pawl::Status start_many(pawl::Host& host) {
+  for (unsigned i = 0; i < kBusyInstances; ++i) {
+    char id[16];
+    std::snprintf(id, sizeof(id), "hello-%u", i);
+    for (;;) {
+      const pawl::Status status =
+          host.runtime().start_orchestration("greet", pawl::InstanceId(id), "");
+      if (status == pawl::Status::kOk) break;
+      if (status != pawl::Status::kResourceExhausted) return status;
+      const pawl::Result<bool> ticked = host.runtime().tick(std::chrono::seconds(10));
+      if (!ticked.ok()) return ticked.status();
+    }
+  }
+  return pawl::Status::kOk;
+}
+
+int resident(std::string_view which) {
+  constexpr std::chrono::seconds kPatience{120};
+  pawl::HostOptions options;
+  if (which == "smallest") {
+    options.process = pawl::ProcessOptions::smallest();
+    options.runtime = pawl::Options::smallest();
+  }
+  options.runtime.database_path = "resident.db";
+  pawl::Host host(options);
+  host.add_orchestration("greet", greet).add_activity("say", say);
+  host.start_once("greet", pawl::InstanceId("first"), "");
+  if (host.status() != pawl::Status::kOk) return host.run();  // which says why
+  // Its second turn has set the timer, and the process has nothing to do.
+  if (host.runtime().run_for(kPatience, has_turned, &host) != pawl::Status::kOk) return 1;
+  if (!print_resident("idle")) return 1;
+  if (start_many(host) != pawl::Status::kOk) return 1;
+  if (host.runtime().run_for(kPatience, has_ended, &host) != pawl::Status::kOk) return 1;
+  if (!print_resident("busy")) return 1;
+  return host.stop() == pawl::Status::kOk ? 0 : 1;
+}
+
 }  // namespace
 
-int main() {
-  const pawl::HostOptions host;
-  const bool all = print("a Host's default", host.process, host.runtime) &&
-                   print("small", pawl::ProcessOptions::small(), pawl::Options::small()) &&
-                   print("smallest", pawl::ProcessOptions::smallest(), pawl::Options::smallest());
-  return all ? 0 : 1;
+int main(int argc, char** argv) {
+  const std::string_view mode = argc > 1 ? argv[1] : "";
+  if (mode == "given" && argc == 2) return given();
+  if (mode == "resident" && argc == 3) return resident(argv[2]);
+  std::fputs("footprint_memory: see the head of its source\n", stderr);
+  return 2;
 }

@@ -4,9 +4,10 @@
   board_test.py BUILD SCRATCH power_cut [CUTS]   a disk whose power is cut, a setting that may lose, and a disk that lies
   board_test.py BUILD SCRATCH clock              a clock that is years off, set, trusted, and after 2038
   board_test.py BUILD SCRATCH sensors            the sensor gateway reads drivers of the kernel
-  board_test.py BUILD SCRATCH energy [SECONDS]   what an idle gateway, and ten sensors, cost
+  board_test.py BUILD SCRATCH energy [SECONDS]   what an idle gateway, and ten sensors, cost; and what is resident, held to footprint.txt
+  board_test.py BUILD SCRATCH resident           what of programs is resident, into SCRATCH/resident.json
 
-CUTS: 3 unless it says more; each kind of cut in turn. SECONDS: 5 unless it says more. PAWL_SEED: another choice of the moments.
+CUTS: 3 unless it says more; each kind of cut in turn. SECONDS: 3 unless it says more. PAWL_SEED: another choice of the moments.
 """
 import calendar
 import json
@@ -18,8 +19,11 @@ import sys
 
 sys.dont_write_bytecode = True
 
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bench"))
+
 import block_log  # noqa: E402
-from board import DEADLINE_S, KERNEL, Board, BoardError  # noqa: E402
+import footprint  # noqa: E402
+from board import DEADLINE_S, KERNEL, Board, BoardError, read  # noqa: E402
 
 INSTANCES = 120
 DISKS_AT_ONCE = 10
@@ -315,22 +319,86 @@ def sensors(build, folder):
 
 # ---- energy ---------------------------------------------------------------------------------------------------------
 
-def energy(build, folder, seconds=5):
+def energy(build, folder, seconds=3):
     """Nothing that is parked wakes the board; times under an emulator say nothing of a real one, and are printed."""
+    programs = resident_programs(build)
     path = os.path.join(folder, "energy.img")
     block_log.make_disk(path)
     bench = os.path.join(build, "test/bench/pawl-bench")
-    with Board(os.path.join(folder, "boot"), [bench], drives=drive(path, "energy")) as board:
+    with Board(os.path.join(folder, "boot"), [bench, *programs], drives=drive(path, "energy")) as board:
         board.run("mount -t ext4 /dev/vda1 /disk; cd /disk")
-        longer = [f"sensors {seconds} --window 500"] if seconds > 5 else []
-        for scenario in (f"idle 1000 --seconds {seconds}", f"sensors {seconds}", *longer):
-            seen = json.loads(board.run(f"pawl-bench {scenario} --json", DEADLINE_S + seconds).strip().splitlines()[-1])
-            figures = ", ".join(f"{seen[name + '_an_hour']:,.0f} {name}" for name in ("wakeups", "sleeps", "cpu_ms", "fsyncs"))
-            print(f"  {scenario:<28} an hour: {figures}")
-            if scenario.startswith("idle"):
-                # Leases are renewed every 25 s.
-                expect(seen["fsyncs"] <= 1 + seconds / 20 and seen["wakeups"] <= 1 + seconds / 4, f"it wakes: {seen}")
-        expect(int(re.search(r'"n":(\d+)', board.run("pawl-bench burst 300 --batch 1 --json"))[1]) == 300, "no burst")
+        # What is counted while nothing runs is exact, so few seconds suffice, and others may run beside it.
+        idle = f"idle 1000 --seconds {seconds}"
+        board.run(f"pawl-bench {idle} --json >idle.json & idle=$!")
+        rows = footprint.resident_rows(measure_resident(board)) if programs else {}
+        seen = cost(idle, board.run("cd /disk; wait $idle && cat idle.json", DEADLINE_S + seconds))
+        # Leases are renewed every 25 s.
+        expect(seen["fsyncs"] <= 1 + seconds / 20 and seen["wakeups"] <= 1 + seconds / 4, f"it wakes: {seen}")
+        # Of sensors nothing is held.
+        for scenario in (f"sensors {seconds}", f"sensors {seconds} --window 500") if seconds > 5 else ("sensors 1",):
+            cost(scenario, board.run(f"pawl-bench {scenario} --json", DEADLINE_S + seconds))
+        # The first timers are due before all are set, so it begins again with a longer time.
+        burst = board.run("pawl-bench burst 50 --batch 1 --lead 100 --json")
+        expect(int(re.search(r'"n":(\d+)', burst)[1]) == 50, "no burst")
+    kept = not programs or footprint.hold(os.path.basename(build), rows)
+    expect(kept, "more or less memory is resident than test/bench/footprint.txt says")
+
+
+def cost(scenario, output):
+    """What pawl-bench counted; printed."""
+    seen = json.loads(output.strip().splitlines()[-1])
+    figures = ", ".join(f"{seen[name + '_an_hour']:,.0f} {name}" for name in ("wakeups", "sleeps", "cpu_ms", "fsyncs"))
+    print(f"  {scenario:<28} an hour: {figures}")
+    return seen
+
+
+# ---- resident memory ------------------------------------------------------------------------------------------------
+
+def resident_programs(build):
+    """What footprint.py measures; a build without PAWL_FOOTPRINT has none of it."""
+    if "PAWL_FOOTPRINT:BOOL=ON" not in read(os.path.join(build, "CMakeCache.txt")).decode():
+        return []
+    return [os.path.join(build, name) for name in ("test/bench/footprint_memory", "test/compact/footprint_memory_compact",
+                                                   "test/compact/sensor_gateway_compact")]
+
+
+def measure_resident(board):
+    """{name: the kernel's sums of a process, in bytes}. The files are in memory, so all pages of a program that were
+    touched are there, and those beside them that the kernel maps with them."""
+    seen = {}
+
+    def keep(name, text):
+        sums = {what: int(kib) * 1024 for what, kib in re.findall(r"(\w+): +(\d+) kB", text)}
+        private, shared = (sum(sums[f"{of}_{state}"] for state in ("Clean", "Dirty")) for of in ("Private", "Shared"))
+        seen[name] = {"resident": sums["Rss"], "private": private, "shared": shared, "anonymous": sums["Anonymous"]}
+
+    board.run("mkdir -p /tmp/resident/debian /tmp/resident/compact")
+    sqlites = (("debian", "footprint_memory", ""), ("compact", "footprint_memory_compact", ", compact SQLite"))
+    for options in ("smallest", "default"):
+        # Both at the same time: they wait for timers, and share no file.
+        started = " & ".join(f"(cd /tmp/resident/{folder}; rm -rf *; {name} resident {options} >out; echo $? >status)"
+                             for folder, name, _ in sqlites)
+        board.run(started + "; wait $!")
+        for folder, name, sqlite in sqlites:
+            output = board.run(f"cd /tmp/resident/{folder}; cat out; [ $(cat status) = 0 ]")
+            for moment in ("idle", "busy"):
+                text = "\n".join(re.findall(rf"^{moment} (.*)$", output, re.MULTILINE))
+                keep(f"hello{sqlite}, {options} options, {moment}", text)
+    gateway = "sensor_gateway_compact"
+    board.run(f"cd /tmp/resident; {gateway} coordinator --db gateway.db --period-ms 100 2>log & coordinator=$!")
+    board.run("until grep -q worker_registered log; do sleep 0.2; done")
+    board.run(f"{gateway} worker --db gateway.db --node n --log run.log --alarms alarms 2>>log & worker=$!")
+    board.run("until [ $(grep -c ok=1 run.log) -ge 50 ]; do sleep 0.3; done")
+    for role in ("coordinator", "worker"):
+        keep(f"gateway, compact SQLite, {role}", board.run(f"cat /proc/${role}/smaps_rollup"))
+    board.run("kill $worker; wait $worker; kill $coordinator; wait $coordinator; cd /")
+    return seen
+
+
+def resident(build, folder):
+    with Board(os.path.join(folder, "boot"), resident_programs(build)) as board, \
+            open(os.path.join(folder, "resident.json"), "w", encoding="utf-8") as out:
+        json.dump(measure_resident(board), out)
 
 
 def find_all(board, pattern):
@@ -345,7 +413,8 @@ def main():
     os.makedirs(folder)
     try:
         numbers = [int(word) for word in sys.argv[4:]]
-        {"power_cut": power_cut, "clock": clock, "sensors": sensors, "energy": energy}[part](build, folder, *numbers)
+        {"power_cut": power_cut, "clock": clock, "sensors": sensors, "energy": energy,
+         "resident": resident}[part](build, folder, *numbers)
     except BoardError as error:
         sys.exit(f"{part}: {error}")
 
