@@ -119,7 +119,7 @@ def flash(row):
 
 
 def run(*command, cwd=None):
-    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=cwd).stdout
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=cwd).stdout
 
 
 class Build:
@@ -345,7 +345,8 @@ def stack_is_enough(stacks):
 def check(build):
     rows = build.rows()
     stacks = {name: rows[name] for name in rows if name.startswith("stack, ")}
-    return 0 if hold(build.board, rows) and stack_is_enough(stacks) else 1
+    is_enough = stack_is_enough(stacks)
+    return 0 if hold(build.board, rows) and is_enough else 1
 
 
 def main():
