@@ -54,8 +54,9 @@ struct LoopContext {
   const port::Port port;
   Store* store = nullptr;
   Evidence evidence;
-  Arena arena;                    // of the tick at hand
-  char* status_buffer = nullptr;  // for one status that is read, status_buffer_bytes() long
+  Arena arena;  // of the tick at hand
+  // For one status that is read, status_buffer_bytes() long; the same bytes as Slots::buffer().
+  char* status_buffer = nullptr;
 
   Agenda agenda;
   BatchInfo batch;       // of the batch at hand, or of the last one

@@ -43,7 +43,6 @@ struct LoopMemory {
   void* store = nullptr;
   void* tick_block = nullptr;
   std::size_t tick_bytes = 0;
-  char* status_buffer = nullptr;
 
   // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift
   // apart.

@@ -49,7 +49,6 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters
   PAWL_TRY(requests.allocate(arena, options));
   turns.allocate(arena, options);
   loader.allocate(arena, options);
-  status_buffer = arena.buffer(status_buffer_bytes(options.limits.payload_bytes_max));
   registration.allocate(arena, options);
   owned.allocate(arena, options);
   notices.allocate(arena, options);

@@ -37,7 +37,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   parts_.inbox.start();
   parts_.loader.start();
   parts_.runner.set_engine(engine_);
-  loop_.status_buffer = memory_.status_buffer;
+  loop_.status_buffer = memory_.slots.buffer();
   PAWL_TRY(register_self(diagnostic));
   loop_.process.add_loop(loop_.options.database_path.c_str(), loop_.port.threads);
   plan_next_due();

@@ -176,10 +176,8 @@ void Slots::start(const internal::SlotShared& shared) {
     slot->result.bytes = inline_result_;
   }
   const Range threads = range_of(ActivityMode::kThreaded);
-  for (std::size_t i = threads.begin; i < threads.end; ++i) {
+  for (std::size_t i = threads.begin; i < threads.end; ++i)
     slots_[i].mode = ActivityMode::kThreaded;
-    slots_[i].result.bytes = thread_results_ + (i - threads.begin) * payload_bytes_max_;
-  }
   const Range steps = range_of(ActivityMode::kCooperative);
   for (std::size_t i = steps.begin; i < steps.end; ++i) {
     slots_[i].mode = ActivityMode::kCooperative;
@@ -253,7 +251,8 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   }
   *at = '\0';  // behind the last of them
   slot.entry = &entry;
-  if (slot.mode == ActivityMode::kThreaded) slot.thread = free_thread();
+  const bool is_threaded = slot.mode == ActivityMode::kThreaded;
+  if (is_threaded) slot.thread = free_thread();
   slot.note = note_of(slot);
   slot.state = Slot::State::kReady;
   slot.refused = false;
@@ -275,7 +274,8 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.result.error = ErrorKind::kNone;
   slot.result.size = 0;
   slot.result.block = nullptr;
-  if (slot.mode != ActivityMode::kThreaded) slot.result.bytes = inline_result_;
+  slot.result.bytes =
+      is_threaded ? thread_results_ + slot.thread * payload_bytes_max_ : inline_result_;
   slot.steps.is_readable = false;
   slot.steps.wait_fd = -1;
   slot.steps.had_last_step = false;

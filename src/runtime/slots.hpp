@@ -228,7 +228,8 @@ class Slots {
     return room(ActivityMode::kInline) || room(ActivityMode::kThreaded) ||
            room(ActivityMode::kCooperative);
   }
-  // Where fetch_work_item may put its views; of buffer_bytes().
+  // Where fetch_work_item may put its views; of buffer_bytes(). take() copies them, so between two
+  // calls it is free: a status is read into it, too.
   [[nodiscard]] char* buffer() { return buffer_; }
   [[nodiscard]] std::size_t buffer_bytes() const { return buffer_bytes_; }
 
@@ -330,6 +331,7 @@ class Slots {
   std::size_t buffer_bytes_ = 0;
   char* inline_result_ = nullptr;  // one of payload_bytes_max
   bool inline_result_held_ = false;
+  // One a thread: what is taken for one that is leaving runs when that is gone.
   char* thread_results_ = nullptr;
   std::size_t payload_bytes_max_ = 0;
   std::size_t scratch_bytes_ = 0;  // of a slot
@@ -353,9 +355,13 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
   if (options.sessions.work_root.has_value()) buffer_bytes_ += kFolderPathBytesMax;
+  static_assert(kErrorTextBytesMax + kCustomStatusBytesMax <=
+                6 * kNameBytesMax + kMetaBytesMax + kSessionSummaryBytesMax);  // a status fits
   buffer_ = arena.buffer(buffer_bytes_);
-  // At least one of the largest, which a pool of powers of two may round up to twice as much.
-  pool_bytes_ = std::min<std::size_t>(4, count_ + 1) * buffer_bytes_ + count_ * 1024;
+  // At least one of the largest, which a pool of powers of two may round up to twice as much; and
+  // the pool's own byte a block.
+  const std::size_t largest = std::clamp<std::size_t>(count_, 1, 4) * buffer_bytes_;
+  pool_bytes_ = largest + largest / BuddyPool::kBlockBytesMin + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
   inline_result_ = arena.buffer(payload_bytes_max_);
   constexpr std::size_t kStateAlign = alignof(std::max_align_t);
@@ -363,7 +369,7 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
       (options.slots.cooperative_scratch_bytes + kStateAlign - 1) / kStateAlign * kStateAlign;
   scratches_ = static_cast<unsigned char*>(
       arena.allocate(scratch_bytes_ * (count_ - steps_begin) + 1, kStateAlign));
-  thread_results_ = arena.buffer(payload_bytes_max_ * (steps_begin - threads_begin) + 1);
+  thread_results_ = arena.buffer(payload_bytes_max_ * options.slots.threads + 1);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 
