@@ -210,7 +210,7 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
     return Status::kOk;
   }
   if (status == Status::kOk && item->broken != Status::kOk)
-    objection.raise(ErrorKind::kCorrupt, item->broken_text.view());
+    objection.raise(ErrorKind::kCorrupt, item->broken_text);
   return status;
 }
 

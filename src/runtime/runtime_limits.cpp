@@ -1,9 +1,32 @@
 #include "runtime_limits.hpp"
 
+#include <algorithm>
+
 #include "check.hpp"
 #include "client_connection.hpp"
+#include "slots.hpp"
+#include "trace_log.hpp"
 
 namespace pawl {
+
+namespace {
+
+// What the largest turn notes in lists: of each message that is read, each result that is
+// piggybacked, each new command, and each event whose outcome is not wanted any more.
+std::size_t list_bytes(const Options& options) {
+  const std::size_t results = 2 * (std::size_t{options.slots.inline_activities} +
+                                   options.slots.threads + options.slots.cooperative);
+  constexpr std::size_t kMessageBytes = 2 * sizeof(Message) + 3 * sizeof(MessageId);
+  constexpr std::size_t kResultBytes = sizeof(Message) + sizeof(internal::Slot*) + sizeof(WorkDone);
+  constexpr std::size_t kCommandBytes = std::max(sizeof(NewWork), sizeof(NewTimer));
+  constexpr std::size_t kTraceBytes = sizeof(Trace) + TraceLog::kTextBytesMean;
+  return options.limits.instance_batch_max * kMessageBytes + results * kResultBytes +
+         options.limits.commands_a_turn_max * kCommandBytes +
+         options.limits.history_events_max * sizeof(EventId) +
+         options.limits.traces_a_turn_max * kTraceBytes;
+}
+
+}  // namespace
 
 std::size_t tick_bytes(const Options& options, std::size_t turns) {
   const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
@@ -12,16 +35,12 @@ std::size_t tick_bytes(const Options& options, std::size_t turns) {
                                  (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
                              2 * mailbox_bytes_max(options.limits.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  const std::size_t results = 2 * (std::size_t{options.slots.inline_activities} +
-                                   options.slots.threads + options.slots.cooperative);
-  // A message that is read and a result that is piggybacked are noted in several lists, and so is a
-  // new command.
-  constexpr std::size_t kNoteBytes = 256;
-  const std::size_t notes =
-      options.limits.instance_batch_max + options.limits.commands_a_turn_max + results;
+  // Of the payloads of messages that wait for nothing, two are read in any case: the start of an
+  // execution, and one beside it. The others come with the next tick.
+  const std::size_t payloads = 2 * options.limits.payload_bytes_max;
   constexpr std::size_t kTextBytes = 4 * 1024;  // of diagnostics that the turns keep
-  return turns * (one + start) + posted + 4 * options.limits.payload_bytes_max +
-         2 * kErrorTextBytesMax + notes * kNoteBytes + kTextBytes;
+  return turns * (one + start) + posted + payloads + 2 * kErrorTextBytesMax + list_bytes(options) +
+         kTextBytes;
 }
 
 EngineLimits engine_limits(const Options& options) {

@@ -119,8 +119,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   }
   if (turn->item->more_messages) loop_.agenda.do_now(Job::kTurns);
   if (turn->item->broken != Status::kOk) {
-    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
-                  turn->item->broken_text.view());
+    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt, turn->item->broken_text);
     return Status::kOk;
   }
   if (turn->item->terminate) {

@@ -26,17 +26,29 @@ class OneEvent final : public EventSource {
   Event is;
 };
 
-std::size_t new_events_of(const TurnCommit& commit) {
-  return commit.last_new >= commit.first_new ? commit.last_new - commit.first_new + 1 : 0;
+// What an execution carried over has its outcome, or is under way again.
+bool is_listed(const History& history, const TurnCommit& commit, EventId id) {
+  return id > commit.carried || !can_complete(history.event(id).kind) ||
+         history.awaits_completion(id);
 }
 
-// For how many events the lists of a commit need room.
-std::size_t listed_events_of(const History& history, const TurnCommit& commit) {
-  std::size_t count = 0;
-  for (EventId id = commit.first_new; id <= commit.last_new && id <= commit.carried; ++id)
-    count += history.awaits_completion(id) ? 1U : 0U;
-  return count + new_events_of(commit) -
-         std::min<std::size_t>(new_events_of(commit), commit.carried);
+// For how much the lists of a commit need room.
+struct Listed {
+  std::size_t work = 0;
+  std::size_t timers = 0;
+};
+
+Listed listed_of(const History& history, const TurnCommit& commit) {
+  Listed listed;
+  for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
+    if (!is_listed(history, commit, id)) continue;
+    const EventKind kind = history.event(id).kind;
+    if (kind == EventKind::kActivity)
+      ++listed.work;
+    else if (kind == EventKind::kTimer || kind == EventKind::kCancelRequested)
+      ++listed.timers;
+  }
+  return listed;
 }
 
 }  // namespace
@@ -304,18 +316,16 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
 bool TurnRunner::list_events(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
-  const std::size_t new_events = listed_events_of(history, commit);
-  NewWork* const work = loop_.arena.array<NewWork>(new_events + 1);
-  NewTimer* const timers = loop_.arena.array<NewTimer>(new_events + 1);
+  const Listed listed = listed_of(history, commit);
+  NewWork* const work = loop_.arena.array<NewWork>(listed.work + 1);
+  NewTimer* const timers = loop_.arena.array<NewTimer>(listed.timers + 1);
   if (work == nullptr || timers == nullptr) return false;
   std::size_t work_count = 0;
   std::size_t timer_count = 0;
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
     if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
-    // What it carried over has its outcome, or is under way again.
-    if (id <= commit.carried && can_complete(event.kind) && !history.awaits_completion(id))
-      continue;
+    if (!is_listed(history, commit, id)) continue;
     if (event.kind == EventKind::kActivity)
       work[work_count++] = {id, event.session, event.policy, event.tag, event.version};
     else if (event.kind == EventKind::kSessionCheck)
@@ -389,7 +399,7 @@ void TurnRunner::terminate(Turn& turn) {
   end->is.error = ErrorKind::kTerminated;
   end->is.time_ms = turn_input(turn).stamp_ms;
   end->is.horizon = item.last_event;
-  end->is.payload = item.broken_text.view();
+  end->is.payload = item.broken_text;
   TurnCommit& commit = turn.commit;
   commit.key = turn.key;
   commit.revision = item.revision;
@@ -403,7 +413,7 @@ void TurnRunner::terminate(Turn& turn) {
   commit.home = loop_.me;
   turn.wakes_others = true;
   turn.why = ErrorKind::kTerminated;
-  turn.why_text = item.broken_text.view();
+  turn.why_text = item.broken_text;
 }
 
 void TurnRunner::fail(Turn& turn, ErrorKind kind, std::string_view text) {

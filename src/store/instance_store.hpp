@@ -133,7 +133,7 @@ struct OrchestrationItem {
   bool has_parent = false;
   // A stored row that cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
-  FixedText<kErrorTextBytesMax> broken_text;
+  std::string_view broken_text;  // at most kErrorTextBytesMax, in the arena given
   // An operator ends it, with the reason in broken_text: no messages were read, and nothing else
   // can be committed.
   bool terminate = false;

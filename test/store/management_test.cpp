@@ -380,7 +380,7 @@ TEST_P(Management, TerminatedWhateverItsState) {
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
     EXPECT_TRUE(item.is.terminate);
-    EXPECT_EQ(item.is.broken_text.view(), "by hand");
+    EXPECT_EQ(item.is.broken_text, "by hand");
     EXPECT_EQ(item.is.message_count, 0U);
   }
 }
@@ -409,7 +409,7 @@ TEST_P(Management, TerminationCannotBeOvertaken) {
   ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
   EXPECT_TRUE(after.is.terminate);
-  EXPECT_EQ(after.is.broken_text.view(), "by hand");
+  EXPECT_EQ(after.is.broken_text, "by hand");
 }
 
 TEST_P(Management, TerminationDoesNotReadADamagedQueue) {

@@ -720,9 +720,9 @@ TEST_P(Turns, DamagedMessageBreaksItsInstanceOnly) {
   Item broken;
   ASSERT_EQ(fetch(at, a, broken), Status::kOk);
   EXPECT_EQ(broken.is.broken, Status::kCorrupt);
-  EXPECT_NE(broken.is.broken_text.view().find("orchestrator_queue row 1 of instance 'a'"),
+  EXPECT_NE(broken.is.broken_text.find("orchestrator_queue row 1 of instance 'a'"),
             std::string_view::npos)
-      << broken.is.broken_text.view();
+      << broken.is.broken_text;
   EXPECT_EQ(fetched(at, b).is.broken, Status::kOk);
   // It can be ended all the same, and then the row is gone.
   Events events(1);

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "check.hpp"
 #include "clock_rules.hpp"
 #include "column_fits.hpp"
 #include "damage.hpp"
@@ -24,6 +25,17 @@ bool decode(const Statement& row, InstanceKey instance, Message* message) {
   message->payload = row.bytes(6);
   return fits(row.integer(1), &message->kind) && fits(row.integer(2), &message->error) &&
          fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
+}
+
+// Looks before it asks: an arena that refused once says so for ever. False: no memory.
+bool copy(Arena& arena, std::string_view* text) {
+  if (text->empty()) return true;
+  if (arena.capacity() - arena.used() < text->size()) return false;
+  char* const bytes = arena.buffer(text->size());
+  if (bytes == nullptr) return false;
+  std::memcpy(bytes, text->data(), text->size());
+  *text = {bytes, text->size()};
+  return true;
 }
 
 }  // namespace
@@ -56,14 +68,20 @@ class TurnReader::MessageReader {
     return false;
   }
   void broken(MessageId id, std::string_view what) {
+    FixedText<kErrorTextBytesMax> text;
+    const bool fits = text.append("orchestrator_queue row ") == Status::kOk &&
+                      text.append_number(id) == Status::kOk &&
+                      text.append(" of instance '") == Status::kOk &&
+                      text.append(item_->id.view()) == Status::kOk &&
+                      text.append("'") == Status::kOk && text.append(what) == Status::kOk;
+    PAWL_CHECK("store-43", fits);
+    std::string_view kept = text.view();
+    if (!copy(arena_, &kept)) {
+      item_->more_messages = true;  // it is met again, when there is more memory
+      return;
+    }
     item_->broken = Status::kCorrupt;
-    item_->broken_text.clear();
-    append("orchestrator_queue row ");
-    static_cast<void>(item_->broken_text.append_number(id));
-    append(" of instance '");
-    append(item_->id.view());
-    append("'");
-    append(what);
+    item_->broken_text = kept;
   }
   // Rows that were read first are not read again by the query for the others.
   void note_first(MessageId id) { first_ = id; }
@@ -80,26 +98,14 @@ class TurnReader::MessageReader {
       broken(row.integer(0), ": checksum or form is wrong");
       return false;
     }
-    if (!copy(&message.name) || !copy(&message.payload)) return cut();
+    if (!copy(arena_, &message.name) || !copy(arena_, &message.payload)) return cut();
     item_->messages[item_->message_count++] = message;
     return true;
   }
-  void append(std::string_view text) { static_cast<void>(item_->broken_text.append(text)); }
   bool cut() {
     item_->more_messages = true;
     return false;
   }
-  // Looks before it asks: an arena that refused once says so for ever.
-  bool copy(std::string_view* text) {
-    if (text->empty()) return true;
-    if (arena_.capacity() - arena_.used() < text->size()) return false;
-    char* const bytes = arena_.buffer(text->size());
-    if (bytes == nullptr) return false;
-    std::memcpy(bytes, text->data(), text->size());
-    *text = {bytes, text->size()};
-    return true;
-  }
-
   Arena& arena_;
   std::size_t max_;
   OrchestrationItem* item_;
@@ -115,7 +121,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  PAWL_TRY(read_item_row(key, out));
+  PAWL_TRY(read_item_row(key, arena, out));
   if (out->broken != Status::kOk) return Status::kOk;
   if (out->terminate) return read_last_stored_event(out);
   MessageReader reader(arena, messages_max, out);
@@ -142,7 +148,7 @@ constexpr auto kReadItemText = sql::join(
     ",i.trace FROM instances AS i WHERE i.key=?");
 constexpr sql::Query kReadItem{kReadItemText};
 
-Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
+Status TurnReader::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row())
@@ -175,8 +181,8 @@ Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
   // For logs only: one that is too long stops nothing.
   out->trace.assign_cut(row.bytes(18));
   if (out->terminate && state == 0) {
-    out->broken_text.assign_cut(row.bytes(12));
-    return Status::kOk;
+    out->broken_text = cut_text(row.bytes(12), kErrorTextBytesMax);
+    return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
   }
   // One that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
@@ -186,9 +192,12 @@ Status TurnReader::read_item_row(InstanceKey key, OrchestrationItem* out) {
           out->version.view().size() == row.bytes(2).size();
   if (whole) return Status::kOk;
   out->broken = Status::kCorrupt;
-  out->broken_text.assign_cut("instances row ");
-  PAWL_TRY(out->broken_text.append_number(key));
-  return out->broken_text.append(": a column has a type or value that it cannot have");
+  FixedText<kErrorTextBytesMax> text;
+  PAWL_TRY(text.append("instances row "));
+  PAWL_TRY(text.append_number(key));
+  PAWL_TRY(text.append(": a column has a type or value that it cannot have"));
+  out->broken_text = text.view();
+  return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
 }
 
 constexpr sql::Query kLastStored{

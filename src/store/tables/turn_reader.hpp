@@ -22,7 +22,7 @@ class TurnReader : private Table {
 
  private:
   class MessageReader;
-  Status read_item_row(InstanceKey key, OrchestrationItem* out);
+  Status read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out);
   Status read_last_stored_event(OrchestrationItem* out);
   Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
   Status read_request(MessageReader& reader, const OrchestrationItem& item);
