@@ -212,9 +212,9 @@ std::size_t bytes_of(Given given) {
 // The figures of docs/performance/growth.md. More is a decision, with its reason there.
 TEST(MemoryNeeded, HasUpperBounds) {
   constexpr bool kIsWide = sizeof(void*) == 8;
-  EXPECT_LE(bytes_of(smallest()), (kIsWide ? 384U : 336U) * kKiB);
-  EXPECT_LE(bytes_of(small()), (kIsWide ? 1'060U : 1'000U) * kKiB);
-  EXPECT_LE(bytes_of(standard()), (kIsWide ? 7'200U : 7'000U) * kKiB);
+  EXPECT_LE(bytes_of(smallest()), (kIsWide ? 352U : 296U) * kKiB);
+  EXPECT_LE(bytes_of(small()), (kIsWide ? 960U : 880U) * kKiB);
+  EXPECT_LE(bytes_of(standard()), (kIsWide ? 6'340U : 6'040U) * kKiB);
   for (const Given& given : {smallest(), small(), standard()})
     std::printf("%s: %zu bytes\n", given.name, bytes_of(given));
 }

@@ -53,6 +53,10 @@ class Slots {
   Free* free_ = nullptr;
 };
 
+// A statement is many small pieces, which are half as large where pointers are.
+constexpr std::size_t kBlockBytesMin = sizeof(void*) == 8 ? 64 : 32;
+constexpr std::size_t kHeapBytesLeast = 1024;  // with less, SQLite starts and can do nothing
+
 // Of the whole process, because SQLite's allocator is.
 struct Heap {
   std::optional<BuddyPool> pool;  // empty: not installed
@@ -107,8 +111,10 @@ constexpr std::size_t kRowSlotAbove = 16 * 1024;
 // compares.
 constexpr std::size_t kRowBytes = 4096;
 
+// 0: the largest row is none that takes a slot.
 std::size_t row_slot_bytes(std::size_t payload_bytes) {
-  return payload_bytes == 0 ? 0 : (payload_bytes + kRowBytes + 63) / 64 * 64;
+  const std::size_t bytes = (payload_bytes + kRowBytes + 63) / 64 * 64;
+  return payload_bytes == 0 || bytes <= kRowSlotAbove ? 0 : bytes;
 }
 
 // All under the lock.
@@ -297,12 +303,12 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
   heap.may_overflow = plan.may_overflow;
   heap.overflow_bytes = 0;
   heap.overflows = 0;
-  heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes);
+  heap.pool.emplace(rows + rows_bytes, size - skip - pages_bytes - rows_bytes, kBlockBytesMin);
   heap.pages = Slots(pages, static_cast<std::size_t>(page_count), store::kPageBytes,
                      static_cast<std::size_t>(slot_bytes));
-  if (payload_bytes > 0)
+  if (rows_bytes > 0)
     heap.rows = Slots(rows, kRowSlots, kRowSlotAbove, row_slot_bytes(payload_bytes));
-  const int result = heap.pool->capacity() == 0 ? SQLITE_NOMEM : configure();
+  const int result = heap.pool->capacity() < kHeapBytesLeast ? SQLITE_NOMEM : configure();
   if (result == SQLITE_OK) {
     heap.used_at_start = heap.pool->used();
     return Status::kOk;
