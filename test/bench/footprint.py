@@ -24,9 +24,9 @@ BOARDS = ("armhf", "arm64")
 PROGRAMS = {"hello": "examples/hello/hello", "gateway": "examples/sensor_gateway/sensor_gateway",
             "hello, compact SQLite": "test/compact/hello_compact",
             "gateway, compact SQLite": "test/compact/sensor_gateway_compact"}
-MEMORY = "test/bench/footprint_memory"
+MEMORY = "test/bench/footprint_given"
 STACKS = ("test/bench/footprint_stack", "test/compact/footprint_stack_compact")
-TARGETS = ["hello", "sensor_gateway", "hello_compact", "sensor_gateway_compact", "footprint_memory", "footprint_stack",
+TARGETS = ["hello", "sensor_gateway", "hello_compact", "sensor_gateway_compact", "footprint_given", "footprint_memory", "footprint_stack",
            "footprint_memory_compact", "footprint_stack_compact"]
 BOOTED = ("armhf",)  # where test/board boots a kernel
 RESIDENT = "resident: "  # rows of a booted board begin with it
@@ -173,16 +173,20 @@ class Build:
                 found.add((int(size), how, name, pathlib.Path(file).name))
         return sorted(found, reverse=True)
 
-    def printed_by(self, program, *words):
-        """{name: number} of the lines of a program, which runs in an empty folder."""
+    def run_program(self, program, *words):
+        """In an empty folder."""
         emulator = self.cache.get("CMAKE_CROSSCOMPILING_EMULATOR", "")
         emulator = emulator.split(";") if emulator else self.toolchain_emulator()
         with tempfile.TemporaryDirectory() as folder:
-            lines = run(*emulator, str(self.folder / program), *words, cwd=folder).splitlines()
+            return run(*emulator, str(self.folder / program), *words, cwd=folder)
+
+    def printed_by(self, program):
+        """{name: number} of the lines of a program."""
+        lines = self.run_program(program).splitlines()
         return {name: int(number) for number, name in (line.split(" ", 1) for line in lines)}
 
     def memory(self):
-        return self.printed_by(MEMORY, "given")
+        return self.printed_by(MEMORY)
 
     def stacks(self):
         """{load: how deep it reaches into its stack}, with the SQLite that reaches deeper."""
@@ -249,6 +253,7 @@ def report(build, resident):
           [(size, how, f"`{name[:90]}`", file) for size, how, name, file in build.frames()[:15]])
     table(("deepest stack of a thread", "bytes"), list(build.stacks().items()))
     table(("memory to give", "bytes"), list(build.memory().items()))
+    print("\n" + build.run_program(MEMORY, "parts"), end="")
     if resident:
         table(("process", *next(iter(resident.values()))), [(name, *sums.values()) for name, sums in resident.items()])
 

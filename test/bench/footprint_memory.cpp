@@ -1,8 +1,7 @@
-// What Pawl takes of a machine's memory, in bytes, for footprint.py and the tests of a booted board.
+// What of a process with Pawl is resident, for footprint.py and the tests of a booted board.
 //
-//   footprint_memory given                      what must be given at start
-//   footprint_memory resident smallest|default  runs the README's hello on a database in the current
-//                                               folder, and says what of this process is resident
+//   footprint_memory smallest|default  runs the README's hello on a database in the current folder,
+//                                      and says what of this process is resident
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,26 +13,6 @@
 #include "pawl/host.hpp"
 
 namespace {
-
-// False: one of the blocks cannot be made with these options.
-bool print_given(const char* name, const pawl::ProcessOptions& process, pawl::Options runtime) {
-  runtime.database_path = "pawl.db";
-  const std::size_t shared = pawl::Process::required_memory(process);
-  const std::size_t own = pawl::Runtime::required_memory(runtime);
-  std::printf("%lu memory at start, %s options\n", static_cast<unsigned long>(shared + own), name);
-  return shared != 0 && own != 0;
-}
-
-int given() {
-  const pawl::HostOptions host;
-  const bool all =
-      print_given("a Host's default", host.process, host.runtime) &&
-      print_given("small", pawl::ProcessOptions::small(), pawl::Options::small()) &&
-      print_given("smallest", pawl::ProcessOptions::smallest(), pawl::Options::smallest());
-  return all ? 0 : 1;
-}
-
-// ---- what is resident -----------------------------------------------------------------------------
 
 pawl::ActivityResult say(pawl::ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -108,9 +87,7 @@ int resident(std::string_view which) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string_view mode = argc > 1 ? argv[1] : "";
-  if (mode == "given" && argc == 2) return given();
-  if (mode == "resident" && argc == 3) return resident(argv[2]);
+  if (argc == 2) return resident(argv[1]);
   std::fputs("footprint_memory: see the head of its source\n", stderr);
   return 2;
 }

@@ -376,7 +376,7 @@ def measure_resident(board):
     sqlites = (("debian", "footprint_memory", ""), ("compact", "footprint_memory_compact", ", compact SQLite"))
     for options in ("smallest", "default"):
         # Both at the same time: they wait for timers, and share no file.
-        started = " & ".join(f"(cd /tmp/resident/{folder}; rm -rf *; {name} resident {options} >out; echo $? >status)"
+        started = " & ".join(f"(cd /tmp/resident/{folder}; rm -rf *; {name} {options} >out; echo $? >status)"
                              for folder, name, _ in sqlites)
         board.run(started + "; wait $!")
         for folder, name, sqlite in sqlites:

@@ -1,0 +1,137 @@
+// Prints the memory that must be given at start, in bytes, for footprint.py; with "parts", where it
+// is: a table of all parts, counted by the code that takes them.
+#include <cstdio>
+#include <cstring>
+
+#include "engine.hpp"
+#include "loop_parts.hpp"
+#include "pawl/host.hpp"
+#include "pawl/process.hpp"
+#include "pawl/runtime.hpp"
+#include "runtime_core.hpp"
+#include "runtime_limits.hpp"
+#include "store_factory.hpp"
+
+namespace {
+
+struct Given {
+  const char* name;
+  pawl::ProcessOptions process;
+  pawl::Options runtime;
+};
+
+std::size_t all_of(const Given& given) {
+  const std::size_t shared = pawl::Process::required_memory(given.process);
+  const std::size_t own = pawl::Runtime::required_memory(given.runtime);
+  return shared == 0 || own == 0 ? 0 : shared + own;
+}
+
+// What `take` takes of an arena.
+template <typename Take>
+std::size_t planned(Take&& take) {
+  pawl::ArenaPlan plan;
+  static_cast<void>(take(plan));
+  return plan.used();
+}
+
+template <typename Part>
+std::size_t part(const pawl::Options& options) {
+  return planned([&](pawl::ArenaPlan& plan) {
+    Part memory;
+    static_cast<void>(memory.allocate(plan, options));
+    return 0;
+  });
+}
+
+struct Row {
+  const char* name;
+  std::size_t (*bytes)(const Given&);
+};
+
+std::size_t row_slots(const Given& given) {
+  return pawl::StoreFactory::row_slots_memory(given.process.payload_bytes_max);
+}
+std::size_t statements(const Given& given) {
+  const std::size_t each = given.process.statement_bytes + given.process.statement_bytes / 8;
+  return each * given.process.connections_max;
+}
+
+constexpr Row kRows[] = {
+    {"SQLite: kept statements", statements},
+    {"SQLite: rows of the largest size", row_slots},
+    {"SQLite: pages, schema, what runs",
+     [](const Given& given) {
+       return pawl::Process::required_memory(given.process) - statements(given) - row_slots(given);
+     }},
+    {"warm histories", [](const Given& given) { return part<pawl::WarmCache>(given.runtime); }},
+    {"tick",
+     [](const Given& given) { return tick_bytes(given.runtime, given.runtime.limits.batch); }},
+    {"activities in hand", [](const Given& given) { return part<pawl::Slots>(given.runtime); }},
+    {"calls that wait for a tick",
+     [](const Given& given) { return part<pawl::Requests>(given.runtime); }},
+    {"turns of a tick",
+     [](const Given& given) { return part<pawl::Turns::Memory>(given.runtime); }},
+    {"engine",
+     [](const Given& given) {
+       return sizeof(pawl::Engine) + pawl::Engine::required_memory(engine_limits(given.runtime));
+     }},
+    {"counters by name",
+     [](const Given& given) { return part<pawl::NameCounters>(given.runtime); }},
+    {"registered kinds",
+     [](const Given& given) { return part<pawl::TurnLoader::Memory>(given.runtime); }},
+    {"notices", [](const Given& given) { return part<pawl::Notices::Memory>(given.runtime); }},
+    {"workers", [](const Given& given) { return part<pawl::Registration::Memory>(given.runtime); }},
+    {"owned sessions",
+     [](const Given& given) { return part<pawl::OwnedSessions::Memory>(given.runtime); }},
+    {"storage", [](const Given&) { return pawl::StoreFactory::bytes(); }},
+    {"core", [](const Given&) { return sizeof(pawl::RuntimeCore); }},
+};
+
+void print_parts(const Given* given, std::size_t count) {
+  std::printf("| part |");
+  for (std::size_t i = 0; i < count; ++i)
+    std::printf(" %s |", given[i].name);
+  std::printf("\n|---|");
+  for (std::size_t i = 0; i < count; ++i)
+    std::printf("---|");
+  for (const Row& row : kRows) {
+    std::printf("\n| %s |", row.name);
+    for (std::size_t i = 0; i < count; ++i)
+      std::printf(" %lu |", static_cast<unsigned long>(row.bytes(given[i])));
+  }
+  std::printf("\n| alignment |");
+  for (std::size_t i = 0; i < count; ++i) {
+    std::size_t rest = all_of(given[i]);
+    for (const Row& row : kRows)
+      rest -= row.bytes(given[i]);
+    std::printf(" %lu |", static_cast<unsigned long>(rest));
+  }
+  std::printf("\n| all |");
+  for (std::size_t i = 0; i < count; ++i)
+    std::printf(" %lu |", static_cast<unsigned long>(all_of(given[i])));
+  std::printf("\n");
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const pawl::HostOptions host;
+  Given given[] = {
+      {"a Host's default", host.process, host.runtime},
+      {"small", pawl::ProcessOptions::small(), pawl::Options::small()},
+      {"smallest", pawl::ProcessOptions::smallest(), pawl::Options::smallest()},
+  };
+  bool all = true;
+  for (Given& each : given) {
+    each.runtime.database_path = "pawl.db";
+    all = all && all_of(each) != 0;  // 0: a block cannot be made with these options
+  }
+  if (count > 1 && std::strcmp(words[1], "parts") == 0) {
+    print_parts(given, sizeof given / sizeof given[0]);
+    return all ? 0 : 1;
+  }
+  for (const Given& each : given)
+    std::printf("%lu memory at start, %s options\n", static_cast<unsigned long>(all_of(each)),
+                each.name);
+  return all ? 0 : 1;
+}
