@@ -32,6 +32,17 @@ Poll everything(OrchestrationContext& ctx) {
   return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
 }
 
+// Two at a time on threads, each with a result of its own.
+Poll two_on_threads(OrchestrationContext& ctx) {
+  const auto a = ctx.schedule_activity("on_thread", std::string(256, 'a'));
+  const auto b = ctx.schedule_activity("on_thread", std::string(256, 'b'));
+  PAWL_AWAIT(first, a);
+  PAWL_AWAIT(second, b);
+  const bool is_right = first.ok() && second.ok() && first.value() == std::string(256, 'a') &&
+                        second.value() == std::string(256, 'b');
+  return is_right ? ctx.complete("") : ctx.fail("the result of another");
+}
+
 struct Given {
   const char* name;
   ProcessOptions process;
@@ -138,6 +149,24 @@ TEST_P(MemoryFits, TheLargestLoadRunsToItsEnd) {
   EXPECT_EQ(process_.memory_use().failures, failures) << given_.name;
   EXPECT_EQ(process_.memory_use().from_host, 0U);
   RecordProperty("sqlite_heap_high_water", static_cast<int>(process_.memory_use().high_water));
+  EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
+}
+
+TEST_P(MemoryFits, ResultsOfThreadsStayApart) {
+  if (given_.runtime.slots.threads < 2) GTEST_SKIP() << "one result at a time";
+  ASSERT_EQ(registry_.add_orchestration("two", two_on_threads), Status::kOk);
+  ASSERT_EQ(registry_.add_activity("on_thread", echo, ActivityMode::kThreaded), Status::kOk);
+  start_process();
+  Runtime runtime;
+  ASSERT_EQ(start(runtime), Status::kOk) << diagnostic_.text();
+  constexpr std::uint64_t kCount = 40;
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    ASSERT_EQ(runtime.start_orchestration("two", InstanceId(std::to_string(i)), ""), Status::kOk);
+  run_until(runtime, [&] {
+    const RuntimeStats& stats = runtime.stats();
+    return stats.orchestrations_completed + stats.orchestrations_failed == kCount;
+  });
+  EXPECT_EQ(runtime.stats().orchestrations_failed, 0U);
   EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
 }
 
