@@ -7,13 +7,15 @@
 //
 //   tool_program DATABASE talk
 //
-// Or goes round without end, a commit after the other, until it is killed.
+// Or goes round without end, a commit after the other, until it is killed; or for some rounds, and
+// kills itself.
 //
-//   tool_program DATABASE busy
+//   tool_program DATABASE busy [ROUNDS]
 //
 // Or checks its code, or none, against what is there, as a package's hook would.
 //
 //   tool_program check|check-nothing [--all] DATABASE
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -120,9 +122,11 @@ struct Goal {
   pawl::Runtime* runtime;
   bool talks;
   bool is_busy;
+  std::uint64_t rounds;  // of one that is busy; 0: without end
   static bool reached(void* self) noexcept {
     const auto* goal = static_cast<Goal*>(self);
     const pawl::RuntimeStats stats = goal->runtime->stats();
+    if (goal->rounds > 0 && stats.activities_completed >= goal->rounds) std::raise(SIGKILL);
     if (goal->is_busy) return false;
     if (goal->talks) return stats.orchestrations_completed == 1;
     return stats.orchestrations_completed + stats.orchestrations_failed == 7 &&
@@ -161,7 +165,9 @@ int check(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]).substr(0, 5) == "check") return check(argc, argv);
-  if (argc != 3) return 2;
+  const bool is_busy = argc >= 3 && std::string_view(argv[2]) == "busy";
+  if (argc != 3 && !(argc == 4 && is_busy)) return 2;
+  const auto rounds = static_cast<std::uint64_t>(argc == 4 ? std::atol(argv[3]) : 0);
   const std::string payload(static_cast<std::size_t>(std::atol(argv[2])), 'x');
   pawl::Registry registry;
   fill(registry);
@@ -185,7 +191,6 @@ int main(int argc, char** argv) {
     status = runtime.start(process, registry, options, port.port(), for_pawl.get(), bytes, why);
   if (status != pawl::Status::kOk) die("start", status, why.text());
   const bool talks = std::string_view(argv[2]) == "talk";
-  const bool is_busy = std::string_view(argv[2]) == "busy";
   if (is_busy) {
     status = runtime.start_orchestration("forever", pawl::InstanceId("forever"), "x");
     // A copy goes on with the one that it has.
@@ -197,7 +202,7 @@ int main(int argc, char** argv) {
   } else {
     start_all(runtime, payload);
   }
-  Goal goal = {&runtime, talks, is_busy};
+  Goal goal = {&runtime, talks, is_busy, rounds};
   status = runtime.run_for(std::chrono::seconds(100), Goal::reached, &goal);
   if (status != pawl::Status::kOk) die("run", status, runtime.error_text());
   if (process.memory_use().failures != 0)

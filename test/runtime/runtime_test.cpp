@@ -284,6 +284,34 @@ TEST_F(RuntimeTest, hello_completes_with_its_result) {
   EXPECT_EQ(worker.runtime->stats().orchestrations_completed, 1U);
 }
 
+// A message that is committed between the last look and the sleep: its commit ends the sleep, and
+// no time passes.
+TEST_F(RuntimeTest, work_of_another_process_ends_the_sleep) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+  TestClient client(machine, kPath);
+  static_cast<void>(drive(
+      machine, {&worker}, [] { return false; }, 60'000));
+  struct Sender {
+    Worker& worker;
+    TestClient& client;
+    Status sent = Status::kNotFound;
+    static bool after_tick(void* self) noexcept {
+      auto* sender = static_cast<Sender*>(self);
+      if (sender->sent != Status::kOk)
+        sender->sent = sender->client->start_orchestration("hello", InstanceId("a"), "x");
+      return sender->worker.runtime->stats().orchestrations_completed == 1;
+    }
+  } sender{worker, client};
+  const std::int64_t before = machine.boot_ms();
+  const std::uint64_t wakeups = worker.runtime->stats().wakeups;
+  ASSERT_EQ(worker.runtime->run_for(std::chrono::hours(1), Sender::after_tick, &sender),
+            Status::kOk);
+  EXPECT_EQ(client.status("a").output, "x");
+  EXPECT_GT(worker.runtime->stats().wakeups, wakeups);
+  EXPECT_EQ(machine.boot_ms(), before);
+}
+
 TEST_F(RuntimeTest, threaded_activity_completes) {
   Worker worker(machine, threaded, base_options());
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
