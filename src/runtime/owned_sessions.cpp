@@ -24,6 +24,7 @@ Status OwnedSessions::count() {
 }
 
 void OwnedSessions::committed() {
+  epoch_seen_ = epoch_of_batch_;
   loop_.stats.sessions_active = active_;
   loop_.stats.sessions_idle = idle_;
 }

@@ -94,6 +94,35 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
   }
 }
 
+// A count reads all sessions of the worker, so work that comes and goes makes none.
+TEST_F(SessionStats,
+       the_count_is_made_when_an_owner_changed_or_leases_are_renewed_and_not_with_each_commit) {
+  g_code = [](OrchestrationContext& ctx) -> Poll {
+    const Session session = ctx.open_session("s");
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("absent", "", Target::own(session)));
+    return ctx.complete("");
+  };
+  Worker a(machine, registry, options("a"));
+  ASSERT_EQ(a.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  settle({&a}, 60'000);
+  const RuntimeStats& stats = a.runtime->stats();
+  ASSERT_EQ(stats.sessions_active, 0U);
+  ASSERT_EQ(stats.sessions_idle, 1U);
+  const std::uint64_t turns = stats.turns;
+  ASSERT_EQ(client->raise_event("i", "go", ""), Status::kOk);
+  ASSERT_TRUE(drive(machine, {&a}, [&] { return stats.turns > turns; }));
+  EXPECT_EQ(stats.sessions_active, 0U) << "the last count";
+  EXPECT_EQ(stats.sessions_idle, 1U);
+  EXPECT_EQ(metrics(client).sessions_active, 1) << "as it is";
+  settle({&a}, 60'000);
+  EXPECT_EQ(stats.sessions_active, 1U);
+  EXPECT_EQ(stats.sessions_idle, 0U);
+}
+
 // Rules: S31.
 TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
   g_code = [](OrchestrationContext& ctx) -> Poll {
