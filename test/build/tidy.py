@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over sources, and over one that has passed only when something it depends on has changed.
 
-usage: tidy.py PROJECT BUILD SOURCE...    SOURCE is relative to PROJECT; BUILD has a compile_commands.json
+usage: tidy.py PROJECT BUILD KEPT SOURCE...    SOURCE is relative to PROJECT; BUILD has a compile_commands.json
 
 What a source depends on is the content of all files it includes, its command, .clang-tidy and the tool's version, but not the folder
-of the project. The names of what passed are kept for a month in the user's cache, so that a clean clone finds them, too.
+of the project: a clean clone finds what another one passed. The folder KEPT has an empty file of a month for each.
 """
 import concurrent.futures
 import functools
@@ -27,14 +27,14 @@ def digest_of_file(path):
 
 
 class Tidy:
-    def __init__(self, project, build):
+    def __init__(self, project, build, kept):
         self.project, self.build = pathlib.Path(project).resolve(), pathlib.Path(build).resolve()
         self.commands = {str(pathlib.Path(entry["file"]).relative_to(self.project)): entry for entry in
                          json.loads((self.build / "compile_commands.json").read_text())
                          if pathlib.Path(entry["file"]).is_relative_to(self.project)}
         version = subprocess.run(["clang-tidy", "--version"], capture_output=True, text=True, check=True).stdout
         self.common = [version, digest_of_file(self.project / ".clang-tidy"), *OPTIONS]
-        self.passed = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "pawl/clang-tidy"
+        self.passed = pathlib.Path(kept) / "clang-tidy"
         self.passed.mkdir(parents=True, exist_ok=True)
         for path in self.passed.iterdir():
             if path.stat().st_mtime < time.time() - KEPT_S:
@@ -71,8 +71,8 @@ class Tidy:
         return ran.returncode, said
 
 
-def main(project, build, *sources):
-    tidy = Tidy(project, build)
+def main(project, build, kept, *sources):
+    tidy = Tidy(project, build, kept)
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for status, text in pool.map(tidy.look, sources):
