@@ -202,6 +202,7 @@ class Effort {
   void keep(Figures* figures) const {
     figures->more.emplace_back("wakeups", static_cast<double>(wakeups_));
     figures->more.emplace_back("cpu_ms", cpu_ms_);
+    figures->more.emplace_back("measured_s", hours_ * 3'600);
     figures->more.emplace_back("wakeups_an_hour", static_cast<double>(wakeups_) / hours_);
     figures->more.emplace_back("sleeps_an_hour", static_cast<double>(sleeps_) / hours_);
     figures->more.emplace_back("cpu_ms_an_hour", cpu_ms_ / hours_);

@@ -262,7 +262,6 @@ class Chips:
 
     def __init__(self, path):
         self.connection = socket.socket(socket.AF_UNIX)
-        self.connection.settimeout(30)
         self.connection.connect(path)
         self.lines = self.connection.makefile("rw")
         self.lines.readline()
@@ -332,8 +331,9 @@ def energy(build, folder, seconds=3):
         board.run(f"pawl-bench {idle} --json >idle.json & idle=$!")
         rows = footprint.resident_rows(measure_resident(board)) if programs else {}
         seen = cost(idle, board.run("cd /disk; wait $idle && cat idle.json", DEADLINE_S + seconds))
-        # Leases are renewed every 25 s.
-        expect(seen["fsyncs"] <= 1 + seconds / 20 and seen["wakeups"] <= 1 + seconds / 4, f"it wakes: {seen}")
+        # Leases are renewed every 25 s. On a machine that has other work the measurement ends late.
+        lasted_s = seen["measured_s"]
+        expect(seen["fsyncs"] <= 1 + lasted_s / 20 and seen["wakeups"] <= 1 + lasted_s / 4, f"it wakes: {seen}")
         # Of sensors nothing is held.
         for scenario in (f"sensors {seconds}", f"sensors {seconds} --window 500") if seconds > 5 else ("sensors 1",):
             cost(scenario, board.run(f"pawl-bench {scenario} --json", DEADLINE_S + seconds))
