@@ -156,7 +156,8 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
   if (turn.verdict != Turn::Verdict::kCommit || turn.item->terminate || turn.item->more_messages)
     return false;
   const OrchestrationItem& item = *turn.item;
-  if (item.message_count - item.waiting_count + turn.posted_count >=
+  const std::size_t always_read = item.beginning_count + item.waiting_count;
+  if (item.message_count - always_read + turn.posted_count >=
       loop_.options.limits.instance_batch_max)
     return false;
   std::size_t posted = turn.posted_count + 1;

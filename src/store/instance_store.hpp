@@ -127,8 +127,10 @@ struct OrchestrationItem {
   // In the arena given: the start of an execution, then those that wait on, then new or due ones.
   Message* messages = nullptr;
   std::size_t message_count = 0;
-  std::size_t waiting_count =
-      0;                       // of them wait on since an earlier turn; they are always all there
+  // Of them: what the execution begins with, and those that wait on since an earlier turn. These are
+  // always all there.
+  std::size_t beginning_count = 0;
+  std::size_t waiting_count = 0;
   bool more_messages = false;  // new or due ones
   bool has_parent = false;
   // A stored row that cannot be read: the instance stops with this text.
@@ -215,8 +217,8 @@ class InstanceStore {
   // are due become messages. A worker that can run it finds it as before. Of a parked one nothing but the
   // timers is touched. Nothing happens if the query's caller can run it by now, or if it has ended.
   virtual Status mark_unregistered(InstanceKey key, const ReadyQuery& query) = 0;
-  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides
-  // those that wait on. kNotFound: it is gone. kResourceExhausted with more_messages: those that
+  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides the
+  // start, a request that was handed on, and those that wait on. kNotFound: it is gone. kResourceExhausted with more_messages: those that
   // wait on do not fit, or not one of the others; the rest of *out is good.
   virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,
                                           std::size_t messages_max, Arena& arena,

@@ -76,6 +76,14 @@ Poll works(OrchestrationContext& ctx) {
   return ctx.complete(done.value());
 }
 
+// Goes on as new when it is asked to stop; the next execution begins with the request.
+Poll hands_on(OrchestrationContext& ctx) {
+  if (ctx.execution_id() == 2)
+    return ctx.complete(std::string(ctx.input()) + (ctx.cancel_requested() ? " asked" : " free"));
+  PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+  return ctx.continue_as_new("next");
+}
+
 class Defects : public Story {
  protected:
   Defects() {
@@ -144,6 +152,35 @@ TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
   pass(20'000);
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
   EXPECT_EQ(outcome_of("a"), "completed of the second");
+}
+
+// The start and the request behind it are read beside whatever waits, though the smallest options
+// read one message a tick. (They were counted with the others: the execution stopped, or ran on what
+// lay behind the array of its messages.)
+TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
+  options = Options::smallest();
+  options.database_path = testing::kStoryPath;
+  options.verify_turns = true;
+  ASSERT_EQ(options.limits.instance_batch_max, 1U);
+  add("hands_on", hands_on);
+  start_worker();
+  for (const int waiting : {0, 1, 2}) {
+    for (const bool seen : {false, true}) {
+      const std::string id = std::to_string(waiting) + (seen ? " seen" : " new");
+      SCOPED_TRACE(id);
+      start(id, "hands_on");
+      pass(1'000);
+      for (int i = 0; i < waiting; ++i)
+        ASSERT_EQ(client()->enqueue_event(id, "q", "kept"), Status::kOk);
+      if (seen) pass(1'000);
+      ASSERT_EQ(client()->cancel_instance(id, "stop"), Status::kOk);
+      EXPECT_EQ(end_of(id), "completed next asked");
+      const std::vector<KeptEvent> all = history(id, 2);
+      ASSERT_GE(all.size(), 2U);
+      EXPECT_EQ(all[0].payload, "next");
+      EXPECT_EQ(all[1].payload, "stop");
+    }
+  }
 }
 
 }  // namespace

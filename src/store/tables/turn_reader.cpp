@@ -47,18 +47,26 @@ class TurnReader::MessageReader {
       : arena_(arena), max_(messages_max), item_(item) {}
 
   Status start() {
-    item_->messages = arena_.array<Message>(max_ + item_->waiting_count);
+    capacity_ = kBeginningMax + item_->waiting_count + max_;
+    item_->messages = arena_.array<Message>(capacity_);
     item_->more_messages = item_->messages == nullptr;
     return item_->more_messages ? Status::kResourceExhausted : Status::kOk;
   }
   // False: no more rows are wanted.
   bool take(const Statement& row) {
     if (row.integer(0) == first_ || row.integer(0) == request_) return true;
-    if (item_->message_count == max_ + item_->waiting_count) return cut();
+    if (other_count_ == max_) return cut();
     // The turn needs memory too; but one message it must get.
     if (other_count_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
     ++other_count_;
     return add(row);
+  }
+  // One that an execution begins with: never left out, so that the code finds the request that
+  // was handed on to it whatever the limits are.
+  bool take_beginning(const Statement& row) {
+    if (!add(row)) return false;
+    ++item_->beginning_count;
+    return true;
   }
   // One that waits on: never left out.
   bool take_waiting(const Statement& row) {
@@ -99,6 +107,7 @@ class TurnReader::MessageReader {
       return false;
     }
     if (!copy(arena_, &message.name) || !copy(arena_, &message.payload)) return cut();
+    PAWL_CHECK("store-44", item_->message_count < capacity_);
     item_->messages[item_->message_count++] = message;
     return true;
   }
@@ -106,12 +115,15 @@ class TurnReader::MessageReader {
     item_->more_messages = true;
     return false;
   }
+  static constexpr std::size_t kBeginningMax = 2;  // a start, and a request that was handed on
+
   Arena& arena_;
   std::size_t max_;
   OrchestrationItem* item_;
+  std::size_t capacity_ = 0;
   std::optional<MessageId> first_;
   std::optional<MessageId> request_;
-  std::size_t other_count_ = 0;  // than those that wait on
+  std::size_t other_count_ = 0;  // than those that are never left out
 };
 
 Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
@@ -226,7 +238,7 @@ Status TurnReader::read_first_message(MessageReader& reader, const Orchestration
   bool has_request = false;
   {
     Statement first = connection_.use(kFirstMessage);
-    if (first.bind(item.key).row() && reader.take(first)) {
+    if (first.bind(item.key).row() && reader.take_beginning(first)) {
       reader.note_first(first.integer(0));
       has_request = reader.last().error == ErrorKind::kCancelled;
     }
@@ -246,7 +258,7 @@ constexpr sql::Query kRequest{kRequestText};
 // Handed on by the execution before: right behind the start, so that the code begins with it.
 Status TurnReader::read_request(MessageReader& reader, const OrchestrationItem& item) {
   Statement row = connection_.use(kRequest);
-  if (row.bind(item.key).row() && reader.take(row)) reader.note_request(row.integer(0));
+  if (row.bind(item.key).row() && reader.take_beginning(row)) reader.note_request(row.integer(0));
   return fail(row.status(), "read cancel request");
 }
 
