@@ -2,8 +2,10 @@
 """How many bytes Pawl takes on a board: the report, and the budget that a build is held to.
 
     footprint.py [BOARD...]                  builds what is measured, and prints the report; armhf and arm64 by default
-    footprint.py --write REASON [BOARD...]   also writes each number that is another one into the budget, with the reason
-    footprint.py --check BUILD               holds a build to the budget: fails where a number is above it, or far below
+    footprint.py --write REASON [BOARD...]   also writes each number that is another one into the budget, with the reason, and the
+                                             table of memory into the page
+    footprint.py --check BUILD               holds a build to the budget: fails where a number is above it, or far below, and
+                                             where the page has another table of memory
 
 The parts of a program come from the linker's map, the largest functions from its symbols, frames from what the compiler
 wrote with -fstack-usage, stacks from threads whose stack was painted, resident memory from an emulated board that boots
@@ -34,6 +36,9 @@ RESIDENT = "resident: "  # rows of a booted board begin with it
 # kernel map up to 16 pages around it.
 RESIDENT_SLACK = 64 * 1024
 STACK_PAGE = PROJECT / "docs/porting.md"  # says how much stack to give
+PAGE = PROJECT / "docs/performance/footprint.md"
+PAGE_BOARD = "armhf"  # whose memory at start the page has, part by part
+PAGE_TABLE = re.compile(r"(?<=<!-- memory: written by test/bench/footprint\.py -->\n\n).*?(?=\n<!-- end of memory -->)", re.S)
 ROUND = 256
 SLACK = 0.01  # more than this share below its budget, and at least SLACK_LEAST bytes: the budget is to be lowered
 SLACK_LEAST = 1024
@@ -188,6 +193,11 @@ class Build:
     def memory(self):
         return self.printed_by(MEMORY)
 
+    def memory_by_part(self):
+        """A table."""
+        printed = self.run_program(MEMORY, "parts")
+        return re.sub(r"\b\d+\b", lambda number: f"{int(number[0]):,}", printed)
+
     def stacks(self):
         """{load: how deep it reaches into its stack}, with the SQLite that reaches deeper."""
         all_of_them = [self.printed_by(program) for program in STACKS]
@@ -253,7 +263,7 @@ def report(build, resident):
           [(size, how, f"`{name[:90]}`", file) for size, how, name, file in build.frames()[:15]])
     table(("deepest stack of a thread", "bytes"), list(build.stacks().items()))
     table(("memory to give", "bytes"), list(build.memory().items()))
-    print("\n" + build.run_program(MEMORY, "parts"), end="")
+    print("\n" + build.memory_by_part(), end="")
     if resident:
         table(("process", *next(iter(resident.values()))), [(name, *sums.values()) for name, sums in resident.items()])
 
@@ -347,11 +357,28 @@ def stack_is_enough(stacks):
     return all(size <= given for size in stacks.values())
 
 
+def write_page(build):
+    text = PAGE.read_text(encoding="utf-8")
+    table = build.memory_by_part()
+    PAGE.write_text(PAGE_TABLE.sub(lambda _: table, text), encoding="utf-8")
+
+
+def page_is_so(build):
+    """Whether the page has the memory of this board as the board's program prints it."""
+    if build.board != PAGE_BOARD:
+        return True
+    table = build.memory_by_part()
+    is_so = PAGE_TABLE.search(PAGE.read_text(encoding="utf-8"))[0] == table
+    if not is_so:
+        print(f"FAILED {PAGE.name}: the table of memory at start is\n{table}")
+    return is_so
+
+
 def check(build):
     rows = build.rows()
     stacks = {name: rows[name] for name in rows if name.startswith("stack, ")}
-    is_enough = stack_is_enough(stacks)
-    return 0 if hold(build.board, rows) and is_enough else 1
+    holds = [hold(build.board, rows), stack_is_enough(stacks), page_is_so(build)]
+    return 0 if all(holds) else 1
 
 
 def main():
@@ -374,6 +401,9 @@ def main():
         report(build, resident)
     if reason is not None:
         write_budget(builds, residents, reason)
+        for build in builds:
+            if build.board == PAGE_BOARD:
+                write_page(build)
     return 0
 
 
