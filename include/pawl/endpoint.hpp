@@ -58,9 +58,12 @@ struct EndpointOptions {
   unsigned socket_mode = 0660;     // who may connect
   std::optional<EndpointTcp> tcp;  // in the place of the Unix socket
   bool read_only = false;          // refuses every write
-  std::uint32_t connections = 16;  // at once, 1..256; more wait to be accepted
+  // At once, 1..256. When a new one needs a place, the oldest without a complete head goes for it, then
+  // one without the token; requests with the token, and all of a Unix socket, are waited for.
+  std::uint32_t connections = 16;
   std::uint32_t watches = 8;       // requests that wait for a change at once, 0..connections
-  // From the first byte of a request to its answer; then the connection is closed. 100 ms to 10 min.
+  // From the head of a request to its answer; then the connection is closed. 100 ms to 10 min. A head
+  // itself has 3 s, or this if it is less, from the connection or the answer before it.
   std::chrono::milliseconds request_timeout{10'000};
   // For the textfile collector of Prometheus: what /metrics answers, written anew this often. Empty:
   // no file.

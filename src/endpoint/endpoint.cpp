@@ -211,8 +211,9 @@ void Endpoint::Parts::run() {
     if (!options.metrics_file.empty()) due.keep_earlier(metrics_due_ms);
     std::int64_t sleep = -1;
     if (due.has_value()) sleep = due.value() > now_ms ? due.value() - now_ms : 0;
-    pollfd sources[] = {{server.fd(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
-    static_cast<void>(::poll(sources, 2, static_cast<int>(sleep > 60'000 ? 60'000 : sleep)));
+    pollfd sources[] = {
+        {server.fd(), POLLIN, 0}, {server.listen_fd(), POLLIN, 0}, {wake_fd, POLLIN, 0}};
+    static_cast<void>(::poll(sources, 3, static_cast<int>(sleep > 60'000 ? 60'000 : sleep)));
   }
 }
 

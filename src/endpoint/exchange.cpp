@@ -22,7 +22,7 @@ void Exchange::begin(std::string_view uri) {
   content_type = "application/json";
   allow = nullptr;
   constant = {};
-  is_page = too_large = false;
+  is_page = too_large = closes = false;
   watch_until.reset();
   const std::size_t mark = uri.find('?');
   const std::string_view query =

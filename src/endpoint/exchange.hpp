@@ -86,6 +86,7 @@ class Exchange {
   std::string_view constant;                // in the place of answer(), for files of the page
   bool is_page = false;                     // with the headers of one
   bool too_large = false;                   // the body
+  bool closes = false;                      // the connection, behind the answer
   std::optional<std::int64_t> watch_until;  // it waits; boot ms
 
   // {"error":name,"message":...} in the place of whatever was written.

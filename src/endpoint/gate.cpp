@@ -140,6 +140,13 @@ bool Gate::admit_write(const Head& head, Exchange& exchange) const {
 }
 
 const Route* Gate::admit(const Head& head, Exchange& exchange) const {
+  if (head.ambiguous) {
+    exchange.fail(400, "bad_request",
+                  "Content-Length, Host, Authorization or Transfer-Encoding is given twice, or "
+                  "Transfer-Encoding beside Content-Length");
+    exchange.closes = true;
+    return nullptr;
+  }
   if (exchange.uri_problem() == 414) {
     exchange.fail(414, "too_large", "the path and its query have at most 4,096 bytes");
     return nullptr;

@@ -16,13 +16,14 @@
 
 namespace pawl::http {
 
-// What the gate looks at of the headers.
+// The headers that the gate looks at.
 struct Head {
   std::string_view authorization;
   std::string_view host;
   std::string_view origin;
   bool has_origin = false;
-  bool marked = false;  // has X-Pawl-Request
+  bool marked = false;     // has X-Pawl-Request
+  bool ambiguous = false;  // two readers could take it for different requests
   std::optional<std::uint64_t> body_bytes;
 };
 
@@ -40,6 +41,10 @@ class Gate {
 
   // Null: the request is refused, and exchange has the answer.
   const Route* admit(const Head& head, Exchange& exchange) const;
+  // Whoever can connect to a Unix socket is trusted; on TCP, whoever shows the token.
+  [[nodiscard]] bool trusts(const Head& head) const {
+    return !tcp_ || has_token(head.authorization);
+  }
 
  private:
   [[nodiscard]] bool is_this_machine(std::string_view host) const;

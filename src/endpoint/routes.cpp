@@ -13,8 +13,8 @@ constexpr const char* kPageOf = "after limit ";
 constexpr Route kRoutes[] = {
     {Method::kGet, "/", "", get_page, Access::kOpen, Needs::kNothing},
     {Method::kGet, "/page/{file}", "", get_page_file, Access::kOpen, Needs::kNothing},
-    {Method::kGet, "/health", "", get_health, Access::kOpen, Needs::kNothing},
-    {Method::kGet, "/ready", "", get_ready, Access::kOpen, Needs::kNothing},
+    {Method::kGet, "/health", "", get_health, Access::kProbe, Needs::kNothing},
+    {Method::kGet, "/ready", "", get_ready, Access::kProbe, Needs::kNothing},
     {Method::kGet, "/metrics", "", get_metrics_text},
     {Method::kGet, "/v1/openapi.json", "", get_openapi, Access::kOpen, Needs::kNothing},
     {Method::kGet, "/v1/endpoint", "", get_endpoint, Access::kToken, Needs::kNothing},

@@ -117,7 +117,8 @@ class Rows {
   bool full_ = false;
 };
 
-enum class Access : std::uint8_t { kOpen, kToken };
+// A probe is open, too, and has places that strangers do not take from it.
+enum class Access : std::uint8_t { kOpen, kProbe, kToken };
 enum class Needs : std::uint8_t { kNothing, kDatabase };
 
 // In the order of a row of the table, which people read.

@@ -1,8 +1,11 @@
 #include "server.hpp"
 
 #include <microhttpd.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <new>
@@ -12,7 +15,10 @@ namespace {
 
 // Headers and the first line; the library answers more with 431 or 414.
 constexpr std::size_t kHeadBytesMax = 16 * 1024;
-constexpr std::int64_t kWatchPauseMs = 250;  // between two looks at what is watched
+constexpr std::int64_t kHeadMs = 3'000;          // a head, from its connection to its last byte
+constexpr std::int64_t kWatchPauseMs = 250;      // between two looks at what is watched
+constexpr std::int64_t kNoDescriptorMs = 1'000;  // until another try to accept
+constexpr int kAcceptedMax = 32;                 // in one run()
 
 // Scripts, styles and answers of this server alone; nothing that a payload smuggles into a page runs.
 constexpr const char* kContentPolicy =
@@ -25,8 +31,31 @@ std::string_view header(MHD_Connection* connection, const char* name) {
   return value == nullptr ? std::string_view() : std::string_view(value);
 }
 
+std::size_t times(MHD_Connection* connection, const char* name) {
+  struct Search {
+    const char* name;
+    std::size_t found;
+  } search = {name, 0};
+  const auto look = [](void* user, MHD_ValueKind, const char* key, const char*) {
+    auto& wanted = *static_cast<Search*>(user);
+    if (::strcasecmp(key, wanted.name) == 0) ++wanted.found;
+    return MHD_YES;
+  };
+  static_cast<void>(MHD_get_connection_values(connection, MHD_HEADER_KIND, look, &search));
+  return search.found;
+}
+
+// A proxy may take the other of two, and then sees where a request ends, or whose it is, differently.
+bool is_ambiguous(MHD_Connection* connection) {
+  const std::size_t lengths = times(connection, "Content-Length");
+  const std::size_t encodings = times(connection, "Transfer-Encoding");
+  return lengths + encodings > 1 || times(connection, "Host") > 1 ||
+         times(connection, "Authorization") > 1;
+}
+
 Head head_of(MHD_Connection* connection) {
   Head head;
+  head.ambiguous = is_ambiguous(connection);
   head.authorization = header(connection, "Authorization");
   head.host = header(connection, "Host");
   head.origin = header(connection, "Origin");
@@ -52,6 +81,16 @@ std::size_t leave_as_it_is(void* /*user*/, MHD_Connection* /*connection*/, char*
   return std::strlen(text);
 }
 
+// The library sees the end of the stream in its next run, and cleans up.
+void hang_up(const Place& place) { static_cast<void>(::shutdown(place.fd, SHUT_RDWR)); }
+
+// Null: the connection was let in without one, and goes.
+Place* place_of(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* const info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return info == nullptr ? nullptr : static_cast<Place*>(info->socket_context);
+}
+
 // What peers do wrong is no news for a log.
 void ignore_log(void* /*user*/, const char* /*format*/, va_list /*arguments*/) {}
 
@@ -61,15 +100,11 @@ struct Server::Slot {
   Exchange exchange;
   const Route* route = nullptr;
   MHD_Connection* connection = nullptr;
+  Place* place = nullptr;
   bool used = false;
   bool begun = false;      // its head was looked at
   bool suspended = false;  // it waits for a change
   std::size_t body_bytes = 0;
-};
-
-struct Server::Connection {
-  int fd = -1;  // -1: free
-  std::int64_t deadline_ms = 0;
 };
 
 // What the library calls.
@@ -85,6 +120,8 @@ struct Server::Callbacks {
     auto* const slot = static_cast<Slot*>(*request);
     if (slot == nullptr) return MHD_NO;
     slot->connection = connection;
+    slot->place = place_of(connection);
+    if (slot->place == nullptr) return MHD_NO;
     int answer = MHD_YES;
     if (!slot->begun)
       answer = server.begin_request(*slot, method);
@@ -100,21 +137,18 @@ struct Server::Callbacks {
     Server& server = *static_cast<Server*>(user);
     if (*request != nullptr) server.give_back(static_cast<Slot*>(*request));
     *request = nullptr;
-    const MHD_ConnectionInfo* const info =
-        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    auto* const known = info == nullptr ? nullptr : static_cast<Connection*>(info->socket_context);
-    if (known != nullptr) known->deadline_ms = server.now_ms_ + server.options_.request_timeout_ms;
+    if (Place* const place = place_of(connection))
+      server.places_.await_head(*place, server.head_deadline());
   }
 
-  static void on_connection(void* user, MHD_Connection* connection, void** known,
+  static void on_connection(void* user, MHD_Connection* connection, void** place,
                             MHD_ConnectionNotificationCode what) {
     Server& server = *static_cast<Server*>(user);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-      *known = server.take_connection(connection);
-    } else if (*known != nullptr) {
-      static_cast<Connection*>(*known)->fd = -1;
-      server.has_closed_ = true;
-      *known = nullptr;
+      *place = server.take_place(connection);
+    } else if (*place != nullptr) {
+      Places::free(*static_cast<Place*>(*place));
+      *place = nullptr;
     }
   }
 };
@@ -123,15 +157,15 @@ Server::Server() = default;
 Server::~Server() { stop(); }
 
 Status Server::start(int fd, const Gate& gate, Owner& owner, const ServerOptions& options) {
+  listen_fd_ = fd;
   gate_ = &gate;
   owner_ = &owner;
   options_ = options;
   const std::size_t count = options.connections;
   const std::size_t each = options.body_bytes_max + options.answer_bytes_max;
   slots_.reset(new (std::nothrow) Slot[count]);
-  connections_.reset(new (std::nothrow) Connection[count]);
   buffers_.reset(new (std::nothrow) char[count * each]);
-  if (slots_ == nullptr || connections_ == nullptr || buffers_ == nullptr)
+  if (slots_ == nullptr || buffers_ == nullptr || places_.start(options.connections) != Status::kOk)
     return Status::kResourceExhausted;
   for (std::size_t i = 0; i < count; ++i) {
     char* const begin = buffers_.get() + i * each;
@@ -139,13 +173,13 @@ Status Server::start(int fd, const Gate& gate, Owner& owner, const ServerOptions
                               options.answer_bytes_max);
   }
   daemon_ = MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0, nullptr, nullptr,
-      &Callbacks::on_request, this, MHD_OPTION_EXTERNAL_LOGGER, &ignore_log, nullptr,
-      MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, options.connections,
-      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHeadBytesMax, MHD_OPTION_STRICT_FOR_CLIENT, 1,
-      MHD_OPTION_NOTIFY_COMPLETED, &Callbacks::on_end, this, MHD_OPTION_NOTIFY_CONNECTION,
-      &Callbacks::on_connection, this, MHD_OPTION_URI_LOG_CALLBACK, &Callbacks::on_uri, this,
-      MHD_OPTION_UNESCAPE_CALLBACK, &leave_as_it_is, nullptr, MHD_OPTION_END);
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
+      nullptr, nullptr, &Callbacks::on_request, this, MHD_OPTION_EXTERNAL_LOGGER, &ignore_log,
+      nullptr, MHD_OPTION_CONNECTION_LIMIT, options.connections, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      kHeadBytesMax, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_COMPLETED,
+      &Callbacks::on_end, this, MHD_OPTION_NOTIFY_CONNECTION, &Callbacks::on_connection, this,
+      MHD_OPTION_URI_LOG_CALLBACK, &Callbacks::on_uri, this, MHD_OPTION_UNESCAPE_CALLBACK,
+      &leave_as_it_is, nullptr, MHD_OPTION_END);
   return daemon_ == nullptr ? Status::kResourceExhausted : Status::kOk;
 }
 
@@ -165,11 +199,13 @@ int Server::fd() const {
 
 void Server::run(std::int64_t now_ms) {
   now_ms_ = now_ms;
-  has_closed_ = false;
   MHD_run(daemon_);
+  accept_waiting();
+  look_at_watches();
   // MHD_get_timeout() does not say that something was resumed.
-  if (look_at_watches()) MHD_run(daemon_);
-  close_overdue();
+  if (resumed_) MHD_run(daemon_);
+  resumed_ = false;
+  places_.for_each_overdue(now_ms, &hang_up);
 }
 
 OptionalMs Server::next_due(std::int64_t now_ms) const {
@@ -177,11 +213,8 @@ OptionalMs Server::next_due(std::int64_t now_ms) const {
   MHD_UNSIGNED_LONG_LONG own = 0;
   if (MHD_get_timeout(daemon_, &own) == MHD_YES)
     due = now_ms + static_cast<std::int64_t>(own < 60'000 ? own : 60'000);
-  // With all connections taken the library does not listen. It begins again in its next run after one
-  // has closed, and until then fd() says nothing of those who wait.
-  if (has_closed_) due = now_ms;
-  for (std::size_t i = 0; i < options_.connections; ++i)
-    if (connections_[i].fd >= 0) due.keep_earlier(connections_[i].deadline_ms);
+  due.keep_earlier(accepts_again_ms_);
+  due.keep_earlier(places_.next_deadline());
   if (watches_ != 0) due.keep_earlier(watches_due_ms_);
   return due;
 }
@@ -205,18 +238,46 @@ void Server::give_back(Slot* slot) {
   slot->suspended = slot->used = false;
 }
 
-Server::Connection* Server::take_connection(MHD_Connection* connection) {
+Place* Server::take_place(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-  if (info == nullptr) return nullptr;
-  for (std::size_t i = 0; i < options_.connections; ++i) {
-    Connection& known = connections_[i];
-    if (known.fd >= 0) continue;
-    known.fd = info->connect_fd;
-    known.deadline_ms = now_ms_ + options_.request_timeout_ms;
-    return &known;
+  return info == nullptr ? nullptr : places_.take(info->connect_fd, head_deadline());
+}
+
+std::int64_t Server::head_deadline() const {
+  return now_ms_ + std::min(kHeadMs, options_.request_timeout_ms);
+}
+
+int Server::listen_fd() const {
+  const bool lets_in = places_.has_room() || places_.weakest() != nullptr;
+  return lets_in && !accepts_again_ms_.has_value() ? listen_fd_ : -1;
+}
+
+// Each is served before the next one is let in: its head may be there already, and then it does not
+// count as one without.
+void Server::accept_waiting() {
+  if (accepts_again_ms_.has_passed(now_ms_)) accepts_again_ms_.clear();
+  for (int i = 0; i < kAcceptedMax; ++i) {
+    pollfd waiting = {listen_fd(), POLLIN, 0};
+    if (waiting.fd < 0 || ::poll(&waiting, 1, 0) != 1 || !make_room()) return;
+    sockaddr_storage address = {};
+    socklen_t size = sizeof address;
+    auto* const peer = static_cast<sockaddr*>(static_cast<void*>(&address));
+    const int fd = ::accept4(listen_fd_, peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    // A socket that stays readable because nothing can be accepted must not keep the loop awake.
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
+      accepts_again_ms_ = now_ms_ + kNoDescriptorMs;
+    if (fd < 0) return;
+    static_cast<void>(MHD_add_connection(daemon_, fd, peer, size));  // it closes what it refuses
+    MHD_run(daemon_);
   }
-  return nullptr;
+}
+
+bool Server::make_room() {
+  if (places_.has_room()) return true;
+  hang_up(*places_.weakest());
+  MHD_run(daemon_);  // sees the end of the stream, and cleans up
+  return places_.has_room();
 }
 
 // The head is here and the body is not. A request is refused before a long body comes. A short one
@@ -226,9 +287,17 @@ int Server::begin_request(Slot& slot, const char* method) {
   slot.exchange.method = method_of(method);
   const Head head = head_of(slot.connection);
   slot.route = gate_->admit(head, slot.exchange);
+  Standing standing = Standing::kStranger;
+  if (gate_->trusts(head))
+    standing = Standing::kTrusted;
+  else if (slot.route != nullptr && slot.route->access == Access::kProbe)
+    standing = Standing::kProbe;
+  const std::int64_t deadline = now_ms_ + options_.request_timeout_ms;
+  if (const Place* const goes = places_.admit(*slot.place, standing, deadline)) hang_up(*goes);
   if (slot.route != nullptr) return MHD_YES;
   const std::uint64_t bytes = head.body_bytes.value_or(0);
-  return bytes > 0 && bytes <= options_.body_bytes_max ? MHD_YES : send(slot);
+  const bool reads = bytes > 0 && bytes <= options_.body_bytes_max && !slot.exchange.closes;
+  return reads ? MHD_YES : send(slot);
 }
 
 // A body of unknown length that turns out too long is read to its end, or to four times what is
@@ -245,16 +314,15 @@ int Server::take_body(Slot& slot, const char* data, std::size_t* size) const {
 int Server::end_request(Slot& slot) {
   if (slot.exchange.too_large && slot.exchange.status == 0)
     slot.exchange.fail(413, "too_large", "the body is longer than this path takes");
+  // A client may have left just now, and its place is this one's.
+  if (watches_ >= owner_->backend().watches_max) look_at_watches();
   if (slot.exchange.status == 0) answer(slot);
   if (slot.exchange.status != 0) return send(slot);
   // It waits, and is looked at again; its connection must not be closed as overdue.
   slot.suspended = true;
   if (watches_++ == 0) watches_due_ms_ = now_ms_ + kWatchPauseMs;
-  const MHD_ConnectionInfo* const info =
-      MHD_get_connection_info(slot.connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  auto* const known = info == nullptr ? nullptr : static_cast<Connection*>(info->socket_context);
-  if (known != nullptr)
-    known->deadline_ms = slot.exchange.watch_until.value_or(now_ms_) + options_.request_timeout_ms;
+  slot.place->deadline_ms =
+      slot.exchange.watch_until.value_or(now_ms_) + options_.request_timeout_ms;
   MHD_suspend_connection(slot.connection);
   return MHD_YES;
 }
@@ -286,6 +354,7 @@ int Server::send(Slot& slot) const {
     add("Cross-Origin-Resource-Policy", "same-origin");
   }
   if (exchange.status == 401) add("WWW-Authenticate", "Bearer");
+  if (exchange.closes) add("Connection", "close");
   if (exchange.status == 503) add("Retry-After", "1");
   if (exchange.allow != nullptr && exchange.status == 405) add("Allow", exchange.allow);
   const MHD_Result queued =
@@ -294,33 +363,31 @@ int Server::send(Slot& slot) const {
   return queued;
 }
 
-// The library sees the end of the stream then, and cleans up.
-void Server::close_overdue() {
-  for (std::size_t i = 0; i < options_.connections; ++i) {
-    Connection& known = connections_[i];
-    if (known.fd < 0 || known.deadline_ms > now_ms_) continue;
-    static_cast<void>(::shutdown(known.fd, SHUT_RDWR));
-    known.deadline_ms = now_ms_ + options_.request_timeout_ms;
-  }
+// The library takes a client that closed its side for one that is gone, too, but does not look at the
+// socket of a request that waits.
+bool Server::has_left(const Slot& slot) {
+  pollfd peer = {slot.place->fd, POLLRDHUP, 0};
+  return ::poll(&peer, 1, 0) == 1;
 }
 
-bool Server::look_at_watches() {
-  if (watches_ == 0 || now_ms_ < watches_due_ms_) return false;
-  bool resumed = false;
-  watches_due_ms_ = now_ms_ + kWatchPauseMs;
+void Server::look_at_watches() {
+  if (watches_ == 0) return;
+  const bool due = now_ms_ >= watches_due_ms_;
+  if (due) watches_due_ms_ = now_ms_ + kWatchPauseMs;
   for (std::size_t i = 0; i < options_.connections; ++i) {
     Slot& slot = slots_[i];
     if (!slot.used || !slot.suspended) continue;
+    const bool left = has_left(slot);
+    if (left) slot.exchange.watch_until = now_ms_;
+    if (!due && !left) continue;
     answer(slot);
-    if (slot.exchange.status == 0) continue;
-    resume(slot);
-    resumed = true;
+    if (slot.exchange.status != 0) resume(slot);
   }
-  return resumed;
 }
 
 void Server::resume(Slot& slot) {
   slot.suspended = false;
+  resumed_ = true;
   --watches_;
   MHD_resume_connection(slot.connection);
 }

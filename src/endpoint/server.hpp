@@ -2,9 +2,10 @@
 //
 // Ownership: the library's daemon and the buffers of `connections` requests, taken by start(). Thread
 // rule: one thread, but for wake().
-// Why this library: it serves a socket that is already open, in a loop that is ours, its memory for a
-// connection is bounded, and a request can wait without a thread. A deadline for a whole request, which
-// it does not have (its timeout begins anew with each byte), is kept here.
+// Why this library: it serves sockets that are already open, in a loop that is ours, its memory for a
+// connection is bounded, and a request can wait without a thread. It has no deadline for a whole head
+// or request (its timeout begins anew with each byte), and it stops accepting when all places are
+// taken. So this class accepts, keeps the deadlines, and says whose place a new connection gets.
 #ifndef PAWL_ENDPOINT_SERVER_HPP
 #define PAWL_ENDPOINT_SERVER_HPP
 
@@ -16,6 +17,7 @@
 #include "gate.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
+#include "places.hpp"
 #include "routes.hpp"
 
 struct MHD_Connection;
@@ -52,6 +54,8 @@ class Server {
   void stop();
   // Readable when there is something to do.
   [[nodiscard]] int fd() const;
+  // The listening socket, readable when somebody waits; -1: while nobody can be let in.
+  [[nodiscard]] int listen_fd() const;
   // Answers what has come.
   void run(std::int64_t now_ms);
   // Until run() has something to do by itself; none: not before fd() says so.
@@ -59,32 +63,36 @@ class Server {
 
  private:
   struct Slot;
-  struct Connection;
   struct Callbacks;
 
   Slot* take_slot(const char* uri);
   void give_back(Slot* slot);
-  Connection* take_connection(MHD_Connection* connection);
+  Place* take_place(MHD_Connection* connection);
+  [[nodiscard]] std::int64_t head_deadline() const;
+  void accept_waiting();
+  bool make_room();
   int begin_request(Slot& slot, const char* method);
   int take_body(Slot& slot, const char* data, std::size_t* size) const;
   int end_request(Slot& slot);
   int send(Slot& slot) const;
-  void close_overdue();
-  bool look_at_watches();  // false: none has an answer
+  void look_at_watches();
+  static bool has_left(const Slot& slot);
   void resume(Slot& slot);
   void answer(Slot& slot);
 
   MHD_Daemon* daemon_ = nullptr;
+  int listen_fd_ = -1;
   const Gate* gate_ = nullptr;
   Owner* owner_ = nullptr;
   ServerOptions options_;
   std::unique_ptr<Slot[]> slots_;
-  std::unique_ptr<Connection[]> connections_;
+  Places places_;
   std::unique_ptr<char[]> buffers_;
   std::int64_t now_ms_ = 0;
   std::int64_t watches_due_ms_ = 0;
   std::uint32_t watches_ = 0;
-  bool has_closed_ = false;  // in the last run()
+  bool resumed_ = false;         // since the last run of the library
+  OptionalMs accepts_again_ms_;  // none: the system has descriptors
 };
 
 }  // namespace pawl::http

@@ -19,7 +19,7 @@ def routes_of_code():
     text = re.sub(r'"\s*\n\s*"', "", text).replace("kPageOf", '"after limit "', 1)
     table = text[text.index("kRoutes[] = {"):]
     table = table[:table.index("\n};")].replace("kPageOf", '"after limit "')
-    return {(method.lower(), path): (set(names.split()), "kOpen" in rest, "true" in rest) for method, path, names, rest in
+    return {(method.lower(), path): (set(names.split()), ("kOpen" in rest or "kProbe" in rest), "true" in rest) for method, path, names, rest in
             re.findall(r'\{Method::k(\w+),\s*"([^"]*)",\s*"([^"]*)",([^}]*)\}', table)}
 
 

@@ -1,0 +1,63 @@
+// Places: which connections there are, and whose place a new one gets.
+//
+// Ownership: the table; the descriptors are the HTTP library's. Thread rule: the endpoint's thread.
+#ifndef PAWL_ENDPOINT_PLACES_HPP
+#define PAWL_ENDPOINT_PLACES_HPP
+
+#include <cstdint>
+#include <memory>
+
+#include "pawl/optional_ms.hpp"
+#include "pawl/status.hpp"
+
+namespace pawl::http {
+
+// The right of a connection to its place, the least first: without a complete head; a request without
+// the token; one to /health or /ready; one with the token.
+enum class Standing : std::uint8_t { kNoHead, kStranger, kProbe, kTrusted };
+
+struct Place {
+  int fd = -1;  // -1: free
+  Standing standing = Standing::kNoHead;
+  std::uint64_t number = 0;  // of its head; the least is the oldest
+  std::int64_t deadline_ms = 0;
+};
+
+class Places {
+ public:
+  // Returns kOk; kResourceExhausted: no memory.
+  Status start(std::uint32_t count);
+  // Null: all are taken.
+  Place* take(int fd, std::int64_t deadline_ms);
+  static void free(Place& place) { place.fd = -1; }
+  // The next head of the connection has until the deadline, however many bytes come.
+  void await_head(Place& place, std::int64_t deadline_ms);
+  // A head is complete. Returns the connection that must go for it; null: none.
+  const Place* admit(Place& place, Standing standing, std::int64_t deadline_ms);
+
+  // For a connection without a head.
+  [[nodiscard]] bool has_room() const;
+  // The connection that goes first when a new one needs its place; null: none may be sent away.
+  [[nodiscard]] const Place* weakest() const;
+  [[nodiscard]] OptionalMs next_deadline() const;
+  // Calls `close` with each connection that is overdue.
+  template <typename Close>
+  void for_each_overdue(std::int64_t now_ms, const Close& close) const {
+    for (std::uint32_t i = 0; i < count_; ++i)
+      if (places_[i].fd >= 0 && places_[i].deadline_ms <= now_ms) close(places_[i]);
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t taken(Standing standing) const;
+  // The most that may be without a head, and the most that may be strangers: three quarters each.
+  [[nodiscard]] std::uint32_t share() const { return count_ == 1 ? 1 : count_ * 3 / 4; }
+  [[nodiscard]] const Place* oldest(Standing standing) const;
+
+  std::unique_ptr<Place[]> places_;
+  std::uint32_t count_ = 0;
+  std::uint64_t heads_ = 0;  // that were awaited so far
+};
+
+}  // namespace pawl::http
+
+#endif  // PAWL_ENDPOINT_PLACES_HPP
