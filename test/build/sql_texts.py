@@ -10,6 +10,9 @@ Engines: what only SQLite has is marked (sql/query.hpp), in the text or for the 
 
 States: a number that is one of an enum stands under its name, as sql::number<State::kOpen>. The text of the schema is
 stored as it is, so it has digits; SCHEMA_STATES says which constant each of them is.
+
+Keys: what is inserted into a table that does not count by itself (AUTOINCREMENT) names its key, and no statement makes
+one from the highest that is there. The engine's choice, the highest and one, may be what our counter gives out later.
 """
 import pathlib
 import re
@@ -200,8 +203,30 @@ def check_schema():
     problems.extend(f"schema.hpp has no index {name}" for name in left)
 
 
+def check_keys():
+    schema = (STORE / "tables/schema.hpp").read_text(encoding="utf-8")
+    keys = {}
+    for table, columns in re.findall(r"CREATE TABLE (\w+)\((.*?)\)(?: WITHOUT ROWID)?;", schema, re.S):
+        key = re.search(r"(\w+) INTEGER PRIMARY KEY(?! AUTOINCREMENT)", columns)
+        if key:
+            keys[table] = key[1]
+    inserts = 0
+    for path in sorted(STORE.rglob("*.[ch]pp")):
+        for where, text in sql_sources.texts(PROJECT, path):
+            for table, columns in re.findall(r"\b(?:INSERT|REPLACE)(?: OR \w+)? INTO (\w+) ?(?:\((.*?)\))?", text):
+                inserts += table in keys
+                if table in keys and keys[table] not in columns.split(","):
+                    problems.append(f"{where}: inserts into {table} without {keys[table]}, which then is no number of the counter")
+            for column, table in re.findall(r"\bmax\((?:\w+\.)?(\w+)\)[^ ]*\+ ?1\b.*? FROM (\w+)", text):
+                if keys.get(table) == column:
+                    problems.append(f"{where}: takes the highest {column} of {table} and one for a number of the counter")
+    if not {"orchestrator_queue", "worker_queue"} <= set(keys) or inserts < 6:
+        problems.append(f"only {inserts} statements that insert were found, and {len(keys)} tables: they are read wrongly")
+
+
 def main():
     check_schema()
+    check_keys()
     seen = 0
     named = 0
     changing = 0

@@ -10,6 +10,7 @@ namespace pawl {
 namespace {
 
 using testing::Story;
+using testing::Worker;
 
 constexpr std::int64_t kDayMs = 86'400'000;
 constexpr std::int64_t kWallMs = 1'800'000'000'000;
@@ -51,6 +52,15 @@ Poll waits_until(OrchestrationContext& ctx) {
   return ctx.complete("it is time");
 }
 
+// A hundred rounds of 100 ms, each with an activity; then again, as the next execution.
+Poll watches(OrchestrationContext& ctx) {
+  for (int round = 0; round < 100; ++round) {
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(100)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ""));
+  }
+  return ctx.continue_as_new("");
+}
+
 class DueTimes : public Story {
  protected:
   DueTimes() {
@@ -62,6 +72,7 @@ class DueTimes : public Story {
     add("sleeps_ten_minutes", sleeps_ten_minutes);
     add("says_hello", says_hello);
     add("waits_until", waits_until);
+    add("watches", watches);
   }
   // The worker ends, half an hour later a client commits, and then the power is off for a day. So
   // what came due in that half hour lies before the next boot in Pawl time.
@@ -132,6 +143,26 @@ TEST_F(DueTimes, TimerThatALearntGapMovesBeforeThisBoot) {
   machine.set_synced(true);
   expect_prompt("a", "completed slept");
   EXPECT_TRUE(is_running("other"));
+}
+
+// Their timers are taken out of the way as messages, while every tick stores messages of others.
+TEST_F(DueTimes, SuspendedPastTheirTimersBesideBusyWatches) {
+  constexpr int kSuspended = 40;
+  Worker& worker = start_worker();
+  for (int i = 0; i < 6; ++i)
+    start("watch" + std::to_string(i), "watches");
+  for (int i = 0; i < kSuspended; ++i)
+    start("sleeper" + std::to_string(i), i % 2 == 0 ? "sleeps_a_second" : "sleeps_ten_minutes");
+  pass(500);
+  for (int i = 0; i < kSuspended; ++i)
+    ASSERT_EQ(client()->suspend_instance("sleeper" + std::to_string(i)), Status::kOk);
+  pass(700'000);
+  EXPECT_EQ(worker.runtime->stats().failed_ticks, 0U) << worker.lines.all();
+  for (int i = 0; i < kSuspended; ++i)
+    ASSERT_EQ(client()->resume_instance("sleeper" + std::to_string(i)), Status::kOk);
+  for (int i = 0; i < kSuspended; ++i)
+    expect_prompt("sleeper" + std::to_string(i), "completed slept");
+  EXPECT_EQ(worker.lines.count("tick_rolled_back"), 0U) << worker.lines.all();
 }
 
 TEST(OptionalMsTest, NoNumberMeansNone) {

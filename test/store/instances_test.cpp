@@ -163,6 +163,24 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
     ASSERT_EQ(ack(at, home_turn), Status::kOk);             \
   } while (false)
 
+// Behind all that wait, and so behind each other: what has more to do does not overtake for ever.
+TEST_P(Instances, ThatAreReadyWithoutAMessage_ComeInOrderOfWaiting) {
+  Site& at = site();
+  const Incarnation me = worker(at, "me");
+  const InstanceKey a = create(at, "a");
+  const InstanceKey b = create(at, "b");
+  const InstanceKey c = create(at, "c");
+  const InstanceKey d = create(at, "d");
+  PAWL_AT_HOME(at, b, me);
+  PAWL_AT_HOME(at, a, me);
+  start(at, d);
+  start(at, c);
+  EXPECT_EQ(ready(at, me), (Keys{b, a}));
+  for (const char* id : {"d", "c"})
+    ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance(id, ""); }), Status::kOk);
+  EXPECT_EQ(ready(at, me), (Keys{b, a, d, c}));
+}
+
 TEST_P(Instances, AnotherLivingHomeHasItsGrace) {
   Site& at = site();
   const Incarnation me = worker(at, "me");

@@ -7,8 +7,7 @@
 namespace pawl::store {
 
 constexpr sql::Query kMakeReady{
-    "UPDATE instances SET ready_id=(SELECT coalesce(max(id),0)+1 FROM orchestrator_queue) "
-    "WHERE key=?1 AND ready_id IS NULL"};
+    "UPDATE instances SET ready_id=?2 WHERE key=?1 AND ready_id IS NULL"};
 
 Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view reason) {
   require_batch();
@@ -21,7 +20,8 @@ Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view r
   write.text = cut_text(reason, kErrorTextBytesMax);
   write.revisions = 1;
   PAWL_TRY(written(instances_.write_state(found.key, write)));
-  return fail_written(connection_.use(kMakeReady).bind(found.key).run(), "terminate instance");
+  return fail_written(connection_.use(kMakeReady).bind(found.key).bind(context_.next_token()).run(),
+                      "terminate instance");
 }
 
 Status InstanceVerbs::suspend_instance(std::string_view id) {

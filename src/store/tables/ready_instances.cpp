@@ -404,14 +404,10 @@ constexpr auto kFirstDueText = sql::join(
     "ORDER BY iif(base=",
     sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
 constexpr sql::Query kFirstDue{kFirstDueText};
-constexpr auto kFireText = sql::join(
-    "INSERT INTO orchestrator_queue(instance,execution,kind,error,ref,waiting,name,"
-    "payload,crc) SELECT instance,execution,kind,error,ref,",
-    sql::number<Waiting::kNo>,
-    ",name,payload,crc "
-    "FROM orchestrator_queue WHERE id=?");
-constexpr sql::Query kFire{kFireText};
-constexpr sql::Query kForget{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
+// The row becomes a message that has just come, with the next id of the counter that all messages
+// take theirs from: an id that the engine chose would be given out a second time later.
+constexpr sql::Query kFire{
+    "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves};
 constexpr sql::Query kMakeReady{
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL"};
@@ -433,10 +429,9 @@ Status ReadyInstances::fire_due_timers(InstanceKey key) {
       timer = row.integer(0);
     }
     const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
-    PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).run(), "fire a timer"));
+    const MessageId message = context_.next_token();
+    PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).bind(message).run(), "fire a timer"));
     if (connection_.changes() == 0) return no_progress("orchestrator_queue");
-    const MessageId message = connection_.last_insert_id();
-    PAWL_TRY(fail_written(connection_.use(kForget).bind(timer).run(), "fire a timer"));
     PAWL_TRY(fail_written(
         connection_.use(kMakeReady).bind(key).bind(message).bind(batch_.now).run(), "make ready"));
   }

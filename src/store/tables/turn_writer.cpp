@@ -242,23 +242,17 @@ constexpr auto kFirstReadyText = sql::join(
     " AND due IS NULL "
     "ORDER BY id LIMIT 1");
 constexpr sql::Query kFirstReady{kFirstReadyText};
-constexpr sql::Query kHighestMessage{"SELECT coalesce(max(id),0)+1 FROM orchestrator_queue"};
 
 Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
-  {
-    Statement row = connection_.use(kFirstReady);
-    if (row.bind(turn.key).row()) {
-      *id = row.integer(0);
-      return Status::kOk;
-    }
-    PAWL_TRY(fail(row.status(), "find ready message"));
+  Statement row = connection_.use(kFirstReady);
+  if (row.bind(turn.key).row()) {
+    *id = row.integer(0);
+    return Status::kOk;
   }
-  *id = -1;
-  if (!turn.more) return Status::kOk;
+  PAWL_TRY(fail(row.status(), "find ready message"));
   // Ready without a message: behind all that wait now.
-  Statement row = connection_.use(kHighestMessage);
-  if (row.row()) *id = row.integer(0);
-  return fail(row.status(), "find last message");
+  *id = turn.more ? context_.next_token() : -1;
+  return Status::kOk;
 }
 
 constexpr sql::Query kGoOn{
