@@ -35,7 +35,7 @@ struct SessionLoss {
   JsonText<256> session;   // its id
   std::int64_t epoch = 0;  // that began with the loss
   JsonText<256> from;      // node of the owner it was lost with
-  // "buried", "shutdown", "taken over", "aborted", "hung", "handoff", "transferred", "stopped",
+  // "buried", "shutdown", "taken over", "aborted", "hung", "handoff", "transferred",
   // "drained"; "not opened again": it was lost before the activity was scheduled.
   JsonText<128> reason;
 };

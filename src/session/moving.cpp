@@ -19,6 +19,19 @@ bool has_room(std::int64_t owned, std::int64_t sessions_max) { return owned < se
 
 // ---- moving and stopping ----------------------------------------------------------------------------
 
+const char* move_reason_name(MoveReason reason) {
+  switch (reason) {
+    case MoveReason::kTransferred: return "transferred";
+    case MoveReason::kDrained: return "drained";
+    case MoveReason::kHung: return "hung";
+    case MoveReason::kHandoff: return "handoff";
+    case MoveReason::kDevice: return "device";
+    case MoveReason::kDeclared: return "declared";
+    case MoveReason::kWithdrawn: return "withdrawn";
+  }
+  return "transferred";
+}
+
 bool must_stop_first(const Running& running) { return running.any(); }
 
 StopEnd look_at_stop(const SessionRow& session, const Running& running, std::int64_t now) {

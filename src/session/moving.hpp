@@ -37,6 +37,9 @@ struct TargetFacts {
 
 // ---- moving and stopping ----------------------------------------------------------------------------
 
+// The reason in events and errors, whether the session had to stop first or not.
+[[nodiscard]] const char* move_reason_name(MoveReason reason);
+
 // What is asked of a session becomes a stop while something of it runs.
 [[nodiscard]] bool must_stop_first(const Running& running);
 

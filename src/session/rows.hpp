@@ -35,14 +35,31 @@ enum class State : std::uint8_t {
 // It counts for the limits of sessions. A lost one does: it may be opened again.
 [[nodiscard]] constexpr bool counts_as_open(State state) { return state < State::kClosed; }
 
+// Why a session is to leave its owner; stored as these numbers.
+enum class MoveReason : std::uint8_t {
+  kTransferred = 0,
+  kDrained = 1,
+  kHung = 2,
+  kHandoff = 3,
+  kDevice = 4,     // it has become one, and its owner has not declared it
+  kDeclared = 5,   // by another worker
+  kWithdrawn = 6,  // by its holder
+};
+[[nodiscard]] constexpr MoveReason move_reason_of(std::int64_t stored) {
+  return stored >= 0 && stored <= static_cast<std::int64_t>(MoveReason::kWithdrawn)
+             ? static_cast<MoveReason>(stored)
+             : MoveReason::kTransferred;
+}
+
 // A stop that is under way.
 struct Stop {
   std::optional<Incarnation> to;  // none: away from its owner
   std::int64_t due_ms = 0;
   bool force = false;  // at due_ms it moves although exclusive work runs
+  MoveReason reason = MoveReason::kTransferred;
 
   friend bool operator==(const Stop& a, const Stop& b) {
-    return a.to == b.to && a.due_ms == b.due_ms && a.force == b.force;
+    return a.to == b.to && a.due_ms == b.due_ms && a.force == b.force && a.reason == b.reason;
   }
 };
 

@@ -15,7 +15,8 @@ import sql_sources
 PROJECT = pathlib.Path(sys.argv[1])
 # Table, columns that no second statement sets, and what they say.
 GROUPS = [
-    ("sessions", ("owner", "epoch", "state", "prev_node", "stop_to", "stop_due", "stop_force"), "who owns a session"),
+    ("sessions", ("owner", "epoch", "state", "prev_node", "stop_to", "stop_due", "stop_force",
+                  "stop_reason"), "who owns a session"),
     ("worker_queue", ("state", "token", "inc", "epoch", "boot_seq", "run_due", "due", "waits_for", "attempt", "strikes",
                       "reboots", "unregistered"), "what state an item of work is in"),
     ("instances", ("state", "finished_at"), "what state an instance is in, and when it ended"),

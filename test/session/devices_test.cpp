@@ -2,6 +2,11 @@
 // waits.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "pawl/session.hpp"
 #include "policy.hpp"
 #include "session_world.hpp"
 
@@ -396,6 +401,115 @@ TEST_F(Devices, a_late_transfer_of_exclusive_work_fails_and_a_forced_one_refuses
   EXPECT_EQ(owner("s"), b_.me());
   EXPECT_EQ(a_.ack(*running), Status::kStale);
   EXPECT_TRUE(b_.fetch());
+}
+
+// A reason for which a session leaves A, and the call of A that gives it.
+struct Leaving {
+  const char* reason;
+  std::function<void(const std::string& session, InstanceKey instance, const Job& job)> call;
+  bool makes_device = false;
+};
+
+class Reasons : public Devices {
+ protected:
+  std::vector<Leaving> leavings() {
+    return {
+        {"transferred", [this](const std::string& session, InstanceKey,
+                               const Job&) { EXPECT_EQ(a_.transfer(session, ""), Status::kOk); }},
+        {"handoff",
+         [this](const std::string& session, InstanceKey instance, const Job&) {
+           world_.commit(instance, {{EventKind::kSessionHandoff, session, "", ""}});
+         }},
+        {"hung",
+         [this](const std::string&, InstanceKey, const Job& job) {
+           bool moves = false;
+           const Status evicted = a_.batch([&](Store& store) {
+             return store.sessions().evict_session(job.done(), job.item.session, a_.me(), &moves);
+           });
+           EXPECT_EQ(evicted, Status::kOk);
+           EXPECT_TRUE(moves);
+         }},
+        {"device",
+         [this](const std::string& session, InstanceKey, const Job&) {
+           world_.schedule("a", session, 1, kUnboundedDevice);
+         },
+         true},
+        {"withdrawn",
+         [this](const std::string& session, InstanceKey, const Job&) {
+           EXPECT_EQ(a_.declare(session), Status::kOk);
+           EXPECT_EQ(a_.withdraw(session), Status::kOk);
+         },
+         true},
+        {"drained",
+         [this](const std::string&, InstanceKey, const Job&) {
+           a_.drain();
+           a_.draining = false;
+           const auto undrain = [](Store& store) { return store.workers().undrain_worker("A"); };
+           EXPECT_EQ(a_.batch(undrain), Status::kOk);
+         }},
+    };
+  }
+  // The instance hears so of its session, which `leaving` moved while an activity of it ran or had
+  // ended: "released drained".
+  std::string heard(const Leaving& leaving, bool runs, bool fails_on_loss) {
+    const std::string session = std::string(leaving.reason) + (runs ? " at work" : " at rest") +
+                                (fails_on_loss ? ", or lost" : "");
+    const InstanceKey instance = world_.schedule("a", session);
+    const auto job = a_.fetch();
+    if (!job) return "nothing";
+    world_.execute(("UPDATE sessions SET notify=" + std::to_string(instance) +
+                    ",fail=" + (fails_on_loss ? "1" : "0") + " WHERE name='" + session + "'")
+                       .c_str());
+    if (!runs) {
+      EXPECT_EQ(a_.ack(*job), Status::kOk);
+    }
+    leaving.call(session, instance, *job);
+    if (runs) {
+      EXPECT_EQ(changes(instance), "") << "it waits for its activity";
+      EXPECT_EQ(a_.ack(*job), Status::kOk);
+      EXPECT_EQ(a_.end_stops(), 1U);
+    }
+    return changes(instance);
+  }
+  std::string changes(InstanceKey instance) {
+    std::string all;
+    for (const Message& message : world_.completions(instance)) {
+      SessionEvent event;
+      if (from_json(message.payload, &event) != Status::kOk) continue;
+      all += std::string(event.change.view()) + " " + std::string(event.reason.view());
+    }
+    return all;
+  }
+};
+
+// Rules: S16.
+TEST_F(Reasons, of_a_move_are_the_same_whether_work_was_running_or_not) {
+  for (const Leaving& leaving : leavings())
+    for (const bool runs : {false, true})
+      EXPECT_EQ(heard(leaving, runs, false), std::string("released ") + leaving.reason);
+}
+
+// Rules: S16, S22. A device is not lost.
+TEST_F(Reasons, of_a_loss_are_the_same_whether_work_was_running_or_not) {
+  for (const Leaving& leaving : leavings()) {
+    if (leaving.makes_device) continue;
+    for (const bool runs : {false, true})
+      EXPECT_EQ(heard(leaving, runs, true), std::string("lost ") + leaving.reason);
+  }
+}
+
+// Rules: S16. What ran beyond the limit has its result refused, and the reason stays all the same.
+TEST_F(Reasons, of_a_late_move_is_that_of_the_stop) {
+  const InstanceKey instance = world_.schedule("a", "s");
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.execute("UPDATE sessions SET notify=1 WHERE name='s'");
+  EXPECT_EQ(a_.transfer("s", ""), Status::kOk);
+  world_.pass(kStopMs);
+  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(a_.end_stops(), 1U);
+  EXPECT_EQ(changes(instance), "released transferred");
+  EXPECT_EQ(a_.ack(*job), Status::kStale);
 }
 
 TEST_F(Devices, a_transfer_ends_with_the_death_of_the_owner) {

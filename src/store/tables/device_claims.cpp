@@ -58,7 +58,8 @@ Status DeviceClaims::declare_session(const DeclareSession& declare, Evidence& ev
     case session::HeldSession::kMovesNow: row.running = {}; break;
     case session::HeldSession::kMoves: break;
   }
-  return moves_.move_or_stop(row, {declare.me, declare.stop_ms, false, "declared"});
+  return moves_.move_or_stop(row,
+                             {declare.me, declare.stop_ms, false, session::MoveReason::kDeclared});
 }
 
 Status DeviceClaims::withdraw_session(Incarnation me, std::string_view device,
@@ -73,7 +74,7 @@ Status DeviceClaims::withdraw_session(Incarnation me, std::string_view device,
   if (session::withdraw(row.row, me, role) == session::Withdrawal::kDeclarationEnds)
     return devices_.drop_declaration(session, me);
   PAWL_TRY(devices_.put_declaration(session, me, session::Role::kWithdrawing));
-  return moves_.move_or_stop(row, {{}, stop_ms, false, "withdrawn"});
+  return moves_.move_or_stop(row, {{}, stop_ms, false, session::MoveReason::kWithdrawn});
 }
 
 Status DeviceClaims::read_declaration(Incarnation me, std::string_view device, bool* withdrawing) {

@@ -97,7 +97,7 @@ CREATE TABLE sessions(
   epoch_used INTEGER NOT NULL,
   locked_until INTEGER NOT NULL, boot_seq INTEGER NOT NULL,
   last_activity_at INTEGER NOT NULL, hold_until INTEGER NOT NULL,
-  stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, head_id INTEGER,
+  stop_to INTEGER, stop_due INTEGER, stop_force INTEGER, stop_reason INTEGER, head_id INTEGER,
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
   owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
   leak INTEGER NOT NULL DEFAULT 0, expires_at INTEGER,

@@ -28,7 +28,7 @@ Status SessionHandoff::hand_off(SessionKey session, std::string_view tag, std::s
   *handed_off = session::may_hand_off(row.row);
   if (!*handed_off) return Status::kOk;
   PAWL_TRY(openings_.set_session_tag(session, tag, summary));
-  return moves_.move_or_stop(row, {{}, session::kMoveStopMs, false, "handoff"});
+  return moves_.move_or_stop(row, {{}, session::kMoveStopMs, false, session::MoveReason::kHandoff});
 }
 
 }  // namespace pawl::store

@@ -48,7 +48,7 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
       return Status::kNoEligibleTarget;
     }
   }
-  return move_or_stop(row, {target.worker, stop_ms, force, "transferred"});
+  return move_or_stop(row, {target.worker, stop_ms, force, session::MoveReason::kTransferred});
 }
 
 constexpr sql::Query kEpochOf{"SELECT epoch FROM sessions WHERE sid=?1"};
@@ -69,7 +69,7 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
   if (!session::may_evict(row.row, epoch, me, hung.epoch)) return Status::kOk;
   Move move;
   move.stop_ms = session::kMoveStopMs;
-  move.reason = "hung";
+  move.reason = session::MoveReason::kHung;
   if (row.row.device) PAWL_TRY(devices_.first_standby(session, &move.target));
   if (!session::may_leave(row.row, move.target.has_value())) return Status::kOk;
   *moves = true;
@@ -102,7 +102,7 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
     std::optional<Incarnation> target;
     if (row.row.device) PAWL_TRY(devices_.first_standby(session, &target));
     if (!session::may_leave(row.row, target.has_value())) continue;
-    PAWL_TRY(move_or_stop(row, {target, stop_ms, false, "drained"}));
+    PAWL_TRY(move_or_stop(row, {target, stop_ms, false, session::MoveReason::kDrained}));
   }
 }
 
@@ -149,13 +149,14 @@ Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
     const session::StopEnd end = session::look_at_stop(row.row, row.running, batch_.now);
     if (end == session::StopEnd::kGoesOn) continue;
     ++*ended;
-    const auto to = row.row.stop.has_value() ? row.row.stop->to : std::nullopt;
+    const session::Stop stop = row.row.stop.value_or(session::Stop());
+    const char* const reason = session::move_reason_name(stop.reason);
     switch (end) {
       case session::StopEnd::kGoesOn: break;
-      case session::StopEnd::kMoves: PAWL_TRY(move_now(row, to, "stopped")); break;
+      case session::StopEnd::kMoves: PAWL_TRY(move_now(row, stop.to, reason)); break;
       case session::StopEnd::kMovesLate:
         PAWL_TRY(items_.delete_cancelled_running(session));
-        PAWL_TRY(move_now(row, to, "stopped_late"));
+        PAWL_TRY(move_now(row, stop.to, reason));
         break;
       case session::StopEnd::kFails: PAWL_TRY(stop_failed(row, name.view())); break;
     }
@@ -232,9 +233,10 @@ Status SessionMoves::begin_anew(SessionKey session, std::string_view name) {
 }
 
 Status SessionMoves::move_or_stop(const Moving& row, const Move& move) {
-  if (!session::must_stop_first(row.running)) return move_now(row, move.target, move.reason);
+  if (!session::must_stop_first(row.running))
+    return move_now(row, move.target, session::move_reason_name(move.reason));
   session::Facts facts;
-  facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force};
+  facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force, move.reason};
   return owners_.apply(row.session, session::transition(row.row, session::Cause::kStop, facts), {},
                        nullptr);
 }
@@ -267,7 +269,8 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const se
   Declaration holder;
   PAWL_TRY(devices_.read_holder(session, &holder));
   if (!session::lets_go_of_device(row.row, more, holder.holder())) return Status::kOk;
-  return move_or_stop(row, {holder.holder().worker, session::kMoveStopMs, true, "device"});
+  return move_or_stop(
+      row, {holder.holder().worker, session::kMoveStopMs, true, session::MoveReason::kDevice});
 }
 
 constexpr sql::Query kReadTarget{
@@ -349,7 +352,8 @@ Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
     PAWL_TRY(devices_.put_declaration(row.session, holder.worker, session::Role::kHolder));
   if (after.goes_on) {
     const bool force = row.row.stop.has_value() && row.row.stop->force;
-    return move_or_stop(row, {holder.worker, session::kMoveStopMs, force, "declared"});
+    return move_or_stop(
+        row, {holder.worker, session::kMoveStopMs, force, session::MoveReason::kDeclared});
   }
   PAWL_TRY(owners_.end_stop(row));
   if (context_.sink == nullptr) return Status::kOk;

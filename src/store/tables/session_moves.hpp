@@ -26,7 +26,7 @@ struct Move {
   std::optional<Incarnation> target;  // none: away from its owner
   std::int64_t stop_ms = 0;
   bool force = false;
-  std::string_view reason;
+  session::MoveReason reason = session::MoveReason::kTransferred;
 };
 
 struct SharedRow {

@@ -21,7 +21,8 @@ Status SessionTable::find_session(InstanceKey scope, std::string_view name, Sess
 }
 
 constexpr sql::Query kReadRow{
-    "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force FROM sessions WHERE sid=?1"};
+    "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force,stop_reason FROM sessions WHERE "
+    "sid=?1"};
 
 Status SessionTable::read_row(SessionKey session, session::SessionRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -39,6 +40,7 @@ Status SessionTable::read_row(SessionKey session, session::SessionRow* out) {
   if (!read.is_null(5)) stop.to = read.integer(5);
   stop.due_ms = read.integer(6);
   stop.force = read.integer(7) != 0;
+  stop.reason = session::move_reason_of(read.integer(8));
   out->stop = stop;
   return Status::kOk;
 }
@@ -47,7 +49,7 @@ constexpr sql::Query kWriteOwner{
     "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
     "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
     "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
-    "head_id=iif(?12,NULL,head_id) WHERE sid=?1",
+    "stop_reason=?12,head_id=iif(?13,NULL,head_id) WHERE sid=?1",
     kStopMoves};
 
 Status SessionTable::write_owner(SessionKey session, const session::Transition& change,
@@ -69,8 +71,9 @@ Status SessionTable::write_owner(SessionKey session, const session::Transition& 
   if (next.stop.has_value()) {
     next.stop->to.has_value() ? write.bind(*next.stop->to) : write.bind_null();
     write.bind_due(next.stop->due_ms, kStopComes).bind(next.stop->force ? 1 : 0);
+    write.bind(static_cast<std::int64_t>(next.stop->reason));
   } else {
-    write.bind_null().bind_null().bind_null();
+    write.bind_null().bind_null().bind_null().bind_null();
   }
   write.bind(change.clears_head ? 1 : 0);
   return fail(write.run(), "change a session");
