@@ -80,8 +80,8 @@ class Client : public TypedSenderCalls<Client> {
   // Raises an event for a wait of this name (schedule_wait()). Without an open wait it waits for
   // one, over continue_as_new() too, until the instance ends.
   // Returns kOk; kNotFound: no such instance; kStale: it has ended; kQuota; kResourceExhausted:
-  // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max;
-  // error_text() says which. Unless kOk nothing is written.
+  // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max, of
+  // the least of this Client and the living Runtimes; error_text() says which. Unless kOk nothing is written.
   // Requires: `name` as of an instance (kInvalidArgument); `payload` of at most payload_bytes_max
   // (kResourceExhausted).
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload);

@@ -24,7 +24,8 @@ struct ClientOptions {
   bool synchronous_full = true;
   std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
-  std::uint32_t queue_messages_max = 256;     // as in Options
+  // As in Options; of this, and of what the Runtimes of the database take, the least counts.
+  std::uint32_t queue_messages_max = 256;
   int cache_pages = 128;
 };
 

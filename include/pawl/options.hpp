@@ -43,8 +43,9 @@ struct LimitOptions {
   // hold is taken when its lease ends.
   std::uint32_t workers_max = 64;
   // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
-  // at most 4 * payload_bytes_max. Counts when this Runtime sends them and sizes its memory to take
-  // them.
+  // at most 4 * payload_bytes_max. Sizes this Runtime's memory to take them, and is stored with its
+  // registration: senders of all processes keep to the least of the Runtimes that live. An instance
+  // for which more waits already is left to a larger Runtime.
   std::uint32_t queue_messages_max = 256;
   // Keys of one instance, 1..10000; keys and values together hold at most warm_bytes / 4, and one
   // value at most payload_bytes_max. A call beyond is answered with kLimit.
@@ -84,7 +85,7 @@ struct SessionOptions {
   // A session is released after so long without work.
   std::chrono::milliseconds session_idle_timeout{300'000};
   std::chrono::milliseconds session_cleanup_interval{300'000};  // sweep of rows that are not needed
-  std::uint32_t max_sessions_per_worker = 10;  // 0: this worker never claims a session
+  std::uint32_t max_sessions_per_worker = 128;  // 0: this worker never claims a session
   // At that limit, when a session without an owner has work for this worker, the worker releases
   // the session that has been idle for longest, if for at least so long. The default is longer than
   // the turn between two activities takes on a slow card, and shorter than people wait. 0: none,
@@ -266,6 +267,7 @@ inline Options Options::small() {
   options.limits.notices_max = 16;
   options.limits.workers_max = 16;
   options.limits.queue_messages_max = 16;
+  options.sessions.max_sessions_per_worker = 16;
   options.slots.inline_activities = 8;
   options.slots.threads = 1;
   return options;
@@ -288,6 +290,7 @@ inline Options Options::smallest() {
   options.limits.kv_keys_max = 1;
   options.limits.warm_instances = 1;
   options.limits.warm_bytes = std::size_t{16} * 1024;
+  options.sessions.max_sessions_per_worker = 10;
   options.slots.inline_activities = 1;
   options.slots.threads = 0;
   options.slots.cooperative = 0;

@@ -76,8 +76,10 @@ struct RuntimeStats {
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;
   std::uint64_t sessions_lost = 0;
-  std::uint64_t sessions_evicted = 0;       // let go for an activity that does not come back
-  std::uint64_t sessions_evicted_idle = 0;  // SessionOptions::evict_idle
+  std::uint64_t sessions_evicted = 0;  // let go for an activity that does not come back
+  // At max_sessions_per_worker, for one that waited: what this worker kept of them is cold now
+  // (SessionOptions::evict_idle).
+  std::uint64_t sessions_evicted_idle = 0;
   std::uint64_t session_folders_removed = 0;
   // Times that one could not be made, and an activity was put back for it, or not be removed.
   std::uint64_t session_folders_failed = 0;
@@ -100,6 +102,9 @@ struct RuntimeStats {
   // With work and without an owner, at the last look, if this worker is at its limit and could run
   // some of it; counted up to 256.
   std::uint32_t sessions_waiting = 0;
+  // Of sessions_evicted_idle, in the last minute that is over and had any; 0: the one behind it had
+  // none.
+  std::uint32_t sessions_evicted_idle_minute = 0;
   // Of this worker, with and without work in the queue, when an owner changed last or leases were
   // renewed last.
   std::uint32_t sessions_active = 0;

@@ -82,20 +82,24 @@ struct SessionSettings {
   std::chrono::milliseconds idle_close_notice{0};
   // The session expires so long after its opening, busy or not, in time that truly passed: it is
   // closed, its work fails with kSessionClosed, and so does what is scheduled on it until it is
-  // opened again. 0: never. 0..kDurationMax.
+  // opened again. A shared session begins anew for instances that did not give it these settings:
+  // without them but for `exclusive` and the rate, and their work goes on there. 0: never.
+  // 0..kDurationMax.
   std::chrono::milliseconds max_age{0};
   // With `notify`, the instance gets the message "expiring" so long before that; 0: none. Less than
   // max_age.
   std::chrono::milliseconds expiry_notice{0};
   // How many activities may be scheduled on the session, retries not counted. One more fails with
-  // kLimit, until the session is closed and opened again. 0: no limit. 0..kSessionActivitiesMax.
+  // kLimit, until the session is closed and opened again; one of another instance than gave these
+  // settings begins a shared session anew, as with max_age. 0: no limit. 0..kSessionActivitiesMax.
   std::int64_t max_activities = 0;
   // The activity of this number is reported in the log and, with `notify`, as the message
   // "near_limit". 0: none; at most max_activities.
   std::int64_t activity_warning = 0;
   // How fast activities may come: rate_burst at once, and one more every rate_interval
   // (0..kDurationMax; 0: no rate). An activity that is too early waits in the queue for its time,
-  // if that is no longer than rate_wait (0..kDurationMax); else it fails with kRateLimited.
+  // if that is no longer than rate_wait (0..kDurationMax); else it fails with kRateLimited. Work of
+  // instances that did not give a shared session these settings always waits.
   // rate_burst and rate_wait need a rate_interval.
   std::chrono::milliseconds rate_interval{0};
   std::int64_t rate_burst = 1;  // 1..1000000

@@ -20,7 +20,8 @@ class SessionListener {
  public:
   // This worker owns it from now on. `epoch` as in ActivityContext::session_epoch().
   virtual void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept = 0;
-  // It does not any more: released, moved, taken over, closed, or the worker stopped.
+  // It does not any more: released, moved, taken over, closed, or the worker stopped. `epoch` is that
+  // of its on_session_claimed(); `session` is empty if another process closed it and its row is gone.
   virtual void on_session_lost(std::string_view session, std::int64_t epoch) noexcept = 0;
 
   // This worker stops in order, and lets it go when its running work has ended; nothing of it

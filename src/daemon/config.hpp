@@ -89,7 +89,7 @@ class Config {
   std::string session_folders;  // empty: none
   std::int64_t programs = 4;    // at once
   std::int64_t payload_max = 64 * 1024;
-  std::int64_t sessions = 10;
+  std::int64_t sessions = 128;
   std::int64_t memory = 2 * 1024 * 1024;  // for decoded histories
   std::int64_t stop_ms = 10'000;
   std::int64_t quota_bytes = 0;

@@ -59,6 +59,7 @@ constexpr Counter kCounters[] = {
     {"sessions_released", &RuntimeStats::sessions_released},
     {"sessions_lost", &RuntimeStats::sessions_lost},
     {"sessions_evicted", &RuntimeStats::sessions_evicted},
+    {"sessions_evicted_idle", &RuntimeStats::sessions_evicted_idle},
     {"capacity_exhausted", &RuntimeStats::capacity_exhausted},
     {"session_leaks", &RuntimeStats::session_leaks},
     {"poisoned", &RuntimeStats::poisoned},
@@ -208,6 +209,7 @@ void get_runtime(Call& call) {
   for (const Counter& one : kCounters)
     put_count(out, one.name, of.stats.*one.member);
   put_count(out, "sessions_waiting", of.stats.sessions_waiting);
+  put_count(out, "sessions_evicted_idle_minute", of.stats.sessions_evicted_idle_minute);
   put_count(out, "sessions_active", of.stats.sessions_active);
   put_count(out, "sessions_idle", of.stats.sessions_idle);
   put_count(out, "warm_instances", of.stats.warm_instances);

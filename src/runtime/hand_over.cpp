@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::size_t kWokenMax = 64;  // bounded a tick
 constexpr std::int64_t kLogWaitingMs = 60'000;
+constexpr std::int64_t kEvictionsMs = 60'000;
 
 }  // namespace
 
@@ -196,6 +197,29 @@ void HandOver::committed() {
   }
   has_looked_ = false;
   log_waiting();
+  count_evictions();
+}
+
+// What was warm is made anew for each of them, so many in a minute are a limit that is too low. The
+// loop wakes for its leases, so no minute needs a wake-up of its own.
+void HandOver::count_evictions() {
+  const std::int64_t now = loop_.boot_ms();
+  if (!evictions_until_.has_value()) {
+    if (loop_.stats.sessions_evicted_idle != evictions_before_)
+      evictions_until_ = now + kEvictionsMs;
+    return;
+  }
+  if (!evictions_until_.has_passed(now)) return;
+  const std::uint64_t count = loop_.stats.sessions_evicted_idle - evictions_before_;
+  evictions_before_ = loop_.stats.sessions_evicted_idle;
+  loop_.stats.sessions_evicted_idle_minute = static_cast<std::uint32_t>(count);
+  if (count == 0) return evictions_until_.clear();
+  evictions_until_ = now + kEvictionsMs;
+  const LogField fields[] = {
+      {"count", static_cast<std::int64_t>(count)},
+      {"max_sessions_per_worker",
+       static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)}};
+  loop_.log(LogLevel::kWarning, "sessions_evicted_idle", fields, 2);
 }
 
 // When it begins, as long as it lasts, and when it ends. A line needs no wake-up of its own: the

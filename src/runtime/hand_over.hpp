@@ -42,6 +42,7 @@ class HandOver final : private WorkFilter {
   void look_for_room();
   Status fill_slots();
   void log_waiting();
+  void count_evictions();
   Status wake_unregistered();
   [[nodiscard]] bool may_hand_over(const Turn& turn, const NewWork& work, const Event& event,
                                    const Registry::ActivityEntry* entry) const;
@@ -52,10 +53,12 @@ class HandOver final : private WorkFilter {
   Slots& slots_;
   const Folders& folders_;
   bool passed_over_ = false;
-  bool was_draining_ = false;  // in the batch before
-  bool has_looked_ = false;    // in the batch at hand
-  WaitingSessions waiting_;    // FetchWork::waiting, of the last look
-  OptionalMs log_waiting_at_;  // boot time; none: no session waits
+  bool was_draining_ = false;   // in the batch before
+  bool has_looked_ = false;     // in the batch at hand
+  WaitingSessions waiting_;     // FetchWork::waiting, of the last look
+  OptionalMs log_waiting_at_;   // boot time; none: no session waits
+  OptionalMs evictions_until_;  // boot time: end of the minute that is counted; none: none is
+  std::uint64_t evictions_before_ = 0;  // sessions_evicted_idle when it began
 };
 
 }  // namespace pawl

@@ -41,7 +41,7 @@ void Inbox::look() {
     has_messages = has_messages || is_message(requests_.at(i));
   }
   if (!has_messages || !loop_.may_piggyback()) return;
-  may_piggyback_messages_ = loop_.instances().last_message(&last_message_) == Status::kOk;
+  may_piggyback_messages_ = loop_.instances().last_message(&last_message_, &limits_) == Status::kOk;
 }
 
 void Inbox::collect_starts(TurnList& turns) {
@@ -169,8 +169,8 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
     ++posted;
     bytes += message.name.size() + message.payload.size();
   }
-  return posted <= loop_.options.limits.queue_messages_max &&
-         bytes <= mailbox_bytes_max(loop_.options.limits.payload_bytes_max);
+  return posted <= static_cast<std::size_t>(limits_.messages) &&
+         bytes <= static_cast<std::size_t>(limits_.bytes);
 }
 
 Message Inbox::message_of(std::size_t index) {

@@ -90,6 +90,7 @@ class Inbox {
   std::size_t taken_ = 0;                // by the batch at hand
   bool may_piggyback_messages_ = false;  // on the batch at hand
   MessageId last_message_ = 0;           // then: when it was collected
+  MailboxLimits limits_;                 // likewise, those in force
 };
 
 }  // namespace pawl

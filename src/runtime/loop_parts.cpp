@@ -14,7 +14,7 @@ LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
       activities(loop, memory.slots, memory.warm, folders),
       hand_over(loop, memory.slots, folders),
       devices(loop),
-      owned(loop, memory.owned),
+      owned(loop, memory.owned, notices),
       registration(loop, memory.registration, memory.slots, devices, hand_over, owned),
       stored_due(loop, activities, clock),
       loader(loop, memory.loader, memory.warm, activities),

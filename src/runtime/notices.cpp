@@ -40,6 +40,14 @@ bool Notices::has_session_change(std::initializer_list<SessionChange::Kind> kind
   return false;
 }
 
+std::string_view Notices::session_of(Epoch epoch) const {
+  for (std::size_t i = 0; i < count_; ++i) {
+    const OfSession* const notice = std::get_if<OfSession>(&memory_.notices[i]);
+    if (notice != nullptr && notice->epoch == epoch) return notice->session;
+  }
+  return {};
+}
+
 bool Notices::has_ended_sessions() const {
   using Kind = SessionChange::Kind;
   return lost_ > 0 ||

@@ -87,6 +87,8 @@ class Notices final : public ChangeSink {
   [[nodiscard]] bool has_ended_sessions() const;
   // Of the batch at hand: activities in hand may have lost their session.
   [[nodiscard]] bool has_lost_sessions() const;
+  // The name of a session that the batch reports something of under this epoch; empty: none.
+  [[nodiscard]] std::string_view session_of(Epoch epoch) const;
 
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;

@@ -1,5 +1,6 @@
 #include "owned_sessions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace pawl {
@@ -39,7 +40,7 @@ Status OwnedSessions::claim_at_start() {
 void OwnedSessions::announce_stop() {
   if (loop_.options.sessions.listener != nullptr) {
     for (std::size_t i = 0; i < known_count_; ++i)
-      loop_.options.sessions.listener->on_session_ending(memory_.known[i].name.view(),
+      loop_.options.sessions.listener->on_session_ending(name_of(memory_.known[i]).view(),
                                                          memory_.known[i].epoch);
   }
   Status status =
@@ -62,24 +63,39 @@ Status OwnedSessions::look() {
   return loop_.sessions().owned_sessions(loop_.me, memory_.next, memory_.capacity, &next_count_);
 }
 
+FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
+  SessionLabels labels;
+  const Status status = loop_.sessions().read_labels(one.session, &labels);
+  if (status != Status::kOk || labels.name.empty())
+    labels.name.assign_cut(notices_.session_of(one.epoch));
+  return labels.name;
+}
+
+// Both lists in the order of their epochs, of which each session has its own.
 void OwnedSessions::notify() {
   if (!is_changed_) return;
   is_changed_ = false;
   SessionListener& listener = *loop_.options.sessions.listener;
-  const auto has = [](const OwnedSession* list, std::size_t count, const OwnedSession& one) {
-    for (std::size_t i = 0; i < count; ++i)
-      if (list[i].session == one.session && list[i].epoch == one.epoch) return true;
-    return false;
-  };
+  OwnedSession* const known = memory_.known;
   OwnedSession* const now = memory_.next;
   const std::size_t count = next_count_;
-  for (std::size_t i = 0; i < known_count_; ++i) {
-    const OwnedSession& one = memory_.known[i];
-    if (!has(now, count, one)) listener.on_session_lost(one.name.view(), one.epoch);
-  }
-  for (std::size_t i = 0; i < count; ++i)
-    if (!has(memory_.known, known_count_, now[i]))
-      listener.on_session_claimed(now[i].name.view(), now[i].epoch);
+  std::sort(now, now + count,
+            [](const OwnedSession& a, const OwnedSession& b) { return a.epoch < b.epoch; });
+  const auto for_each_other = [this](const OwnedSession* of, std::size_t of_count,
+                                     const OwnedSession* than, std::size_t than_count, auto call) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < of_count; ++i) {
+      while (at < than_count && than[at].epoch < of[i].epoch)
+        ++at;
+      if (at == than_count || than[at].epoch != of[i].epoch) call(name_of(of[i]), of[i].epoch);
+    }
+  };
+  for_each_other(known, known_count_, now, count, [&](const auto& name, Epoch epoch) {
+    listener.on_session_lost(name.view(), epoch);
+  });
+  for_each_other(now, count, known, known_count_, [&](const auto& name, Epoch epoch) {
+    listener.on_session_claimed(name.view(), epoch);
+  });
   std::swap(memory_.known, memory_.next);
   known_count_ = count;
   known_of_ = loop_.me;

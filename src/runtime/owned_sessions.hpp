@@ -7,13 +7,15 @@
 
 #include "devices.hpp"
 #include "loop_context.hpp"
+#include "notices.hpp"
 #include "pawl/session.hpp"
 
 namespace pawl {
 
 class OwnedSessions {
  public:
-  // Only with a SessionListener: what it was notified of, and what it is to be notified of.
+  // Only with a SessionListener: what it was notified of, and what it is to be notified of. Names are
+  // read when they are needed: they would be most of the memory of a Runtime with many sessions.
   struct Memory {
     OwnedSession* known = nullptr;
     OwnedSession* next = nullptr;
@@ -28,7 +30,8 @@ class OwnedSessions {
     }
   };
 
-  OwnedSessions(LoopContext& loop, Memory& memory) : loop_(loop), memory_(memory) {}
+  OwnedSessions(LoopContext& loop, Memory& memory, const Notices& notices)
+      : loop_(loop), memory_(memory), notices_(notices) {}
 
   // In the batch: before anything is written, and behind all that is.
   Status begin();
@@ -50,9 +53,13 @@ class OwnedSessions {
 
  private:
   Status look();
+  // Of one that this worker owns or owned, from its row or from what the batch reports of it. Empty:
+  // another process removed the row.
+  [[nodiscard]] FixedText<kNameBytesMax> name_of(const OwnedSession& one) const;
 
   LoopContext& loop_;
   Memory& memory_;
+  const Notices& notices_;
   std::size_t known_count_ = 0;
   std::size_t next_count_ = 0;
   Incarnation known_of_ = 0;  // as which worker

@@ -222,6 +222,9 @@ constexpr Counter kCounters[] = {
     {"pawl_sessions_lost_total", "Sessions that were lost.", &RuntimeStats::sessions_lost},
     {"pawl_sessions_evicted_total", "Sessions let go for an activity that does not come back.",
      &RuntimeStats::sessions_evicted},
+    {"pawl_sessions_evicted_idle_total",
+     "Sessions let go at max_sessions_per_worker for one that waited.",
+     &RuntimeStats::sessions_evicted_idle},
     {"pawl_session_leaks_total", "Sessions reported as leaks.", &RuntimeStats::session_leaks},
     {"pawl_session_capacity_exhausted_total",
      "Looks for work that met a session for which this worker has no room.",
@@ -306,6 +309,9 @@ void put_runtime(const RuntimeCounters& of, PrometheusText& out) {
   out.gauge("pawl_warm_instances", "Histories kept in memory.", stats.warm_instances);
   out.gauge("pawl_warm_bytes", "Memory that they take.",
             static_cast<std::int64_t>(stats.warm_bytes_used));
+  out.gauge("pawl_sessions_evicted_idle_last_minute",
+            "Of pawl_sessions_evicted_idle_total, those of the last whole minute.",
+            stats.sessions_evicted_idle_minute);
   out.gauge("pawl_activity_slots_used", "Activities in hand.", stats.activities_running);
   out.gauge("pawl_activity_slots_abandoned", "Slots held by abandoned activities.",
             stats.slots_abandoned);

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "check.hpp"
+#include "runtime_limits.hpp"
 #include "worker_terms.hpp"
 
 namespace pawl {
@@ -38,6 +39,7 @@ Status Registration::write() {
   worker.start_time = loop_.port.threads->process_start_time(worker.pid);
   worker.lease_ms = loop_.terms.worker_lock_timeout_ms;
   worker.sessions_max = loop_.options.sessions.max_sessions_per_worker;
+  if (loop_.options.run_orchestrations) worker.mailbox = mailbox_limits(loop_.options);
   worker.handlers = names;
   worker.handler_count = count;
   worker.tags = loop_.options.worker_tag_filter;

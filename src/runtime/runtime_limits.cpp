@@ -43,6 +43,11 @@ std::size_t tick_bytes(const Options& options, std::size_t turns) {
          kTextBytes;
 }
 
+MailboxLimits mailbox_limits(const Options& options) {
+  return {options.limits.queue_messages_max,
+          static_cast<std::int64_t>(mailbox_bytes_max(options.limits.payload_bytes_max))};
+}
+
 EngineLimits engine_limits(const Options& options) {
   EngineLimits limits;
   limits.events_max = options.limits.history_events_max;

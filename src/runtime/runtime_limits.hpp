@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "engine.hpp"
+#include "instance_store.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "text.hpp"
@@ -21,6 +22,8 @@ namespace pawl {
   return 2 * queue_messages_max;
 }
 
+// What one instance may have waiting, as senders are told.
+[[nodiscard]] MailboxLimits mailbox_limits(const Options& options);
 [[nodiscard]] EngineLimits engine_limits(const Options& options);
 // Messages of so many turns, decoded, and what the turns decide beside their events.
 [[nodiscard]] std::size_t tick_bytes(const Options& options, std::size_t turns);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "engine.hpp"
@@ -47,10 +48,16 @@ struct Turn {
   std::size_t trace_count = 0;
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  OptionalMs delay_ms;  // kAbandon
+  OptionalMs delay_ms;                 // kAbandon
+  std::optional<MailboxLimits> needs;  // kAbandon: it is left to a worker with so much room
   std::int64_t took_ms = 0;
   std::string_view why_text;
 
+  // What waits for it is too much for this worker.
+  void leave_to_larger(const MailboxLimits& most, std::string_view text) {
+    abandon(0, ErrorKind::kLimit, text);
+    needs = most;
+  }
   // for_ms none: for good.
   void abandon(OptionalMs for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;

@@ -103,14 +103,14 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   const Status fetched = loop_.instances().fetch_orchestration_item(
       key, loop_.now, loop_.options.limits.instance_batch_max, loop_.arena, turn->item);
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
-    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
-                  "more messages wait for it than this worker's queue_messages_max allows");
+    turn->leave_to_larger({mailbox_limits(loop_.options).messages + 1, 0},
+                          "more messages wait for it than this worker's queue_messages_max allows");
     return Status::kOk;
   }
   if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
     // Alone, and still too large: the process that stored it has a higher payload_bytes_max.
-    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
-                  "a stored message is larger than this worker's payload_bytes_max allows");
+    turn->leave_to_larger({0, mailbox_limits(loop_.options).bytes + 1},
+                          "a stored message is larger than this worker's payload_bytes_max allows");
     return Status::kOk;
   }
   if (fetched != Status::kOk) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "check.hpp"
+#include "runtime_limits.hpp"
 
 namespace pawl {
 namespace {
@@ -110,6 +111,7 @@ ReadyQuery Turns::ready_query() {
   query.me = loop_.me;
   query.home_grace_ms = loop_.options.leases.home_grace.count();
   query.now = loop_.now;
+  query.mailbox = mailbox_limits(loop_.options);
   query.runnable = loader_.runnable();
   query.runnable_count = loader_.runnable_count();
   query.unregistered = &unregistered_;
@@ -176,6 +178,9 @@ Status Turns::write(Turn& turn) {
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
     status = loop_.instances().ack_orchestration_item(turn.commit);
+  } else if (turn.needs.has_value()) {
+    status = loop_.instances().leave_to_larger(turn.key, turn.item->revision, *turn.needs,
+                                               turn.why_text);
   } else if (turn.item->broken == Status::kOk) {
     status = loop_.instances().abandon_orchestration_item(
         turn.key, turn.item->revision, turn.delay_ms, false, turn.why, turn.why_text);

@@ -62,10 +62,34 @@ OpenedState opened_state_of(State state) {
   return OpenedState::kNotOpen;
 }
 
-Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, std::int64_t now) {
+SharedState shared_state_of(State state, LimitOf limit) {
+  switch (state) {
+    case State::kOpen:
+    case State::kStopping: return SharedState::kOpen;
+    case State::kClosed: return SharedState::kBeginsAnew;
+    case State::kRefused:
+    case State::kExpired:
+      return limit == LimitOf::kAnother ? SharedState::kBeginsAnewAfterLimit
+                                        : SharedState::kRefuses;
+    case State::kLost: break;
+  }
+  return SharedState::kRefuses;
+}
+
+SessionSettings settings_that_stay(const SessionSettings& settings) {
+  SessionSettings out;
+  out.exclusive = settings.exclusive;
+  out.rate_interval = settings.rate_interval;
+  out.rate_burst = settings.rate_burst;
+  out.rate_wait = settings.rate_wait;
+  return out;
+}
+
+Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, LimitOf limit,
+                     std::int64_t now) {
   Admission out;
   if (settings.max_activities != 0 && so_far.given >= settings.max_activities) {
-    out.verdict = Admitted::kTooMany;
+    out.verdict = limit == LimitOf::kAnother ? Admitted::kBeginsAnew : Admitted::kTooMany;
     return out;
   }
   out.next.given = add_saturating(so_far.given, 1);
@@ -73,7 +97,7 @@ Admission admit_work(const SessionSettings& settings, const Scheduled& so_far, s
   if (settings.rate_interval.count() == 0) return out;
   const Slot slot = slot_of(settings, so_far.rate_at, now);
   const std::int64_t wait_ms = subtract_saturating(slot.start, now);
-  if (wait_ms > settings.rate_wait.count()) {
+  if (limit == LimitOf::kItself && wait_ms > settings.rate_wait.count()) {
     out.verdict = Admitted::kTooFast;
     out.again_in_ms = wait_ms - settings.rate_wait.count();
     return out;

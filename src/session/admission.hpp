@@ -1,9 +1,8 @@
 // Admission: what may be opened, and what may be scheduled on it.
 //
-// Rules: docs/rules/session-openings.md, S18, S24, S28
-// and S29. Counted when work is scheduled, in the session's
-// row, which is written then in any case; so a limit is the same for all workers, and survives
-// them. Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
+// Rules: docs/rules/session.md, S1, and session-openings.md, S18, S24, S28 and S29. Counted when
+// work is scheduled, in the session's row, which is written then in any case; so a limit is the same
+// for all workers, and survives them. Ownership, thread rule: pure functions of plain values. Errors: none; sums saturate.
 #ifndef PAWL_SESSION_ADMISSION_HPP
 #define PAWL_SESSION_ADMISSION_HPP
 
@@ -49,6 +48,21 @@ struct Expiry {
 enum class OpenedState : std::uint8_t { kOpen, kLost, kRefused, kNotOpen };
 [[nodiscard]] OpenedState opened_state_of(State state);
 
+// The instance of some work, and the one whose settings the limits of its session are. One spoils no
+// shared session for the others.
+enum class LimitOf : std::uint8_t { kItself, kAnother };
+
+// What work finds that names a shared session.
+enum class SharedState : std::uint8_t {
+  kOpen,
+  kBeginsAnew,            // without settings
+  kBeginsAnewAfterLimit,  // with those that settings_that_stay() says
+  kRefuses,
+};
+[[nodiscard]] SharedState shared_state_of(State state, LimitOf limit);
+// After a limit of another instance: the session is as strict as before, and as slow.
+[[nodiscard]] SessionSettings settings_that_stay(const SessionSettings& settings);
+
 struct Scheduled {
   std::int64_t given = 0;  // activities so far
   OptionalMs rate_at;      // when its rate is as good as new
@@ -57,7 +71,8 @@ enum class Admitted : std::uint8_t {
   kAtOnce,
   kLater,  // at `due`
   kTooMany,
-  kTooFast,  // it would wait longer than rate_wait_ms
+  kBeginsAnew,  // too many for another instance's limit: it is asked again in the new opening
+  kTooFast,     // it would wait longer than rate_wait_ms
 };
 struct Admission {
   Admitted verdict = Admitted::kAtOnce;
@@ -67,7 +82,7 @@ struct Admission {
   bool warns = false;            // it is the activity that the settings ask to be notified of
 };
 [[nodiscard]] Admission admit_work(const SessionSettings& settings, const Scheduled& so_far,
-                                   std::int64_t now);
+                                   LimitOf limit, std::int64_t now);
 
 }  // namespace pawl::session
 

@@ -67,7 +67,7 @@ Looked look_at(const LookRow& row, const EndTerms& terms, std::int64_t now) {
   } else if (row.state == State::kExpired) {
     out.what = Look::kRemove;
   } else if (row.expires_at.has_passed(now)) {
-    out.what = Look::kExpires;
+    out.what = is_open(row.state) && row.has_work_of_others ? Look::kBeginsAnew : Look::kExpires;
   } else {
     look_at_age(row, terms, now, &out);
     look_at_idleness(row, terms, now, &out);

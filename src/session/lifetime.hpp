@@ -1,8 +1,8 @@
 // Lifetime: how sessions that an orchestration opened are looked at while they are open, and when
 // they are over.
 //
-// Rules: docs/rules/session-openings.md, S25, S27, S32 and S53. Ownership, thread rule:
-// pure functions of plain values. Errors: none.
+// Rules: docs/rules/session.md, S1, and session-openings.md, S25, S27, S32 and S53. Ownership, thread
+// rule: pure functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_LIFETIME_HPP
 #define PAWL_SESSION_LIFETIME_HPP
 
@@ -30,8 +30,9 @@ struct EndTerms {
 struct LookRow {
   State state = State::kOpen;
   bool device = false;
-  bool has_work = false;        // in the queue, in any state
-  std::int64_t planned_at = 0;  // the look_at that has come
+  bool has_work = false;            // in the queue, in any state
+  bool has_work_of_others = false;  // of that, work whose instance did not set its age
+  std::int64_t planned_at = 0;      // the look_at that has come
   OptionalMs expires_at;
   std::int64_t last_activity_at = 0;
   std::int64_t hold_until = 0;
@@ -40,8 +41,9 @@ enum class Look : std::uint8_t {
   kLogClosing,  // a client closed it, which has no log; then its row goes
   kRemove,      // people had time to see it
   kExpires,
-  kCloses,  // it was idle for long enough
-  kWaits,   // it is looked at again
+  kBeginsAnew,  // its age is over, and work that the age is not of goes on in it
+  kCloses,      // it was idle for long enough
+  kWaits,       // it is looked at again
 };
 struct Looked {
   Look what = Look::kWaits;

@@ -109,6 +109,18 @@ Transition open_again(const SessionRow& row, State state) {
   return change;
 }
 
+// Its work is handed over anew where it is: what still runs there holds an exclusive session back
+// within its process, and would run beside that of another owner.
+Transition begin_anew(const SessionRow& row) {
+  Transition change = open_again(row, State::kOpen);
+  change.next.owner = row.owner;
+  change.work = WorkEffect::kUnlock;
+  change.notice = Notice::kExpired;
+  change.counts_end = true;
+  change.notifies = true;
+  return change;
+}
+
 // A row with a damaged column loses its owner, and the next worker with work of it takes it as a
 // new one. One that fails on loss is lost; any other that was open is open.
 Transition repair(const SessionRow& row) {
@@ -137,6 +149,7 @@ Transition transition(const SessionRow& row, Cause cause, const Facts& facts) {
     case Cause::kEnd: return end(row, State::kClosed);
     case Cause::kExpire: return end(row, State::kExpired);
     case Cause::kOpenAgain: return open_again(row, State::kOpen);
+    case Cause::kBeginAnew: return begin_anew(row);
     case Cause::kRepair: return repair(row);
     case Cause::kRefuse: break;
   }

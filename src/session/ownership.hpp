@@ -2,7 +2,7 @@
 //
 // Purpose: transition() says for each cause what the row is next and what goes with it in the same
 // transaction. Nothing else decides about owner, epoch or state. Rules: docs/rules, S3, S8,
-// S16, S18 to S22, S25 and S27. Ownership, thread rule: pure functions of plain values.
+// S1, S16, S18 to S22, S25 and S27. Ownership, thread rule: pure functions of plain values.
 // Errors: none.
 #ifndef PAWL_SESSION_OWNERSHIP_HPP
 #define PAWL_SESSION_OWNERSHIP_HPP
@@ -25,6 +25,7 @@ enum class Cause : std::uint8_t {
   kEnd,           // an open one is closed from outside
   kExpire,        // open or lost
   kOpenAgain,     // one that is not open
+  kBeginAnew,     // an open one whose limits were another instance's: its work goes on in it
   kRefuse,        // likewise, and a limit does not allow it
   kRepair,        // its row is damaged; of one that fails on loss the work has failed before
 };

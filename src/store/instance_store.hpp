@@ -48,6 +48,13 @@ struct NewInstance {
   bool with_turn = false;
 };
 
+// How many messages from outside one instance may have that no turn took, and how many bytes of names
+// and payloads those. 0: unknown.
+struct MailboxLimits {
+  std::int64_t messages = 0;
+  std::int64_t bytes = 0;
+};
+
 // A message from outside, for the mailbox.
 struct NewMessage {
   std::string_view id;  // of the instance
@@ -55,7 +62,8 @@ struct NewMessage {
   std::string_view name;
   std::string_view payload;
   // Refused if the instance would then have more of both kinds that no turn took, or if those held
-  // more bytes of names and payloads.
+  // more bytes of names and payloads; and beyond what the runtimes of the database take
+  // (NewWorker::mailbox).
   std::size_t count_max = 0;
   std::size_t bytes_max = 0;
   MessageId number = 0;  // of those reserved in this batch; 0: the next one
@@ -106,6 +114,7 @@ struct ReadyQuery {
   std::int64_t now = 0;  // Pawl time by the reader's clock; verified again at the commit
   const InstanceKey* skip = nullptr;  // being worked on already
   std::size_t skip_count = 0;
+  MailboxLimits mailbox;               // of the caller: what needs more is none that it can run
   const Runnable* runnable = nullptr;  // what the caller can run; null: everything
   std::size_t runnable_count = 0;
   UnregisteredInstances* unregistered = nullptr;  // gets what it cannot; may be null
@@ -189,11 +198,12 @@ class InstanceStore {
   virtual Status withdraw_offer(const SentOffer& offer, bool* withdrawn) = 0;
   // For messages that a turn takes without their ever being stored. Anywhere: who would get it
   // (kNotFound; kStale if it has ended) and the living worker that ran it last (0: none), and the
-  // highest number of a message so far.
+  // highest number of a message so far, with the limits in force.
   virtual Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) = 0;
-  virtual Status last_message(MessageId* number) = 0;
+  virtual Status last_message(MessageId* number, MailboxLimits* limits) = 0;
   // The `count` numbers behind `last` are given to no other connection, if this batch writes
-  // something. kStale: others took numbers since last_message(); kQuota: as above.
+  // something. kStale: others took numbers since last_message(), or other limits are in force;
+  // kQuota: as above.
   virtual Status reserve_messages(MessageId last, std::size_t count) = 0;
   // Reads; anywhere. Output and custom status together longer than `capacity`: kResourceExhausted.
   virtual Status read_status(std::string_view id, InstanceStatus* out, char* buffer,
@@ -241,6 +251,10 @@ class InstanceStore {
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
                                             OptionalMs delay_ms, bool strike, ErrorKind why,
                                             std::string_view text) = 0;
+  // In a batch: out of the way of workers whose limits are less than `needs`, until its next turn. Any
+  // other finds it as before; read_status() shows kLimit and `text`. kStale: as above.
+  virtual Status leave_to_larger(InstanceKey key, std::int64_t revision, const MailboxLimits& needs,
+                                 std::string_view text) = 0;
   // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called
   // broken; nothing that its row says of itself counts. kStale: it was parked since.
   virtual Status stop_broken(InstanceKey key, std::string_view text) = 0;

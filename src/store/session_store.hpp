@@ -28,6 +28,7 @@ struct DeclareSession {
 };
 
 struct SessionLabels {
+  FixedText<kNameBytesMax> name;
   FixedText<kSessionLabelBytesMax> owner;
   FixedText<kSessionLabelBytesMax> kind;
 };
@@ -35,7 +36,6 @@ struct SessionLabels {
 struct OwnedSession {
   SessionKey session = 0;
   Epoch epoch = 0;
-  FixedText<kNameBytesMax> name;
 };
 
 // Where looks at sessions in the order of their opening go on; from the first, once more, after a
@@ -107,7 +107,8 @@ class SessionStore {
   virtual Status count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) = 0;
   // Reads; anywhere. Is it still this opening of the session, and open?
   virtual Status session_lives(SessionKey session, std::int64_t generation, bool* lives) = 0;
-  // Reads; anywhere. The labels of its settings; empty: none, or there is no such session any more.
+  // Reads; anywhere. Its name, and the labels of its settings; empty: none, or there is no such session
+  // any more.
   virtual Status read_labels(SessionKey session, SessionLabels* out) = 0;
   // The last epoch that was given out: as long as it stands, no session changed its owner.
   virtual Status last_epoch(Epoch* epoch) = 0;

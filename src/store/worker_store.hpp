@@ -7,11 +7,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "crash_limits.hpp"
 #include "evidence.hpp"
 #include "ids.hpp"
+#include "instance_store.hpp"
 #include "pawl/management.hpp"
 #include "pawl/options.hpp"
 #include "pawl/status.hpp"
@@ -26,7 +28,10 @@ struct NewWorker {
   std::int64_t start_time = 0;
   bool lock_visible = true;  // others can test its kernel lock
   std::int64_t lease_ms = 0;
-  std::int64_t sessions_max = 0;               // its capacity, for transfers
+  std::int64_t sessions_max = 0;  // its capacity, for transfers
+  // What a turn of it can take; none: it runs no turns. In force for senders is the least of those
+  // living, else that of the last one that registered.
+  std::optional<MailboxLimits> mailbox;
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
   TagFilter tags;

@@ -497,19 +497,6 @@ TEST_F(Mailbox, BytesThatWaitAreLimitedToo) {
   EXPECT_EQ(output(client, {at.get()}), "completed 1,") << "what waits holds nothing up";
 }
 
-TEST_F(Mailbox, MoreThanThisRuntimeTakesStopsTheInstanceAndLosesNothing) {
-  options.limits.queue_messages_max = 4;
-  auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "takes", "20");
-  send(client, 1, 20);
-  const std::string stopped = output(client, {at.get()});
-  EXPECT_NE(stopped.find("stopped more messages wait for it"), std::string::npos) << stopped;
-  options.limits.queue_messages_max = 256;
-  at = revive(std::move(at));
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 20));
-}
-
 struct Reported {
   int calls = 0;
   Status last = Status::kOk;

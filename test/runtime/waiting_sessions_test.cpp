@@ -44,9 +44,9 @@ Poll conversation(OrchestrationContext& ctx) {
   return ctx.complete(message.value());
 }
 
-TEST_F(WaitingSessions, eleven_conversations_on_one_worker_are_all_answered_by_default) {
+TEST_F(WaitingSessions, eleven_conversations_are_all_answered_by_a_worker_for_ten) {
   constexpr int kConversations = 11;
-  ASSERT_GT(kConversations, static_cast<int>(SessionOptions().max_sessions_per_worker));
+  options.sessions.max_sessions_per_worker = 10;
   code(conversation);
   full("a");
   converse(kConversations);
@@ -57,6 +57,45 @@ TEST_F(WaitingSessions, eleven_conversations_on_one_worker_are_all_answered_by_d
               Status::kOk);
   for (int i = 0; i < kConversations; ++i)
     EXPECT_EQ(end_of("chat-" + std::to_string(i), 60'000), "completed " + std::to_string(i));
+}
+
+TEST_F(WaitingSessions, by_default_forty_conversations_find_what_was_kept_for_them) {
+  constexpr int kConversations = 40;
+  code(conversation);
+  full("a");
+  converse(kConversations);
+  ASSERT_TRUE(all_ran(1, kConversations)) << runs.size();
+  pass(60'000);
+  for (int i = 0; i < kConversations; ++i)
+    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", "m"), Status::kOk);
+  ASSERT_TRUE(all_ran(2, kConversations)) << runs.size();
+  std::size_t cold = 0;
+  for (const Run& run : runs)
+    cold += run.claimed_now ? 1U : 0U;
+  EXPECT_EQ(cold, static_cast<std::size_t>(kConversations)) << "each once, at its first activity";
+  EXPECT_EQ(workers[0]->runtime->stats().sessions_evicted_idle, 0U);
+}
+
+TEST_F(WaitingSessions, what_makes_room_is_counted_by_the_minute_and_logged_once_in_it) {
+  options.sessions.max_sessions_per_worker = 2;
+  code(conversation);
+  Worker& worker = full("a");
+  const RuntimeStats& stats = worker.runtime->stats();
+  converse(12);
+  ASSERT_TRUE(all_ran(1, 12)) << runs.size();
+  EXPECT_EQ(stats.sessions_evicted_idle, 10U);
+  EXPECT_EQ(logged("sessions_evicted_idle"), 0U) << "when its minute is over";
+  pass(90'000);
+  EXPECT_EQ(logged("sessions_evicted_idle"), 1U) << worker.lines.all();
+  EXPECT_EQ(logged("sessions_evicted_idle count=10 max_sessions_per_worker=2"), 1U)
+      << worker.lines.all();
+  EXPECT_EQ(stats.sessions_evicted_idle_minute, 10U);
+  pass(120'000);
+  EXPECT_EQ(stats.sessions_evicted_idle_minute, 0U) << "none in the minute behind it";
+  for (int i = 0; i < 3; ++i)
+    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", "m"), Status::kOk);
+  pass(120'000);
+  EXPECT_EQ(logged("sessions_evicted_idle"), 2U) << "and again when there are some";
 }
 
 TEST_F(WaitingSessions, room_is_made_when_it_can_be_and_not_with_the_next_renewal) {

@@ -148,7 +148,7 @@ TEST_F(WholeSessions, a_shared_one_that_an_operator_closed_begins_anew_with_the_
 }
 
 // Rules: S27, S28, S29.
-TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_all_instances) {
+TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_who_sets_them) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = settings_of_alice();
     settings.max_activities = 2;
@@ -158,24 +158,147 @@ TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_al
     if (!done.ok()) return ctx.complete(error_kind_name(done.error().kind));
     return ctx.complete("done");
   });
-  other([](OrchestrationContext& ctx) {
-    PAWL_AWAIT(done, ctx.schedule_activity("note", "", Target::session("chat")));
-    return ctx.complete(done.ok() ? "done" : error_kind_name(done.error().kind));
-  });
   full("a");
   start("one", "code");
   EXPECT_EQ(end_of("one"), "completed done");
-  start("two", "other");
+  start("two", "code");
   EXPECT_EQ(end_of("two"), "completed done");
-  start("three", "other");
-  EXPECT_EQ(end_of("three"), "completed limit") << "no settings are needed to be counted";
-  start("four", "code");
-  EXPECT_EQ(end_of("four"), "completed limit") << "the same settings begin nothing anew";
+  start("three", "code");
+  EXPECT_EQ(end_of("three"), "completed limit") << "the same settings begin nothing anew";
   pass(20 * 60'000);
-  start("five", "other");
-  EXPECT_EQ(end_of("five"), "completed session_closed") << "it has expired";
-  start("six", "code");
-  EXPECT_EQ(end_of("six"), "completed done") << "used again, it begins anew";
+  start("four", "code");
+  EXPECT_EQ(end_of("four"), "completed done") << "it has expired, and used again it begins anew";
+}
+
+// Schedules on the shared session, once more after the given number of seconds.
+Poll works_on_chat(OrchestrationContext& ctx) {
+  PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::session("chat")));
+  if (!first.ok()) return ctx.complete(error_kind_name(first.error().kind));
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(std::atoi(ctx.input().data()))));
+  PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::session("chat")));
+  return ctx.complete(second.ok() ? "done" : error_kind_name(second.error().kind));
+}
+
+// Rules: S1.
+TEST_F(WholeSessions, the_age_that_one_instance_sets_ends_no_work_of_another) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings = settings_of_alice();
+    settings.max_age = std::chrono::minutes(1);
+    settings.exclusive = true;
+    const Session session = ctx.use_session("chat", settings);
+    PAWL_AWAIT(slow, ctx.schedule_activity("slow", "90", Target::own(session)));
+    PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
+    return ctx.complete(std::string(error_kind_name(slow.error().kind)) + " " +
+                        error_kind_name(late.error().kind));
+  });
+  other(works_on_chat);
+  full("a");
+  start("sets", "code");
+  ASSERT_TRUE(drive_until([&] { return state_of("", "chat") == "active"; }));
+  start("queued", "other", "0");
+  EXPECT_EQ(end_of("sets"), "completed session_closed none")
+      << "its work ended, and it may work in the opening of the others";
+  EXPECT_EQ(end_of("queued"), "completed done") << "its queued work went on";
+  EXPECT_EQ(epochs_of("chat").size(), 1u);
+  EXPECT_EQ(*epochs_of("chat").begin(), 2);
+  EXPECT_EQ(logged("session_expired session=chat"), 1u) << workers.front()->lines.all();
+  SessionInfo info;
+  ASSERT_EQ(client()->get_session("", "chat", &info), Status::kOk);
+  EXPECT_TRUE(info.exclusive) << "which is as strict as before";
+  EXPECT_FALSE(info.expires_in_ms.has_value());
+  EXPECT_EQ(info.owner_label, "");
+}
+
+// Rules: S1.
+TEST_F(WholeSessions, one_that_expired_is_gone_for_who_set_its_age_alone) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings = settings_of_alice();
+    settings.max_age = std::chrono::minutes(1);
+    const Session session = ctx.use_session("chat", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
+    PAWL_AWAIT(late, ctx.schedule_activity("note", "", Target::own(session)));
+    return ctx.complete(error_kind_name(late.error().kind));
+  });
+  other(works_on_chat);
+  full("a");
+  start("sets", "code");
+  EXPECT_EQ(end_of("sets"), "completed session_closed");
+  EXPECT_EQ(state_of("", "chat"), "expired");
+  start("two", "other", "70");
+  EXPECT_EQ(end_of("two"), "completed done") << "and the age is not set again";
+  EXPECT_EQ(state_of("", "chat"), "idle");
+}
+
+// Rules: S1.
+TEST_F(WholeSessions, the_number_that_one_instance_sets_refuses_no_work_of_another) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.max_activities = 2;
+    const Session session = ctx.use_session("chat", settings);
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
+    PAWL_AWAIT(third, ctx.schedule_activity("note", "", Target::own(session)));
+    return ctx.complete(error_kind_name(third.error().kind));
+  });
+  other(works_on_chat);
+  full("a");
+  start("sets", "code");
+  EXPECT_EQ(end_of("sets"), "completed limit");
+  start("two", "other", "1");
+  EXPECT_EQ(end_of("two"), "completed done");
+  EXPECT_EQ(epochs_of("chat").size(), 2u) << "it began anew, once";
+  EXPECT_EQ(logged("session_expired session=chat"), 1u) << workers.front()->lines.all();
+}
+
+// Rules: S1.
+TEST_F(WholeSessions, the_rate_that_one_instance_sets_delays_work_of_another) {
+  code([](OrchestrationContext& ctx) {
+    SessionSettings settings;
+    settings.rate_interval = std::chrono::minutes(1);
+    settings.max_activities = 1;
+    const Session session = ctx.use_session("chat", settings);
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "", Target::own(session)));
+    return ctx.complete(done.ok() ? "done" : error_kind_name(done.error().kind));
+  });
+  other(works_on_chat);
+  full("a");
+  start("sets", "code");
+  EXPECT_EQ(end_of("sets"), "completed done");
+  const std::int64_t before = machine.boot_ms();
+  start("two", "other", "0");
+  EXPECT_EQ(end_of("two", 300'000), "completed done");
+  EXPECT_GE(machine.boot_ms() - before, 100'000) << "one a minute, in the new opening too";
+}
+
+// Rules: S1, S24.
+TEST_F(WholeSessions, one_that_was_refused_begins_anew_for_another_instance) {
+  options.sessions.max_sessions_per_owner = 1;
+  code([](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.use_session("first", settings_of_alice()));
+    const Session session = ctx.use_session("chat", settings_of_alice());
+    PAWL_AWAIT(done, ctx.schedule_activity("note", "", Target::own(session)));
+    return ctx.complete(error_kind_name(done.error().kind));
+  });
+  other(works_on_chat);
+  full("a");
+  start("sets", "code");
+  EXPECT_EQ(end_of("sets"), "completed limit");
+  start("two", "other", "0");
+  EXPECT_EQ(end_of("two"), "completed done");
+}
+
+// Rules: S1, S54.
+TEST_F(WholeSessions, limits_that_an_operator_sets_are_no_instances) {
+  other(works_on_chat);
+  full("a");
+  start("one", "other", "0");
+  EXPECT_EQ(end_of("one"), "completed done");
+  SessionUpdate update;
+  update.max_activities = 1;
+  ASSERT_EQ(client()->change_session("", "chat", update), Status::kOk);
+  start("two", "other", "0");
+  EXPECT_EQ(end_of("two"), "completed done");
+  EXPECT_EQ(epochs_of("chat").size(), 2u);
 }
 
 TEST_F(WholeSessions, a_shared_one_notifies_the_instance_that_asked) {

@@ -5,6 +5,8 @@
 
 #include <limits>
 
+#include "policy.hpp"
+
 namespace pawl::session {
 namespace {
 
@@ -187,7 +189,7 @@ const Row kRows[] = {
 TEST(AdmissionRules, admit_work) {
   for (const Row& one : kRows) {
     SCOPED_TRACE(one.name);
-    const Admission admission = admit_work(one.settings, one.so_far, kNow);
+    const Admission admission = admit_work(one.settings, one.so_far, LimitOf::kItself, kNow);
     EXPECT_EQ(admission.verdict, one.verdict);
     const bool is_refused = one.verdict == Admitted::kTooMany || one.verdict == Admitted::kTooFast;
     if (!is_refused) {
@@ -198,6 +200,65 @@ TEST(AdmissionRules, admit_work) {
     EXPECT_EQ(admission.due, one.due);
     EXPECT_EQ(admission.again_in_ms, one.again_in_ms);
   }
+}
+
+// The same work of an instance that did not set the limits is never refused.
+TEST(AdmissionRules, admit_work_beside_another) {
+  for (const Row& one : kRows) {
+    SCOPED_TRACE(one.name);
+    const Admission own = admit_work(one.settings, one.so_far, LimitOf::kItself, kNow);
+    const Admission beside = admit_work(one.settings, one.so_far, LimitOf::kAnother, kNow);
+    if (own.verdict == Admitted::kTooMany) {
+      EXPECT_EQ(beside.verdict, Admitted::kBeginsAnew);
+      continue;
+    }
+    const bool waits = own.verdict == Admitted::kTooFast;
+    EXPECT_EQ(beside.verdict, waits ? Admitted::kLater : own.verdict);
+    EXPECT_EQ(beside.next.given, one.so_far.given + 1);
+    if (waits) {
+      EXPECT_EQ(beside.due, kNow + own.again_in_ms + one.settings.rate_wait.count());
+    } else {
+      EXPECT_EQ(beside.due, own.due);
+      EXPECT_EQ(beside.next.rate_at, own.next.rate_at);
+    }
+  }
+}
+
+TEST(AdmissionRules, shared_state_of) {
+  struct SharedRow {
+    State state;
+    SharedState its_own;
+    SharedState anothers;
+  };
+  const SharedRow rows[] = {
+      {State::kOpen, SharedState::kOpen, SharedState::kOpen},
+      {State::kStopping, SharedState::kOpen, SharedState::kOpen},
+      {State::kClosed, SharedState::kBeginsAnew, SharedState::kBeginsAnew},
+      {State::kLost, SharedState::kRefuses, SharedState::kRefuses},
+      {State::kRefused, SharedState::kRefuses, SharedState::kBeginsAnewAfterLimit},
+      {State::kExpired, SharedState::kRefuses, SharedState::kBeginsAnewAfterLimit},
+  };
+  for (const SharedRow& one : rows) {
+    SCOPED_TRACE(static_cast<int>(one.state));
+    EXPECT_EQ(shared_state_of(one.state, LimitOf::kItself), one.its_own);
+    EXPECT_EQ(shared_state_of(one.state, LimitOf::kAnother), one.anothers);
+  }
+}
+
+TEST(AdmissionRules, settings_that_stay) {
+  SessionSettings had = paced(1'000, 3, 5'000);
+  had.exclusive = had.notify = had.fail_on_loss = true;
+  had.max_activities = 7;
+  had.max_age = had.idle_close = std::chrono::hours(1);
+  had.kind = "modem";
+  SessionSettings stay = paced(1'000, 3, 5'000);
+  stay.exclusive = true;
+  PolicyText text;
+  PolicyText expected;
+  const SessionSettings is = settings_that_stay(had);
+  ASSERT_TRUE(encode_settings(is, &text) && encode_settings(stay, &expected));
+  EXPECT_EQ(text.view(), expected.view());
+  EXPECT_TRUE(is.kind.view().empty());
 }
 
 }  // namespace

@@ -43,6 +43,33 @@ TEST(LifetimeRules, look_at_the_age) {
   }
 }
 
+// Rules: S1.
+TEST(LifetimeRules, an_age_that_is_not_of_all_work_ends_no_work_of_others) {
+  struct Row {
+    State state;
+    bool has_work_of_others;
+    Look look;
+  };
+  const Row rows[] = {
+      {State::kOpen, true, Look::kBeginsAnew},   {State::kStopping, true, Look::kBeginsAnew},
+      {State::kOpen, false, Look::kExpires},     {State::kLost, true, Look::kExpires},
+      {State::kClosed, true, Look::kLogClosing}, {State::kExpired, true, Look::kRemove},
+  };
+  for (const Row& one : rows) {
+    SCOPED_TRACE(static_cast<int>(one.state));
+    LookRow row;
+    row.state = one.state;
+    row.expires_at = kNow;
+    row.planned_at = kNow - 10;
+    row.has_work = row.has_work_of_others = one.has_work_of_others;
+    EXPECT_EQ(look_at(row, kNoTerms, kNow).what, one.look);
+    row.expires_at = kNow + 1;
+    if (is_open(one.state)) {
+      EXPECT_EQ(look_at(row, kNoTerms, kNow).what, Look::kWaits);
+    }
+  }
+}
+
 // A look that was planned for something else is no notice.
 TEST(LifetimeRules, a_look_before_the_time_of_a_notice_announces_nothing) {
   LookRow row;

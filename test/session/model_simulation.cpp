@@ -22,6 +22,7 @@ constexpr std::uint32_t kSessionsMaxCrowded = 2;
 constexpr std::int64_t kBootSeq = 1;
 constexpr std::int64_t kPaceMs = 60'000;  // of the paced opening
 constexpr std::int64_t kIdleCloseMs = 20'000;
+constexpr std::int64_t kSharedPaceMs = 15'000;
 
 struct Place {
   const char* session;
@@ -52,7 +53,8 @@ constexpr char kRows[] =
     "' state='||state||' owner='||coalesce(owner,'-')||' epoch='||epoch||' head='||coalesce((SELECT"
     " q.instance||'/'||q.event FROM worker_queue q WHERE q.id=head_id),'-')||' lease='||"
     "locked_until||' stop='||coalesce(stop_to,'-')||','||coalesce(stop_due,'-')||' active='||"
-    "last_activity_at||' given='||coalesce(given,0)||','||coalesce(rate_at,'-')||' look='||"
+    "last_activity_at||' given='||coalesce(given,0)||','||coalesce(rate_at,'-')||' by='||"
+    "coalesce(limited_by,0)||' look='||"
     "coalesce(look_at,'-')||char(10) AS line FROM sessions ORDER BY sid)),'')"
     "||coalesce((SELECT group_concat(line,'') FROM (SELECT 'w'||instance||'/'||event||"
     "' s'||coalesce(sid,0)||' state='||state||iif(token IS NULL,' -',' token')||' inc='||"
@@ -171,10 +173,15 @@ void ModelSimulation::schedule() {
   expect(encode_policy(policy, &text), "a policy");
   const InstanceKey instance = world_ ? world_->instance() : ++last_instance_;
   std::vector<World::Command> turn;
+  if (uses_shared_ && place.session[0] != '\0' && chance(15))
+    give_settings(instance, place.session, &turn);
   for (int count = pick(1, 3); count > 0; --count) {
     const auto event = static_cast<EventId>(2 + turn.size());
+    const bool is_unlimited = this->is_unlimited(instance, place.session);
     model_->schedule(instance, event, place.session, false, place.exclusive, policy.barrier,
                      policy.retry);
+    expect(!is_unlimited || model_->outcomes().count({instance, event}) == 0,
+           "work failed by a limit that another instance set");
     open_[instance].push_back(event);
     retries_[{instance, event}] = policy.retry;
     turn.push_back({EventKind::kActivity, "a", place.session, std::string(text.view())});
@@ -227,20 +234,42 @@ void ModelSimulation::use_opener() {
 }
 
 // Settings that hold from then on, for all that name it.
-void ModelSimulation::use_shared() {
-  const std::string name = kPlaces[pick(1, 4)].session;
+void ModelSimulation::give_settings(InstanceKey instance, const std::string& name,
+                                    std::vector<World::Command>* turn) {
   SessionSettings settings;
   settings.exclusive = name == "bus";
   settings.fail_on_loss = name == "t";
   if (name == "s") settings.max_age = std::chrono::milliseconds(chance(50) ? 60'000 : 200'000);
+  if (name == "bus" && chance(50)) settings.max_age = std::chrono::milliseconds(60'000);
+  if (name == "u" || (name == "bus" && chance(50))) {
+    if (chance(70)) settings.max_activities = pick(1, 4);
+    if (chance(70)) settings.rate_interval = std::chrono::milliseconds(kSharedPaceMs);
+    if (settings.rate_interval.count() != 0 && chance(50))
+      settings.rate_wait = std::chrono::milliseconds(kSharedPaceMs);
+  }
   PolicyText text;
   expect(encode_settings(settings, &text), "settings");
+  const ModelStore::Session* const before = shared(name);
+  const bool goes_on = before != nullptr && session::is_open(before->row.state);
+  Asked& asked = asked_[name];
+  if (!goes_on) asked = {};
+  asked.by = instance;
+  asked.exclusive = settings.exclusive || (goes_on && before->row.exclusive);
+  asked.has_rate = settings.rate_interval.count() != 0;
+  asked.since = now();
+  asked.handed = 0;
+  asked.from = model_->items().empty() ? 0 : model_->items().rbegin()->first + 1;
+  model_->use(instance, name, settings);
+  turn->push_back({EventKind::kSessionSettings, name, {}, std::string(text.view())});
+  moved_[shared(name)->key] = clock_;
+}
+
+void ModelSimulation::use_shared() {
+  const std::string name = kPlaces[pick(1, 4)].session;
   const InstanceKey instance = world_ ? world_->instance() : ++last_instance_;
-  model_->use(name, settings);
-  if (world_)
-    world_->commit(instance, {{EventKind::kSessionSettings, name, {}, std::string(text.view())}});
-  for (const auto& [key, one] : model_->sessions())
-    if (one.scope == 0 && one.name == name) moved_[key] = clock_;
+  std::vector<World::Command> turn;
+  give_settings(instance, name, &turn);
+  if (world_) world_->commit(instance, turn);
   called("settings of a shared session");
 }
 
@@ -248,8 +277,8 @@ void ModelSimulation::close_shared() {
   const int index = pick(0, kNodes - 1);
   const std::string name = kPlaces[pick(1, 4)].session;
   if (!alive(processes_[index])) return;
-  for (const auto& [key, one] : model_->sessions())
-    if (one.scope == 0 && one.name == name) moved_[key] = clock_;
+  if (shared(name) != nullptr) moved_[shared(name)->key] = clock_;
+  asked_.erase(name);
   const Status status = model_->close_from_outside(name);
   if (world_)
     expect(processes_[index].worker->batch(
@@ -412,8 +441,10 @@ void ModelSimulation::tick(int index) {
   end_executions(index);
   bury_dead(index);
   const std::map<SessionKey, std::int64_t> idle = idle_since();
+  const std::vector<WorkItemId> unlimited = work_beside_age();
   model_->wake();
   if (world_) process.worker->wake();
+  check_outlived(unlimited);
   check_closed(idle);
   for (const auto& [key, one] : model_->sessions())
     expect(!session::counts_as_open(one.row.state) || !one.expires_at.has_passed(now()),
@@ -667,7 +698,10 @@ void ModelSimulation::check_handed_over(int index, const ModelStore::HandedOver&
     if (session.row.exclusive || item.barrier)
       expect(other.scope != session.scope || other.session != session.name,
              "an exclusive session twice in one process");
-  if (item.attempts != 1 || !session.has_limits || session.limits.max_activities == 0) return;
+  if (item.attempts == 1 && session.scope == 0) check_pace(session, item);
+  if (item.attempts != 1 || session.scope == 0 || !session.has_limits ||
+      session.limits.max_activities == 0)
+    return;
   const std::int64_t count = ++paced_[{one.session, session.opening}];
   expect(count <= session.limits.max_activities, "more activities than its opening allows");
   expect(count <= 1 + (now() - session.opened_at) / kPaceMs,
@@ -792,6 +826,55 @@ void ModelSimulation::note_work() {
   had_work_ = std::move(with_work);
 }
 
+const ModelStore::Session* ModelSimulation::shared(const std::string& name) const {
+  for (const auto& [key, one] : model_->sessions())
+    if (one.scope == 0 && one.name == name) return &one;
+  return nullptr;
+}
+
+bool ModelSimulation::is_unlimited(InstanceKey instance, const std::string& name) const {
+  const ModelStore::Session* const session = shared(name);
+  const bool is_lost = session != nullptr && session->row.state == State::kLost;
+  const auto asked = asked_.find(name);
+  return !is_lost && (asked == asked_.end() || asked->second.by != instance);
+}
+
+std::vector<WorkItemId> ModelSimulation::work_beside_age() const {
+  std::vector<WorkItemId> out;
+  for (const auto& [id, item] : model_->items()) {
+    if (item.session == 0 || item.state == WorkState::kCancelledRunning) continue;
+    const ModelStore::Session& session = model_->sessions().at(item.session);
+    if (session.scope == 0 && is_unlimited(item.instance, session.name)) out.push_back(id);
+  }
+  return out;
+}
+
+void ModelSimulation::check_outlived(const std::vector<WorkItemId>& before) {
+  for (const WorkItemId id : before)
+    expect(model_->items().count(id) != 0, "work ended with an age that another instance set");
+}
+
+// As strict as somebody asked for, whatever limit is over meanwhile.
+void ModelSimulation::check_strictness() {
+  for (auto asked = asked_.begin(); asked != asked_.end();) {
+    const ModelStore::Session* const session = shared(asked->first);
+    const bool is_over = session == nullptr || session->row.state == State::kLost ||
+                         session->row.state == State::kClosed;
+    if (!is_over)
+      expect(session->row.exclusive || !asked->second.exclusive,
+             "a session that another limit ended is not exclusive any more");
+    asked = is_over ? asked_.erase(asked) : std::next(asked);
+  }
+}
+
+void ModelSimulation::check_pace(const ModelStore::Session& session, const ModelStore::Item& item) {
+  const auto found = asked_.find(session.name);
+  if (found == asked_.end() || !found->second.has_rate || item.id < found->second.from) return;
+  Asked& asked = found->second;
+  expect(++asked.handed <= 1 + (now() - asked.since) / kSharedPaceMs,
+         "activities faster than the rate of a shared session allows");
+}
+
 void ModelSimulation::check_stops() {
   for (const auto& [key, one] : model_->sessions()) {
     if (one.row.state != State::kStopping) continue;
@@ -848,6 +931,7 @@ void ModelSimulation::check_rows() {
     expect(!session.row.exclusive || locked.insert(item.session).second,
            "an exclusive session locked twice");
   }
+  check_strictness();
   check_executions();
 }
 

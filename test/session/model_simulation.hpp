@@ -108,6 +108,9 @@ class ModelSimulation {
   void schedule();
   void use_opener();
   void cancel();
+  // Of a shared session, given by an instance that may go on with work of its own.
+  void give_settings(InstanceKey instance, const std::string& name,
+                     std::vector<World::Command>* turn);
   void use_shared();
   void close_shared();
   void move_one();
@@ -147,6 +150,13 @@ class ModelSimulation {
   [[nodiscard]] std::map<SessionKey, std::int64_t> idle_since() const;
   void check_closed(const std::map<SessionKey, std::int64_t>& before);
   void note_work();
+  [[nodiscard]] const ModelStore::Session* shared(const std::string& name) const;
+  // No limit may end this instance's work of the session.
+  [[nodiscard]] bool is_unlimited(InstanceKey instance, const std::string& name) const;
+  [[nodiscard]] std::vector<WorkItemId> work_beside_age() const;
+  void check_outlived(const std::vector<WorkItemId>& before);
+  void check_strictness();
+  void check_pace(const ModelStore::Session& session, const ModelStore::Item& item);
   void check_executions();
 
   std::mt19937_64 random_;
@@ -182,6 +192,16 @@ class ModelSimulation {
   std::set<SessionKey> had_work_;
   std::map<SessionKey, std::int64_t> openings_;
   std::map<SessionKey, std::int64_t> last_work_;
+  // What instances asked of shared sessions by name, until a closing or a loss.
+  struct Asked {
+    InstanceKey by = 0;  // the last one
+    bool exclusive = false;
+    bool has_rate = false;
+    std::int64_t since = 0;   // this rate
+    WorkItemId from = 0;      // the first work that it counts for
+    std::int64_t handed = 0;  // of that
+  };
+  std::map<std::string, Asked> asked_;
   LockToken last_of_database_ = 0;
   Counts counts_;
 };

@@ -124,6 +124,14 @@ constexpr Removal kRemovals[] = {
     {PureRule::kBeginsAnew, "begins_anew", "a shared session that was closed begins anew"},
     {PureRule::kRoomElsewhere, "room_elsewhere",
      "`left_to_others_until`: a worker that has room comes first"},
+    {PureRule::kOutlivesEnd, "outlives_end",
+     "`shared_state_of`: what another's limit ended begins anew"},
+    {PureRule::kOutlivesAge, "outlives_age", "`look_at`: and its queued work goes on there"},
+    {PureRule::kOutlivesNumber, "outlives_number",
+     "`admit_work`: beyond another's number a session begins anew"},
+    {PureRule::kWaitsForRate, "waits_for_rate",
+     "`admit_work`: no work fails by another's `rate_wait`"},
+    {PureRule::kStays, "stays", "`settings_that_stay`: it stays exclusive, and as slow"},
 };
 static_assert(std::size(kRemovals) + 1 == static_cast<std::size_t>(PureRule::kLast),
               "each of them");

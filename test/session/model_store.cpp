@@ -31,6 +31,12 @@ std::string name_of(const ModelStore::Item& item) {
   return std::to_string(item.instance) + "/" + std::to_string(item.event);
 }
 
+std::string kept_text(const SessionSettings& settings) {
+  PolicyText text;
+  const bool keeps = session::keeps_settings(settings) && encode_settings(settings, &text);
+  return keeps ? std::string(text.view()) : std::string();
+}
+
 std::string number(const OptionalMs& time) {
   return time.has_value() ? std::to_string(time.value()) : "-";
 }
@@ -199,6 +205,17 @@ void ModelStore::end_work(WorkItemId id) {
   store_outcome(item);
   cancel(id, session::end_with_outcome(
                  item.state, item.session != 0 && sessions_.at(item.session).row.exclusive));
+}
+
+void ModelStore::fail_work_of(SessionKey session, InstanceKey instance) {
+  std::vector<std::pair<WorkState, WorkItemId>> work;
+  for (const auto& [id, item] : items_)
+    if (item.session == session && item.instance == instance &&
+        item.state != WorkState::kCancelledRunning)
+      work.emplace_back(item.state, id);
+  std::sort(work.begin(), work.end());
+  for (const auto& [state, id] : work)
+    end_work(id);
 }
 
 void ModelStore::unlock(WorkItemId id, bool strike) {
@@ -416,7 +433,11 @@ void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
     if (lives) lease_ms = session::lease_left_ms(worker->second.locked_until, now_);
     if (!lives || !may_have(session, worker->second, options)) to.reset();
   }
-  if (session::changes_owner(session.row, to)) change_owner(key, to.value_or(0), lease_ms, false);
+  if (session::changes_owner(session.row, to)) {
+    change_owner(key, to.value_or(0), lease_ms, false);
+  } else if (session.row.state == State::kStopping) {
+    apply(key, transition(session, Cause::kEndStop, {}), 0, false);
+  }
 }
 
 void ModelStore::move_or_stop(SessionKey key, std::optional<Incarnation> to, std::int64_t stop_ms,
@@ -513,12 +534,36 @@ void ModelStore::open(InstanceKey instance, const std::string& name,
 
 void ModelStore::begin_anew(Session& row, const SessionSettings& settings, bool admitted) {
   const Session former = row;
-  const Cause cause = admitted ? Cause::kOpenAgain : Cause::kRefuse;
+  const Cause cause = !admitted                            ? Cause::kRefuse
+                      : session::is_open(former.row.state) ? Cause::kBeginAnew
+                                                           : Cause::kOpenAgain;
   ++row.opening;
   apply(row.key, transition(former, cause, {}), 0, false);
   row.given = 0;
   row.rate_at = OptionalMs();
+  row.limited_by = 0;
   begin(row, settings, admitted);
+}
+
+void ModelStore::begin_anew_after_limit(Session& row) {
+  SessionSettings stay = session::settings_that_stay(row.limits);
+  stay.exclusive = row.row.exclusive;
+  if (lacks(PureRule::kStays)) stay = SessionSettings();
+  const bool keeps_rate = session::limits_work(stay);
+  const OptionalMs rate_at = row.rate_at;
+  const InstanceKey limited_by = row.limited_by;
+  begin_anew(row, stay, true);
+  if (!keeps_rate) return;
+  row.rate_at = rate_at;
+  row.limited_by = limited_by;
+}
+
+bool ModelStore::has_work_of_others(const Session& session) const {
+  return std::any_of(items_.begin(), items_.end(), [&](const auto& one) {
+    const Item& item = one.second;
+    return session.scope == 0 && item.session == session.key &&
+           item.state != WorkState::kCancelledRunning && item.instance != session.limited_by;
+  });
 }
 
 void ModelStore::begin(Session& row, const SessionSettings& settings, bool admitted) {
@@ -537,14 +582,22 @@ void ModelStore::begin(Session& row, const SessionSettings& settings, bool admit
   row.limits = settings;
 }
 
-void ModelStore::use(const std::string& name, const SessionSettings& settings) {
+void ModelStore::use(InstanceKey instance, const std::string& name,
+                     const SessionSettings& settings) {
   ++changes_;
   Session* row = find_session(0, name);
   if (row == nullptr) {
-    row = &shared_session(name, settings.exclusive);
-    return begin(*row, settings, true);
+    row = &shared_session(instance, name, settings.exclusive);
+    begin(*row, settings, true);
+    row->limited_by = instance;
+    return;
   }
-  if (!session::is_open(row->row.state)) return begin_anew(*row, settings, true);
+  if (!session::is_open(row->row.state)) {
+    begin_anew(*row, settings, true);
+    row->limited_by = instance;
+    return;
+  }
+  row->limited_by = instance;
   row->row.exclusive = row->row.exclusive || settings.exclusive;
   row->row.fails_on_loss = settings.fail_on_loss;
   const session::Expiry expiry = session::expiry_of(settings, row->opened_at);
@@ -552,6 +605,7 @@ void ModelStore::use(const std::string& name, const SessionSettings& settings) {
     row->expires_at = expiry.expires_at;
     row->look_at = expiry.look_at;
   }
+  if (kept_text(row->limits) != kept_text(settings)) row->rate_at = OptionalMs();
   row->has_limits = session::limits_work(settings);
   row->limits = settings;
   recompute_head(row->key);
@@ -587,7 +641,8 @@ void ModelStore::close(InstanceKey instance, const std::string& name) {
   if (row != nullptr && row->row.state != State::kClosed) close_row(row->key, Cause::kClose);
 }
 
-ModelStore::Session& ModelStore::shared_session(const std::string& name, bool exclusive) {
+ModelStore::Session& ModelStore::shared_session(InstanceKey instance, const std::string& name,
+                                                bool exclusive) {
   Session* row = find_session(0, name);
   if (row == nullptr) {
     row = &sessions_[++last_session_];
@@ -597,12 +652,37 @@ ModelStore::Session& ModelStore::shared_session(const std::string& name, bool ex
     row->last_activity_at = row->opened_at = now_;
     return *row;
   }
-  if (row->row.state == State::kClosed && !lacks(PureRule::kBeginsAnew)) begin_anew(*row, {}, true);
-  if (!session::is_open(row->row.state)) return *row;
+  switch (session::shared_state_of(row->row.state, limit_of(*row, instance))) {
+    case session::SharedState::kOpen: break;
+    case session::SharedState::kRefuses: return *row;
+    case session::SharedState::kBeginsAnew:
+      if (lacks(PureRule::kBeginsAnew)) return *row;
+      begin_anew(*row, {}, true);
+      break;
+    case session::SharedState::kBeginsAnewAfterLimit:
+      if (lacks(PureRule::kOutlivesEnd)) return *row;
+      begin_anew_after_limit(*row);
+      break;
+  }
   const session::Use more = session::added_use({false, row->row.exclusive}, {false, exclusive});
   row->row.exclusive = row->row.exclusive || more.exclusive;
   if (more.exclusive) recompute_head(row->key);
   return *row;
+}
+
+session::LimitOf ModelStore::limit_of(const Session& session, InstanceKey instance) {
+  return session.scope != 0 || session.limited_by == instance ? session::LimitOf::kItself
+                                                              : session::LimitOf::kAnother;
+}
+
+session::Admission ModelStore::admission_of(const Session& session, session::LimitOf limit) const {
+  SessionSettings limits = session.limits;
+  if (lacks(PureRule::kActivities)) limits.max_activities = 0;
+  if (lacks(PureRule::kRate)) limits.rate_interval = std::chrono::milliseconds(0);
+  const bool is_full = limits.max_activities != 0 && session.given >= limits.max_activities;
+  if (lacks(is_full ? PureRule::kOutlivesNumber : PureRule::kWaitsForRate))
+    limit = session::LimitOf::kItself;
+  return session::admit_work(limits, {session.given, session.rate_at}, limit, now_);
 }
 
 bool ModelStore::admit(Session* own, Item& item) {
@@ -613,11 +693,13 @@ bool ModelStore::admit(Session* own, Item& item) {
                                        : session::opened_state_of(own->row.state);
   if (its != session::OpenedState::kOpen) return false;
   if (!own->has_limits) return true;
-  SessionSettings limits = own->limits;
-  if (lacks(PureRule::kActivities)) limits.max_activities = 0;
-  if (lacks(PureRule::kRate)) limits.rate_interval = std::chrono::milliseconds(0);
-  const session::Admission admission =
-      session::admit_work(limits, {own->given, own->rate_at}, now_);
+  const session::LimitOf limit = limit_of(*own, item.instance);
+  session::Admission admission = admission_of(*own, limit);
+  if (admission.verdict == session::Admitted::kBeginsAnew) {
+    begin_anew_after_limit(*own);
+    if (!own->has_limits) return true;
+    admission = admission_of(*own, limit);
+  }
   if (admission.verdict == session::Admitted::kTooMany ||
       admission.verdict == session::Admitted::kTooFast)
     return false;
@@ -643,7 +725,7 @@ void ModelStore::schedule(InstanceKey instance, EventId event, const std::string
     if (!admit(row, item)) return store_outcome(item);
     item.session = row->key;
   } else if (!name.empty()) {
-    Session& row = shared_session(name, exclusive);
+    Session& row = shared_session(instance, name, exclusive);
     if (!admit(&row, item)) return store_outcome(item);
     item.session = row.key;
   }
@@ -678,6 +760,7 @@ void ModelStore::look_at_session(SessionKey key) {
   session::LookRow row;
   row.state = session.row.state;
   row.has_work = has_work(key) && !lacks(PureRule::kIdleHasNoWork);
+  row.has_work_of_others = has_work_of_others(session) && !lacks(PureRule::kOutlivesAge);
   row.planned_at = session.look_at.value();
   if (!lacks(PureRule::kExpires)) row.expires_at = session.expires_at;
   row.last_activity_at = session.last_activity_at;
@@ -687,6 +770,9 @@ void ModelStore::look_at_session(SessionKey key) {
   switch (found.what) {
     case session::Look::kWaits: session.look_at = found.next; return;
     case session::Look::kExpires: break;
+    case session::Look::kBeginsAnew:
+      fail_work_of(key, session.limited_by);
+      return begin_anew_after_limit(session);
     case session::Look::kCloses: return close_row(key, Cause::kClose);
     case session::Look::kLogClosing:
     case session::Look::kRemove: return close_row(key, Cause::kDrop);
@@ -983,6 +1069,7 @@ std::string ModelStore::text() const {
     out += "," + (stops ? std::to_string(one.row.stop->due_ms) : "-");
     out += " active=" + std::to_string(one.last_activity_at);
     out += " given=" + std::to_string(one.given) + "," + number(one.rate_at);
+    out += " by=" + std::to_string(one.limited_by);
     out += " look=" + number(one.look_at) + "\n";
   }
   for (const auto& [id, item] : items_) {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <utility>
 
+#include "admission.hpp"
 #include "eligibility.hpp"
 #include "evidence.hpp"
 #include "ownership.hpp"
@@ -66,6 +67,11 @@ enum class PureRule {
   kLongestIdle,    // the one that has been idle for longest
   kBeginsAnew,     // a shared session that was closed begins anew with the next work
   kRoomElsewhere,  // left_to_others_until: not while another worker has room
+  kOutlivesEnd,    // shared_state_of: what another's limit ended begins anew
+  kOutlivesAge,    // look_at: and work that is queued goes on there
+  kOutlivesNumber,  // admit_work: so does one that has had another's number of activities
+  kWaitsForRate,    // admit_work: no work fails by another's rate_wait
+  kStays,           // settings_that_stay: as strict and as slow as before
   kLast
 };
 
@@ -88,6 +94,7 @@ class ModelStore {
     bool has_limits = false;
     std::int64_t given = 0;
     OptionalMs rate_at;
+    InstanceKey limited_by = 0;
     std::int64_t opening = 1;
     std::int64_t opened_at = 0;
   };
@@ -167,8 +174,8 @@ class ModelStore {
   // --- orchestrations ---
   void open(InstanceKey instance, const std::string& name, const SessionSettings& settings);
   void close(InstanceKey instance, const std::string& name);
-  // Settings of a shared one.
-  void use(const std::string& name, const SessionSettings& settings);
+  // Settings that an instance gives a shared one.
+  void use(InstanceKey instance, const std::string& name, const SessionSettings& settings);
   // By an operator, a shared one.
   Status close_from_outside(const std::string& name);
   // `name`: of the session; empty: none. `own`: one that the instance opened.
@@ -216,15 +223,21 @@ class ModelStore {
   [[nodiscard]] const Registered* living(const std::string& node) const;
   [[nodiscard]] Claim claim_of(const Session& session) const;
   // The one of this name that all instances share; made if it must be.
-  Session& shared_session(const std::string& name, bool exclusive);
+  Session& shared_session(InstanceKey instance, const std::string& name, bool exclusive);
+  void begin_anew_after_limit(Session& row);
+  [[nodiscard]] static session::LimitOf limit_of(const Session& session, InstanceKey instance);
+  [[nodiscard]] session::Admission admission_of(const Session& session,
+                                                session::LimitOf limit) const;
   // False: the item has its outcome.
   bool admit(Session* own, Item& item);
   void begin(Session& row, const SessionSettings& settings, bool admitted);
   void begin_anew(Session& row, const SessionSettings& settings, bool admitted);
+  [[nodiscard]] bool has_work_of_others(const Session& session) const;
   void recompute_head(SessionKey key);
   void store_outcome(const Item& item);
   void end_work(WorkItemId id);
   void cancel(WorkItemId id, session::Ended how);
+  void fail_work_of(SessionKey session, InstanceKey instance);
   void unlock(WorkItemId id, bool strike);
   void put_back(Item& item, std::int64_t delay_ms, bool strike);
   void erase_work(WorkItemId id);

@@ -23,7 +23,9 @@ TEST(SessionOptions, test_runtime_options_session_defaults) {
   EXPECT_EQ(options.leases.session_lock_renewal_buffer.count(), 5'000);
   EXPECT_EQ(options.sessions.session_idle_timeout.count(), 300'000);
   EXPECT_EQ(options.sessions.session_cleanup_interval.count(), 300'000);
-  EXPECT_EQ(options.sessions.max_sessions_per_worker, 10u);
+  EXPECT_EQ(options.sessions.max_sessions_per_worker, 128u);
+  EXPECT_EQ(Options::small().sessions.max_sessions_per_worker, 16u);
+  EXPECT_EQ(Options::smallest().sessions.max_sessions_per_worker, 10u);
   EXPECT_EQ(WorkerTerms(options.leases, options.sessions).renewal_interval_ms(), 25'000);
 }
 

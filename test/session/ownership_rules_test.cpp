@@ -117,6 +117,9 @@ const NextRow kNextRows[] = {
      State::kOpen,
      {}},
     {"opening an expired one", soft(State::kExpired, {}), Cause::kOpenAgain, {}, State::kOpen, {}},
+    {"beginning anew", stopping(soft(State::kOpen, kA)), Cause::kBeginAnew, {}, State::kOpen, kA},
+    {"a device begins anew", device(State::kOpen, kA), Cause::kBeginAnew, {}, State::kOpen, kA},
+    {"nobody's begins anew", failing(State::kOpen, {}), Cause::kBeginAnew, {}, State::kOpen, {}},
     {"refusing a lost one", failing(State::kLost, {}), Cause::kRefuse, {}, State::kRefused, {}},
     {"a damaged one", stopping(device(State::kOpen, kA)), Cause::kRepair, {}, State::kOpen, {}},
     {"a damaged one that is closed",
@@ -260,6 +263,7 @@ const EffectRow kEffectRows[] = {
      Notice::kExpired},
     {"a lost one expires", soft(State::kLost, {}), Cause::kExpire, {}, "nx0m", Notice::kExpired},
     {"opening again", soft(State::kLost, {}), Cause::kOpenAgain, {}, "efhr", Notice::kNone},
+    {"beginning anew", soft(State::kOpen, kA), Cause::kBeginAnew, {}, "efuhrtm", Notice::kExpired},
     {"refusing again", soft(State::kLost, {}), Cause::kRefuse, {}, "efhr", Notice::kNone},
     {"a damaged one", soft(State::kOpen, kA), Cause::kRepair, {}, "efubhr", Notice::kNone},
 };

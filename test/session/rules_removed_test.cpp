@@ -267,6 +267,12 @@ constexpr Removal kRemovals[] = {
      {"EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
       " FROM sessions s INDEXED BY s_look",
       "0 FROM sessions s INDEXED BY s_look"}},
+    {"outlives_age",
+     "S1: the work of others goes on after another's age",
+     {"q.instance<>coalesce(s.limited_by,0)", "q.instance<>q.instance"}},
+    {"outlives_end",
+     "S1: and what is scheduled later begins the session anew",
+     {"SELECT sid,hard,excl,state,limits", "SELECT sid,hard,excl,iif(state=5,2,state),limits"}},
     {"activities_are_counted",
      "S28: the activities of a session are counted",
      {"SET given=?2,", "SET given=?2*0,"},

@@ -37,6 +37,31 @@ TEST_F(SessionDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
   EXPECT_EQ(b_.fetch()->session, "u");
 }
 
+// A stop takes a session from its owner, or to a target; one with neither would wait for a change that
+// never comes.
+TEST_F(SessionDefects, a_stop_of_a_session_that_nobody_owns_ends) {
+  ASSERT_EQ(world_
+                .commit(world_.instance(),
+                        {{EventKind::kSessionSettings, "bus", {}, "exclusive=1,max_age_ms=60000"},
+                         {EventKind::kActivity, "a", "bus", "exclusive=1"}})
+                .size(),
+            0U);
+  const auto job = a_.fetch();
+  ASSERT_TRUE(job);
+  world_.machine.advance(60'000);
+  a_.wake();
+  EXPECT_EQ(world_.session_number("state", "bus"), 5)
+      << "its only work was that of who set its age";
+  world_.schedule("a", "bus");
+  EXPECT_EQ(world_.session_number("state", "bus"), 0);
+  ASSERT_EQ(a_.transfer("bus", ""), Status::kOk);
+  EXPECT_EQ(world_.session_number("state", "bus"), 1) << "what was cancelled still runs";
+  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.end_stops();
+  EXPECT_EQ(world_.session_number("state", "bus"), 0);
+  EXPECT_TRUE(a_.fetch());
+}
+
 // There the one that finds itself at capacity puts the item back for 100 ms, and takes it again.
 TEST_F(SessionDefects, a_full_worker_touches_no_item_it_cannot_take) {
   a_.options.max_sessions_per_worker = 0;

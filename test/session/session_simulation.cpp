@@ -36,6 +36,9 @@ constexpr const char* kOpenings[] = {"",
                                      "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000",
                                      kPaced,
                                      "notify=1,close=30000,notice=5000"};
+// Of shared ones, by an instance that has no work on them.
+constexpr const char* kSharedSettings[] = {"notify=1", "max_age_ms=60000", "max_activities=2",
+                                           "max_activities=3,rate_interval_ms=5000"};
 constexpr std::int64_t kIdleCloseMs = 30'000;
 // Of the paced one.
 constexpr std::int64_t kPaceMs = 60'000;
@@ -169,7 +172,7 @@ void Simulation::use_shared(int index) {
   const std::string session = kPlaces[pick(0, 2)].session;
   moved_[session] = forced_[session] = clock_;
   if (chance(50)) {
-    const char* const settings = session == "t" ? "fail_on_loss=1" : "notify=1";
+    const char* const settings = session == "t" ? "fail_on_loss=1" : kSharedSettings[pick(0, 3)];
     take(0,
          world_.commit(world_.instance(), {{EventKind::kSessionSettings, session, {}, settings}}));
     return;
@@ -185,9 +188,24 @@ void Simulation::schedule() {
   const Place none = {"", "", 0};
   const Place& place = chance(20) ? none : kPlaces[pick(0, 4)];
   const bool common = chance(85) || place.nodes != 0;
+  const std::int64_t before = generation(place.session);
   const InstanceKey key = world_.schedule(common ? "a" : "b", place.session, count, place.policy);
+  if (before != 0 && generation(place.session) != before) let_begin_anew(place.session);
+  unlimited_.insert(key);
   for (int i = 0; i < count; ++i)
     open_[key].push_back(static_cast<EventId>(2 + i));
+}
+
+std::int64_t Simulation::generation(const std::string& session) {
+  return world_.number(
+      ("SELECT coalesce(max(gen),0) FROM sessions WHERE scope=0 AND name='" + session + "'")
+          .c_str());
+}
+
+// Another opening of a shared one: what was handed over before is not accepted any more.
+void Simulation::let_begin_anew(const std::string& session) {
+  moved_[session] = forced_[session] = clock_;
+  ++counts_.begun_anew;
 }
 
 void Simulation::cancel() {
@@ -545,7 +563,8 @@ void Simulation::handed_over(int index, const Job& job) {
 // Not more and not faster than its opening allows.
 void Simulation::paced_handed_over(const Job& job) {
   const SessionKey session = job.item.session;
-  if (world_.number("SELECT coalesce(instr(limits,'rate_'),0) FROM sessions WHERE sid=?1",
+  if (world_.number("SELECT coalesce(instr(limits,'rate_'),0)*(scope<>0) FROM sessions"
+                    " WHERE sid=?1",
                     {session}) == 0)
     return;
   const std::int64_t opening = world_.number("SELECT gen FROM sessions WHERE sid=?1", {session});
@@ -642,7 +661,9 @@ void Simulation::note_changes(int index) {
     const std::string& event = events[process.reported];
     counts_.migrations += event.rfind("migrated", 0) == 0 ? 1 : 0;
     counts_.losses += event.rfind("lost", 0) == 0 ? 1 : 0;
-    if (event.rfind("expired ", 0) == 0) {
+    if (event.rfind("expired shared ", 0) == 0) {
+      let_begin_anew(event.substr(std::string("expired shared ").size()));
+    } else if (event.rfind("expired ", 0) == 0) {
       const std::string id = event.substr(std::string("expired ").size());
       const InstanceKey instance =
           world_.number(("SELECT key FROM instances WHERE id='" + id + "'").c_str());
@@ -687,6 +708,12 @@ void Simulation::take(InstanceKey instance, const std::vector<Message>& messages
       continue;
     }
     expect(outcomes_.insert({instance, one.ref}).second, "an activity with two outcomes");
+    const bool is_of_limit = one.error == ErrorKind::kLimit ||
+                             one.error == ErrorKind::kRateLimited ||
+                             (one.error == ErrorKind::kSessionClosed &&
+                              one.payload.find("expired") != std::string::npos);
+    expect(!is_of_limit || unlimited_.count(instance) == 0,
+           "work failed by a limit that another instance set");
   }
 }
 

@@ -62,6 +62,7 @@ class Simulation {
     int moved = 0;
     int evicted = 0;  // idle ones, for want of room
     int closed_idle = 0;
+    int begun_anew = 0;  // shared ones, after a limit or a closing
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -105,6 +106,8 @@ class Simulation {
   void trouble();
   void schedule();
   void cancel();
+  [[nodiscard]] std::int64_t generation(const std::string& session);
+  void let_begin_anew(const std::string& session);
   void open_one();
   void use_opener();
   void use_shared(int index);
@@ -154,6 +157,7 @@ class Simulation {
   std::string violation_;
   std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
   std::vector<Opener> openers_;
+  std::set<InstanceKey> unlimited_;  // without settings of its own: no limit fails its work
   std::map<Incarnation, std::vector<CrashNote>> notes_;
   std::vector<std::pair<int, Job>> past_;
   std::set<LockToken> tokens_;

@@ -34,15 +34,16 @@ TEST(SessionSimulation, trouble_from_a_seed) {
     sum.moved += one.moved;
     sum.evicted += one.evicted;
     sum.closed_idle += one.closed_idle;
+    sum.begun_anew += one.begun_anew;
   }
   // The trouble was real.
   if (only != nullptr) return;
   const int runs = static_cast<int>(seeds);
   std::printf(
       "accepted %d, refused %d, migrations %d, losses %d, overlaps %d, closed %d, expired %d, "
-      "moved %d, evicted %d, closed as idle %d\n",
+      "moved %d, evicted %d, closed as idle %d, begun anew %d\n",
       sum.accepted, sum.refused, sum.migrations, sum.losses, sum.overlaps, sum.closed, sum.expired,
-      sum.moved, sum.evicted, sum.closed_idle);
+      sum.moved, sum.evicted, sum.closed_idle, sum.begun_anew);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.migrations, 5 * runs);
@@ -51,6 +52,7 @@ TEST(SessionSimulation, trouble_from_a_seed) {
   EXPECT_GT(sum.closed, runs);
   EXPECT_GT(sum.expired, 0);
   EXPECT_GT(sum.closed_idle, 0);
+  EXPECT_GT(sum.begun_anew, runs);
   EXPECT_GT(sum.moved, runs);
   if (seeds >= 4) {
     EXPECT_GT(sum.evicted, 0);

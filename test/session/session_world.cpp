@@ -308,7 +308,8 @@ void Worker::on_session_change(const SessionChange& change) {
       events.push_back("swept " + std::string(change.session));
       break;
     case SessionChange::Kind::kExpired:
-      events.push_back("expired " + std::string(change.instance));
+      events.push_back(change.instance.empty() ? "expired shared " + std::string(change.session)
+                                               : "expired " + std::string(change.instance));
       break;
     case SessionChange::Kind::kClosed:
       if (change.reason == "idle") events.push_back("closed idle " + std::string(change.instance));

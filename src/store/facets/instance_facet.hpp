@@ -68,7 +68,9 @@ class InstanceFacet final : public InstanceStore {
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home) override {
     return mailbox_.find_instance(id, key, home);
   }
-  Status last_message(MessageId* number) override { return mailbox_.last_message(number); }
+  Status last_message(MessageId* number, MailboxLimits* limits) override {
+    return mailbox_.last_message(number, limits);
+  }
   Status reserve_messages(MessageId last, std::size_t count) override {
     return mailbox_.reserve_messages(last, count);
   }
@@ -110,6 +112,10 @@ class InstanceFacet final : public InstanceStore {
   Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, OptionalMs delay_ms,
                                     bool strike, ErrorKind why, std::string_view text) override {
     return parked_instances_.abandon_orchestration_item(key, revision, delay_ms, strike, why, text);
+  }
+  Status leave_to_larger(InstanceKey key, std::int64_t revision, const MailboxLimits& needs,
+                         std::string_view text) override {
+    return parked_instances_.leave_to_larger(key, revision, needs, text);
   }
   Status stop_broken(InstanceKey key, std::string_view text) override {
     return quarantine_.stop_broken(key, text);

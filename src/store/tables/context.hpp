@@ -79,6 +79,7 @@ struct StoreContext {
   std::int64_t quota_bytes = 0;
   std::int64_t reserve_bytes = 0;
   std::int64_t log_max_bytes = 0;
+  MailboxLimits last_mailbox;        // of the runtime that registered last
   CrashLimits limits;                // as given when this worker registered
   std::int64_t messages_stored = 0;  // rises with each message that this connection stores
   std::int64_t heads_moved = 0;      // rises when a session may have another head

@@ -109,9 +109,11 @@ Status InstanceMessages::find_instance(std::string_view id, InstanceKey* key, In
 }
 
 // Known since the view began.
-Status InstanceMessages::last_message(MessageId* number) {
+Status InstanceMessages::last_message(MessageId* number, MailboxLimits* limits) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
+  PAWL_TRY(workers_.mailbox_limits(&seen_));
+  *limits = seen_;
   *number = context_.committed.token - 1;
   return Status::kOk;
 }
@@ -119,6 +121,9 @@ Status InstanceMessages::last_message(MessageId* number) {
 Status InstanceMessages::reserve_messages(MessageId last, std::size_t count) {
   require_batch();
   PAWL_TRY(space_.room_for_new());
+  MailboxLimits now;
+  PAWL_TRY(workers_.mailbox_limits(&now));
+  if (now.messages != seen_.messages || now.bytes != seen_.bytes) return Status::kStale;
   return context_.take_tokens(last + 1, count) ? Status::kOk : Status::kStale;
 }
 
@@ -134,19 +139,27 @@ constexpr sql::Query kCountMailbox{kCountMailboxText};
 // What no turn took is counted from its rows: bounded by the limit itself, and by the completions
 // that wait beside.
 Status InstanceMessages::has_room(InstanceKey key, const NewMessage& posted, bool* room) {
+  MailboxLimits most;
+  PAWL_TRY(workers_.mailbox_limits(&most));
+  const auto keep_less = [](std::int64_t* limit, std::size_t own) {
+    const auto its = static_cast<std::int64_t>(own);
+    if (*limit == 0 || its < *limit) *limit = its;
+  };
+  keep_less(&most.messages, posted.count_max);
+  keep_less(&most.bytes, posted.bytes_max);
   Statement row = connection_.use(kCountMailbox);
   if (!row.bind(key).row()) return fail(row.status(), "count messages");
   const std::int64_t count = row.integer(0);
   const std::int64_t bytes = row.integer(1);
   const auto more = static_cast<std::int64_t>(posted.name.size() + posted.payload.size());
-  const bool has_place = count < static_cast<std::int64_t>(posted.count_max);
-  *room = has_place && bytes + more <= static_cast<std::int64_t>(posted.bytes_max);
+  const bool has_place = count < most.messages;
+  *room = has_place && bytes + more <= most.bytes;
   if (!*room)
     context_.diagnostic.format(
-        "%lld messages with %lld bytes wait for \"%.*s\"; at most %zu %s",
+        "%lld messages with %lld bytes wait for \"%.*s\"; at most %lld %s",
         static_cast<long long>(count), static_cast<long long>(bytes),
         static_cast<int>(posted.id.size()), posted.id.data(),
-        has_place ? posted.bytes_max : posted.count_max,
+        static_cast<long long>(has_place ? most.bytes : most.messages),
         has_place ? "bytes may (4 * payload_bytes_max)" : "may (queue_messages_max)");
   return Status::kOk;
 }

@@ -11,14 +11,19 @@
 #include "instance_table.hpp"
 #include "message_table.hpp"
 #include "store_space.hpp"
+#include "worker_table.hpp"
 
 namespace pawl::store {
 
 class InstanceMessages : private Table {
  public:
-  InstanceMessages(StoreContext& context, InstanceTable& instances, MessageTable& messages,
-                   StoreSpace& space)
-      : Table(context), instances_(instances), messages_(messages), space_(space) {}
+  InstanceMessages(StoreContext& context, WorkerTable& workers, InstanceTable& instances,
+                   MessageTable& messages, StoreSpace& space)
+      : Table(context),
+        workers_(workers),
+        instances_(instances),
+        messages_(messages),
+        space_(space) {}
 
   // ---- calls of the contract ----
   Status send_message(const NewMessage& posted, bool* room);
@@ -28,15 +33,17 @@ class InstanceMessages : private Table {
   Status cancel_instance(std::string_view id, std::string_view reason);
   Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked);
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
-  Status last_message(MessageId* number);
+  Status last_message(MessageId* number, MailboxLimits* limits);
   Status reserve_messages(MessageId last, std::size_t count);
 
  private:
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
+  WorkerTable& workers_;
   InstanceTable& instances_;
   MessageTable& messages_;
   StoreSpace& space_;
+  MailboxLimits seen_;  // with the last number of a message
 };
 
 }  // namespace pawl::store

@@ -63,7 +63,8 @@ constexpr sql::Query kWriteState{
     "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
     "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
     "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,"
-    "unregistered,NULL),"
+    "unregistered,iif(?19 IS NULL,NULL,1)),needs_messages=coalesce(?19,needs_messages),"
+    "needs_bytes=coalesce(?20,needs_bytes),"
     "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
     "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
@@ -82,6 +83,11 @@ Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
   write.stamps ? row.bind(batch_.stamp_ms) : row.bind_null();
   row.bind(write.revisions).bind_text(write.version).bind(write.behaviour);
   row.bind_or_null(write.last_event);
+  if (write.needs.has_value()) {
+    row.bind(write.needs->messages).bind(write.needs->bytes);
+  } else {
+    row.bind_null().bind_null();
+  }
   // While it was parked none of its timers counted.
   if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
     connection_.add_marks(kTimerComes);
@@ -103,7 +109,7 @@ constexpr sql::Query kMend{
     "reboots=iif(\ftypeof(reboots)='integer'\r,reboots,0),"
     "root=iif(\ftypeof(root)='integer'\r,root,NULL),"
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
-    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),"
+    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
     kParkedComes | kTimerMoves};
 

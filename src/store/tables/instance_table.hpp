@@ -40,9 +40,10 @@ struct InstanceWrite {
   bool keeps_why = false;           // why it stopped is as it is; else as here
   ErrorKind why = ErrorKind::kNone;
   std::string_view text;
-  bool keeps_unregistered = false;  // else no worker is known to lack its name
-  bool forgives = false;            // all counts become 0
-  bool stamps = false;              // people see that it changed
+  bool keeps_unregistered = false;     // else no worker is known to lack its name, or room for it
+  std::optional<MailboxLimits> needs;  // it waits for a worker with so much room
+  bool forgives = false;               // all counts become 0
+  bool stamps = false;                 // people see that it changed
   std::int64_t revisions = 0;
   std::int64_t strikes = 0;
   std::string_view version;    // empty: as it is

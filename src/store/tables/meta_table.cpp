@@ -76,6 +76,19 @@ std::int64_t MetaTable::boot_ms_of(std::int64_t pawl_time) const {
   return boot_time(context_.clock, pawl_time);
 }
 
+constexpr sql::Query kKeepMailboxLimits{
+    "UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1"};
+
+Status MetaTable::keep_mailbox_limits(const MailboxLimits& limits) {
+  MailboxLimits& last = context_.last_mailbox;
+  if (last.messages == limits.messages && last.bytes == limits.bytes) return Status::kOk;
+  Statement keep = connection_.use(kKeepMailboxLimits);
+  keep.bind(limits.messages).bind(limits.bytes);
+  PAWL_TRY(fail(keep.run(), "keep the limits of waiting messages"));
+  last = limits;
+  return Status::kOk;
+}
+
 constexpr sql::Query kPersistStartsFirst{"UPDATE meta SET persist_starts_until=?1 WHERE id=1"};
 
 Status MetaTable::require_persisted_starts() {
@@ -90,7 +103,7 @@ void MetaTable::forget_meta() { meta_is_known_ = false; }
 constexpr sql::Query kReadMeta{
     "SELECT "
     "boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,quota,"
-    "reserve,log_max FROM meta WHERE id=1"};
+    "reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1"};
 
 Status MetaTable::read_meta(ClockRow* out) {
   Statement row = connection_.use(kReadMeta);
@@ -115,6 +128,7 @@ Status MetaTable::read_meta(ClockRow* out) {
   context_.quota_bytes = row.integer(10);
   context_.reserve_bytes = row.integer(11);
   context_.log_max_bytes = row.integer(12);
+  context_.last_mailbox = {row.integer(13), row.integer(14)};
   meta_is_known_ = true;
   return Status::kOk;
 }
@@ -142,6 +156,8 @@ Status MetaTable::check_meta(const Statement& row) {
       {"next_token", 1, kCountMax, 9, false},
       {"quota", 0, kCountMax, 10, false},
       {"reserve", 0, kCountMax, 11, false},
+      {"messages_max", 0, kCountMax, 13, false},
+      {"message_bytes_max", 0, kCountMax, 14, false},
   };
   for (const Range& range : kRanges) {
     if (range.may_be_null && row.is_null(range.column)) continue;

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "context.hpp"
+#include "instance_store.hpp"
 #include "sql/database.hpp"
 
 namespace pawl::store {
@@ -29,6 +30,8 @@ class MetaTable : private Table {
   // What a commit that happens anyway adds: the mark of the clock, if it is old, and the counters.
   Status write_mark();
   Status require_persisted_starts();
+  // For senders, when no runtime lives.
+  Status keep_mailbox_limits(const MailboxLimits& limits);
   void forget_meta();
 
  private:

@@ -112,6 +112,7 @@ Status OpenedSessions::set_settings(const TurnCommit& turn, const Event& event) 
   const bool is_own = event.number != 0;
   Beginning how = {
       is_own ? turn.key : 0, is_own ? Lifecycle::kOpened : Lifecycle::kSharedUsed, turn.key, {}};
+  if (!is_own) how.limited_by = turn.key;
   Opened row;
   const Status found = sessions_.read_opened(how.scope, event.name, &row);
   if (found != Status::kNotFound) PAWL_TRY(found);

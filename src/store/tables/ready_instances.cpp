@@ -19,6 +19,8 @@ constexpr int kFiredMax = 64;  // timers of one instance, in one call
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
 constexpr int kUnregisteredLooksMax = 16;  // of one name that may be too young
 
+constexpr int kLargerLooksMax = 256;  // likewise, at those that need a larger worker
+
 constexpr int kUnregisteredInstancesLeft = 16;  // young ones that stay in the way
 
 constexpr int kNewestLooksMax = 32;  // if unregistered instances are many
@@ -27,6 +29,12 @@ constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at d
 
 // Columns of every query for candidates: what decides whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
+// Behind them in queries that meet instances marked as unregistered: others need no more than any
+// worker has.
+#define PAWL_NEEDS_COLUMNS \
+  "iif(i.unregistered IS NULL,0,i.needs_messages),iif(i.unregistered IS NULL,0,i.needs_bytes)"
+
+constexpr int kNeedsColumn = 4;  // behind the first of PAWL_RUN_COLUMNS
 
 }  // namespace
 
@@ -89,6 +97,11 @@ class ReadyInstances::ReadyList {
     }
     return false;
   }
+  // What waits for it is not too much for the caller. `column`: of PAWL_NEEDS_COLUMNS.
+  static bool fits(const ReadyQuery& query, const Statement& row, int column) {
+    return query.runnable == nullptr || (row.integer(column) <= query.mailbox.messages &&
+                                         row.integer(column + 1) <= query.mailbox.bytes);
+  }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
   [[nodiscard]] bool waited(std::int64_t since) const {
@@ -130,14 +143,14 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
 }
 
 constexpr auto kFindUnregisteredText =
-    sql::join("SELECT " PAWL_RUN_COLUMNS
+    sql::join("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
               ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
               " FROM instances AS i "
               "WHERE key=? AND (state=",
               sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
 constexpr sql::Query kFindUnregistered{kFindUnregisteredText};
 constexpr sql::Query kMarkUnregistered{
-    "UPDATE instances SET unregistered=1,stop_kind=?2,stop_text=?3,"
+    "UPDATE instances SET unregistered=1,needs_messages=0,needs_bytes=0,stop_kind=?2,stop_text=?3,"
     "updated_stamp=?4 WHERE key=?1"};
 
 Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& query) {
@@ -150,13 +163,15 @@ Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& quer
   {
     Statement row = connection_.use(kFindUnregistered);
     if (!row.bind(key).row()) return fail(row.status(), "find an unregistered instance");
-    const bool is_parked = row.integer(4) != 0;
-    if (!is_parked && ReadyList::can_run(query, row, 0)) return Status::kOk;
+    const bool is_parked = row.integer(6) != 0;
+    if (!is_parked && ReadyList::can_run(query, row, 0) &&
+        ReadyList::fits(query, row, kNeedsColumn))
+      return Status::kOk;
     name.assign_cut(row.bytes(0));
     version.assign_cut(row.bytes(1));
     behaviour = row.integer(2);
-    is_out_of_the_way = is_parked || row.integer(5) != 0;
-    is_there = row.integer(6) != 0;
+    is_out_of_the_way = is_parked || row.integer(7) != 0;
+    is_there = row.integer(8) != 0;
   }
   PAWL_TRY(fire_due_timers(key));
   if (is_out_of_the_way) return Status::kOk;
@@ -188,6 +203,7 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int6
 
 constexpr sql::Query kDueTimers{
     "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
+    "," PAWL_NEEDS_COLUMNS
     ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
@@ -202,13 +218,14 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
   bool found = false;
   for (int looks = 0;
        looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(8));
-    if (row.integer(9) != 0 || (row.integer(10) != 0 && row.integer(3) == 0)) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(10));
+    if (row.integer(11) != 0 || (row.integer(12) != 0 && row.integer(3) == 0)) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
     const Incarnation home = row.integer(2);
-    const bool is_parked = row.integer(3) != 0;
+    const bool is_parked =
+        row.integer(3) != 0 || !ReadyList::fits(list.query, row, 4 + kNeedsColumn);
     bool takes = !is_parked;
     if (is_parked && !only_known) list.note_parked(row.integer(0));
     if (takes) {
@@ -218,7 +235,7 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
     }
     if (takes && !only_known) list.add(row, row.integer(0), 4, {});
     if (takes && only_known) found = list.add_known(row, row.integer(0), 4) || found;
-    if (!found) *at = {row.integer(1), row.integer(8)};
+    if (!found) *at = {row.integer(1), row.integer(10)};
   }
   return fail(row.status(), "list due timers");
 }
@@ -316,18 +333,29 @@ Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) 
 }
 
 constexpr sql::Query kUnregisteredOfKind{
-    "SELECT key,home,ready_at FROM instances\fINDEXED BY i_unregistered\rWHERE name=?1 AND "
-    "version=?2 "
-    "AND behaviour=?3 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT "
-    "NULL "
+    "SELECT key,home,ready_at,ready_id,needs_messages,needs_bytes FROM instances"
+    "\fINDEXED BY i_unregistered\rWHERE name=?1 AND version=?2 AND behaviour=?3 AND ready_id>?4 "
+    "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT NULL "
     "ORDER BY ready_id"};
 
 Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& kind,
                                               std::size_t most) {
   Statement row = connection_.use(kUnregisteredOfKind);
   row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
+  // What needs a larger worker lies in the way of the others: a later list goes on behind it.
+  const bool goes_on = larger_behind_.has_value() && larger_behind_->kind == unregistered_cursor_;
+  row.bind(goes_on ? larger_behind_->after : std::numeric_limits<std::int64_t>::min());
+  if (goes_on) larger_behind_.reset();
+  int larger = 0;
   for (int looks = 0;
        looks < kUnregisteredLooksMax && list.count() < most && !list.full() && row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
+    if (!ReadyList::fits(list.query, row, kNeedsColumn)) {
+      --looks;
+      if (++larger < kLargerLooksMax) continue;
+      if (!larger_behind_.has_value()) larger_behind_ = {unregistered_cursor_, row.integer(3)};
+      break;
+    }
     const Incarnation home = row.integer(1);
     bool takes = list.is_mine(home) || list.waited(row.integer(2));
     if (!takes) PAWL_TRY(workers_.is_gone(home, &takes));

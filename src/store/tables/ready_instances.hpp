@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "context.hpp"
 #include "due_index.hpp"
@@ -34,6 +35,10 @@ class ReadyInstances : private Table {
     Incarnation home = 0;
     std::int64_t after = 0;
   };
+  struct LargerCursor {
+    std::size_t kind = 0;
+    std::int64_t after = 0;
+  };
   Status list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max);
   Status list_timers(ReadyList& list, TimeBase base, std::int64_t due_max, int looks_max,
                      TimerCursor* at);
@@ -58,6 +63,8 @@ class ReadyInstances : private Table {
   TimerCursor timers_behind_[2];
   std::int64_t unowned_behind_ = 0;
   HomeCursor home_behind_;
+  // The same for one kind of instances that were marked, behind those that need a larger worker.
+  std::optional<LargerCursor> larger_behind_;
 };
 
 }  // namespace pawl::store

@@ -129,7 +129,9 @@ constexpr sql::Query kFreeSession{
     "idle_ms=iif(\ftypeof(idle_ms)='integer'\r,idle_ms,NULL),"
     "notify=iif(\ftypeof(notify)='integer'\r,notify,NULL),"
     "created_at=iif(\ftypeof(created_at)='integer'\r,created_at,?2),"
-    "given=iif(\ftypeof(given)='integer'\r,given,NULL),rate_at=NULL,folder_root=NULL WHERE sid=?1",
+    "given=iif(\ftypeof(given)='integer'\r,given,NULL),rate_at=NULL,"
+    "limited_by=iif(\ftypeof(limited_by)='integer'\r,limited_by,NULL),folder_root=NULL WHERE "
+    "sid=?1",
     kLookComes};
 
 // It has no owner any more, and the next worker with work of it takes it as a new one. One that

@@ -24,7 +24,8 @@ CREATE TABLE meta(
   off INTEGER, off_seq INTEGER NOT NULL, adopted INTEGER NOT NULL,
   persist_starts_until INTEGER NOT NULL DEFAULT 0,
   quota INTEGER NOT NULL DEFAULT 0, reserve INTEGER NOT NULL DEFAULT 0,
-  log_max INTEGER NOT NULL DEFAULT 0);
+  log_max INTEGER NOT NULL DEFAULT 0,
+  messages_max INTEGER NOT NULL DEFAULT 0, message_bytes_max INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE clock_ring(
   slot INTEGER PRIMARY KEY, seq INTEGER NOT NULL, kind TEXT NOT NULL, boot_seq INTEGER NOT NULL,
   at INTEGER NOT NULL, wall_stamp INTEGER NOT NULL, detail INTEGER NOT NULL);
@@ -41,7 +42,8 @@ CREATE TABLE instances(
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
   behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT,
-  last_event INTEGER NOT NULL DEFAULT 0);
+  last_event INTEGER NOT NULL DEFAULT 0,
+  needs_messages INTEGER NOT NULL DEFAULT 0, needs_bytes INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
 CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)
@@ -78,7 +80,7 @@ CREATE TABLE workers(
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
   boot_seq INTEGER NOT NULL, lock_visible INTEGER NOT NULL, locked_until INTEGER NOT NULL,
   draining INTEGER NOT NULL, buried INTEGER NOT NULL, any_tag INTEGER NOT NULL,
-  sessions_max INTEGER NOT NULL);
+  sessions_max INTEGER NOT NULL, messages_max INTEGER, message_bytes_max INTEGER);
 CREATE INDEX w_living ON workers(inc) WHERE buried=0;
 CREATE TABLE handlers(
   inc INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name, inc)) WITHOUT ROWID;
@@ -101,7 +103,7 @@ CREATE TABLE sessions(
   created_stamp INTEGER NOT NULL, created_at INTEGER NOT NULL, activities INTEGER NOT NULL,
   owner_label TEXT, kind TEXT, look_at INTEGER, ended TEXT, tag TEXT,
   leak INTEGER NOT NULL DEFAULT 0, expires_at INTEGER,
-  limits TEXT, given INTEGER, rate_at INTEGER, folder_root TEXT,
+  limits TEXT, given INTEGER, rate_at INTEGER, limited_by INTEGER, folder_root TEXT,
   UNIQUE(scope, name));
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)

@@ -72,10 +72,16 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
   return report_older_than(options.leak_open_ms, false, &cursors->open);
 }
 
-constexpr sql::Query kNextLook{
+constexpr auto kNextLookText = sql::join(
     "SELECT sid,state,expires_at,ended,look_at,hard,last_activity_at,hold_until,limits,"
+    "coalesce(limited_by,0),"
+    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND s.scope=0"
+    " AND q.state<>",
+    sql::number<session::WorkState::kCancelledRunning>,
+    " AND q.instance<>coalesce(s.limited_by,0)),"
     "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions s\fINDEXED BY s_look\rWHERE look_at<=?1 ORDER BY look_at LIMIT 1"};
+    " FROM sessions s\fINDEXED BY s_look\rWHERE look_at<=?1 ORDER BY look_at LIMIT 1");
+constexpr sql::Query kNextLook{kNextLookText};
 
 Status SessionExpiry::next_look(Look* out) {
   Statement next = connection_.use(kNextLook);
@@ -93,7 +99,9 @@ Status SessionExpiry::next_look(Look* out) {
   // What cannot be read says nothing of its end; its work is refused (SessionLimits).
   if (!next.is_null(8) && decode_settings(next.bytes(8), &settings))
     out->terms = session::end_terms(settings);
-  out->row.has_work = next.integer(9) != 0;
+  out->limited_by = next.integer(9);
+  out->row.has_work_of_others = next.integer(10) != 0;
+  out->row.has_work = next.integer(11) != 0;
   return Status::kOk;
 }
 
@@ -107,7 +115,8 @@ Status SessionExpiry::look_at_session(const Look& look) {
       PAWL_TRY(events_.report_closed(look.session, look.ended.view()));
       return opened_.close_row(look.session, session::Cause::kDrop, {});
     case session::Look::kRemove: return opened_.close_row(look.session, session::Cause::kDrop, {});
-    case session::Look::kExpires: return expire_session(look);
+    case session::Look::kExpires:
+    case session::Look::kBeginsAnew: return expire_session(look, found.what);
     case session::Look::kCloses: return close_idle(look.session);
     case session::Look::kWaits: break;
   }
@@ -162,11 +171,17 @@ Status SessionExpiry::close_idle(SessionKey session) {
   return opened_.close_row(session, session::Cause::kClose, "idle");
 }
 
-Status SessionExpiry::expire_session(const Look& look) {
+// Work of the instance that set the age ends with it, in a session that others go on working in, too.
+Status SessionExpiry::expire_session(const Look& look, session::Look what) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(look.session, &texts));
   Diagnostic why;
   why.format("the session has expired: max_age (%" PRId64 " ms) has passed", texts.max_age_ms);
+  if (what == session::Look::kBeginsAnew) {
+    PAWL_TRY(
+        owners_.fail_work_of(look.session, ErrorKind::kSessionClosed, why.text(), look.limited_by));
+    return openings_.begin_anew_after_limit(look.session, why.text());
+  }
   SessionChange reported = texts.change(SessionChange::Kind::kExpired);
   reported.reason = why.text();
   return end_opened(look.session, reported, session::Cause::kExpire, session::kExpiredKeptMs);

@@ -24,12 +24,14 @@ namespace pawl::store {
 class SessionExpiry : private Table {
  public:
   SessionExpiry(StoreContext& context, InstanceTable& instances, SessionEvents& events,
-                SessionTable& sessions, SessionOwners& owners, OpenedSessions& opened)
+                SessionTable& sessions, SessionOwners& owners, SessionOpenings& openings,
+                OpenedSessions& opened)
       : Table(context),
         instances_(instances),
         events_(events),
         sessions_(sessions),
         owners_(owners),
+        openings_(openings),
         opened_(opened) {}
 
   // ---- calls of the contract ----
@@ -47,6 +49,7 @@ class SessionExpiry : private Table {
     session::LookRow row;
     session::EndTerms terms;
     FixedText<Diagnostic::kCapacity> ended;
+    InstanceKey limited_by = 0;
   };
   Status next_look(Look* out);
   Status look_at_session(const Look& look);
@@ -55,7 +58,7 @@ class SessionExpiry : private Table {
   Status announce_expiry(SessionKey session);
   Status announce_closing(SessionKey session, std::int64_t in_ms);
   Status close_idle(SessionKey session);
-  Status expire_session(const Look& look);
+  Status expire_session(const Look& look, session::Look what);
   // The end of an open one, not by its code: its work fails, its instance is notified, the row
   // stays and is looked at after `kept_ms`.
   Status end_opened(SessionKey session, const SessionChange& reported, session::Cause cause,
@@ -66,6 +69,7 @@ class SessionExpiry : private Table {
   SessionEvents& events_;
   SessionTable& sessions_;
   SessionOwners& owners_;
+  SessionOpenings& openings_;
   OpenedSessions& opened_;
 };
 

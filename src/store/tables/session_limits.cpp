@@ -29,7 +29,7 @@ Status SessionLimits::set_limits(SessionKey session, const SessionSettings& sett
 
 constexpr sql::Query kCountWork{"UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1"};
 
-Status SessionLimits::admit_work(const Opened& row, Admission* out) {
+Status SessionLimits::admit_work(const Opened& row, session::LimitOf limit, Admission* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (row.limits.empty()) return Status::kOk;
   Diagnostic why;
@@ -41,7 +41,7 @@ Status SessionLimits::admit_work(const Opened& row, Admission* out) {
   }
   if (!session::limits_work(settings)) return Status::kOk;
   const session::Admission admission =
-      session::admit_work(settings, {row.given, row.rate_at}, batch_.now);
+      session::admit_work(settings, {row.given, row.rate_at}, limit, batch_.now);
   switch (admission.verdict) {
     case session::Admitted::kTooMany:
       out->why = ErrorKind::kLimit;
@@ -50,6 +50,7 @@ Status SessionLimits::admit_work(const Opened& row, Admission* out) {
                  settings.max_activities);
       out->text.assign_cut(why.text());
       return Status::kOk;
+    case session::Admitted::kBeginsAnew: out->begins_anew = true; return Status::kOk;
     case session::Admitted::kTooFast:
       out->why = ErrorKind::kRateLimited;
       why.format("more activities of the session than rate_burst (%" PRId64

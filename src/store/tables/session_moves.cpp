@@ -169,7 +169,7 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
   require_batch();
   OwnerChange change;
   SharedRow shared;
-  PAWL_TRY(session_for(session, {}, &shared));
+  PAWL_TRY(session_for(0, session, {}, &shared));
   change.session = shared.session;
   Moving row;
   PAWL_TRY(sessions_.read_moving(change.session, &row));
@@ -184,18 +184,21 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
 }
 
 constexpr sql::Query kFindSession{
-    "SELECT sid,hard,excl,state,limits IS NOT NULL FROM sessions WHERE scope=?1 AND name=?2"};
+    "SELECT sid,hard,excl,state,limits IS NOT NULL,coalesce(limited_by,0) FROM sessions"
+    " WHERE scope=?1 AND name=?2"};
 
-Status SessionMoves::session_for(std::string_view name, const session::Use& use, SharedRow* out) {
+Status SessionMoves::session_for(InstanceKey instance, std::string_view name,
+                                 const session::Use& use, SharedRow* out) {
   session::Use has;
-  session::State state = session::State::kOpen;
+  session::SharedState state = session::SharedState::kOpen;
   {
     Statement find = connection_.use(kFindSession);
     find.bind(kGlobalScope).bind_text(name);
     if (find.row()) {
       out->session = find.integer(0);
       has = {find.integer(1) != 0, find.integer(2) != 0};
-      state = session::state_of(find.integer(3));
+      state = session::shared_state_of(session::state_of(find.integer(3)),
+                                       limit_of(find.integer(5), instance));
       out->has_limits = find.integer(4) != 0;
     }
     PAWL_TRY(fail(find.status(), "find session"));
@@ -205,13 +208,17 @@ Status SessionMoves::session_for(std::string_view name, const session::Use& use,
     settings.exclusive = use.exclusive;
     return openings_.insert({}, name, settings, use.device, &out->session);
   }
-  if (state == session::State::kClosed) {
-    PAWL_TRY(begin_anew(out->session, name));
-    has = {};
-    out->has_limits = false;
-  } else if (!session::is_open(state)) {
-    out->is_open = false;
-    return Status::kOk;
+  switch (state) {
+    case session::SharedState::kOpen: break;
+    case session::SharedState::kRefuses: out->is_open = false; return Status::kOk;
+    case session::SharedState::kBeginsAnew:
+      PAWL_TRY(begin_anew(out->session, name));
+      has = {};
+      out->has_limits = false;
+      break;
+    case session::SharedState::kBeginsAnewAfterLimit:
+      PAWL_TRY(openings_.begin_anew_after_limit(out->session, {}));
+      break;
   }
   const session::Use more = session::added_use(has, use);
   return more.device || more.exclusive ? tighten(out->session, name, more) : Status::kOk;
@@ -219,7 +226,7 @@ Status SessionMoves::session_for(std::string_view name, const session::Use& use,
 
 Status SessionMoves::session_for_device(std::string_view name, SessionKey* key) {
   SharedRow row;
-  PAWL_TRY(session_for(name, {}, &row));
+  PAWL_TRY(session_for(0, name, {}, &row));
   *key = row.session;
   return row.is_open ? Status::kOk : begin_anew(row.session, name);
 }
@@ -316,7 +323,8 @@ Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> work
     }
     PAWL_TRY(settle_holder(row.session, target.worker));
   }
-  if (!session::changes_owner(row.row, target.worker)) return Status::kOk;
+  if (!session::changes_owner(row.row, target.worker))
+    return row.row.state == session::State::kStopping ? owners_.end_stop(row) : Status::kOk;
   OwnerChange change;
   change.session = row.session;
   change.to = target.worker.value_or(0);

@@ -61,9 +61,11 @@ class SessionMoves : private Table {
   Status claim_session(Incarnation me, std::string_view session, const WorkerTerms& options);
 
   // ---- for the other tables ----
-  // The row of a shared session, made if absent. One that was closed begins anew; one that is lost,
-  // refused or expired is left as it is, until code uses it again.
-  Status session_for(std::string_view name, const session::Use& use, SharedRow* out);
+  // The row of a shared session for work of an instance, made if absent. One that was closed, or that
+  // a limit of another instance ended, begins anew; one that is lost, or that the instance's own limit
+  // ended, is left as it is, until code uses it again. 0: no instance.
+  Status session_for(InstanceKey instance, std::string_view name, const session::Use& use,
+                     SharedRow* out);
   // Likewise of a device, which begins anew in any case.
   Status session_for_device(std::string_view name, SessionKey* key);
   Status move_or_stop(const Moving& row, const Move& move);

@@ -16,8 +16,8 @@ constexpr std::int64_t stored(Lifecycle lifecycle) { return static_cast<std::int
 constexpr sql::Query kInsertRow{
     "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
     "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
-    "activities,owner_label,kind,ended)"
-    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13)"};
+    "activities,owner_label,kind,ended,limited_by)"
+    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13,?16)"};
 
 Status SessionOpenings::insert(const Beginning& how, std::string_view name,
                                const SessionSettings& settings, bool device, SessionKey* session) {
@@ -32,6 +32,7 @@ Status SessionOpenings::insert(const Beginning& how, std::string_view name,
     insert.bind(batch_.boot_seq).bind(batch_.now).bind(batch_.stamp_ms);
     insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     insert.bind_text_or_null(how.refusal).bind(stored(how.lifecycle)).bind(device ? 1 : 0);
+    insert.bind_or_null(how.limited_by);
     PAWL_TRY(fail(insert.run(), "open a session"));
     *session = connection_.last_insert_id();
   }
@@ -44,8 +45,8 @@ constexpr sql::Query kBeginAnew{
     "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
     "idle_ms=?4,notify=?5,last_activity_at=?6,created_stamp=?7,created_at=?6,"
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
-    "expires_at=NULL,limits=NULL,given=NULL,rate_at=NULL,folder_root=NULL,lifecycle=?11 WHERE "
-    "sid=?1",
+    "expires_at=NULL,limits=NULL,given=NULL,rate_at=iif(?13,rate_at,NULL),limited_by=?12,"
+    "folder_root=NULL,lifecycle=?11 WHERE sid=?1",
     kLookMoves};
 
 Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,
@@ -61,14 +62,36 @@ Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,
     open.bind(batch_.now).bind(batch_.stamp_ms);
     open.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     open.bind_text_or_null(how.refusal).bind(stored(how.lifecycle));
+    open.bind_or_null(how.limited_by).bind(how.keeps_rate ? 1 : 0);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
-  const session::Cause cause =
-      how.refusal.empty() ? session::Cause::kOpenAgain : session::Cause::kRefuse;
+  const session::Cause cause = !how.refusal.empty()          ? session::Cause::kRefuse
+                               : session::is_open(row.state) ? session::Cause::kBeginAnew
+                                                             : session::Cause::kOpenAgain;
   PAWL_TRY(owners_.apply(session, session::transition(row, cause, {}), {}, nullptr));
   if (how.refusal.empty()) PAWL_TRY(limits_.set_limits(session, settings));
   PAWL_TRY(set_session_tag(session, {}, {}));
   return how.lifecycle == Lifecycle::kShared ? Status::kOk : report(session, how);
+}
+
+Status SessionOpenings::begin_anew_after_limit(SessionKey session, std::string_view why) {
+  session::SessionRow row;
+  PAWL_TRY(sessions_.read_row(session, &row));
+  SessionSettings had;
+  Beginning how;
+  PAWL_TRY(read_settings(session, &had, &how));
+  const SessionSettings stay = session::settings_that_stay(had);
+  how.keeps_rate = session::limits_work(stay);
+  how.lifecycle = how.keeps_rate ? Lifecycle::kSharedUsed : Lifecycle::kShared;
+  if (!how.keeps_rate) how.limited_by = 0;
+  if (!session::is_open(row.state)) return begin_anew(session, how, stay);
+  SessionTexts texts;
+  PAWL_TRY(events_.describe(session, &texts));
+  SessionChange end = texts.change(SessionChange::Kind::kExpired);
+  end.reason = why;
+  PAWL_TRY(events_.notify_change(session, end));
+  PAWL_TRY(events_.report_end(end));
+  return begin_anew(session, how, stay);
 }
 
 Status SessionOpenings::report(SessionKey session, const Beginning& how) {
@@ -79,18 +102,21 @@ Status SessionOpenings::report(SessionKey session, const Beginning& how) {
 
 constexpr sql::Query kReadSettings{
     "SELECT fail,excl,coalesce(idle_ms,0),coalesce(notify,0),coalesce(owner_label,''),"
-    "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard FROM sessions"
-    " WHERE sid=?1"};
-// A bucket for another rate begins full.
+    "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard,"
+    "coalesce(limited_by,0) FROM sessions WHERE sid=?1"};
+constexpr sql::Query kNoteWhose{"UPDATE sessions SET limited_by=?2 WHERE sid=?1"};
+// A bucket for another rate begins full. Limits that an operator sets are no instance's.
 constexpr sql::Query kChangeSettings{
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
     "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
-    "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at) WHERE sid=?1",
+    "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at),"
+    "limited_by=iif(?13 IS NULL AND limits IS ?8 AND expires_at IS ?9,limited_by,?13) WHERE sid=?1",
     kLookMoves};
 
 Status SessionOpenings::change(SessionKey session, const Beginning& how,
                                const SessionSettings& settings) {
   bool changes = false;
+  bool is_anothers = false;
   PolicyText limits;
   if (session::keeps_settings(settings) && !encode_settings(settings, &limits))
     return fail(Status::kInvalidArgument, "keep the limits of a session");
@@ -117,8 +143,9 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
               is.integer(2) != settings.idle_timeout.count() || is.integer(3) != notify ||
               is.bytes(4) != settings.owner_label.view() || is.bytes(5) != settings.kind.view() ||
               is.bytes(6) != limits.view();
+    is_anothers = how.limited_by != 0 && is.integer(11) != how.limited_by;
   }
-  if (!changes) return Status::kOk;
+  if (!changes) return is_anothers ? note_whose(session, how.limited_by) : Status::kOk;
   {
     Statement write = connection_.use(kChangeSettings);
     write.bind(session).bind(fails ? 1 : 0).bind(exclusive ? 1 : 0);
@@ -128,14 +155,21 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     write.bind_due(expiry.look_at, kLookComes).bind(stored(how.lifecycle));
     // A silence before the change was not limited by these settings.
     settings.idle_close.count() != 0 ? write.bind(batch_.now) : write.bind_null();
+    write.bind_or_null(how.limited_by);
     PAWL_TRY(fail(write.run(), "change a session's settings"));
   }
   PAWL_TRY(sessions_.recompute_head(session));
   return events_.report_session(session, SessionChange::Kind::kSettings, {});
 }
 
+// Who asked last for the settings that it has.
+Status SessionOpenings::note_whose(SessionKey session, InstanceKey instance) {
+  Statement note = connection_.use(kNoteWhose);
+  return fail(note.bind(session).bind(instance).run(), "note whose settings a session has");
+}
+
 // The text has all of them if a decision needs more than the columns say.
-Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, InstanceKey* asks) {
+Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, Beginning* how) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement is = connection_.use(kReadSettings);
   is.bind(session);
@@ -144,8 +178,9 @@ Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, 
   out->fail_on_loss = is.integer(0) != 0;
   out->exclusive = is.integer(1) != 0;
   out->idle_timeout = std::chrono::milliseconds(is.integer(2));
-  *asks = is.integer(3);
-  out->notify = *asks != 0;
+  how->asks = is.integer(3);
+  how->limited_by = is.integer(11);
+  out->notify = how->asks != 0;
   out->owner_label = is.bytes(4);
   out->kind = is.bytes(5);
   const std::int64_t age = is.is_null(8) ? 0 : subtract_saturating(is.integer(8), is.integer(7));

@@ -1,5 +1,5 @@
 // SessionOpenings: rows of sessions that begin, or begin anew, whatever makes them: work that names
-// a shared one, or code that gives settings. Rules: docs/rules, S1, S11 and S18.
+// a shared one, or code that gives settings. Rules: docs/rules, S1, S11, S18 and S51.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
 #define PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
@@ -21,8 +21,10 @@ namespace pawl::store {
 struct Beginning {
   InstanceKey scope = 0;  // 0: shared
   Lifecycle lifecycle = Lifecycle::kShared;
-  InstanceKey asks = 0;      // is notified, if the settings say so
-  std::string_view refusal;  // why it may not; empty: it may
+  InstanceKey asks = 0;        // is notified, if the settings say so
+  std::string_view refusal;    // why it may not; empty: it may
+  InstanceKey limited_by = 0;  // it gave a shared one its settings; 0: no instance did
+  bool keeps_rate = false;     // what was taken from its bucket is not given back
 };
 
 class SessionOpenings : private Table {
@@ -43,15 +45,19 @@ class SessionOpenings : private Table {
   // A new opening of a row that is not open: a new generation and epoch. Cancelled work that still
   // runs holds it.
   Status begin_anew(SessionKey session, const Beginning& how, const SessionSettings& settings);
+  // The limit of another instance is over, for work of one that did not set it: a new opening with
+  // what stays of the settings. `why`: for who hears of the end of an open one.
+  Status begin_anew_after_limit(SessionKey session, std::string_view why);
   // Of an open row; what it counted goes on. Nothing happens if it has just these.
   Status change(SessionKey session, const Beginning& how, const SessionSettings& settings);
-  // Those of an open row, and the instance that is notified; 0: none.
-  Status read_settings(SessionKey session, SessionSettings* out, InstanceKey* asks);
+  // Those of a row, which instance is notified, and whose limits they are.
+  Status read_settings(SessionKey session, SessionSettings* out, Beginning* how);
   // Which workers its work is for, and what they should know; empty: none.
   Status set_session_tag(SessionKey session, std::string_view tag, std::string_view summary);
 
  private:
   Status report(SessionKey session, const Beginning& how);
+  Status note_whose(SessionKey session, InstanceKey instance);
 
   SummaryTable& summaries_;
   SessionEvents& events_;

@@ -90,12 +90,14 @@ Status SessionOwners::abort_session(SessionKey session) { return release(session
 constexpr auto kNextItemOfText = sql::join(
     "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state<>",
-    sql::number<session::WorkState::kCancelledRunning>, " ORDER BY state,id LIMIT 1");
+    sql::number<session::WorkState::kCancelledRunning>,
+    " AND instance=coalesce(?2,instance) ORDER BY state,id LIMIT 1");
 constexpr sql::Query kNextItemOf{kNextItemOfText};
 
 // Everything but what was cancelled before; what runs is cancelled when it renews, and its result
 // is refused.
-Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text) {
+Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text,
+                                   std::optional<InstanceKey> instance) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Walk walk;
   while (true) {
@@ -103,6 +105,7 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
     {
       Statement next = connection_.use(kNextItemOf);
       next.bind(session);
+      instance.has_value() ? next.bind(*instance) : next.bind_null();
       if (!next.row()) return fail(next.status(), "find work of a session");
       item = next.integer(0);
       if (!walk.rises(next.integer(1), item)) return no_progress("worker_queue");
@@ -121,7 +124,7 @@ constexpr auto kOwnedSoftText = sql::join(
     "r.state=",
     sql::number<session::WorkState::kCancelledRunning>,
     "),EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 ORDER BY sid");
+    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2 ORDER BY sid");
 constexpr sql::Query kOwnedSoft{kOwnedSoftText};
 
 session::IdleRow SessionOwners::idle_row(const Statement& row) {
@@ -145,7 +148,7 @@ Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* rele
   {
     std::int64_t since = 0;
     Statement owned = connection_.use(kOwnedSoft);
-    owned.bind(me);
+    owned.bind(me).bind(0);
     while (owned.row()) {
       const session::IdleRow row = idle_row(owned);
       const OptionalMs at = session::makes_room_at(row, idle_ms);
@@ -203,12 +206,13 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
 Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
                                    std::size_t* released) {
   Walk walk;
+  SessionKey last = 0;
   while (true) {
     OwnerChange change;
     change.reason = "idle";
     {
       Statement owned = connection_.use(kOwnedSoft);
-      owned.bind(me);
+      owned.bind(me).bind(last);
       while (change.session == 0 && owned.row())
         if (session::is_idle(idle_row(owned), batch_.now, options.session_idle_timeout_ms))
           change.session = owned.integer(0);
@@ -216,6 +220,7 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
       if (change.session == 0) return Status::kOk;
       if (!walk.rises(change.session)) return no_progress("sessions");
     }
+    last = change.session;
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
   }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "context.hpp"
@@ -59,7 +60,9 @@ class SessionOwners : private Table {
   Status apply(SessionKey session, const session::Transition& change, const Applied& how,
                Epoch* epoch);
   Status end_stop(const Moving& row);
-  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text);
+  // `instance`: only its work; none: all.
+  Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text,
+                      std::optional<InstanceKey> instance = {});
   // Releases the session that has been idle for longest, if for at least so long. *room_at: else,
   // when the first one will have been.
   Status make_room(Incarnation me, std::int64_t idle_ms, bool* released, OptionalMs* room_at);

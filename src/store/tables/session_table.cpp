@@ -98,8 +98,8 @@ Status SessionTable::read_moving(SessionKey session, Moving* out) {
 }
 
 constexpr sql::Query kReadOpened{
-    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard FROM sessions"
-    " WHERE scope=?1 AND name=?2"};
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard,"
+    "coalesce(limited_by,0) FROM sessions WHERE scope=?1 AND name=?2"};
 
 Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
   Statement read = connection_.use(kReadOpened);
@@ -117,6 +117,7 @@ Status SessionTable::read_opened(InstanceKey instance, std::string_view name, Op
   out->rate_at = read.optional_ms(7);
   out->epoch = read.integer(8);
   out->device = read.integer(9) != 0;
+  out->limited_by = read.integer(10);
   return Status::kOk;
 }
 
@@ -323,7 +324,7 @@ Status SessionTable::count_activity(SessionKey session, std::int64_t lease_until
 }
 
 constexpr sql::Query kListOwned{
-    "SELECT sid,epoch,name FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"};
+    "SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"};
 
 Status SessionTable::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                     std::size_t* count) {
@@ -334,7 +335,6 @@ Status SessionTable::owned_sessions(Incarnation me, OwnedSession* out, std::size
     OwnedSession& one = out[(*count)++];
     one.session = owned.integer(0);
     one.epoch = owned.integer(1);
-    one.name.assign_cut(owned.bytes(2));
   }
   return fail(owned.status(), "list own sessions");
 }
@@ -365,13 +365,14 @@ Status SessionTable::session_lives(SessionKey session, std::int64_t generation, 
   return Status::kOk;
 }
 
-constexpr sql::Query kReadLabels{"SELECT owner_label,kind FROM sessions WHERE sid=?1"};
+constexpr sql::Query kReadLabels{"SELECT owner_label,kind,name FROM sessions WHERE sid=?1"};
 
 Status SessionTable::read_labels(SessionKey session, SessionLabels* out) {
   Statement read = connection_.use(kReadLabels);
   if (read.bind(session).row()) {
     out->owner.assign_cut(read.bytes(0));
     out->kind.assign_cut(read.bytes(1));
+    out->name.assign_cut(read.bytes(2));
   }
   return fail(read.status(), "read the labels of a session");
 }

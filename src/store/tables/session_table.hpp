@@ -50,7 +50,8 @@ struct Opened {
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
   std::int64_t given = 0;
-  OptionalMs rate_at;  // when it was counted last
+  OptionalMs rate_at;          // when it was counted last
+  InstanceKey limited_by = 0;  // of a shared one: whose limits they are; 0: no instance's
   [[nodiscard]] bool is_open() const { return session::is_open(state); }
 };
 

@@ -70,8 +70,8 @@ Status SessionVerbs::change_session(std::string_view instance, std::string_view 
   SessionKey key = 0;
   PAWL_TRY(find_open(instance, session, &scope, &key));
   SessionSettings settings;
-  InstanceKey asks = 0;
-  PAWL_TRY(openings_.read_settings(key, &settings, &asks));
+  Beginning is;
+  PAWL_TRY(openings_.read_settings(key, &settings, &is));
   apply(update, &settings);
   PolicyText text;
   const bool is_valid = encode_settings(settings, &text);
@@ -82,7 +82,7 @@ Status SessionVerbs::change_session(std::string_view instance, std::string_view 
     return Status::kInvalidArgument;
   }
   const Lifecycle lifecycle = scope == 0 ? Lifecycle::kSharedUsed : Lifecycle::kOpened;
-  PAWL_TRY(written(openings_.change(key, {scope, lifecycle, asks, {}}, settings)));
+  PAWL_TRY(written(openings_.change(key, {scope, lifecycle, is.asks, {}}, settings)));
   Diagnostic what;
   what.format("settings are now \"%.*s\", owner \"%.*s\", kind \"%.*s\"", shown(text.view()),
               text.view().data(), shown(settings.owner_label), settings.owner_label.view().data(),

@@ -101,7 +101,7 @@ struct SessionTables {
                rows.devices, moves),
         handoff(context, rows.sessions, openings, moves),
         opened(context, rows.messages, rows.events, rows.sessions, owners, openings, handoff),
-        expiry(context, rows.instances, rows.events, rows.sessions, owners, opened),
+        expiry(context, rows.instances, rows.events, rows.sessions, owners, openings, opened),
         sweep(context, rows.events, rows.sessions, owners),
         verbs(context, rows.instances, rows.sessions, openings, handoff),
         directory(context, rows.workers, rows.instances) {}
@@ -123,7 +123,7 @@ struct SessionTables {
 struct WorkTables {
   WorkTables(StoreContext& context, RowTables& rows, SessionTables& sessions)
       : schedule(context, rows.events, rows.sessions, rows.outcomes, rows.unregistered,
-                 sessions.moves, sessions.limits),
+                 sessions.moves, sessions.openings, sessions.limits),
         results(context, rows.sessions, rows.items, rows.outcomes, sessions.owners),
         quarantine(context, rows.instances, rows.sessions, rows.items, rows.outcomes,
                    sessions.owners),
@@ -154,7 +154,7 @@ struct InstanceTables {
       : history(context),
         values(context, rows.instances, rows.messages),
         created(context, rows.messages, place.space),
-        mailbox(context, rows.instances, rows.messages, place.space),
+        mailbox(context, rows.workers, rows.instances, rows.messages, place.space),
         reader(context, history),
         parked(context, rows.instances, rows.items, rows.outcomes, sessions.claims,
                sessions.expiry),

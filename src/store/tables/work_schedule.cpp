@@ -119,7 +119,8 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
   InstanceKey scope = options.own_session ? instance : 0;
   if (!options.own_session) {
     SharedRow shared;
-    PAWL_TRY(moves_.session_for(work.session, {options.device, options.exclusive}, &shared));
+    PAWL_TRY(
+        moves_.session_for(instance, work.session, {options.device, options.exclusive}, &shared));
     out->session = shared.session;
     if (shared.is_open && !shared.has_limits) return Status::kOk;
   } else if (!work.opened_by.empty()) {
@@ -130,7 +131,14 @@ Status WorkSchedule::session_of_work(InstanceKey instance, const NewWork& work,
   if (found != Status::kNotFound) PAWL_TRY(found);
   out->session = row.session;
   PAWL_TRY(events_.describe_refusal(row, found == Status::kOk, &out->why, &out->text));
-  return out->why == ErrorKind::kNone ? session_limits_.admit_work(row, out) : Status::kOk;
+  if (out->why != ErrorKind::kNone) return Status::kOk;
+  const session::LimitOf limit =
+      options.own_session ? session::LimitOf::kItself : limit_of(row.limited_by, instance);
+  PAWL_TRY(session_limits_.admit_work(row, limit, out));
+  if (!out->begins_anew) return Status::kOk;
+  PAWL_TRY(openings_.begin_anew_after_limit(row.session, "the session has had max_activities"));
+  PAWL_TRY(sessions_.read_opened(scope, work.session, &row));
+  return session_limits_.admit_work(row, limit, out);
 }
 
 constexpr sql::Query kSetPolicy{

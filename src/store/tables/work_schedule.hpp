@@ -10,6 +10,7 @@
 #include "session_events.hpp"
 #include "session_limits.hpp"
 #include "session_moves.hpp"
+#include "session_openings.hpp"
 #include "session_table.hpp"
 #include "turn_commit.hpp"
 #include "unregistered_work.hpp"
@@ -21,13 +22,14 @@ class WorkSchedule : private Table {
  public:
   WorkSchedule(StoreContext& context, SessionEvents& events, SessionTable& sessions,
                WorkOutcomes& outcomes, UnregisteredWork& unregistered, SessionMoves& moves,
-               SessionLimits& session_limits)
+               SessionOpenings& openings, SessionLimits& session_limits)
       : Table(context),
         events_(events),
         sessions_(sessions),
         outcomes_(outcomes),
         unregistered_(unregistered),
         moves_(moves),
+        openings_(openings),
         session_limits_(session_limits) {}
 
   Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work);
@@ -43,6 +45,7 @@ class WorkSchedule : private Table {
   WorkOutcomes& outcomes_;
   UnregisteredWork& unregistered_;
   SessionMoves& moves_;
+  SessionOpenings& openings_;
   SessionLimits& session_limits_;
 };
 

@@ -217,7 +217,8 @@ Status WorkerRegistry::check_node(const NewWorker& worker, Evidence& evidence) {
 
 constexpr sql::Query kInsertWorker{
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
-    "buried,any_tag,sessions_max) VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8)"};
+    "buried,any_tag,sessions_max,messages_max,message_bytes_max)"
+    " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10)"};
 constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"};
 constexpr sql::Query kInsertHandler{
     "INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
@@ -229,9 +230,16 @@ Status WorkerRegistry::insert_worker(const NewWorker& worker, Incarnation* out) 
     insert.bind_text(worker.node).bind(worker.pid).bind(worker.start_time).bind(batch_.boot_seq);
     insert.bind(worker.lock_visible ? 1 : 0).bind(add_saturating(batch_.now, worker.lease_ms));
     insert.bind(worker.tags.mode == TagFilter::Mode::kAny ? 1 : 0).bind(worker.sessions_max);
+    if (worker.mailbox.has_value()) {
+      insert.bind(worker.mailbox->messages).bind(worker.mailbox->bytes);
+    } else {
+      insert.bind_null().bind_null();
+    }
     PAWL_TRY(fail(insert.run(), "register a worker"));
     *out = connection_.last_insert_id();
   }
+  workers_.forget_known();
+  if (worker.mailbox.has_value()) PAWL_TRY(meta_.keep_mailbox_limits(*worker.mailbox));
   if (worker.node.empty()) {
     Statement name = connection_.use(kNameWorker);
     name.bind(*out);

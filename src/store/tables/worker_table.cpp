@@ -82,4 +82,23 @@ Status WorkerTable::check_worker(Incarnation me) {
   return Status::kBuried;
 }
 
+// A damaged limit of a row is none.
+constexpr sql::Query kMailboxLimits{
+    "SELECT (SELECT CAST(min(messages_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
+    "WHERE buried=0 AND messages_max BETWEEN 1 AND 1048576),"
+    "(SELECT CAST(min(message_bytes_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
+    "WHERE buried=0 AND message_bytes_max BETWEEN 1 AND 1099511627776)"};
+
+Status WorkerTable::mailbox_limits(MailboxLimits* out) {
+  if (!known_limits_.has_value()) {
+    Statement row = connection_.use(kMailboxLimits);
+    if (!row.row()) return fail(row.status(), "read the limits of waiting messages");
+    known_limits_ = context_.last_mailbox;
+    if (!row.is_null(0)) known_limits_->messages = row.integer(0);
+    if (!row.is_null(1)) known_limits_->bytes = row.integer(1);
+  }
+  *out = *known_limits_;
+  return Status::kOk;
+}
+
 }  // namespace pawl::store

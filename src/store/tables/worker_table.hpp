@@ -5,9 +5,11 @@
 #ifndef PAWL_STORE_TABLES_WORKER_TABLE_HPP
 #define PAWL_STORE_TABLES_WORKER_TABLE_HPP
 
+#include <optional>
 #include <string_view>
 
 #include "context.hpp"
+#include "instance_store.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
@@ -28,13 +30,19 @@ class WorkerTable : private Table {
   Status living_worker(std::string_view node, Incarnation* worker);
   Status is_gone(Incarnation home, bool* gone);
   Status check_worker(Incarnation me);
+  // Those in force for senders (NewWorker::mailbox); 0: no runtime ever ran turns.
+  Status mailbox_limits(MailboxLimits* out);
   // What is known of rows without reading them is not: others committed, or what was written was
   // rolled back.
-  void forget_known() { known_worker_ = 0; }
+  void forget_known() {
+    known_worker_ = 0;
+    known_limits_.reset();
+  }
 
  private:
   Incarnation known_worker_ = 0;  // has a row, is not buried
   bool known_draining_ = false;   // it
+  std::optional<MailboxLimits> known_limits_;
 };
 
 }  // namespace pawl::store

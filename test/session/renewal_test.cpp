@@ -1,0 +1,62 @@
+// What a renewal writes, by the number of sessions that the worker owns: docs/limits/sessions.md.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdio>
+#include <string>
+
+#include "session_world.hpp"
+
+namespace pawl::test {
+namespace {
+
+int pages_written(Worker& worker) {
+  int now = 0;
+  int highest = 0;
+  EXPECT_EQ(sqlite3_db_status(worker.handle(), SQLITE_DBSTATUS_CACHE_WRITE, &now, &highest, 0),
+            SQLITE_OK);
+  return now;
+}
+
+struct Renewal {
+  std::uint32_t sessions;
+  int pages_max;
+};
+constexpr Renewal kRenewals[] = {{10, 20}, {128, 120}, {1'000, 800}};
+
+class Renewals : public ::testing::TestWithParam<Renewal> {};
+
+// Of a worker that was given work of each a while ago, in one commit with its own row.
+TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
+  const std::uint32_t sessions = GetParam().sessions;
+  World world;
+  Worker worker(world);
+  worker.options.max_sessions_per_worker = sessions;
+  worker.join("A");
+  for (std::uint32_t i = 0; i < sessions; ++i) {
+    world.schedule("a", "session-" + std::to_string(i));
+    const auto job = worker.fetch();
+    ASSERT_TRUE(job.has_value()) << i;
+    ASSERT_EQ(worker.ack(*job), Status::kOk);
+  }
+  world.pass(25'000);
+  const int before = pages_written(worker);
+  std::size_t renewed = 0;
+  std::size_t released = 0;
+  ASSERT_EQ(worker.batch([&](Store& store) {
+    PAWL_TRY(store.workers().renew_worker(worker.me(), worker.options.session_lock_timeout_ms));
+    return store.sessions().renew_session_lock(worker.me(), worker.options, &renewed, &released);
+  }),
+            Status::kOk);
+  const int pages = pages_written(worker) - before;
+  EXPECT_EQ(renewed, sessions);
+  std::printf("%u sessions: %d pages\n", sessions, pages);
+  EXPECT_LE(pages, GetParam().pages_max);
+  EXPECT_GT(pages, GetParam().pages_max / 2) << "the page says more than it is";
+}
+
+INSTANTIATE_TEST_SUITE_P(Sessions, Renewals, ::testing::ValuesIn(kRenewals),
+                         [](const auto& one) { return std::to_string(one.param.sessions); });
+
+}  // namespace
+}  // namespace pawl::test
