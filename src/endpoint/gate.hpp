@@ -41,7 +41,7 @@ class Gate {
 
   // Null: the request is refused, and exchange has the answer.
   const Route* admit(const Head& head, Exchange& exchange) const;
-  // Whoever can connect to a Unix socket is trusted; on TCP, whoever shows the token.
+  // Every client of a Unix socket is trusted, and on TCP each that shows the token.
   [[nodiscard]] bool trusts(const Head& head) const {
     return !tcp_ || has_token(head.authorization);
   }

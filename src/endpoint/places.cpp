@@ -27,7 +27,7 @@ void Places::await_head(Place& place, std::int64_t deadline_ms) {
 }
 
 const Place* Places::admit(Place& place, Standing standing, std::int64_t deadline_ms) {
-  const bool too_many = standing == Standing::kStranger && taken(standing) >= share();
+  const bool too_many = standing == Standing::kNoToken && taken(standing) >= share();
   const Place* const goes = too_many ? oldest(standing) : nullptr;
   place.standing = standing;
   place.deadline_ms = deadline_ms;
@@ -59,7 +59,7 @@ const Place* Places::oldest(Standing standing) const {
 }
 
 const Place* Places::weakest() const {
-  for (const Standing standing : {Standing::kNoHead, Standing::kStranger, Standing::kProbe})
+  for (const Standing standing : {Standing::kNoHead, Standing::kNoToken, Standing::kProbe})
     if (const Place* const found = oldest(standing)) return found;
   return nullptr;
 }

@@ -14,7 +14,7 @@ namespace pawl::http {
 
 // The right of a connection to its place, the least first: without a complete head; a request without
 // the token; one to /health or /ready; one with the token.
-enum class Standing : std::uint8_t { kNoHead, kStranger, kProbe, kTrusted };
+enum class Standing : std::uint8_t { kNoHead, kNoToken, kProbe, kTrusted };
 
 struct Place {
   int fd = -1;  // -1: free
@@ -49,7 +49,7 @@ class Places {
 
  private:
   [[nodiscard]] std::uint32_t taken(Standing standing) const;
-  // The most that may be without a head, and the most that may be strangers: three quarters each.
+  // The most that may be without a head, and the most without the token: three quarters each.
   [[nodiscard]] std::uint32_t share() const { return count_ == 1 ? 1 : count_ * 3 / 4; }
   [[nodiscard]] const Place* oldest(Standing standing) const;
 

@@ -117,7 +117,7 @@ class Rows {
   bool full_ = false;
 };
 
-// A probe is open, too, and has places that strangers do not take from it.
+// A probe is open, too, and has places that other requests without the token do not take from it.
 enum class Access : std::uint8_t { kOpen, kProbe, kToken };
 enum class Needs : std::uint8_t { kNothing, kDatabase };
 

@@ -287,7 +287,7 @@ int Server::begin_request(Slot& slot, const char* method) {
   slot.exchange.method = method_of(method);
   const Head head = head_of(slot.connection);
   slot.route = gate_->admit(head, slot.exchange);
-  Standing standing = Standing::kStranger;
+  Standing standing = Standing::kNoToken;
   if (gate_->trusts(head))
     standing = Standing::kTrusted;
   else if (slot.route != nullptr && slot.route->access == Access::kProbe)

@@ -54,7 +54,7 @@ class Server {
   void stop();
   // Readable when there is something to do.
   [[nodiscard]] int fd() const;
-  // The listening socket, readable when somebody waits; -1: while nobody can be let in.
+  // The listening socket, readable when a client waits; -1: while no client can be let in.
   [[nodiscard]] int listen_fd() const;
   // Answers what has come.
   void run(std::int64_t now_ms);

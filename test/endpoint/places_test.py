@@ -89,12 +89,12 @@ def heads_have_an_end():
             one.close()
 
 
-def strangers():
+def without_token():
     """Requests without the token that never end hold three quarters of the places at most; the rest is for probes and the
     token."""
     with Program("--tcp", "--connections", "8", *MINUTES) as at:
         strange = [at.raw((POST % b"s") + b"\r\nha", timeout=100) for _ in range(20)]
-        check(at.ask("GET", "/health", timeout=100).status == 200, "/health answers beside strangers with half a body")
+        check(at.ask("GET", "/health", timeout=100).status == 200, "/health answers beside half bodies without the token")
         check(at.get("/v1/instances").status == 200, "so does a request with the token")
         states = [is_open(one) for one in strange]
         check(not any(states[:14]) and all(states[14:]), f"the last six have their places: {states}")
@@ -103,7 +103,7 @@ def strangers():
         strange += [at.raw((POST % b"s") + b"\r\nha", timeout=100) for _ in range(20)]
         check(at.ask("GET", "/health", timeout=100).status == 200, "and /health answers")
         for one in trusted:
-            check(b" 201 " in finish_request(one, b"lf"), "they keep their places from strangers")
+            check(b" 201 " in finish_request(one, b"lf"), "they keep their places")
         for one in [*trusted, *strange]:
             one.close()
 
@@ -155,7 +155,7 @@ def ambiguous():
 silent_connections()
 oldest_goes()
 heads_have_an_end()
-strangers()
+without_token()
 all_are_trusted()
 ambiguous()
 finish()
