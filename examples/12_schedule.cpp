@@ -29,7 +29,7 @@ int main() {
   host.add_orchestration(pawl::kSchedule, pawl::run_schedule);
   host.add_orchestration("back_up", back_up);
   host.add_activity("print", print, pawl::ActivityMode::kInline, &done);
-  host.start_once(pawl::kSchedule, pawl::InstanceId("nightly"), {nightly, {}});
+  host.start_once(pawl::kSchedule, pawl::InstanceId("nightly"), {nightly});
   pawl::Runtime& loop = host.runtime();
   pawl::Status ok = loop.raise_event("nightly", pawl::kScheduleCommand, {});  // kTrigger
   if (ok == pawl::Status::kOk) ok = loop.run_for(std::chrono::minutes(1), is_true, &done);

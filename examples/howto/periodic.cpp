@@ -43,7 +43,7 @@ int main() {
   pawl::Host host("periodic.db");
   host.add_orchestration("sample", sample).add_orchestration("back_up", back_up);
   host.add_orchestration(pawl::kSchedule, pawl::run_schedule).add_activity("show", show);
-  host.start_once(pawl::kSchedule, pawl::InstanceId("nightly"), {nightly, {}});
+  host.start_once(pawl::kSchedule, pawl::InstanceId("nightly"), {nightly});
   if (host.status() != pawl::Status::kOk) return host.run();
   pawl::Runtime& loop = host.runtime();
   // Not at half past two, but now.

@@ -93,13 +93,12 @@ struct ScheduleStatus {
 PAWL_JSON(ScheduleStatus, handled_until_ms, next_ms, last_ms, paused, running, next_waits,
           triggers_waiting, started, failed, skipped, triggered, refused)
 
-// The input of kSchedule. An application gives the schedule alone; the rest is for the executions
-// behind the first.
+// The input of kSchedule. What a schedule has handled is no part of it: its executions hand that on
+// as the value "pawl.schedule" of the instance, which its own code alone can write.
 struct ScheduleInput {
   Schedule schedule;
-  std::optional<ScheduleStatus> status;
 };
-PAWL_JSON(ScheduleInput, schedule, status)
+PAWL_JSON(ScheduleInput, schedule)
 
 enum class ScheduleAction : std::uint8_t {
   kPause,    // times that pass do not run; a run under way goes on

@@ -33,7 +33,7 @@ bool options_of(const Policy& policy, std::string_view input, pawl::ActivityOpti
     return true;
   }
   if (policy.session.empty()) return true;
-  Scope scope;
+  Scope scope(pawl::kNameBytesMax);
   scope.set("", std::string(input));
   std::string session;
   if (!render_text(policy.session, scope, &session, why)) {
@@ -159,8 +159,9 @@ bool items_of(const FanOut& fan_out, const Scope& scope, std::vector<Item>* item
   return true;
 }
 
-std::string output_of(const std::vector<Item>& items) {
-  std::string output = "[";
+// False: it is longer than an output may be.
+bool write_output(const std::vector<Item>& items, std::size_t bytes_max, std::string* out) {
+  std::string& output = *out = "[";
   for (const Item& item : items) {
     if (output.size() > 1) output.push_back(',');
     if (item.error == ErrorKind::kNone) {
@@ -170,8 +171,10 @@ std::string output_of(const std::vector<Item>& items) {
       append_json_text(item.result, &output);
       output.push_back('}');
     }
+    if (output.size() >= bytes_max) return false;
   }
-  return output.append("]");
+  output.append("]");
+  return true;
 }
 
 }  // namespace
@@ -192,7 +195,11 @@ Poll run_fan_out(OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope)
     if (counts && items[i].error != ErrorKind::kNone)
       return fail_in(ctx, "item " + std::to_string(i), items[i].error, items[i].result);
   }
-  return ctx.complete(output_of(items));
+  std::string output;
+  if (!write_output(items, scope.bytes_max(), &output))
+    return fail_in(ctx, "output", ErrorKind::kLimit,
+                   "becomes longer than " + std::to_string(scope.bytes_max()) + " bytes");
+  return ctx.complete(output);
 }
 
 // --- watch-and-alarm ------------------------------------------------------------------------------
@@ -202,34 +209,14 @@ namespace {
 constexpr std::int64_t kExecutionMs = 600'000;  // so long an edited definition waits
 constexpr std::int64_t kSamplesMax = 50;        // of one execution
 
-// What one execution hands to the next, around the input of the instance.
+// What one execution leaves to the next, as a value of the instance: only its code writes those,
+// while an input is any text that a caller sends.
 struct WatchState {
   bool alarmed = false;
   std::int64_t failures = 0;
-  std::string input;
-
-  static WatchState of(std::string_view text) {
-    WatchState state;
-    state.input = as_json(text);
-    JsonDocument document;
-    if (!document.parse(state.input)) return state;
-    const auto carried = document.member(document.root(), "pawld.watch");
-    if (!carried.has_value()) return state;
-    const auto alarmed = document.member(*carried, "alarmed");
-    const auto failures = document.member(*carried, "failures");
-    const auto input = document.member(*carried, "input");
-    if (!alarmed.has_value() || !failures.has_value() || !input.has_value()) return state;
-    state.alarmed = document.is_true(*alarmed);
-    state.failures = std::strtoll(std::string(document.raw(*failures)).c_str(), nullptr, 10);
-    const std::string inner(document.raw(*input));
-    state.input = inner;
-    return state;
-  }
-  [[nodiscard]] std::string text() const {
-    return std::string("{\"pawld.watch\":{\"alarmed\":") + (alarmed ? "true" : "false") +
-           ",\"failures\":" + std::to_string(failures) + ",\"input\":" + input + "}}";
-  }
 };
+PAWL_JSON(WatchState, alarmed, failures)
+constexpr std::string_view kWatchState = "pawld.watch";
 
 // Above the threshold, or below it, and how far back it must come.
 struct Threshold {
@@ -255,7 +242,7 @@ struct Sampled {
 };
 
 void find_number(const Watch& watch, Sampled* out) {
-  Scope result;
+  Scope result(out->sample.size());
   result.set("", out->sample);
   if (!result.find(watch.value, &out->value, &out->why)) {
     out->value = "null";
@@ -272,12 +259,10 @@ void find_number(const Watch& watch, Sampled* out) {
 
 class Watcher {
  public:
-  Watcher(OrchestrationContext& ctx, const Watch& watch)
-      : ctx_(ctx), watch_(watch), limit_(watch), state_(WatchState::of(ctx.input())) {
-    scope_.set("input", state_.input);
-    std::string instance;
-    append_json_text(ctx.instance_id(), &instance);
-    scope_.set("instance", instance);
+  Watcher(OrchestrationContext& ctx, const Watch& watch, const Scope& scope)
+      : ctx_(ctx), watch_(watch), limit_(watch), scope_(scope) {
+    static_cast<void>(
+        ctx_.get_kv_value_typed(kWatchState, &state_));  // none in the first execution
   }
 
   Poll run() {
@@ -292,7 +277,9 @@ class Watcher {
       PAWL_AWAIT(pause, ctx_.schedule_timer(milliseconds(watch_.every_ms)));
       if (!pause.ok()) return ctx_.fail(pause.error());
     }
-    return ctx_.continue_as_new(state_.text());
+    const ErrorKind kept = ctx_.set_kv_value_typed(kWatchState, state_);
+    if (kept != ErrorKind::kNone) return fail_in(ctx_, "state", kept, "there is no room for it");
+    return ctx_.continue_as_new(ctx_.input());
   }
 
  private:
@@ -361,23 +348,21 @@ class Watcher {
   const Watch& watch_;
   Threshold limit_;
   WatchState state_;
-  Scope scope_;
+  const Scope& scope_;
   bool cancelled_ = false;
 };
 
 }  // namespace
 
-Poll run_watch(OrchestrationContext& ctx, const Watch& watch) { return Watcher(ctx, watch).run(); }
+Poll run_watch(OrchestrationContext& ctx, const Watch& watch, const Scope& scope) {
+  return Watcher(ctx, watch, scope).run();
+}
 
 // --- schedule -------------------------------------------------------------------------------------
 
-// What it has handled comes with the input of the next execution; the times are those of the
-// definition that this execution recorded.
+// The times are those of the definition that this execution recorded; its input says nothing.
 Poll run_schedule(OrchestrationContext& ctx, const pawl::Schedule& schedule) {
-  pawl::ScheduleInput input;
-  if (pawl::from_json(ctx.input(), &input) != pawl::Status::kOk) input = pawl::ScheduleInput();
-  input.schedule = schedule;
-  return pawl::run_schedule(ctx, input);
+  return pawl::run_schedule(ctx, {schedule});
 }
 
 }  // namespace pawld

@@ -23,7 +23,7 @@ pawl::Poll run_call(pawl::OrchestrationContext& ctx, const Call& call, const Sco
 
 pawl::Poll run_sequence(pawl::OrchestrationContext& ctx, const Sequence& sequence, Scope& scope);
 pawl::Poll run_fan_out(pawl::OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope);
-pawl::Poll run_watch(pawl::OrchestrationContext& ctx, const Watch& watch);
+pawl::Poll run_watch(pawl::OrchestrationContext& ctx, const Watch& watch, const Scope& scope);
 pawl::Poll run_schedule(pawl::OrchestrationContext& ctx, const pawl::Schedule& schedule);
 
 }  // namespace pawld

@@ -34,7 +34,7 @@ pawl::Poll Orchestrations::run(pawl::OrchestrationContext& ctx) {
   std::string why;
   if (!read_record(record.value(), &definition, &why)) return ctx.fail(why);
   if (self.listener_ != nullptr) self.listener_->on_definition(definition);
-  Scope scope;
+  Scope scope(static_cast<std::size_t>(self.config_.payload_max));
   scope.set("input", as_json(ctx.input()));
   std::string instance;
   append_json_text(ctx.instance_id(), &instance);
@@ -42,7 +42,7 @@ pawl::Poll Orchestrations::run(pawl::OrchestrationContext& ctx) {
   switch (definition.type) {
     case Definition::Type::kSequence: return run_sequence(ctx, definition.sequence, scope);
     case Definition::Type::kFanOut: return run_fan_out(ctx, definition.fan_out, scope);
-    case Definition::Type::kWatch: return run_watch(ctx, definition.watch);
+    case Definition::Type::kWatch: return run_watch(ctx, definition.watch, scope);
     case Definition::Type::kSchedule: break;
   }
   return run_schedule(ctx, definition.schedule);

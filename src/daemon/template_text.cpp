@@ -149,6 +149,17 @@ std::string plain_text(std::string_view json) {
   return !json.empty() && json.front() == '"' ? decode_json_text(json) : std::string(json);
 }
 
+namespace {
+
+// Asked behind each part, so that what is too long ends with the part that made it so.
+bool is_within(const Scope& scope, const std::string& out, std::string* why) {
+  if (out.size() <= scope.bytes_max()) return true;
+  *why = "becomes longer than " + std::to_string(scope.bytes_max()) + " bytes";
+  return false;
+}
+
+}  // namespace
+
 bool render_text(std::string_view text, const Scope& scope, std::string* out, std::string* why) {
   std::vector<Piece> pieces;
   if (!split(text, &pieces, why)) return false;
@@ -157,6 +168,7 @@ bool render_text(std::string_view text, const Scope& scope, std::string* out, st
     std::string value;
     if (piece.is_path && !scope.find(piece.text, &value, why)) return false;
     out->append(piece.is_path ? plain_text(value) : piece.text);
+    if (!is_within(scope, *out, why)) return false;
   }
   return true;
 }
@@ -176,13 +188,13 @@ bool render_json(std::string_view json, const Scope& scope, std::string* out, st
     if (pieces.size() == 1 && pieces[0].is_path) {
       if (!scope.find(pieces[0].text, &value, why)) return false;
       out->append(value);
-      return true;
+    } else {
+      if (!render_text(text, scope, &value, why)) return false;
+      append_json_text(value, out);
     }
-    if (!render_text(text, scope, &value, why)) return false;
-    append_json_text(value, out);
-    return true;
+    return is_within(scope, *out, why);
   };
-  return walk_texts(json, between, quoted);
+  return walk_texts(json, between, quoted) && is_within(scope, *out, why);
 }
 
 bool paths_of_text(std::string_view text, std::vector<std::string>* paths, std::string* why) {

@@ -7,6 +7,7 @@
 #ifndef PAWL_DAEMON_TEMPLATE_TEXT_HPP
 #define PAWL_DAEMON_TEMPLATE_TEXT_HPP
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,9 +15,12 @@
 
 namespace pawld {
 
-// The values that placeholders may name, as JSON.
+// The values that placeholders may name, as JSON, and the most bytes that a template becomes with
+// them: a value of one payload may stand in a template a thousand times.
 class Scope {
  public:
+  explicit Scope(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  [[nodiscard]] std::size_t bytes_max() const { return bytes_max_; }
   // A path begins with this name: "input", "steps.soil". The empty name is the value whose members
   // are named without a root, as in "{bed}".
   void set(std::string name, std::string json);
@@ -25,6 +29,7 @@ class Scope {
 
  private:
   std::vector<std::pair<std::string, std::string>> values_;
+  std::size_t bytes_max_;
 };
 
 // JSON stays as it is, anything else becomes a JSON text: how results and inputs are read.
@@ -32,7 +37,8 @@ class Scope {
 // A JSON text without its quotes; anything else as it is.
 [[nodiscard]] std::string plain_text(std::string_view json);
 
-// Returns whether all placeholders have a value; if not, `why` names the one that has none.
+// Returns whether all placeholders have a value and the whole is no longer than the scope allows; if
+// not, `why` names the placeholder or the bound.
 [[nodiscard]] bool render_json(std::string_view json, const Scope& scope, std::string* out,
                                std::string* why);
 // The same of a text that is no JSON.

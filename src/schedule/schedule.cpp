@@ -10,6 +10,7 @@ constexpr std::string_view kUtc = "UTC0";
 constexpr std::int32_t kRoundsMax = 32;  // of one execution; a round records some 15 events
 constexpr std::uint64_t kSkippedCountMax = 1'000;
 constexpr std::uint32_t kTriggersWaitingMax = 100;
+constexpr std::string_view kState = "pawl.schedule";  // the value that the next execution finds
 
 Status parse_times(const Schedule& schedule, Timetable* table, Diagnostic& why) {
   const std::string_view zone = schedule.zone.view();
@@ -28,7 +29,7 @@ class Keeper {
  public:
   Keeper(OrchestrationContext& ctx, const ScheduleInput& input)
       : ctx_(ctx), schedule_(input.schedule) {
-    if (input.status.has_value()) status_ = *input.status;
+    static_cast<void>(ctx_.get_kv_value_typed(kState, &status_));  // none in the first one
   }
 
   PollOf<ScheduleInput, ScheduleStatus> run() {
@@ -40,7 +41,9 @@ class Keeper {
     }
     if (has_no_time_) return ctx_.fail({ErrorKind::kInvalidArgument, "no time is left to run at"});
     if (is_over_) return ctx_.complete(status_);
-    return ctx_.continue_as_new(ScheduleInput{schedule_, status_});
+    const ErrorKind kept = ctx_.set_kv_value_typed(kState, status_);
+    if (kept != ErrorKind::kNone) return ctx_.fail({kept, "there is no room for its state"});
+    return ctx_.continue_as_new(ScheduleInput{schedule_});
   }
 
  private:

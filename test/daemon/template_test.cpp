@@ -9,7 +9,7 @@ namespace pawld {
 namespace {
 
 Scope scope() {
-  Scope scope;
+  Scope scope(1'000);
   scope.set("input", R"({"bed":7,"name":"a \"b\"","beds":[{"n":1},{"n":2}],"yes":true})");
   scope.set("steps.soil", R"({"moisture":17.5})");
   scope.set("steps.soil2", "\"x\"");
@@ -50,7 +50,7 @@ TEST(PawldTemplate, RowsOfTemplates) {
 }
 
 TEST(PawldTemplate, NamesWithoutARootAreMembersOfTheWhole) {
-  Scope whole;
+  Scope whole(1'000);
   std::string out;
   std::string why;
   whole.set("", R"({"bed":"seven"})");
@@ -60,6 +60,35 @@ TEST(PawldTemplate, NamesWithoutARootAreMembersOfTheWhole) {
   whole.set("", "5");
   EXPECT_TRUE(render_text("bed-{}", whole, &out, &why));
   EXPECT_EQ(out, "bed-5");
+}
+
+// A value as long as a payload, in a template with a place for it in each of a thousand texts.
+TEST(PawldTemplate, WhatItBecomesIsBounded) {
+  constexpr std::size_t kMost = 64 * 1024;
+  Scope scope(kMost);
+  scope.set("input", "\"" + std::string(kMost - 2, 'x') + "\"");
+  std::string parts;
+  for (int i = 0; i < 1'000; ++i)
+    parts.append("{input}");
+  std::string out;
+  std::string why;
+  EXPECT_TRUE(render_json("\"{input}\"", scope, &out, &why)) << why;
+  EXPECT_EQ(out.size(), kMost);
+  EXPECT_FALSE(render_json("[\"{input}\"]", scope, &out, &why));
+  EXPECT_EQ(why, "becomes longer than 65536 bytes");
+  std::string list = "[\"{input}\"";
+  for (int i = 0; i < 1'000; ++i)
+    list.append(",\"{input}\"");
+  for (const std::string& json : {"\"" + parts + "\"", list + "]"}) {
+    out = std::string();
+    why.clear();
+    EXPECT_FALSE(render_json(json, scope, &out, &why));
+    EXPECT_EQ(why, "becomes longer than 65536 bytes");
+    EXPECT_LE(out.capacity(), 8 * kMost) << "it went on behind the bound";
+  }
+  out = std::string();
+  EXPECT_FALSE(render_text(parts, scope, &out, &why));
+  EXPECT_LE(out.capacity(), 8 * kMost);
 }
 
 TEST(PawldTemplate, WhatIsNoJsonIsAText) {

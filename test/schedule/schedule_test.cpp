@@ -58,9 +58,8 @@ class Schedules : public ::testing::Test {
     ASSERT_EQ(world_->start(), Status::kOk) << world_->error_text();
   }
   void start(const Schedule& schedule, const char* id = "s") {
-    ASSERT_EQ(
-        world_->client().start_orchestration(kSchedule, InstanceId(id), {schedule, std::nullopt}),
-        Status::kOk);
+    ASSERT_EQ(world_->client().start_orchestration(kSchedule, InstanceId(id), {schedule}),
+              Status::kOk);
     ASSERT_EQ(world_->run_until_idle(), Status::kOk);
   }
   void command(const ScheduleCommand& command) {
@@ -122,6 +121,24 @@ TEST_F(Schedules, each_time_is_an_instance_of_its_own) {
   EXPECT_EQ(status.started, 3U);
   EXPECT_EQ(status.failed, 0U);
   EXPECT_FALSE(status.running);
+}
+
+// What executions hand on is a value of the instance. A caller may write any input, and cannot say with
+// it what was handled.
+TEST_F(Schedules, no_input_says_what_was_handled) {
+  open();
+  const internal::Encoded<ScheduleInput> input(ScheduleInput{hourly()});
+  ASSERT_EQ(input.status(), Status::kOk);
+  std::string text(input.text());
+  text.pop_back();
+  text += R"(,"status":{"handled_until_ms":9223372036854775807,"next_ms":null,"last_ms":null,)"
+          R"("paused":true,"running":false,"next_waits":true,"triggers_waiting":4294967295,)"
+          R"("started":0,"failed":0,"skipped":0,"triggered":18446744073709551615,"refused":""}})";
+  ASSERT_EQ(world_->client().start_orchestration(kSchedule.name(), InstanceId("s"), text),
+            Status::kOk);
+  ASSERT_EQ(world_->run_until_idle(), Status::kOk);
+  advance(2 * kHour);
+  EXPECT_EQ(runs(), "+1 +2");
 }
 
 TEST_F(Schedules, the_history_is_bounded) {
