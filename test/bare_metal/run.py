@@ -20,7 +20,7 @@ MACHINE = ["-M", "mps2-an500", "-nographic", "-monitor", "none", "-serial", "nul
 def run(qemu, program, folder, arguments=""):
     semihosting = f"enable=on,target=native,arg=program,arg={arguments}"
     done = subprocess.run([qemu, *MACHINE, "-semihosting-config", semihosting, "-kernel", program],
-                          cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                          cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
