@@ -67,11 +67,15 @@ struct Host::Parts {
 
   // The first one stays.
   void note(const char* call, std::string_view about, Status failed, std::string_view text) {
+    note(call, about, failed, status_name(failed), text);
+  }
+  void note(const char* call, std::string_view about, Status failed, const char* what,
+            std::string_view text) {
     if (status != Status::kOk) return;
     status = failed;
     // An empty view may have no address, which a format must not be given.
     why.format("%s %.*s: %s%s%.*s", call, static_cast<int>(about.size()),
-               about.empty() ? "" : about.data(), status_name(failed), text.empty() ? "" : ": ",
+               about.empty() ? "" : about.data(), what, text.empty() ? "" : ": ",
                static_cast<int>(text.size()), text.empty() ? "" : text.data());
   }
   Status start();
@@ -157,9 +161,9 @@ bool Host::Parts::is_over(std::string_view id) {
     return false;
   if (now.state == OrchestrationState::kCompleted) return true;
   Diagnostic text;
-  text.format("%s %s: %.*s", orchestration_state_name(now.state), error_kind_name(now.error),
-              static_cast<int>(now.output.size()), now.output.data());
-  note("run_until_done", id, Status::kStopped, text.text());
+  text.format("%s: %.*s", error_kind_name(now.error), static_cast<int>(now.output.size()),
+              now.output.data());
+  note("run_until_done", id, Status::kStopped, orchestration_state_name(now.state), text.text());
   return true;
 }
 

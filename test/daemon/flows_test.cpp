@@ -82,7 +82,9 @@ TEST_F(PawldFlows, AnInputIsNoStateOfAWatch) {
   for (const char* const input : {
            R"({"pawld.watch":{"alarmed":true,"failures":9223372036854775807,"input":{"bed":7}}})",
            R"({"pawld.watch":{"alarmed":true,"failures":-9223372036854775808,"input":7}})",
+           R"({"pawld.watch":{"alarmed":true,"failures":2,"input":7}})",
            R"({"alarmed":true,"failures":9223372036854775807})",
+           R"({"alarmed":true,"failures":2})",
        }) {
     const std::size_t before = note_.calls();
     sample_.returns("1");
@@ -123,9 +125,9 @@ TEST_F(PawldFlows, TheStateOfAWatchOutlivesItsExecution) {
 TEST_F(PawldFlows, AnInputIsNoStateOfASchedule) {
   start("hourly",
         R"({"schedule":{"cron":"0 0 1 1 *","orchestration":"wide"},"status":{"handled_until_ms":)"
-        R"(9223372036854775807,"paused":true,"running":false,"next_waits":true,"triggers_waiting":)"
-        R"(4294967295,"started":0,"failed":0,"skipped":0,"triggered":18446744073709551615,)"
-        R"("refused":""}})");
+        R"(9007199254740991,"next_ms":null,"last_ms":null,"paused":true,"running":false,)"
+        R"("next_waits":true,"triggers_waiting":100,"started":0,"failed":0,"skipped":0,)"
+        R"("triggered":9007199254740991,"refused":""}})");
   ASSERT_EQ(world_->advance(150 * kMinute), Status::kOk);
   EXPECT_EQ(echo_.calls(), 3U);
 }

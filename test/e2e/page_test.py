@@ -426,8 +426,18 @@ def test_thousand(plant, browser, count=1000):
     expect(len(browser.rows("Instances")) <= 100, "a page has more rows than it should")
     browser.type("input[aria-label='Id begins with']", "batch-000")
     wait_for("ten rows", lambda: len(browser.rows("Instances")) == 10)
+    # The newest of those that pass the filter, though others came later: a full page that ends with the last of them.
+    for number in range(5):
+        plant.start("quick", f"later-{number}", b"x")
+    browser.go("#/rates")
+    browser.go("#/instances?id_prefix=batch-0")
+    wait_for("a full page", lambda: len(browser.rows("Instances")) == 100)
+    browser.click("button", "Newest")
+    browser.wait_text(f"batch-{count - 1:04d}", 'table[aria-label="Instances"]')
+    shown = [row.find_element(By.TAG_NAME, "a").text for row in browser.rows("Instances")]
+    expect(shown == [f"batch-{number:04d}" for number in range(count - 100, count)], f"newest: {shown}")
     browser.type("input[aria-label='Orchestration']", "rounds")
-    browser.wait_text("No more instances that pass")
+    browser.wait_text("No instances pass this filter.")
     browser.go("#/rates")
     browser.go("#/instances")
     wait_for("a full page", lambda: len(browser.rows("Instances")) == 100)
@@ -436,6 +446,42 @@ def test_thousand(plant, browser, count=1000):
              all("failed" in row.text for row in browser.rows("Instances")))
     expect(browser.script("return document.querySelectorAll('*').length") < 3000, "the document grows")
     browser.check_clean()
+
+
+def test_one_of_each(browser):
+    """One is no plural."""
+    browser.script("""
+      const real = window.fetch;
+      window.fetch = async (path, given) => {
+        const answer = await real(path, given);
+        if (path !== '/v1/workers') return answer;
+        const { workers } = await answer.json();
+        workers.forEach((worker) => Object.assign(worker, { sessions: 1, sessions_max: 1, sessions_busy: 1, devices: 1 }));
+        return new Response(JSON.stringify({ workers }));
+      };""")
+    browser.go("#/sessions")
+    browser.wait_text("1 of 1 session · 1 busy · 1 device", ".worker")
+    expect("1 device" in browser.body() and "1 devices" not in browser.body(), browser.body())
+    browser.driver.refresh()
+    browser.wait_text("devices", ".worker")
+    browser.check_clean()
+
+
+def test_unknown(plant, browser):
+    """An id that no instance has is said so, in the place of empty tables; and when there is one, it is shown."""
+    browser.expected_errors = ("404",)
+    browser.go("#/instance/not-yet")
+    browser.wait_text("No instance has this id.")
+    expect(len(browser.all("main .card")) == 1 and not browser.all("main table"), browser.body())
+    plant.start("quick", "not-yet")
+    browser.wait_text("not-yet", "h1")
+    wait_for("all of it", lambda: len(browser.rows("Events")) > 0)
+    expect("No instance has this id." not in browser.body(), browser.body())
+    plant.wait_state("not-yet", "completed")
+    plant.call("DELETE", "v1/instances/not-yet")
+    browser.wait_text("No instance has this id.")
+    browser.check_clean()
+    browser.expected_errors = ()
 
 
 def test_rates(plant, browser):
@@ -554,6 +600,7 @@ def run_all():
         for test, arguments in ((test_sign_in, (plant, browser)), (test_live_update, (plant, browser)),
                                 (test_actions, (plant, browser)), (test_timeline, (plant, browser)),
                                 (test_hostile, (plant, browser)), (test_sessions, (plant, browser)),
+                                (test_one_of_each, (browser,)), (test_unknown, (plant, browser)),
                                 (test_rates, (plant, browser)), (test_small_and_dark, (browser,)),
                                 (test_hidden, (browser,)), (test_server_gone, (plant, browser)), (test_read_only, (plant, browser)),
                                 (test_thousand, (plant, browser))):

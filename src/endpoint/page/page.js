@@ -22,15 +22,15 @@ const escapeUnit = (c) => (c === "\n" ? "\\n" : c === "\t" ? "\\t" : "\\u" + c.c
 const visible = (text) => text.replace(UNSEEN, escapeUnit);
 const visibleLines = (text) => text.replace(UNSEEN, (c) => (c === "\n" || c === "\t" ? c : escapeUnit(c)));
 
-/** The bytes of a text that is no UTF-8. */
-const bytesOf = (base64) => Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+/** The bytes of a text that is no UTF-8, each in its form. */
+const bytesOf = (base64, form) => Array.from(atob(base64), (c) => form(c.charCodeAt(0))).join("");
 const hex = (byte) => byte.toString(16).padStart(2, "0");
 
 /** The member as a text; bytes that are no UTF-8 as \xHH. Empty if there is none. */
 function textOf(row, key) {
   if (typeof row[key] === "string") return row[key];
   if (typeof row[key + "_base64"] !== "string") return "";
-  return Array.from(bytesOf(row[key + "_base64"]), (b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "\\x" + hex(b))).join("");
+  return bytesOf(row[key + "_base64"], (b) => (b >= 32 && b < 127 ? String.fromCharCode(b) : "\\x" + hex(b)));
 }
 
 /** The same as it is shown. */
@@ -38,13 +38,14 @@ const shown = (row, key, most = PREVIEW) => visible(cut(textOf(row, key), most))
 
 /** The member as it stands in a path or a query; it need not be UTF-8. */
 function segmentOf(row, key) {
-  if (typeof row[key + "_base64"] === "string") return Array.from(bytesOf(row[key + "_base64"]), (b) => "%" + hex(b)).join("");
+  if (typeof row[key + "_base64"] === "string") return bytesOf(row[key + "_base64"], (b) => "%" + hex(b));
   return encodeURIComponent(row[key] ?? "");
 }
 
 const cut = (text, most = PREVIEW) => (text.length > most ? text.slice(0, most) + "…" : text);
 const words = (name) => name.replaceAll("_", " ");
 const count = (n) => Number(n).toLocaleString("en-US").replaceAll(",", "\u202f");
+const many = (n, what) => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
 
 const UNITS = [["d", 864e5], ["h", 36e5], ["min", 6e4], ["s", 1e3]];
 function duration(ms) {
@@ -333,52 +334,44 @@ function instanceCells(row) {
 
 function filterInput(label, value, change) {
   let timer;
-  const oninput = () => {
+  const oninput = ({ target }) => {
     clearTimeout(timer);
-    timer = setTimeout(() => change(input.value), 250);
+    timer = setTimeout(() => change(target.value), 250);
   };
-  const input = h("input", { type: "search", placeholder: label, "aria-label": label, value, oninput, autocomplete: "off", spellcheck: "false", size: 18 });
-  return input;
+  return h("input", { type: "search", placeholder: label, "aria-label": label, value, oninput, autocomplete: "off", spellcheck: "false", size: 18 });
 }
 
-/** Where the last page begins: behind the highest key, less a page. Asks a few times for one row. */
-async function findLastPage() {
-  const isBehind = async (after) => {
-    const page = await call(withQuery("/v1/instances", { after, limit: 1 }));
-    return page.instances.length > 0 || page.more;
-  };
-  let [low, high] = [0, PAGE_ROWS];
-  while (await isBehind(high)) [low, high] = [high, high * 2];
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2);
-    if (await isBehind(middle)) low = middle;
-    else high = middle;
-  }
-  return Math.max(0, high - PAGE_ROWS);
+/** Where the last page begins: behind the highest key with more than a page behind it. */
+async function findLastPage(filter) {
+  const behind = async (after) => (await gather("/v1/instances", "instances", filter, null, { after, most: PAGE_ROWS + 1, calls: Infinity })).rows;
+  let high = 0;
+  for (let step = 2 ** 32; step >= 1; step /= 2) if ((await behind(high + step)).length > PAGE_ROWS) high += step;
+  const rows = await behind(high);
+  return (rows.at(-PAGE_ROWS) ?? rows[0])?.key - 1 || 0;
 }
 
-/** First, previous, next, newest. `go` is given the starts of the pages that were turned, the last to be shown. */
-function pager(go) {
+/** First, previous, next, newest, of what passes the filter. */
+function pager(filter) {
   let starts = [0];
   let after = 0;
   const turn = (to) => {
     starts = to;
     scrollTo(0, 0);
-    go(to);
+    poller.soon();
   };
   const newest = async () => {
     last.disabled = true;
-    await findLastPage().then((start) => turn([...starts, start]), (error) => note(error.message, "bad"));
+    await findLastPage(filter()).then((start) => turn([...starts, start]), (error) => note(error.message, "bad"));
     last.disabled = false;
   };
   const place = h("span", { class: "dim small", id: "place" });
   const first = button("First", () => turn([0]));
   const back = button("Previous", () => turn(starts.slice(0, -1)));
   const next = button("Next", () => turn([...starts, after]));
-  const last = button("Newest", newest, { title: "The page with the instances that were created last" });
+  const last = button("Newest", newest, { title: "Those that were created last" });
   const show = (rows, page) => {
     after = page.after;
-    setText(place, `Page ${starts.length} · ${rows} instance${rows === 1 ? "" : "s"}, in order of creation`);
+    setText(place, `Page ${starts.length} · ${many(rows, "instance")}, in order of creation`);
     first.disabled = back.disabled = starts.length === 1;
     next.disabled = !page.more;
   };
@@ -411,7 +404,7 @@ function instanceFilter(route, changed) {
 function instancesView(route) {
   const list = table("Instances", INSTANCE_HEAD);
   const empty = h("p", { class: "empty", hidden: true });
-  const pages = pager(() => poller.soon());
+  const pages = pager(() => filter.values);
   const filter = instanceFilter(route, () => pages.turn([0]));
   const root = h("section", { class: "card" }, filter.root, list.root, empty, pages.root);
   const isChanged = changes();
@@ -423,9 +416,9 @@ function instancesView(route) {
     filter.show(metrics);
     keyed(list.body, page.rows, (row) => row.key, instanceCells);
     pages.show(page.rows.length, page);
-    list.root.hidden = page.rows.length === 0;
+    list.root.hidden = !page.rows.length;
     empty.hidden = page.rows.length > 0;
-    setText(empty, page.more ? "None here yet, but there are more: Next." : Object.values(filter.values).some(Boolean) ? "No more instances that pass this filter." : "No instances yet.");
+    setText(empty, page.more ? "None here yet, but there are more: Next." : `No ${pages.start() ? "more " : ""}instances ${Object.values(filter.values).some(Boolean) ? "pass this filter" : "yet"}.`);
     return isChanged([page, metrics]);
   };
   return { root, refresh };
@@ -510,7 +503,7 @@ function attemptText(activity) {
   const retries = (activity.retry_attempt ?? 1) - 1;
   const again = Math.max(0, activity.attempt - 1 - retries);
   const parts = [activity.state + (textOf(activity, "node") && ` on ${shown(activity, "node")}`)];
-  if (retries > 0) parts.push(`${retries} failed attempt${retries > 1 ? "s" : ""}`);
+  if (retries > 0) parts.push(`${many(retries, "failed attempt")}`);
   if (again > 0) parts.push(`handed over again ${again}× (a process died or stopped)`);
   return parts.join(" · ");
 }
@@ -575,8 +568,8 @@ class Timeline {
   }
   whole() {
     const ends = this.all.map((lane) => this.ends(lane));
-    const from = ends.reduce((least, [begin]) => Math.min(least, begin), Infinity);
-    const to = ends.reduce((most, [, end]) => Math.max(most, end), from + 1);
+    const from = Math.min(...ends.map(([begin]) => begin));
+    const to = Math.max(from + 1, ...ends.map(([, end]) => end));
     return [from - (to - from) * 0.01, to + (to - from) * 0.04];
   }
   range() {
@@ -716,7 +709,7 @@ function instanceHead({ instance, status, stats }) {
     fact("Created", ago(instance.created_ms)), fact(isOver ? "Ended" : "Updated", ago(instance.updated_ms)),
     fact("Took", isOver && duration(instance.updated_ms - instance.created_ms)),
     fact("Parent", textOf(instance, "parent_id") && instanceLink(instance, "parent_id")),
-    fact("History", `${count(stats.history_events)} events, ${size(stats.history_bytes)}`),
+    fact("History", `${many(stats.history_events, "event")}, ${size(stats.history_bytes)}`),
     fact("Messages waiting", stats.messages_waiting), fact("Timers that wait for a clock", instance.timers_without_clock)),
   h("div", { class: "outcome" }, outcome.map(([key, title]) => [h("h3", { class: key === "output" && status.error ? "small error" : "small dim" }, title), textBlock(textOf(status, key))]))];
 }
@@ -768,8 +761,8 @@ function eventTable(choose) {
     const pages = Math.max(1, Math.ceil(events.length / EVENT_ROWS));
     page = Math.max(0, Math.min(to, pages - 1));
     keyed(list.body, events.slice(page * EVENT_ROWS, (page + 1) * EVENT_ROWS), (row) => row.id, (row) => eventCells(row, choose));
-    setText(place, `${count(events.length)} events${pages > 1 ? `, page ${page + 1} of ${pages}` : ""}`);
-    back.disabled = page === 0;
+    setText(place, `${many(events.length, "event")}${pages > 1 ? `, page ${page + 1} of ${pages}` : ""}`);
+    back.disabled = !page;
     next.disabled = page + 1 === pages;
   };
   const back = button("Previous", () => draw(page - 1));
@@ -791,7 +784,7 @@ function relations(path, segment) {
     for (const { list, address, name, cells, kinds, root } of parts) {
       const { rows } = events.some((event) => kinds.includes(event.kind)) ? await gather(address, name, {}, signal, { most: PAGE_ROWS }) : { rows: [] };
       keyed(list.body, rows, (row) => row.key, cells);
-      root.hidden = rows.length === 0;
+      root.hidden = !rows.length;
     }
   };
   return { cards: parts.map(({ root }) => root), refresh };
@@ -832,7 +825,9 @@ function instanceView(route) {
   const head = card("");
   const detail = h("div", { class: "detail", hidden: true });
   const valueCard = card("Values", values.root);
-  const root = h("div", { class: "view" }, head, card("", bar(h("h2", {}, "Timeline"), executions.root), timeline.root, detail), related.cards, valueCard, events.root);
+  const none = h("p", { class: "card empty" }, "No instance has this id.");
+  const all = [head, card("", bar(h("h2", {}, "Timeline"), executions.root), timeline.root, detail), ...related.cards, valueCard, events.root];
+  const root = h("div", { class: "view" });
   const show = async (execution, signal) => {
     // One that was just created has no history yet.
     if (answer.executions.some((row) => row.execution_id === execution)) await history.follow(path, execution, signal);
@@ -841,11 +836,14 @@ function instanceView(route) {
     redraw(head, [bar(h("h1", { class: "mono" }, shown(answer.instance, "id", 600)), badge(answer.status.state), span("grow"), line(...instanceActions(path, shown(answer.instance, "id"), answer.status.state))), ...instanceHead(answer)]);
     executions.show(answer, execution);
     keyed(values.body, answer.values, (row) => segmentOf(row, "key"), (row) => [h("td", { class: "mono" }, shown(row, "key", 300)), h("td", { class: "text" }, textBlock(textOf(row, "value"))), td(ago(row.updated_ms))]);
-    valueCard.hidden = answer.values.length === 0;
+    valueCard.hidden = !answer.values.length;
     events.show(history.events);
   };
   const refresh = async (signal) => {
-    answer = await call(path, { signal });
+    answer = await call(path, { signal }).catch((error) => error.status !== 404 && Promise.reject(error));
+    const parts = answer ? all : [none];
+    if (!parts[0].isConnected) root.replaceChildren(...parts);
+    if (!answer) return false;
     const execution = wanted ?? answer.instance.execution_id;
     const changed = isChanged([answer, execution]);
     if (changed) await show(execution, signal);
@@ -887,7 +885,7 @@ function workerHead(worker) {
   const drain = action(verb, { title: `${verb} this worker?`, text: `${textOf(worker, "node")} ${why}`, danger: !worker.draining }, () => ({ path: `/v1/workers/${segmentOf(worker, "node")}/${verb.toLowerCase()}` }));
   const tags = worker.tags.map((tag) => visible(cut(tag.base64 ?? tag, 40))).join(", ");
   return [h("h2", { class: "mono" }, shown(worker, "node")), badge(worker.draining ? "draining" : "serving"), span("dim", `pid ${worker.pid}`),
-    span("", `${worker.sessions} of ${worker.sessions_max} sessions · ${worker.sessions_busy} busy · ${worker.devices} devices`), span("dim small", tags && `tags ${tags}`),
+    span("", `${worker.sessions} of ${many(worker.sessions_max, "session")} · ${worker.sessions_busy} busy · ${many(worker.devices, "device")}`), span("dim small", tags && `tags ${tags}`),
     span("grow"), drain];
 }
 
@@ -898,7 +896,7 @@ function workerCard({ title }) {
   const show = (worker, rows) => {
     if (isOther({ ...worker, lease_ends_in_ms: 0 })) redraw(head, worker ? workerHead(worker) : [h("h2", {}, "Without a worker"), span("dim", "Sessions that wait have work, and no worker that takes it.")]);
     keyed(list.body, rows.slice(0, EVENT_ROWS), (row) => row.key, sessionCells);
-    list.root.hidden = rows.length === 0;
+    list.root.hidden = !rows.length;
     empty.hidden = rows.length > 0;
   };
   return Object.assign(h("section", { class: "card worker" }, head, list.root, empty), { show });
@@ -918,7 +916,7 @@ function sessionsView() {
     keyed(groups, known, (row) => row.key, null, workerCard);
     known.forEach(({ worker, title }, i) => groups.children[i].show(worker, worker ? rows.filter((row) => shown(row, "node") === title) : others));
     keyed(trail.body, moves.list, (row) => row.key, (row) => [td(ago(row.at)), h("td", { class: "mono" }, row.name), td(row.from || "–"), td(row.to || "no owner"), num(row.epoch)]);
-    trailCard.hidden = moves.list.length === 0;
+    trailCard.hidden = !moves.list.length;
     return isChanged([workers.map((worker) => worker.draining), rows.map((row) => [row.key, row.epoch, row.state, row.activities])]);
   };
   return { root: h("div", { class: "view" }, groups, trailCard), refresh };
@@ -934,7 +932,6 @@ const rateText = (key, rate) => `${isBytes(key) ? size(rate) : rate < 10 ? rate.
 
 /** A small chart of one counter's rate. */
 function chart(key) {
-  const title = words(key[0].toUpperCase() + key.slice(1));
   const now = span("now", "…");
   const drawing = s("svg", { "aria-hidden": "true" });
   const draw = () => {
@@ -949,7 +946,7 @@ function chart(key) {
     drawing.replaceChildren(s("line", { class: "grid", x1: 0, x2: width, y1: y(most), y2: y(most) }), s("text", { x: 14, y: y(most) - 5 }, rateText(key, most)),
       s("path", { class: "area", d: `M${x(0)} ${height}L${points}V${height}Z` }), s("path", { class: "curve", d: `M${points}` }));
   };
-  return { root: h("section", { class: "card chart" }, bar(h("h2", {}, title), span("grow"), now), drawing), draw };
+  return { root: h("section", { class: "card chart" }, bar(h("h2", {}, words(key[0].toUpperCase() + key.slice(1))), span("grow"), now), drawing), draw };
 }
 
 function ratesView() {
@@ -1001,6 +998,6 @@ function show() {
 
 addEventListener("hashchange", show);
 document.addEventListener("visibilitychange", () => poller.schedule(0));
-byId("forget").addEventListener("click", () => (sessionStorage.removeItem(TOKEN), poller.soon()));
+set(byId("forget"), { onclick: () => (sessionStorage.removeItem(TOKEN), poller.soon()) });
 setInterval(keepAgo, 1000);
 show();
