@@ -114,6 +114,23 @@ TASKS = {
 }
 # Classes whose every public call has a task.
 WHOLE = ("OrchestrationContext", "ActivityContext", "Host", "Registry", "Process", "Runtime", "Client", "World")
+# Names that one comment is for, because it says what each of them does. Any other name needs words of its own, or it
+# would have those of the call that happens to stand above it.
+SHARED = (
+    "instance_id execution_id orchestration_name", "success failure pending", "State pending done is_pending", "text view",
+    "schedule_timer schedule_timer_at", "join join_all", "select select_of", "complete fail",
+    "get_kv_value has_kv_value get_kv_length", "rate_interval rate_burst rate_wait",
+    "on_session_claimed on_session_lost on_session_ending",
+    "input activity_name instance_id execution_id orchestration_name orchestration_version", "ok fail fail_permanently",
+    "add_orchestration add_activity add_cooperative", "options registry runtime process", "status error_text",
+    "kOrchestrationsMax kActivitiesMax", "OrchestrationEntry ActivityEntry", "find_orchestration find_activity",
+    "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
+    "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",
+    "start_orchestration cancel_instance raise_event", "enqueue_event terminate_instance suspend_instance resume_instance",
+    "delete_instance prune_executions", "list_work list_messages", "list_children get_instance_tree",
+    "get_instance_info get_instance_stats", "size empty capacity", "begin end", "ActivityType OrchestrationType",
+    "declare_device withdraw_device", "returns fails",
+)
 HEADERS = [path for path in sorted(INCLUDE.glob("*.hpp")) if path.name not in ("port.hpp", "port_sim.hpp")]
 
 
@@ -127,7 +144,8 @@ def blank(text):
 
 
 def statements(text):
-    """(comment, statement) of one scope; the comment is for all statements up to an empty line or another one."""
+    """(comment, statement) of one scope. The statements up to an empty line or another comment have the same list, and
+    whose words it has is for entries() to say."""
     bare, at, comment, fresh = blank(text), 0, [], True
     while at < len(text):
         end = text.find("\n", at)
@@ -140,7 +158,7 @@ def statements(text):
                 comment, fresh = [], True
             words = line[2:].strip()
             if not re.match(r"---|NOLINT|namespace|namespaces", words):
-                comment.append(words)
+                comment = comment + [words]
             elif words.startswith("---"):
                 comment = []
             at = end + 1
@@ -151,7 +169,7 @@ def statements(text):
             while text[at:end].endswith("\\"):
                 end = text.find("\n", end + 1)
             fresh = False
-            yield list(comment), text[at:end]
+            yield comment, text[at:end]
             at = end + 1
         else:
             depth, i = 0, at
@@ -165,30 +183,47 @@ def statements(text):
             stop = text.find("\n", i)
             stop = len(text) if stop < 0 else stop
             fresh = False
-            yield list(comment), text[at:stop]
+            yield comment, text[at:stop]
             at = stop + 1
+
+
+def for_users(statement):
+    """Without what is for the compiler alone: parameters of a template and bases that are `internal`."""
+    def parameters(found):
+        kept = [one for one in re.split(r",(?![^<]*>)", found[1]) if "internal::" not in one]
+        return f"template <{','.join(kept).strip()}>" if kept else ""
+    statement = re.sub(r"template <((?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*)>", parameters, statement, count=1)
+    statement = re.sub(r"^\s*__attribute__\(.*\)\n(#.*\n)*", "", statement)
+    statement = re.sub(r"\binternal::Same<(\w+)>", r"\1", statement)
+    return re.sub(r" : (?:public )?internal::\w+(?=\s*\{|\s*$)", "", statement)
 
 
 def signature(statement):
     """Without its body."""
+    statement = for_users(statement)
     bare = blank(statement)
     if re.match(r"\s*#define", statement):
         return re.match(r"\s*#\s*define ([A-Z_]+(?:\([^)]*\))?)", statement)[1]
     if re.match(r"\s*(template <.*?>\s*)?(class|struct|union)\b", bare):
         return statement.split("{")[0].strip() if "{" in bare else statement.strip()
     body = re.search(r"\)[\w\s]*(?:->[^{]*)?(?::[^:{][^{]*(?:\{[^{}]*\}[^{]*)*)?\{", bare)
-    if body and not re.search(r"=\s*[^()]*$", bare[:body.start()].split("(")[0]):
+    # What is behind the "=" of a value is no body; one in a parameter of the template is.
+    values = re.sub(r"template <(?:[^<>]|<[^<>]*>)*>", "", bare[:body.start()]) if body else ""
+    if body and "=" not in values.split("(")[0]:
         tail = re.match(r"\)[\w\s]*", bare[body.start():])[0]
         statement = statement[:body.start()] + tail.rstrip() + ";"
     return textwrap.dedent(" " * (len(statement) - len(statement.lstrip())) + statement.lstrip()).rstrip()
 
 
 def name_of(statement):
-    bare = blank(statement)
+    bare = blank(for_users(statement))
     found = re.match(r"\s*#define ([A-Z_]+)", bare)
     if found:
         return found[1]
     found = re.match(r"\s*(?:template <.*?>\s*)?(?:class|struct|enum class|enum|union) (?:\[\[\w+\]\] )?(\w+)", bare, re.S)
+    if found:
+        return found[1]
+    found = re.search(r"\(\*(\w+)\)\(", bare) if re.match(r"\s*[\w:]+ \(\*", bare) else None
     if found:
         return found[1]
     found = re.search(r"(~?\w+|operator\S+)\s*\(", bare)
@@ -202,11 +237,25 @@ class Entry:
     def __init__(self, owner, name, comment, text):
         self.owner, self.name, self.comment, self.text = owner, name, comment, text
 
+    def has_words(self):
+        return bool(self.comment) or "//" in (whole_type(self) or signature(self.text) if is_type(self) else signature(self.text))
+
+
+def shares(first, name):
+    return name == first or any({first, name} <= set(names.split()) for names in SHARED)
+
+
+def about(header):
+    """What a header says of the type that it is named for: (name, its words)."""
+    found = re.match(r"// (?:pawl::)?(\w+): (.*\n(?:// .*\n)*)", header)
+    return (found[1], [line.removeprefix("// ") for line in (found[2][0].upper() + found[2][1:]).splitlines()]) if found else ("", [])
+
 
 def entries():
     found = []
 
-    def scope(owner, text, is_public):
+    def scope(owner, text, is_public, of_header=("", [])):
+        said, first = None, ""  # the last comment, and the name that it stands above
         for comment, statement in statements(text):
             if comment is None:
                 is_public = statement.startswith("public")
@@ -215,7 +264,7 @@ def entries():
             opened = re.match(r"\s*namespace (\w+(?:::\w+)*)? ?\{", bare)
             if opened:
                 if opened[1] and opened[1].split("::")[-1] not in ("internal",):
-                    scope("", statement[bare.index("{") + 1:bare.rindex("}")], True)
+                    scope("", statement[bare.index("{") + 1:bare.rindex("}")], True, of_header)
                 continue
             if not is_public or re.match(r"\s*(friend|using|static_assert|#(?!define)|\}|typedef|PAWL_)", bare):
                 continue
@@ -223,9 +272,15 @@ def entries():
             if "= delete" in bare and not is_type_here or is_type_here and "{" not in bare:
                 continue
             name = name_of(statement)
-            if not name or name.startswith(("PAWL_INTERNAL", "PAWL_PP")) or name.endswith("_HPP") or name.startswith("operator"):
+            if comment is not said:
+                said, first = comment, name
+            elif not shares(first, name):
+                comment = []
+            if not name or "internal::" in signature(statement) or name.startswith(("PAWL_INTERNAL", "PAWL_PP")) or name.endswith("_HPP") or name.startswith("operator"):
                 continue
             kind = re.match(r"\s*(?:template <.*?>\s*)?(class|struct|union) ", bare, re.S)
+            if not owner and not comment and name == of_header[0]:
+                comment = of_header[1]
             if kind and "{" in bare and not owner:
                 found.append(Entry("", name, comment, statement))
                 body = statement[bare.index("{") + 1:bare.rindex("}")]
@@ -238,7 +293,7 @@ def entries():
     for path in HEADERS:
         text = path.read_text(encoding="utf-8")
         first = re.search(r"^namespace pawl", text, re.M)
-        scope("", text[first.start():] if first else "", True)
+        scope("", text[first.start():] if first else "", True, about(text))
     return found
 
 
@@ -290,7 +345,7 @@ def whole_type(entry):
 def block(entry_list):
     head = entry_list[0]
     names = list(dict.fromkeys(one.name for one in entry_list))
-    is_call = lambda one: "(" in signature(one.text)
+    is_call = lambda one: "(" in blank(signature(one.text))
     prefix = "" if head.owner in ("", "OrchestrationContext", "ActivityContext") else f"{head.owner}::"
     title = ", ".join(f"`{prefix}{name}{'()' if is_call(next(one for one in entry_list if one.name == name)) else ''}`" for name in names[:4])
     lines = [f"### {title}{' ..' if len(names) > 4 else ''}", "", "```cpp declaration"]
@@ -357,10 +412,13 @@ def make_pages():
                     groups.append([one])
             for group in groups:
                 lines += block(group)
+                problems += [f"{page}.md: {one.owner}::{one.name} has no word of its own in its header; or add it to SHARED, if the "
+                             "comment above speaks of it" for one in group if not one.has_words()]
         if page in following:
             title = TASKS[following[page]][0]
             lines += [f"Next: [{title[0].lower()}{title[1:]}]({following[page]}.md)."]
         pages[f"{page}.md"] = "\n".join(lines).rstrip() + "\n"
+        problems += [f"{page}.md shows what is internal: {line.strip()}" for line in lines if "internal::" in line]
     for one in known:
         if one.owner in WHOLE and (one.owner, one.name) not in taken:
             problems.append(f"{one.owner}::{one.name}() has no task: name it in TASKS of docs/reference/make.py")

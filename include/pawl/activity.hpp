@@ -70,6 +70,7 @@ class [[nodiscard]] ActivityStep {
 
 class ActivityContext {
  public:
+  // What it was scheduled with, by which orchestration, and in which instance and execution.
   [[nodiscard]] std::string_view input() const;
   [[nodiscard]] std::string_view activity_name() const;
   [[nodiscard]] std::string_view instance_id() const;

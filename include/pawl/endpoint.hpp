@@ -47,6 +47,7 @@ struct EndpointTcp {
   Name host_name;
 };
 
+// Where it listens, what it lets in, and what it answers from.
 struct EndpointOptions {
   EndpointOptions() {
     client.create = false;
@@ -61,7 +62,7 @@ struct EndpointOptions {
   // At once, 1..256. When a new one needs a place, the oldest without a complete head goes for it, then
   // one without the token; requests with the token, and all of a Unix socket, are waited for.
   std::uint32_t connections = 16;
-  std::uint32_t watches = 8;       // requests that wait for a change at once, 0..connections
+  std::uint32_t watches = 8;  // requests that wait for a change at once, 0..connections
   // From the head of a request to its answer; then the connection is closed. 100 ms to 10 min. A head
   // itself has 3 s, or this if it is less, from the connection or the answer before it.
   std::chrono::milliseconds request_timeout{10'000};
@@ -77,6 +78,7 @@ struct EndpointOptions {
   RuntimeBoard* board = nullptr;
 };
 
+// The server. It answers from start() to stop(), on a thread of its own.
 class Endpoint {
  public:
   Endpoint();

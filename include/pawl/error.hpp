@@ -47,14 +47,17 @@ enum class [[nodiscard]] ErrorKind : std::uint8_t{
 // The stable, lower-case name ("application"); never null.
 [[nodiscard]] const char* error_kind_name(ErrorKind kind);
 
+// Why something failed: a kind that code can tell apart, and a text for people.
 struct Error {
   ErrorKind kind = ErrorKind::kNone;
   std::string_view text;
 };
 
+// What an await gives: a result or an error, or that there is none yet.
 class [[nodiscard]] Outcome {
  public:
   Outcome() = default;
+  // Makes one; for the library, and for tests of code that takes an Outcome.
   static Outcome success(std::string_view value) { return Outcome(value); }
   static Outcome failure(ErrorKind kind, std::string_view text) { return {kind, text}; }
   static Outcome pending() {
@@ -63,12 +66,15 @@ class [[nodiscard]] Outcome {
     return outcome;
   }
 
+  // Whether there is a result.
   [[nodiscard]] bool ok() const { return kind_ == ErrorKind::kNone; }
   // The result; empty when !ok().
   [[nodiscard]] std::string_view value() const { return ok() ? text_ : std::string_view(); }
   // kind kNone when ok().
   [[nodiscard]] Error error() const { return {kind_, ok() ? std::string_view() : text_}; }
+  // Whether error() is kCancelled.
   [[nodiscard]] bool cancelled() const { return kind_ == ErrorKind::kCancelled; }
+  // Whether error() is kClosed.
   [[nodiscard]] bool closed() const { return kind_ == ErrorKind::kClosed; }
   // Of a select: the argument that won, from 0; 0 when cancelled.
   [[nodiscard]] std::size_t index() const { return index_; }

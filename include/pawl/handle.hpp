@@ -28,6 +28,7 @@ struct [[gnu::visibility("hidden")]] BranchRun;
 // How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
 class [[nodiscard]] Poll {
  public:
+  // Whether it waits, or has come to its end. A helper for PAWL_CALL answers done().
   enum class State : std::uint8_t { kPending, kDone };
   static Poll pending() { return Poll(State::kPending); }
   static Poll done() { return Poll(State::kDone); }
@@ -106,6 +107,7 @@ inline constexpr bool kIsHandles<T, std::void_t<decltype(std::data(std::declval<
 
 // A random id, stable over replay: 36 characters, version 4 of RFC 9562.
 struct Guid {
+  // The id; view() is the same without the zero byte at its end.
   char text[37] = "00000000-0000-0000-0000-000000000000";
   [[nodiscard]] std::string_view view() const { return {text, 36}; }
 };

@@ -24,6 +24,7 @@
 
 namespace pawl {
 
+// What start() begins with: the options of each part, and how the program ends.
 struct HostOptions {
   HostOptions() {
     process.connections_max = 1;
@@ -36,7 +37,7 @@ struct HostOptions {
   // page_cache_pages: as many as cache_pages of the Runtime are by default. payload_bytes_max: that
   // of the Runtime, if it has more; set it to more if other processes write larger payloads.
   ProcessOptions process;
-  posix::PortOptions port;
+  posix::PortOptions port;  // of this machine
   bool catch_signals =
       true;  // SIGINT and SIGTERM stop it in order; a second one of a kind ends the process at once
   std::chrono::milliseconds grace{
@@ -50,6 +51,7 @@ class Host : public TypedRegistration<Host> {
   using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
+  // Keeps the options, or the path and otherwise the defaults; start() is what uses them.
   explicit Host(const Path& database_path);
   explicit Host(const HostOptions& options);
   // As stop(); a failure of that is in the log.

@@ -29,6 +29,7 @@ class JsonText {
     size_ = text.size();
     return Status::kOk;
   }
+  // The text; it lives as long as this and is gone with the next assign().
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
 
  private:
@@ -48,13 +49,16 @@ class JsonArray {
     values_[size_++] = value;
     return Status::kOk;
   }
+  // Makes it empty.
   void clear() { size_ = 0; }
+  // How many values it has, and how many it can have.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] static constexpr std::size_t capacity() { return N; }
   // Requires: an index below size().
   T& operator[](std::size_t index) { return values_[index]; }
   const T& operator[](std::size_t index) const { return values_[index]; }
+  // For a loop over its values.
   T* begin() { return values_; }
   T* end() { return values_ + size_; }
   [[nodiscard]] const T* begin() const { return values_; }
@@ -73,6 +77,7 @@ class JsonRest {
  public:
   // The members as JSON, divided by commas; empty: there was none.
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
+  // Makes it empty.
   void clear() { size_ = 0; }
   // For the reader of PAWL_JSON: where they go.
   struct Room {
@@ -80,6 +85,7 @@ class JsonRest {
     std::size_t capacity;
     std::size_t* size;
   };
+  // As Room.
   Room room() { return {bytes_, N, &size_}; }
 
  private:

@@ -15,16 +15,18 @@
 
 namespace pawl {
 
+// How much a line matters; in rising order.
 enum class LogLevel : std::uint8_t { kDebug, kInfo, kWarning, kError };
 
 [[nodiscard]] const char* log_level_name(LogLevel level);
 
 // One key and either a text or a number.
 struct LogField {
-  std::string_view key;
-  std::string_view text;
-  std::int64_t number = 0;
-  bool is_number = false;
+  std::string_view key;     // lower case, as "instance"
+  std::string_view text;    // unless is_number
+  std::int64_t number = 0;  // if is_number
+  bool is_number = false;   // which of the two it has
+  // Each makes a field of what it is given.
   LogField() = default;
   LogField(std::string_view k, std::string_view v) : key(k), text(v) {}
   LogField(std::string_view k, std::int64_t v) : key(k), number(v), is_number(true) {}

@@ -30,7 +30,9 @@ enum class LogForm : std::uint8_t {
 // obey is escaped. Times are those of the machine's clock, in UTC. Lines below `least` are dropped.
 class FdLogSink final : public LogSink {
  public:
+  // The descriptor stays the caller's, and outlives the sink.
   explicit FdLogSink(int fd, LogLevel least = LogLevel::kInfo, LogForm form = LogForm::kText);
+  // As LogSink says.
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override;
   [[nodiscard]] bool takes(LogLevel level) const noexcept override { return level >= least_; }
@@ -81,6 +83,7 @@ class DatagramLogSink : public LogSink {
 // finds an instance. Fields that do not fit into 8 KiB are left out.
 class JournalLogSink final : public DatagramLogSink {
  public:
+  // `identifier` is the program's name in the log; `socket` is where the log listens.
   explicit JournalLogSink(std::string_view identifier, LogLevel least = LogLevel::kInfo,
                           const Path& socket = "/run/systemd/journal/socket")
       : DatagramLogSink(identifier, least, socket) {}
@@ -93,6 +96,7 @@ class JournalLogSink final : public DatagramLogSink {
 // Syslog, facility "daemon": the line of LogForm::kText.
 class SyslogLogSink final : public DatagramLogSink {
  public:
+  // As JournalLogSink().
   explicit SyslogLogSink(std::string_view identifier, LogLevel least = LogLevel::kInfo,
                          const Path& socket = "/dev/log")
       : DatagramLogSink(identifier, least, socket) {}

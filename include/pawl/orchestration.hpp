@@ -67,6 +67,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   using TypedContextCalls::try_dequeue_event;
 
   // --- who am I ---
+  // Which instance and execution this is, and the name that its code was registered with.
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
@@ -74,6 +75,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   [[nodiscard]] std::string_view orchestration_version() const;
   // StartOptions::trace_id of the instance; empty: none.
   [[nodiscard]] std::string_view trace_id() const;
+  // The bytes that this execution began with; the same in every turn.
   [[nodiscard]] std::string_view input() const;
   // The pointer that the registration gave. What it points to must be the same in every turn:
   // settings of the program, no clock and no counters.
@@ -378,6 +380,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
                              std::optional<std::string_view> version = std::nullopt);
 
   // --- tracing: leaves once, after the commit of the turn that first came here ---
+  // Writes to the log sink once, after the commit of the turn that first came here.
   void trace(LogLevel level, std::string_view text);
 
  private:

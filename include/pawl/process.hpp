@@ -99,7 +99,9 @@ class Process {
   // Returns kOk: the block is free; kBusy, with SqliteMemory::kShared: connections of the host use
   // the block, so it must live until the process ends. A later Process goes on with it.
   Status stop();
+  // Whether start() answered kOk and stop() has not since.
   [[nodiscard]] bool started() const { return started_; }
+  // How much of the block SQLite uses, now and at most so far.
   [[nodiscard]] MemoryUse memory_use() const;
 
  private:

@@ -26,9 +26,11 @@ class Registry : public TypedRegistration<Registry> {
   using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
+  // The most that can be registered.
   static constexpr std::size_t kOrchestrationsMax = 64;
   static constexpr std::size_t kActivitiesMax = 128;
 
+  // What was registered.
   struct OrchestrationEntry {
     std::string_view name;
     std::string_view version;
@@ -86,6 +88,7 @@ class Registry : public TypedRegistration<Registry> {
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
                                                              std::string_view version = {}) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
+  // All that is registered, in order of registration; `index` is below the count.
   [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
   [[nodiscard]] const OrchestrationEntry& orchestration(std::size_t index) const {
     return orchestrations_[index];

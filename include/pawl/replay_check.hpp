@@ -46,16 +46,19 @@ struct ReplayAnswer {
   std::string_view text;  // names the event and both sides
 };
 
+// Hears of each instance that is replayed.
 class ReplayVisitor {
  public:
   // Before the code runs: the last report before a crash of the code names what crashed.
   virtual void on_begin(std::string_view /*id*/) noexcept {}
+  // Behind its replay, with what came of it.
   virtual void on_answer(const ReplayAnswer& answer) noexcept = 0;
 
  protected:
   ~ReplayVisitor() = default;
 };
 
+// How many instances can go on, and how many cannot.
 struct ReplayTotals {
   std::int64_t go = 0;
   std::int64_t no_go = 0;

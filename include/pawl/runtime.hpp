@@ -177,6 +177,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // cancelled activities that did not return hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
+  // wake() makes the loop look for work, and request_stop() ends run(); both from any thread, or from
+  // a signal handler. stop_requested() says whether the latter was called.
   void wake();
   void request_stop();
   [[nodiscard]] bool stop_requested() const;
@@ -207,6 +209,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Requires: as those above.
   Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
                      OfferAnswer answer, void* user = nullptr);
+  // Likewise, as start_orchestration() above: with the next tick.
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        Answer answer = nullptr, void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
@@ -242,12 +245,15 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Returns kOk; kNotFound; kStopped; kBusy, kIo, kCorrupt.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
+  // What it has counted so far.
   [[nodiscard]] const RuntimeStats& stats() const;
   // Null: not registered, or never started. An empty `version`: what Registry takes by default.
   [[nodiscard]] const OrchestrationStats* orchestration_stats(std::string_view name,
                                                               std::string_view version = {}) const;
   [[nodiscard]] const ActivityStats* activity_stats(std::string_view name) const;
+  // The worker_node_id of its options, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
+  // Text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
  private:

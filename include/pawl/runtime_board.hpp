@@ -37,6 +37,7 @@ struct RuntimeCounters {
 
 class RuntimeBoard {
  public:
+  // What the loop said of itself at the end of its last tick.
   struct Life {
     bool running = false;      // started, and not stopped
     bool ready = false;        // Runtime::ready() after the last tick
@@ -47,6 +48,7 @@ class RuntimeBoard {
   RuntimeBoard(const RuntimeBoard&) = delete;
   RuntimeBoard& operator=(const RuntimeBoard&) = delete;
 
+  // The last of these; all false before the first tick.
   [[nodiscard]] Life life() const;
   // Copies the counters, as of the end of a tick: of the last one if the loop sleeps, else of one
   // within the last second.

@@ -114,6 +114,7 @@ struct ScheduleCommand {
 };
 PAWL_JSON(ScheduleCommand, action, schedule)
 
+// The name to register run_schedule() with, and to start schedules of.
 inline constexpr OrchestrationType<ScheduleInput, ScheduleStatus> kSchedule{"pawl.schedule"};
 // client.raise_event(id, kScheduleCommand, {ScheduleAction::kPause}). Commands are taken in their
 // order; one that is no good changes ScheduleStatus::refused alone.

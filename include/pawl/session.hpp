@@ -54,6 +54,7 @@ struct SessionEvent {
 };
 PAWL_JSON(SessionEvent, change, epoch, from, to, reason)
 
+// How a session behaves, for open_session() and change_session().
 struct SessionSettings {
   // Whose session it is, for example "alice". The directory shows it (Client::list_sessions()),
   // SessionOptions::max_sessions_per_owner counts by it, and its owner may close the session

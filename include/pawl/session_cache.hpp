@@ -55,6 +55,7 @@ enum class SessionCacheEnd : std::uint8_t {
   kClosed,     // with the cache
 };
 
+// When a state ends by itself, and what else hears of it.
 template <typename T>
 struct SessionCacheSettings {
   // Since its last use, as Clock::boot_ms() counts: a machine that sleeps is no use. 0: for ever. A
@@ -63,7 +64,7 @@ struct SessionCacheSettings {
   // Just before the state's destructor, on the thread that caused it; null: the destructor is
   // enough.
   void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
-  void* user = nullptr;
+  void* user = nullptr;             // what dispose() gets
   SessionListener* next = nullptr;  // gets the same calls, a loss after the state has ended
 };
 
@@ -224,6 +225,7 @@ class SessionCache final : public SessionListener {
   }
 
   // --- called by the Runtime ------------------------------------------------------------------------
+  // As SessionListener says: SessionOptions::listener is the cache, and the Runtime calls these.
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     trim();
     if (settings_.next != nullptr) settings_.next->on_session_claimed(session, epoch);

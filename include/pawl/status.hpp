@@ -57,7 +57,9 @@ enum class [[nodiscard]] Status : std::uint8_t{
 // Text of the last failure of one object, for people. Fixed size; longer text is cut.
 class Diagnostic {
  public:
+  // What was written last; empty: nothing was.
   [[nodiscard]] std::string_view text() const { return {text_, size_}; }
+  // Makes it empty.
   void clear() { size_ = 0; }
   // printf-style; keeps at most kCapacity bytes and never allocates.
 #if defined(__GNUC__)
@@ -65,7 +67,7 @@ class Diagnostic {
 #endif
   void
   format(const char* format, ...);
-  static constexpr std::size_t kCapacity = 320;
+  static constexpr std::size_t kCapacity = 320;  // bytes
 
  private:
   char text_[kCapacity] = {};

@@ -51,6 +51,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic);
 // Keeps every line of a log as "level event key=value ...".
 class Lines final : public LogSink {
  public:
+  // As LogSink says.
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override;
   // Lines with this text in them.
@@ -83,6 +84,7 @@ class FakeActivity {
   // Returns as Registry::add_activity().
   Status add_to(Registry& registry, std::string_view name,
                 ActivityMode mode = ActivityMode::kInline);
+  // How often it was called.
   [[nodiscard]] std::size_t calls() const { return inputs_.size(); }
   // Of the attempts; requires: at < calls().
   [[nodiscard]] const std::string& input(std::size_t at) const { return inputs_[at]; }
@@ -140,7 +142,7 @@ struct WorldOptions {
 
 class World {
  public:
-  static constexpr std::int64_t kDayMs = 86'400'000;
+  static constexpr std::int64_t kDayMs = 86'400'000;  // how long the calls below wait, at most
 
   explicit World(const Registry& registry, const WorldOptions& options = WorldOptions());
   ~World();
@@ -167,6 +169,7 @@ class World {
   Status withdraw_device(std::string_view device);
   // Power off for so long: all processes die. Views of the Client end, and start() makes a new one.
   void reboot(std::int64_t off_ms);
+  // Whether its Runtime runs: it was started, and has neither stopped nor died.
   [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }
 
   // --- time: kStopped if the Runtime does not run, or died meanwhile ----------------------------------
@@ -199,6 +202,7 @@ class World {
   Status history(std::string_view id, std::string* out, std::int64_t execution_id = 0);
   // Of all Runtimes so far.
   [[nodiscard]] const Lines& log() const { return lines_; }
+  // The counts of the Runtime that runs; requires running().
   [[nodiscard]] const RuntimeStats& stats() const { return worker_->runtime->stats(); }
   // For what a World has no call for: clocks, full disks, damage. Its own writes count in it too.
   [[nodiscard]] sim::Machine& machine() { return machine_; }

@@ -41,6 +41,7 @@ class TypedName {
 };
 }  // namespace internal
 
+// The name of an activity, or of an orchestration, with the types of its input and its result.
 template <typename In, typename Out>
 class ActivityType : public internal::TypedName {
  public:
