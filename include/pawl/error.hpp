@@ -47,7 +47,7 @@ enum class [[nodiscard]] ErrorKind : std::uint8_t{
 // The stable, lower-case name ("application"); never null.
 [[nodiscard]] const char* error_kind_name(ErrorKind kind);
 
-// Why something failed: a kind that code can tell apart, and a text for people.
+// Why something failed: a kind for code, and a text for people.
 struct Error {
   ErrorKind kind = ErrorKind::kNone;
   std::string_view text;

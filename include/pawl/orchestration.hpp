@@ -379,7 +379,6 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   const Poll continue_as_new(std::string_view input,
                              std::optional<std::string_view> version = std::nullopt);
 
-  // --- tracing: leaves once, after the commit of the turn that first came here ---
   // Writes to the log sink once, after the commit of the turn that first came here.
   void trace(LogLevel level, std::string_view text);
 

@@ -209,7 +209,9 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Requires: as those above.
   Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
                      OfferAnswer answer, void* user = nullptr);
-  // Likewise, as start_orchestration() above: with the next tick.
+  // Does what Client's call of the same name does, with the next tick.
+  // Returns as those above.
+  // Requires: as those above.
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        Answer answer = nullptr, void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
