@@ -25,7 +25,6 @@ Transition lose(const SessionRow& row) {
   change.work = WorkEffect::kFailLost;
   change.notice = Notice::kLost;
   change.counts_end = true;
-  change.notifies = true;
   return change;
 }
 
@@ -43,7 +42,6 @@ Transition change_owner(const SessionRow& row, const std::optional<Incarnation>&
   change.node = NodeEffect::kNote;
   change.work = WorkEffect::kUnlock;
   change.notice = Notice::kChanged;
-  change.notifies = true;
   return change;
 }
 
@@ -92,7 +90,6 @@ Transition end(const SessionRow& row, State state) {
   change.epoch = epoch_of_end(row);
   change.node = NodeEffect::kNote;
   change.work = WorkEffect::kFailClosed;
-  change.notifies = true;
   if (state != State::kExpired) return change;  // the next look at it logs and counts it
   change.notice = Notice::kExpired;
   change.counts_end = is_open(row.state);  // a lost one was counted by then
@@ -117,7 +114,6 @@ Transition begin_anew(const SessionRow& row) {
   change.work = WorkEffect::kUnlock;
   change.notice = Notice::kExpired;
   change.counts_end = true;
-  change.notifies = true;
   return change;
 }
 

@@ -75,7 +75,6 @@ struct Transition {
   WorkEffect work = WorkEffect::kNone;
   Notice notice = Notice::kNone;
   bool counts_end = false;  // in the totals: once a session
-  bool notifies = false;    // the instance that asked for it
 };
 
 [[nodiscard]] Transition transition(const SessionRow& row, Cause cause, const Facts& facts);

@@ -168,7 +168,7 @@ TEST(OwnershipRules, a_stop_changes_nothing_but_that_it_stops) {
 // All that goes with a change, as letters: e takes an epoch, c counts one only; n notes the owner's
 // node, f forgets it; u unlocks, l fails as lost, x fails as closed; b begins a lease; h recomputes
 // the head, 0 has none; w wakes what was marked as unregistered; r makes ready; k clears the look;
-// t counts the end; m is a message to the instance.
+// t counts the end.
 std::string effects_of(const Transition& change) {
   std::string out;
   if (change.epoch == EpochEffect::kTake) out += 'e';
@@ -185,7 +185,6 @@ std::string effects_of(const Transition& change) {
   if (change.makes_ready) out += 'r';
   if (change.clears_look) out += 'k';
   if (change.counts_end) out += 't';
-  if (change.notifies) out += 'm';
   return out;
 }
 
@@ -198,14 +197,14 @@ struct EffectRow {
   Notice notice;
 };
 const EffectRow kEffectRows[] = {
-    {"claim", soft(State::kOpen, {}), Cause::kChangeOwner, to(kA), "enubhrm", Notice::kChanged},
-    {"migration", soft(State::kOpen, kA), Cause::kChangeOwner, to(kB), "enubhrm", Notice::kChanged},
-    {"release", soft(State::kOpen, kA), Cause::kChangeOwner, to({}), "enubhrm", Notice::kChanged},
-    {"a device comes", device(State::kOpen, {}), Cause::kChangeOwner, to(kA), "enubhwrm",
+    {"claim", soft(State::kOpen, {}), Cause::kChangeOwner, to(kA), "enubhr", Notice::kChanged},
+    {"migration", soft(State::kOpen, kA), Cause::kChangeOwner, to(kB), "enubhr", Notice::kChanged},
+    {"release", soft(State::kOpen, kA), Cause::kChangeOwner, to({}), "enubhr", Notice::kChanged},
+    {"a device comes", device(State::kOpen, {}), Cause::kChangeOwner, to(kA), "enubhwr",
      Notice::kChanged},
-    {"a device goes", device(State::kOpen, kA), Cause::kChangeOwner, to({}), "enubhrm",
+    {"a device goes", device(State::kOpen, kA), Cause::kChangeOwner, to({}), "enubhr",
      Notice::kChanged},
-    {"loss", failing(State::kOpen, kA), Cause::kChangeOwner, to(kB), "enl0tm", Notice::kLost},
+    {"loss", failing(State::kOpen, kA), Cause::kChangeOwner, to(kB), "enl0t", Notice::kLost},
     {"stop", soft(State::kOpen, kA), Cause::kStop, {}, "", Notice::kNone},
     {"end of a stop", stopping(soft(State::kOpen, kA)), Cause::kEndStop, {}, "r", Notice::kNone},
     {"closing an owned one", soft(State::kOpen, kA), Cause::kClose, {}, "cx0kt", Notice::kClosed},
@@ -241,27 +240,22 @@ const EffectRow kEffectRows[] = {
      soft(State::kOpen, kA),
      Cause::kEnd,
      {},
-     "cnx0m",
+     "cnx0",
      Notice::kNone},
     {"one that nobody has is closed from outside",
      soft(State::kOpen, {}),
      Cause::kEnd,
      {},
-     "nx0m",
+     "nx0",
      Notice::kNone},
-    {"an owned one expires",
-     soft(State::kOpen, kA),
-     Cause::kExpire,
-     {},
-     "cnx0tm",
-     Notice::kExpired},
+    {"an owned one expires", soft(State::kOpen, kA), Cause::kExpire, {}, "cnx0t", Notice::kExpired},
     {"one that nobody has expires",
      soft(State::kStopping, {}),
      Cause::kExpire,
      {},
-     "nx0tm",
+     "nx0t",
      Notice::kExpired},
-    {"a lost one expires", soft(State::kLost, {}), Cause::kExpire, {}, "nx0m", Notice::kExpired},
+    {"a lost one expires", soft(State::kLost, {}), Cause::kExpire, {}, "nx0", Notice::kExpired},
     {"opening again", soft(State::kLost, {}), Cause::kOpenAgain, {}, "efhr", Notice::kNone},
     {"beginning anew", soft(State::kOpen, kA), Cause::kBeginAnew, {}, "efuhrtm", Notice::kExpired},
     {"refusing again", soft(State::kLost, {}), Cause::kRefuse, {}, "efhr", Notice::kNone},

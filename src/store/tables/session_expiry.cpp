@@ -203,7 +203,7 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
     keep.bind(session).bind(add_saturating(batch_.now, kept_ms)).bind_text(reported.reason);
     PAWL_TRY(fail(keep.run(), "end a session"));
   }
-  if (change.notifies) PAWL_TRY(events_.notify_change(session, reported));
+  PAWL_TRY(events_.notify_change(session, reported));
   if (change.counts_end) return events_.report_end(reported);
   if (change.notice != session::Notice::kNone && context_.sink != nullptr)
     context_.sink->on_session_change(reported);
