@@ -87,7 +87,8 @@ struct InstanceStats {
 
 // Where Client::restart_instance() begins. kStart: with the input of the last execution, and nothing
 // of its history. kLastGoodEvent: with its history up to before the failed activity or child that
-// led to the failure, so that this is scheduled again; what had succeeded stays.
+// led to the failure, so that this is scheduled again; what had succeeded stays. A cancel request
+// goes on with an instance that is stopped; of one that failed, kStart revokes it.
 enum class RestartFrom : std::uint8_t { kStart, kLastGoodEvent };
 
 struct RestartOptions {
@@ -218,6 +219,8 @@ struct HistoryEvent {
   std::int64_t ref = 0;  // of a completion: the event that asked
   std::int64_t time_ms = 0;
   std::int64_t number = 0;
+  // A result or an end has it. The start of a restarted execution has kCancelled if the cancel
+  // request of the one before goes on, and kClosed if the restart revoked it.
   ErrorKind error = ErrorKind::kNone;
   std::string_view name;
   std::string_view session;

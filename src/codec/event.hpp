@@ -66,11 +66,17 @@ enum class EndKind : std::uint8_t { kNone = 0, kCompleted = 1, kFailed = 2, kCon
 
 enum class TimerBase : std::uint8_t { kPawlTime = 0, kUtc = 1 };
 
+// The first behaviour of the engine under which a cancel request stays (R8.3), and goes on with its
+// instance (R8.7). Before, each branch got one answer.
+inline constexpr std::int64_t kBehaviourOfStickyCancel = 2;
+
 struct Event {
   EventId id = 0;
   EventKind kind = EventKind::kStarted;
-  ErrorKind error = ErrorKind::kNone;  // completions and failed ends; payload is the error's text
-  EndKind end = EndKind::kNone;        // kEnded
+  // Completions and failed ends; payload is the error's text. kStarted by a restart: kCancelled if
+  // the cancel request of the execution before goes on, kClosed if the restart revoked it.
+  ErrorKind error = ErrorKind::kNone;
+  EndKind end = EndKind::kNone;           // kEnded
   TimerBase base = TimerBase::kPawlTime;  // kTimer
   BranchId branch = 0;                    // commands
   Ordinal ordinal = 0;                    // commands
@@ -124,6 +130,8 @@ enum class MessageKind : std::uint8_t {
 struct Message {
   MessageId id = 0;  // 0: never stored (a piggybacked result)
   MessageKind kind = MessageKind::kStart;
+  // Completions; kContinue, kRestart: kCancelled: a cancel request comes with it. kRestart: kClosed:
+  // there was one, which the restart revoked.
   ErrorKind error = ErrorKind::kNone;
   ExecutionId execution = 0;  // completions: the execution that asked
   EventId ref = 0;

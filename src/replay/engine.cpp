@@ -61,7 +61,10 @@ Event started(const TurnInput& input, const EngineLimits& limits, const Message&
   if (limits.events_max != EngineLimits().events_max)
     event.horizon = long_history(limits.events_max);
   event.payload = start.payload;
-  if (start.kind == MessageKind::kRestart) event.tag = start.name;
+  if (start.kind == MessageKind::kRestart) {
+    event.tag = start.name;
+    event.error = start.error;
+  }
   return event;
 }
 

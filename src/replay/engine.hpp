@@ -104,8 +104,6 @@ class Engine {
   // Recorded in the first event of an execution; rises when the same history would be read in
   // another way. This engine runs what was begun under any of these.
   static constexpr std::int64_t kBehaviour = 2;
-  // The first under which a cancel request stays (R8.3). Before, each branch got one answer.
-  static constexpr std::int64_t kBehaviourOfStickyCancel = 2;
   // The first under which a raised event waits for its wait (R7.4).
   static constexpr std::int64_t kBehaviourOfKeptEvents = 2;
   static constexpr std::int64_t kBehaviourMin = 1;

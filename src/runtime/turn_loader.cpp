@@ -46,6 +46,7 @@ class RestoringLoader final : public EventSink {
     if (event.id == 1) {
       if (event.ref == 0) event.ref = static_cast<EventId>(restart_.execution - 1);
       event.tag = restart_.name;
+      event.error = ErrorKind::kNone;
     }
     if (event.id > restart_.ref && !is_kept(event)) return Status::kOk;
     event.id = history_.last_id() + 1;

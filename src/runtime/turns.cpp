@@ -296,7 +296,8 @@ void Turns::count(const Turn& turn) {
   log_end(turn, lasted_ms);
 }
 
-// Also of one that a person restarted: who, and with how many events of the execution before.
+// Also of one that a person restarted: who, with how many events of the execution before, and what
+// became of its cancel request.
 void Turns::log_start(const Turn& turn) {
   const Event& start = turn.warm->history.event(1);
   if (!start.tag.empty() && turn.commit.last_new >= 1) {
@@ -304,8 +305,11 @@ void Turns::log_start(const Turn& turn) {
                                   {"execution", turn.item->execution},
                                   {"by", start.tag},
                                   {"from", turn.restored == 0 ? "start" : "last_good_event"},
-                                  {"events", turn.commit.carried}};
-    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 5, turn.item->trace.view());
+                                  {"events", turn.commit.carried},
+                                  {"cancel_request", start.error == ErrorKind::kCancelled ? "kept"
+                                                     : start.error == ErrorKind::kClosed ? "revoked"
+                                                                                         : "none"}};
+    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 6, turn.item->trace.view());
   }
   if (!loop_.logs(LogLevel::kInfo)) return;
   const LogField fields[] = {{"instance", turn.item->id.view()},

@@ -130,6 +130,14 @@ Poll changes(OrchestrationContext& ctx) {
   return ctx.complete(ctx.orchestration_version());
 }
 
+// Works on in spite of a cancel request, until its grace is over.
+Poll stubborn(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("good", g_is_other_code ? "other" : "one"));
+  const CleanUpScope scope = ctx.clean_up();
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
+  return ctx.complete("slept");
+}
+
 class RestartTest : public Story {
  protected:
   RestartTest() {
@@ -150,6 +158,7 @@ class RestartTest : public Story {
     add("fails_by_itself", fails_by_itself);
     add("waits", waits);
     add("changes", changes);
+    add("stubborn", stubborn);
     add("good", good);
     add("bad", bad);
     add("undo", undo);
@@ -190,6 +199,21 @@ class RestartTest : public Story {
     } keep;
     EXPECT_EQ(client()->read_history(id, 0, keep), Status::kOk);
     return keep.text;
+  }
+  // Its code does not fit its history any more, which its next turn finds.
+  void stop_for_other_code(std::string_view id) {
+    g_is_other_code = true;
+    ASSERT_EQ(client()->raise_event(id, "turn", ""), Status::kOk);
+    ASSERT_TRUE(drive_until([&] { return !is_running(id); }, 1'000));
+    ASSERT_EQ(client().status(id).state, OrchestrationState::kStopped);
+  }
+  // "stubborn", asked to stop, and stopped 10 s later.
+  void stop_while_its_grace_runs(std::string_view id) {
+    start(id, "stubborn");
+    pass(1'000);
+    ASSERT_EQ(client()->cancel_instance(id, "enough"), Status::kOk);
+    pass(10'000);
+    stop_for_other_code(id);
   }
 };
 
@@ -392,6 +416,68 @@ TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
   EXPECT_EQ(client()->restart_instance("parent", From::kStart, how), Status::kInvalidArgument);
   // Nothing of that was written.
   EXPECT_EQ(executions("parent"), "failed jammed; ");
+}
+
+// Rules: R8.7, R10.1. 60 s from the request on, whatever happens meanwhile.
+TEST_F(RestartTest, AStoppedOneBegunAnewIsStillAskedToStop) {
+  Worker& worker = start_worker();
+  stop_while_its_grace_runs("a");
+  pass(20'000);
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
+  pass(28'000);
+  EXPECT_TRUE(is_running("a"));
+  const auto begun = history("a", 2);
+  ASSERT_GT(begun.size(), 2U);
+  EXPECT_EQ(begun[0].error, ErrorKind::kCancelled);
+  EXPECT_EQ(begun[1].kind + " " + begun[1].payload, "cancel_requested enough");
+  EXPECT_EQ(count(begun, "activity"), 0U) << "it has seen the request before it asks for anything";
+  EXPECT_EQ(worker.lines.count("by=ann from=start events=0 cancel_request=kept"), 1U)
+      << worker.lines.all();
+  pass(2'000);
+  EXPECT_EQ(outcome_of("a"),
+            "failed cancelled the code did not end within 60000 ms (timing.cancel_grace) of the "
+            "cancel request");
+}
+
+// Rules: R8.7, R10.1.
+TEST_F(RestartTest, AStoppedOneWhoseGraceIsOverEndsWithItsFirstTurn) {
+  start_worker();
+  stop_while_its_grace_runs("a");
+  pass(271'000);
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a", 100).substr(0, 41), "failed cancelled the code did not end wit");
+  const auto events = history("a", 2);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_EQ(events[0].kind + events[1].kind, "startedended");
+}
+
+// Rules: R8.7, R10.1. No turn has taken the request: its grace begins with the one that does.
+TEST_F(RestartTest, AStoppedOneThatIsAskedToStopIsAskedWhenItBeginsAnew) {
+  start_worker();
+  start("a", "stubborn");
+  pass(1'000);
+  stop_for_other_code("a");
+  ASSERT_EQ(client()->cancel_instance("a", "late"), Status::kOk);
+  pass(100'000);
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
+  pass(59'000);
+  EXPECT_TRUE(is_running("a"));
+  EXPECT_EQ(history("a", 2).at(1).kind, "cancel_requested");
+  EXPECT_EQ(end_of("a", 2'000).substr(0, 16), "failed cancelled");
+}
+
+// Rules: R8.7, R10.1. It has ended, as it was asked to.
+TEST_F(RestartTest, AFailedOneBegunAnewIsAskedNoMore) {
+  Worker& worker = start_worker();
+  start("a", "waits");
+  pass(100);
+  ASSERT_EQ(client()->cancel_instance("a", "enough"), Status::kOk);
+  ASSERT_EQ(end_of("a"), "failed application cancelled");
+  ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk);
+  EXPECT_EQ(end_of("a"), "completed waited");
+  EXPECT_EQ(history("a", 2).at(0).error, ErrorKind::kClosed);
+  EXPECT_EQ(worker.lines.count("by=ann from=start events=0 cancel_request=revoked"), 1U)
+      << worker.lines.all();
 }
 
 // Rules: R10.1, R10.2.

@@ -189,6 +189,32 @@ TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
   EXPECT_EQ(behaviour_of(key), 4);
 }
 
+// Rules: R8.7, R8.8. Under behaviour 1 a cancel request ends with its execution.
+TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since_behaviour_2) {
+  Site& at = site();
+  for (const std::int64_t behaviour : {std::int64_t{1}, std::int64_t{2}}) {
+    const std::string id = std::to_string(behaviour);
+    const InstanceKey key = begun(at, id, behaviour);
+    begin_under(at, key, 0);
+    wake(at, id);  // a second request, which says nothing
+    raw("UPDATE instances SET state=3,parked_until=9223372036854775807 WHERE key=" +
+        std::to_string(key));
+    const Restart how{id, RestartFrom::kStart, "ann", {}};
+    ASSERT_EQ(batch(at, [&] { return at->admin().restart_instance(how); }), Status::kOk)
+        << at->diagnostic().text();
+    Item item;
+    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    ASSERT_EQ(item.kinds().at(0), "restart");
+    EXPECT_EQ(item.is.messages[0].error,
+              behaviour == 1 ? ErrorKind::kClosed : ErrorKind::kCancelled);
+    ASSERT_EQ(item.kinds().size(), behaviour == 1 ? 1U : 2U);
+    if (behaviour == 1) continue;
+    EXPECT_EQ(item.kinds().at(1), "cancel");
+    EXPECT_EQ(item.is.messages[1].execution, 2);
+    EXPECT_EQ(item.is.messages[1].ref, 1U);
+  }
+}
+
 TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
   Site& at = site();
   begun(at, "a", 1);

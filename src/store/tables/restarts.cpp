@@ -93,7 +93,7 @@ bool is_ended_from_outside(ErrorKind error) {
 
 constexpr auto kFindRestartedText = sql::join(
     "SELECT key,state,execution,parent IS NOT NULL,(SELECT coalesce(max(h.id),0) FROM history AS h "
-    "WHERE h.instance=i.key AND h.execution=i.execution) FROM instances AS i WHERE id=?1 "
+    "WHERE h.instance=i.key AND h.execution=i.execution),behaviour FROM instances AS i WHERE id=?1 "
     "AND " PAWL_IS_THERE);
 constexpr sql::Query kFindRestarted{kFindRestartedText};
 
@@ -107,6 +107,7 @@ Status Restarts::find(std::string_view id, Found* out) {
   out->execution = row.integer(2, &whole);
   out->is_child = row.integer(3) != 0;
   whole = fits(row.integer(4, &whole), &out->last_event) && whole;
+  out->behaviour = row.integer(5, &whole);
   if (whole && out->execution >= 1 && out->execution < std::numeric_limits<EventId>::max())
     return Status::kOk;
   return refuse(Status::kCorrupt, "a number of its row cannot be read");
@@ -144,8 +145,11 @@ Status Restarts::restart_instance(const Restart& how) {
   PAWL_TRY(space_.room_for_new());
   if (found.state == InstanceState::kStopped) return written(restart_stopped(found, how));
   if (how.from == RestartFrom::kStart) {
+    EventId request = 0;
+    PAWL_TRY(find_request(found, &request));
     PAWL_TRY(values_.settle_values(found.key, found.execution));
-    return written(begin_from_start(found, found.execution, how));
+    const ErrorKind about = request == 0 ? ErrorKind::kNone : ErrorKind::kClosed;
+    return written(begin_from_start(found, found.execution, how, about));
   }
   Message message;
   PAWL_TRY(find_cut(found, &message.ref));
@@ -204,8 +208,12 @@ constexpr sql::Query kDropMessage{"DELETE FROM orchestrator_queue WHERE id=?1", 
 Status Restarts::restart_stopped(const Found& found, const Restart& how) {
   if (how.from == RestartFrom::kLastGoodEvent) return go_on(found);
   if (found.last_event > 0) {
+    EventId request = 0;
+    ErrorKind about = ErrorKind::kNone;
+    PAWL_TRY(find_request(found, &request));
     PAWL_TRY(end_stopped(found));
-    return begin_from_start(found, found.execution, how);
+    if (request != 0) PAWL_TRY(hand_on_request(found, request, &about));
+    return begin_from_start(found, found.execution, how, about);
   }
   // It has not begun: a restart from its last good event, if it was one, becomes one from the start.
   std::int64_t pending = 0;
@@ -219,7 +227,7 @@ Status Restarts::restart_stopped(const Found& found, const Restart& how) {
   Found before = found;
   --before.execution;
   PAWL_TRY(values_.settle_values(before.key, before.execution));
-  return begin_from_start(before, before.execution, how);
+  return begin_from_start(before, before.execution, how, ErrorKind::kNone);
 }
 
 Status Restarts::go_on(const Found& found) {
@@ -232,15 +240,17 @@ Status Restarts::go_on(const Found& found) {
 }
 
 // Its input is in its first event, which says nothing else that the next one would need.
-Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Restart& how) {
+Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Restart& how,
+                                  ErrorKind about) {
   class Begin final : public EventSink {
    public:
-    Begin(Restarts& restarts, const Found& instance, const Restart& restart)
-        : table(restarts), found(instance), how(restart) {}
+    Begin(Restarts& restarts, const Found& instance, const Restart& restart, ErrorKind request)
+        : table(restarts), found(instance), how(restart), error(request) {}
     Status on_event(const Event& event) override {
       if (event.kind != EventKind::kStarted) return Status::kOk;
       Message message;
       message.execution = found.execution + 1;
+      message.error = error;
       message.payload = event.payload;
       result = table.begin(found, how, message);
       return Status::kStale;
@@ -248,8 +258,9 @@ Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Rest
     Restarts& table;
     const Found& found;
     const Restart& how;
+    ErrorKind error;
     Status result = Status::kNotRestartable;
-  } begin_next(*this, found, how);
+  } begin_next(*this, found, how, about);
   const Status read = history_.load_history(found.key, of, 0, begin_next);
   if (read != Status::kStale) {
     PAWL_TRY(read);
@@ -258,17 +269,18 @@ Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Rest
   return begin_next.result;
 }
 
-constexpr auto kDropResultsText = sql::join(
-    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
-    sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
-    sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>, ",",
-    sql::number<MessageKind::kCancel>, ",", sql::number<MessageKind::kStart>, ",",
-    sql::number<MessageKind::kContinue>, ",", sql::number<MessageKind::kRestart>,
-    ") OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>);
+// A timer of no execution is the grace of a cancel request, which goes on.
+constexpr auto kDropResultsText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+              sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kChildDone>,
+              ",", sql::number<MessageKind::kValueAnswer>, ",", sql::number<MessageKind::kStart>,
+              ",", sql::number<MessageKind::kContinue>, ",", sql::number<MessageKind::kRestart>,
+              ") OR instance=?1 AND execution>0 AND kind=", sql::number<MessageKind::kTimerFired>,
+              " OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>);
 constexpr sql::Query kDropResults{kDropResultsText, kTimerMoves};
 
-// As an execution that continues as new ends, but as failed: messages of its queues, sessions and
-// values go on with the instance.
+// It ends as an execution that continues as new does, but as failed: messages of its queues, a cancel
+// request with its grace, sessions and values go on with the instance.
 Status Restarts::end_stopped(const Found& found) {
   EndEvent events;
   Event& end = events.is;
@@ -292,6 +304,50 @@ Status Restarts::end_stopped(const Found& found) {
   PAWL_TRY(children_.cancel_children(found.key, found.execution, 1, kEveryEvent,
                                      "parent was restarted"));
   return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
+}
+
+constexpr auto kFindRequestText =
+    sql::join("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
+              sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
+constexpr sql::Query kFindRequest{kFindRequestText};
+
+// The cancel request that the execution took; 0: none. Events that cannot be read are in no way.
+Status Restarts::find_request(const Found& found, EventId* request) {
+  Statement row = connection_.use(kFindRequest);
+  if (row.bind(found.key).bind(found.execution).row())
+    static_cast<void>(fits(row.integer(0), request));
+  return fail(row.status(), "find cancel request");
+}
+
+constexpr auto kDropRequestsText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
+              sql::number<MessageKind::kCancel>);
+constexpr sql::Query kDropRequests{kDropRequestsText, kTimerMoves};
+
+// To the next execution (R8.7). The first one counts, so those that came behind it need not be kept.
+// Under behaviour 1 a request ends with its execution.
+Status Restarts::hand_on_request(const Found& found, EventId request, ErrorKind* about) {
+  class HandOn final : public EventSink {
+   public:
+    HandOn(MessageTable& to, const Found& instance) : messages(to), found(instance) {}
+    Status on_event(const Event& event) override {
+      Message message;
+      message.kind = MessageKind::kCancel;
+      message.execution = found.execution + 1;
+      message.ref = static_cast<EventId>(event.number) + 1;
+      message.payload = event.payload;
+      const Status stored = messages.store_message(found.key, message, nullptr);
+      return stored == Status::kOk ? Status::kStale : stored;
+    }
+    MessageTable& messages;
+    const Found& found;
+  } hand_on(messages_, found);
+  PAWL_TRY(fail(connection_.use(kDropRequests).bind(found.key).run(), "delete requests"));
+  *about = ErrorKind::kClosed;
+  if (found.behaviour < kBehaviourOfStickyCancel) return Status::kOk;
+  *about = ErrorKind::kCancelled;
+  const Status read = history_.load_history(found.key, found.execution, request - 1, hand_on);
+  return read == Status::kStale ? Status::kOk : read;
 }
 
 constexpr sql::Query kNextExecution{

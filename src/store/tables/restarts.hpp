@@ -45,6 +45,7 @@ class Restarts : private Table {
     ExecutionId execution = 0;
     bool is_child = false;
     EventId last_event = 0;  // that is stored
+    std::int64_t behaviour = 0;
   };
 
   Status find(std::string_view id, Found* out);
@@ -53,8 +54,11 @@ class Restarts : private Table {
   Status find_cut(const Found& found, EventId* cut);
   Status check_child(const Found& found, EventId command);
   Status restart_stopped(const Found& found, const Restart& how);
-  Status begin_from_start(const Found& found, ExecutionId of, const Restart& how);
+  // `about`: Message::error of the start.
+  Status begin_from_start(const Found& found, ExecutionId of, const Restart& how, ErrorKind about);
   Status end_stopped(const Found& found);
+  Status find_request(const Found& found, EventId* request);
+  Status hand_on_request(const Found& found, EventId request, ErrorKind* about);
   Status begin(const Found& found, const Restart& how, const Message& message);
   Status go_on(const Found& found);
 
