@@ -359,6 +359,9 @@ class Client : public TypedSenderCalls<Client> {
     end->value = value;
     return Status::kOk;
   }
+  template <typename Call>
+  Status call(Call&& call);
+
   ClientCore* core_ = nullptr;
 };
 

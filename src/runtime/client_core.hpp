@@ -11,10 +11,7 @@ class ClientCore final : public ClientManagement {
   using ClientManagement::ClientManagement;
 
   // Each call of the Client begins with it: texts of the call before die.
-  ClientCore& call() {
-    ++calls_;
-    return *this;
-  }
+  void begin_call() { ++calls_; }
 
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options);

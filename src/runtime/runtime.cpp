@@ -327,184 +327,192 @@ std::string_view Client::error_text() const {
   return core_ == nullptr ? std::string_view("not open") : core_->error_text();
 }
 
+// All calls go through here, so none forgets that texts of the call before it die.
+template <typename Call>
+Status Client::call(Call&& call) {
+  if (core_ == nullptr) return Status::kStopped;
+  core_->begin_call();
+  return call(*core_);
+}
+
 Status Client::start_orchestration(std::string_view name, const InstanceId& id,
                                    std::string_view input, const StartOptions& options) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().start_orchestration(name, id, input, options);
+  return call([&](ClientCore& core) { return core.start_orchestration(name, id, input, options); });
 }
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
-  return core_ == nullptr ? Status::kStopped : core_->call().cancel_instance(id, reason);
+  return call([&](ClientCore& core) { return core.cancel_instance(id, reason); });
 }
 Status Client::restart_instance(std::string_view id, RestartFrom from,
                                 const RestartOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->call().restart_instance(id, from, options);
+  return call([&](ClientCore& core) { return core.restart_instance(id, from, options); });
 }
 Status Client::cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                                 std::int64_t* asked) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().cancel_instances(filter, page, reason, asked);
+  return call([&](ClientCore& core) { return core.cancel_instances(filter, page, reason, asked); });
 }
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().send_message(id, MessageKind::kEvent, name, payload);
+  return call(
+      [&](ClientCore& core) { return core.send_message(id, MessageKind::kEvent, name, payload); });
 }
 Status Client::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                            std::chrono::milliseconds timeout, bool* received) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->offer_event(id, name, payload, timeout.count(), received);
+  return call([&](ClientCore& core) {
+    return core.offer_event(id, name, payload, timeout.count(), received);
+  });
 }
 Status Client::enqueue_event(std::string_view id, std::string_view queue,
                              std::string_view payload) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().send_message(id, MessageKind::kQueue, queue, payload);
+  return call(
+      [&](ClientCore& core) { return core.send_message(id, MessageKind::kQueue, queue, payload); });
 }
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_status(id, out);
+  return call([&](ClientCore& core) { return core.get_status(id, out); });
 }
 Status Client::wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                       OrchestrationStatus* out) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().wait_for_orchestration(id, timeout.count(), out);
+  return call(
+      [&](ClientCore& core) { return core.wait_for_orchestration(id, timeout.count(), out); });
 }
 Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
                                       std::chrono::milliseconds timeout, OrchestrationStatus* out) {
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().wait_for_status_change(id, last_version, timeout.count(), out);
+  return call([&](ClientCore& core) {
+    return core.wait_for_status_change(id, last_version, timeout.count(), out);
+  });
 }
 
 Status Client::watch_progress(std::string_view id, std::chrono::milliseconds timeout,
                               ProgressWatch* watch) {
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().watch_progress(id, timeout.count(), watch);
+  return call([&](ClientCore& core) { return core.watch_progress(id, timeout.count(), watch); });
 }
 
 Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_kv_value(id, key, out, found);
+  return call([&](ClientCore& core) { return core.get_kv_value(id, key, out, found); });
 }
 Status Client::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_all_kv_values(id, page, visitor);
+  return call([&](ClientCore& core) { return core.get_all_kv_values(id, page, visitor); });
 }
 Status Client::wait_for_kv_value(std::string_view id, std::string_view key,
                                  std::chrono::milliseconds timeout, KvEntry* out) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().wait_for_kv_value(id, key, timeout.count(), out);
+  return call(
+      [&](ClientCore& core) { return core.wait_for_kv_value(id, key, timeout.count(), out); });
 }
 Status Client::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_instance_stats(id, out);
+  return call([&](ClientCore& core) { return core.get_instance_stats(id, out); });
 }
 Status Client::terminate_instance(std::string_view id, std::string_view reason) {
-  return core_ == nullptr ? Status::kStopped : core_->call().terminate_instance(id, reason);
+  return call([&](ClientCore& core) { return core.terminate_instance(id, reason); });
 }
 Status Client::suspend_instance(std::string_view id) {
-  return core_ == nullptr ? Status::kStopped : core_->call().suspend_instance(id);
+  return call([&](ClientCore& core) { return core.suspend_instance(id); });
 }
 Status Client::resume_instance(std::string_view id) {
-  return core_ == nullptr ? Status::kStopped : core_->call().resume_instance(id);
+  return call([&](ClientCore& core) { return core.resume_instance(id); });
 }
 Status Client::list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_instances(filter, page, visitor);
+  return call([&](ClientCore& core) { return core.list_instances(filter, page, visitor); });
 }
 Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_instance_info(id, out);
+  return call([&](ClientCore& core) { return core.get_instance_info(id, out); });
 }
 Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_executions(id, visitor);
+  return call([&](ClientCore& core) { return core.list_executions(id, visitor); });
 }
 Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_activities(id, visitor);
+  return call([&](ClientCore& core) { return core.list_activities(id, visitor); });
 }
 Status Client::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_work(filter, page, visitor);
+  return call([&](ClientCore& core) { return core.list_work(filter, page, visitor); });
 }
 Status Client::list_messages(std::string_view id, Page* page, MessageVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_messages(id, page, visitor);
+  return call([&](ClientCore& core) { return core.list_messages(id, page, visitor); });
 }
 Status Client::read_history(std::string_view id, std::int64_t execution_id,
                             HistoryVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().read_history(id, execution_id, nullptr, visitor);
+  return call(
+      [&](ClientCore& core) { return core.read_history(id, execution_id, nullptr, visitor); });
 }
 Status Client::read_history(std::string_view id, std::int64_t execution_id, Page* page,
                             HistoryVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().read_history(id, execution_id, page, visitor);
+  return call([&](ClientCore& core) { return core.read_history(id, execution_id, page, visitor); });
 }
 Status Client::get_metrics(Metrics* out) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_metrics(out);
+  return call([&](ClientCore& core) { return core.get_metrics(out); });
 }
 Status Client::set_quota(std::int64_t bytes) {
-  return core_ == nullptr ? Status::kStopped : core_->call().set_quota(bytes);
+  return call([&](ClientCore& core) { return core.set_quota(bytes); });
 }
 Status Client::list_workers(WorkerVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_workers(visitor);
+  return call([&](ClientCore& core) { return core.list_workers(visitor); });
 }
 Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_sessions(filter, page, visitor);
+  return call([&](ClientCore& core) { return core.list_sessions(filter, page, visitor); });
 }
 Status Client::get_session(std::string_view instance, std::string_view session, SessionInfo* out) {
-  return core_ == nullptr ? Status::kStopped : core_->call().get_session(instance, session, out);
+  return call([&](ClientCore& core) { return core.get_session(instance, session, out); });
 }
 Status Client::close_session(std::string_view instance, std::string_view session,
                              std::string_view owner_label) {
-  return core_ == nullptr ? Status::kStopped : core_->close_session(instance, session, owner_label);
+  return call([&](ClientCore& core) { return core.close_session(instance, session, owner_label); });
 }
 Status Client::hold_session(std::string_view instance, std::string_view session,
                             std::chrono::milliseconds hold) {
-  return core_ == nullptr ? Status::kStopped : core_->call().hold_session(instance, session, hold);
+  return call([&](ClientCore& core) { return core.hold_session(instance, session, hold); });
 }
 Status Client::handoff_session(std::string_view instance, std::string_view session,
                                std::string_view tag, std::string_view summary) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().handoff_session(instance, session, tag, summary);
+  return call(
+      [&](ClientCore& core) { return core.handoff_session(instance, session, tag, summary); });
 }
 Status Client::change_session(std::string_view instance, std::string_view session,
                               const SessionUpdate& update) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().change_session(instance, session, update);
+  return call([&](ClientCore& core) { return core.change_session(instance, session, update); });
 }
 Status Client::transfer_session(std::string_view session, std::string_view node,
                                 const TransferOptions& options) {
-  return core_ == nullptr ? Status::kStopped
-                          : core_->call().transfer_session(session, node, options);
+  return call([&](ClientCore& core) { return core.transfer_session(session, node, options); });
 }
 Status Client::drain_worker(std::string_view node, const TransferOptions& options) {
-  return core_ == nullptr ? Status::kStopped : core_->call().drain_worker(node, options);
+  return call([&](ClientCore& core) { return core.drain_worker(node, options); });
 }
 Status Client::undrain_worker(std::string_view node) {
-  return core_ == nullptr ? Status::kStopped : core_->undrain_worker(node);
+  return call([&](ClientCore& core) { return core.undrain_worker(node); });
 }
 Status Client::forget_device(std::string_view device) {
-  return core_ == nullptr ? Status::kStopped : core_->call().forget_device(device);
+  return call([&](ClientCore& core) { return core.forget_device(device); });
 }
 Status Client::list_children(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_tree(id, true, page, visitor);
+  return call([&](ClientCore& core) { return core.list_tree(id, true, page, visitor); });
 }
 Status Client::get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return core_ == nullptr ? Status::kStopped : core_->call().list_tree(id, false, page, visitor);
+  return call([&](ClientCore& core) { return core.list_tree(id, false, page, visitor); });
 }
 Status Client::delete_instance(std::string_view id, bool force, Removed* removed) {
   Removed own;
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().delete_instance(id, force, removed == nullptr ? &own : removed);
+  return call([&](ClientCore& core) {
+    return core.delete_instance(id, force, removed == nullptr ? &own : removed);
+  });
 }
 Status Client::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
   Removed own;
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().delete_instances(filter, page, removed == nullptr ? &own : removed);
+  return call([&](ClientCore& core) {
+    return core.delete_instances(filter, page, removed == nullptr ? &own : removed);
+  });
 }
 Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
                                 std::int64_t ended_before_ms, Removed* removed) {
   Removed own;
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().prune_executions(id, keep_last, ended_before_ms,
-                                        removed == nullptr ? &own : removed);
+  return call([&](ClientCore& core) {
+    return core.prune_executions(id, keep_last, ended_before_ms,
+                                 removed == nullptr ? &own : removed);
+  });
 }
 Status Client::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
                                std::int64_t ended_before_ms, Removed* removed) {
   Removed own;
-  if (core_ == nullptr) return Status::kStopped;
-  return core_->call().prune_instances(filter, page, keep_last, ended_before_ms,
-                                       removed == nullptr ? &own : removed);
+  return call([&](ClientCore& core) {
+    return core.prune_instances(filter, page, keep_last, ended_before_ms,
+                                removed == nullptr ? &own : removed);
+  });
 }
 
 }  // namespace pawl

@@ -295,6 +295,39 @@ TEST(TestingWorld, ATextOfTheClientDiesWithItsNextCall) {
   EXPECT_EQ(status.state, OrchestrationState::kRunning) << "what is no text stays";
 }
 
+// Whatever the call is, also one that fails, and one that reads into the same buffer.
+TEST(TestingWorld, ATextOfTheClientDiesWithACallOfAnyKind) {
+  Garden garden;
+  garden.read.returns("wet");
+  World world(garden.registry);
+  ASSERT_EQ(world.start(), Status::kOk);
+  Client& client = world.client();
+  ASSERT_EQ(client.start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
+  ASSERT_EQ(world.run_until_idle(), Status::kOk);
+  ASSERT_EQ(world.stop(), Status::kOk);  // an offer would wait on the thread of its Runtime
+  const auto offer = [&] {
+    bool received = true;
+    EXPECT_EQ(client.offer_event("bed", "rain", "", std::chrono::milliseconds(0), &received),
+              Status::kTimeout);
+    return received;
+  };
+  const std::function<void()> calls[] = {
+      [&] { EXPECT_FALSE(offer()); },
+      [&] { EXPECT_EQ(client.close_session("bed", "none", "nobody"), Status::kNotFound); },
+      [&] { EXPECT_EQ(client.undrain_worker("none"), Status::kNotFound); },
+      [&] { EXPECT_EQ(client.raise_event("bed", "rain", ""), Status::kOk); },
+      [&] { EXPECT_EQ(client.resume_instance("none"), Status::kNotFound); },
+  };
+  for (const auto& call : calls) {
+    OrchestrationStatus status;
+    ASSERT_EQ(client.get_status("bed", &status), Status::kOk);
+    EXPECT_FALSE(status.custom_status.empty());
+    call();
+    EXPECT_DEATH(static_cast<void>(status.custom_status.view()), "invariant client-1 broken")
+        << &call - calls;
+  }
+}
+
 TEST(TestingWorld, CrashedStoppedOrRebooted_GoesOnWhereItWas) {
   Garden garden;
   garden.read.returns("wet");
