@@ -112,6 +112,13 @@ class Engine {
     return history.event(1).number >= kBehaviourOfStickyCancel;
   }
 
+  // From this event on continue-as-new is due: the start recorded it, unless it is that of the
+  // default.
+  [[nodiscard]] static EventId long_history_of(const History& history) {
+    const EventId recorded = history.event(1).horizon;
+    return recorded == 0 ? long_history(EngineLimits().events_max) : recorded;
+  }
+
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);
   [[nodiscard]] bool ready() const;

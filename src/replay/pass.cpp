@@ -92,8 +92,7 @@ EventId Pass::history_length(const BranchRun& branch) {
 // As the start recorded it: the option may be another one when this is run again.
 bool Pass::is_continue_as_new_due(const BranchRun& branch) {
   watches_length_ = true;
-  const EventId recorded = run_.history().event(1).horizon;
-  return branch.position >= (recorded == 0 ? long_history(EngineLimits().events_max) : recorded);
+  return branch.position >= Engine::long_history_of(run_.history());
 }
 
 std::string_view Pass::cancel_reason() const {

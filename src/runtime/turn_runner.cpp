@@ -207,6 +207,9 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   switch (result.status) {
     case Status::kOk: return finish(turn, result);
     case Status::kResourceExhausted:
+      if (is_begun_under_more_events(turn))
+        return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
+                            loop_.keep_text(why.text()));
       return fail(turn, ErrorKind::kLimit, loop_.keep_text(why.text()));
     case Status::kUnsupported:  // and the row of the instance says otherwise
       return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
@@ -215,6 +218,15 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
       return turn.abandon(InstanceStore::kStoppedForGood, turn_error_kind(result.status),
                           loop_.keep_text(why.text()));
   }
+}
+
+// The execution was begun, or has come so far, under a larger history_events_max. A worker that has
+// that goes on with it, so a limit that its turn meets here is not its end.
+bool TurnRunner::is_begun_under_more_events(const Turn& turn) const {
+  const std::uint32_t events_max = loop_.options.limits.history_events_max;
+  if (turn.before.count == 0) return false;
+  return turn.before.count >= events_max ||
+         Engine::long_history_of(turn.warm->history) > long_history(events_max);
 }
 
 // The activities, timers and children that closes of this turn ended: of a branch all it and those

@@ -42,6 +42,7 @@ class TurnRunner {
                         bool* is_short_of_memory);
   bool ends_for_limits(Turn& turn, const Message* messages, std::size_t count);
   static bool is_grace_over(const Turn& turn, const Message* messages, std::size_t count);
+  [[nodiscard]] bool is_begun_under_more_events(const Turn& turn) const;
   // Undoes the turn as if it had not run: messages and results stay where they are.
   void wait_for_room(Turn& turn);
   // Lists what the storage writes beside the new events and their meaning.

@@ -84,6 +84,14 @@ Poll hands_on(OrchestrationContext& ctx) {
   return ctx.continue_as_new("next");
 }
 
+// So many events of the input, two of the history each.
+Poll collects(OrchestrationContext& ctx) {
+  const int wanted = std::stoi(std::string(ctx.input()));
+  for (int i = 0; i < wanted; ++i)
+    PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
+  return ctx.complete("collected");
+}
+
 class Defects : public Story {
  protected:
   Defects() {
@@ -107,6 +115,50 @@ TEST_F(Defects, LimitInAChildReachesItsParent) {
     const std::vector<KeptEvent> events = history(std::string("child of ") + which);
     EXPECT_EQ(count(events, "ended"), 1U) << which;
     EXPECT_EQ(events.back().kind, "ended") << which;
+  }
+}
+
+// It fails at the limit that it was begun under, and stops at one that came after.
+TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) {
+  add("collects", collects);
+  const auto worker_of = [&](std::uint32_t events_max) {
+    options.limits.history_events_max = events_max;
+    restart();
+  };
+  const auto go = [&](std::string_view id, int times) {
+    for (int i = 0; i < times; ++i) {
+      ASSERT_EQ(client()->raise_event(id, "go", ""), Status::kOk) << client()->error_text();
+      pass(1);
+    }
+  };
+  struct Case {
+    const char* id;
+    std::uint32_t begun, raised;
+    int before, between;  // events that come under these limits
+  };
+  // Longer than the lowered limit when that comes; shorter; and begun under it, raised meanwhile.
+  for (const Case& one : {Case{"longer", 256, 256, 20, 20}, Case{"shorter", 256, 256, 5, 5},
+                          Case{"raised", 64, 256, 10, 30}}) {
+    worker_of(one.begun);
+    start(one.id, "collects", "60");
+    go(one.id, one.before);
+    worker_of(one.raised);
+    go(one.id, one.between);
+    int sent = one.before + one.between;
+    worker_of(64);
+    for (; sent < 60 && is_running(one.id); ++sent)
+      go(one.id, 1);
+    const OrchestrationStatus stopped = client().status(one.id);
+    EXPECT_EQ(stopped.state, OrchestrationState::kStopped) << one.id;
+    EXPECT_EQ(stopped.error, ErrorKind::kLimit);
+    EXPECT_NE(std::string_view(stopped.output).find("events_max (64)"), std::string_view::npos)
+        << stopped.output;
+    worker_of(64);
+    pass(1'000);
+    EXPECT_EQ(client().status(one.id).state, OrchestrationState::kStopped) << "it is no larger";
+    go(one.id, 60 - sent);
+    worker_of(256);
+    EXPECT_EQ(end_of(one.id), "completed collected") << one.id;
   }
 }
 
