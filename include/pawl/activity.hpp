@@ -27,8 +27,11 @@
 namespace pawl {
 
 namespace internal {
+struct TypedBytes;
+template <typename In, typename Out, typename Mode>
+struct TypedCode;
 struct [[gnu::visibility("hidden")]] Slot;
-}
+}  // namespace internal
 
 inline constexpr std::size_t kProgressBytesMax = 256;
 
@@ -179,6 +182,10 @@ class ActivityContext {
 
  private:
   friend struct internal::Slot;
+  template <typename In, typename Out, typename Mode>
+  friend struct internal::TypedCode;
+  // Where the result will be.
+  internal::TypedBytes typed_bytes();
   explicit ActivityContext(internal::Slot& slot) : slot_(slot) {}
   internal::Slot& slot_;
 };

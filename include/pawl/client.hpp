@@ -359,6 +359,8 @@ class Client : public TypedSenderCalls<Client> {
     end->value = value;
     return Status::kOk;
   }
+  friend class TypedSenderCalls<Client>;
+  internal::TypedBytes typed_bytes();
   template <typename Call>
   Status call(Call&& call);
 

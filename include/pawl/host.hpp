@@ -92,7 +92,7 @@ class Host : public TypedRegistration<Host> {
   template <typename In, typename Out>
   Host& start_once(const OrchestrationType<In, Out>& type, const InstanceId& id,
                    const internal::Same<In>& input) {
-    const internal::Encoded<In> encoded(input);
+    const internal::Encoded<In> encoded(typed_bytes(), input);
     return encoded.status() == Status::kOk ? start_once(type.name(), id, encoded.text())
                                            : added("start_once", id, encoded.status());
   }
@@ -123,6 +123,7 @@ class Host : public TypedRegistration<Host> {
  private:
   struct [[gnu::visibility("hidden")]] Parts;
   Host& added(const char* call, std::string_view name, Status status);
+  internal::TypedBytes typed_bytes();
   std::unique_ptr<Parts> parts_;
 };
 

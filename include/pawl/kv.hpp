@@ -48,9 +48,6 @@ class KvPage {
   std::size_t after_size_ = 0;
 };
 
-// Longest JSON text of a typed value.
-inline constexpr std::size_t kTypedKvBytesMax = 4096;
-
 }  // namespace pawl
 #pragma GCC visibility pop
 

@@ -282,16 +282,14 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   Handle get_kv_value_from_instance(std::string_view instance, std::string_view key);
   // Writes a struct with a PAWL_JSON.
   // Returns as set_kv_value().
-  // Requires: as set_kv_value(); a text of at most kTypedKvBytesMax bytes (kLimit); numbers that
-  // JSON has (kInvalidArgument).
+  // Requires: as set_kv_value(); a text of at most payload_bytes_max (kLimit); numbers that JSON has
+  // (kInvalidArgument).
   template <typename T>
   ErrorKind set_kv_value_typed(std::string_view key, const T& value) {
-    char text[kTypedKvBytesMax];
-    std::size_t size = 0;
-    const Status status = to_json(value, text, sizeof text, &size);
-    if (status == Status::kResourceExhausted) return ErrorKind::kLimit;
-    if (status != Status::kOk) return ErrorKind::kInvalidArgument;
-    return set_kv_value(key, {text, size});
+    const internal::Encoded<T> encoded(typed_bytes(), value);
+    if (encoded.status() == Status::kResourceExhausted) return ErrorKind::kLimit;
+    if (encoded.status() != Status::kOk) return ErrorKind::kInvalidArgument;
+    return set_kv_value(key, encoded.text());
   }
   // Reads a struct with a PAWL_JSON.
   // Returns as from_json(); kNotFound: there is none.
@@ -389,6 +387,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
       : pass_(pass), branch_(branch) {}
   friend class TypedContextCalls<OrchestrationContext>;
   Handle refuse_payload();
+  internal::TypedBytes typed_bytes();
   Handle open_branch_with(Poll (*call)(void*, OrchestrationContext&), void* callable);
   internal::Pass& pass_;
   internal::BranchRun& branch_;

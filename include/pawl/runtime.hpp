@@ -259,7 +259,9 @@ class Runtime : public TypedSenderCalls<Runtime> {
   [[nodiscard]] std::string_view error_text() const;
 
  private:
+  friend class TypedSenderCalls<Runtime>;
   Status piggyback(const Request& request);
+  internal::TypedBytes typed_bytes();
   RuntimeCore* core_ = nullptr;
 };
 

@@ -77,7 +77,8 @@ class FakeActivity {
   template <typename T, typename = std::enable_if_t<!internal::kIsText<T> &&
                                                     !std::is_invocable_v<T, ActivityContext&>>>
   FakeActivity& returns(const T& result) {
-    const internal::Encoded<T> encoded(result);
+    std::vector<char> memory(1024 * 1024);  // the largest payload_bytes_max
+    const internal::Encoded<T> encoded({memory.data(), memory.size()}, result);
     return encoded.status() == Status::kOk ? returns(encoded.text()) : fails(encoded.why());
   }
   // Registers itself under this name; the fake outlives the registry.

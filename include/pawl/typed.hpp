@@ -4,8 +4,8 @@
 //   inline constexpr pawl::ActivityType<ReadRequest, Reading> kRead{"read_sensor"};
 // and stand in every call where the name as text may stand. Values go as JSON (PAWL_JSON); a
 // std::string_view goes as it is, and Nothing as an empty text.
-// Limits: kTypedBytesMax bytes of JSON, which stand on the stack during a call; what is read may be
-// as long as a payload. What is stored is the same as with texts, so either side may use those.
+// Limits: payload_bytes_max bytes of JSON, for which a Runtime and a Client have memory. What is
+// stored is the same as with texts, so either side may use those.
 // Ownership: nothing is allocated; names must outlive what they are given to, as string literals
 // do. Thread rule: as the call.
 #ifndef PAWL_TYPED_HPP
@@ -22,8 +22,6 @@
 #pragma GCC visibility push(default)
 
 namespace pawl {
-
-inline constexpr std::size_t kTypedBytesMax = 4096;
 
 // The input or the result of what has none.
 struct Nothing {};
@@ -69,18 +67,26 @@ class QueueType : public internal::TypedName {
 
 namespace internal {
 
-// The bytes of a value, on the stack.
+// Where the value of a typed call becomes JSON: memory of whatever is called, for one call at a time.
+struct TypedBytes {
+  char* data = nullptr;  // null: it is not open, or not started
+  std::size_t size = 0;
+};
+
+// The bytes of a value.
 template <typename T>
 class Encoded {
  public:
-  explicit Encoded(const T& value)
-      : status_(to_json(value, bytes_, sizeof bytes_, &size_, &why_)) {}
+  Encoded(const TypedBytes& memory, const T& value)
+      : bytes_(memory.data),
+        status_(memory.data == nullptr ? Status::kStopped
+                                       : to_json(value, memory.data, memory.size, &size_, &why_)) {}
   [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] std::string_view text() const { return {bytes_, size_}; }
   [[nodiscard]] std::string_view why() const { return why_.text(); }
 
  private:
-  char bytes_[kTypedBytesMax];
+  const char* bytes_;
   std::size_t size_ = 0;
   Diagnostic why_;
   Status status_;
@@ -88,7 +94,7 @@ class Encoded {
 template <>
 class Encoded<std::string_view> {
  public:
-  explicit Encoded(std::string_view text) : text_(text) {}
+  Encoded(const TypedBytes& /*memory*/, std::string_view text) : text_(text) {}
   [[nodiscard]] static Status status() { return Status::kOk; }
   [[nodiscard]] std::string_view text() const { return text_; }
   [[nodiscard]] static std::string_view why() { return {}; }
@@ -99,7 +105,7 @@ class Encoded<std::string_view> {
 template <>
 class Encoded<Nothing> : public Encoded<std::string_view> {
  public:
-  explicit Encoded(Nothing) : Encoded<std::string_view>("") {}
+  Encoded(const TypedBytes& memory, Nothing) : Encoded<std::string_view>(memory, "") {}
 };
 
 template <typename T>
@@ -256,7 +262,7 @@ class TypedContextCalls {
   template <typename In, typename Out, typename... Options>
   ErrorKind start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
                                 const internal::Same<In>& input, const Options&... options) {
-    const internal::Encoded<In> encoded(input);
+    const internal::Encoded<In> encoded(self().typed_bytes(), input);
     if (encoded.status() != Status::kOk) return ErrorKind::kBadPayload;
     return self().start_orchestration(type.name(), id, encoded.text(), options...);
   }
@@ -274,14 +280,14 @@ class TypedContextCalls {
   }
   template <typename T, typename = std::enable_if_t<!internal::kIsText<T>>>
   Completed<T> complete(const T& output) {
-    const internal::Encoded<T> encoded(output);
+    const internal::Encoded<T> encoded(self().typed_bytes(), output);
     return Completed<T>(encoded.status() == Status::kOk
                             ? self().complete(encoded.text())
                             : self().fail({ErrorKind::kBadPayload, encoded.why()}));
   }
   template <typename T, typename... Version, typename = std::enable_if_t<!internal::kIsText<T>>>
   Continued<T> continue_as_new(const T& input, const Version&... version) {
-    const internal::Encoded<T> encoded(input);
+    const internal::Encoded<T> encoded(self().typed_bytes(), input);
     return Continued<T>(encoded.status() == Status::kOk
                             ? self().continue_as_new(encoded.text(), version...)
                             : self().fail({ErrorKind::kBadPayload, encoded.why()}));
@@ -290,7 +296,7 @@ class TypedContextCalls {
  private:
   template <typename Out, typename In, typename Call>
   TypedHandle<Out> schedule(const In& input, Call&& call) {
-    const internal::Encoded<In> encoded(input);
+    const internal::Encoded<In> encoded(self().typed_bytes(), input);
     return TypedHandle<Out>(encoded.status() == Status::kOk ? call(self(), encoded.text())
                                                             : self().refuse_payload());
   }
@@ -308,7 +314,7 @@ class TypedSenderCalls {
   template <typename In, typename Out, typename... Rest>
   Status start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
                              const internal::Same<In>& input, const Rest&... rest) {
-    const internal::Encoded<In> encoded(input);
+    const internal::Encoded<In> encoded(self().typed_bytes(), input);
     PAWL_TRY(encoded.status());
     return self().start_orchestration(type.name(), id, encoded.text(), rest...);
   }
@@ -317,7 +323,7 @@ class TypedSenderCalls {
   template <typename T, typename... Rest>
   Status raise_event(std::string_view id, const EventType<T>& type,
                      const internal::Same<T>& payload, const Rest&... rest) {
-    const internal::Encoded<T> encoded(payload);
+    const internal::Encoded<T> encoded(self().typed_bytes(), payload);
     PAWL_TRY(encoded.status());
     return self().raise_event(id, type.name(), encoded.text(), rest...);
   }
@@ -326,7 +332,7 @@ class TypedSenderCalls {
   template <typename T, typename... Rest>
   Status offer_event(std::string_view id, const EventType<T>& type,
                      const internal::Same<T>& payload, const Rest&... rest) {
-    const internal::Encoded<T> encoded(payload);
+    const internal::Encoded<T> encoded(self().typed_bytes(), payload);
     PAWL_TRY(encoded.status());
     return self().offer_event(id, type.name(), encoded.text(), rest...);
   }
@@ -335,7 +341,7 @@ class TypedSenderCalls {
   template <typename T, typename... Rest>
   Status enqueue_event(std::string_view id, const QueueType<T>& type,
                        const internal::Same<T>& payload, const Rest&... rest) {
-    const internal::Encoded<T> encoded(payload);
+    const internal::Encoded<T> encoded(self().typed_bytes(), payload);
     PAWL_TRY(encoded.status());
     return self().enqueue_event(id, type.name(), encoded.text(), rest...);
   }

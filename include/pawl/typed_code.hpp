@@ -119,7 +119,7 @@ struct TypedCode {
     return reply.step_.has_value() ? *reply.step_ : ActivityStep(answer(ctx, reply.value_));
   }
   static ActivityResult answer(ActivityContext& ctx, const Out& value) {
-    const Encoded<Out> encoded(value);
+    const Encoded<Out> encoded(ctx.typed_bytes(), value);
     return encoded.status() == Status::kOk ? ctx.ok(encoded.text())
                                            : bad_payload(ctx, "result", encoded.why());
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <new>
+#include <string>
 
 #include "heap_block.hpp"
 
@@ -87,6 +88,7 @@ struct Host::Parts {
   posix::SystemPort port;
   HostOptions options;
   Registry registry;
+  std::string typed;  // inputs of start_once() as JSON
   HeapBlock for_sqlite;
   HeapBlock for_runtime;
   posix::FdLogSink log;
@@ -193,6 +195,12 @@ Host& Host::add_orchestration(BorrowedText name, OrchestrationCode code, Borrowe
 
 Host& Host::add_activity(BorrowedText name, ActivityCode code, ActivityMode mode, void* user) {
   return added("add_activity", name, registry().add_activity(name, code, mode, user));
+}
+
+internal::TypedBytes Host::typed_bytes() {
+  std::string& typed = parts_->typed;
+  typed.resize(parts_->options.runtime.limits.payload_bytes_max);
+  return {typed.data(), typed.size()};
 }
 
 Status Host::start() { return parts_->start(); }

@@ -69,10 +69,9 @@ Outcome refused(HandleForm form) {
     case HandleForm::kBadPayload:
       return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
     case HandleForm::kNoJson:
-      static_assert(kTypedBytesMax == 4096, "as in the text");
       return Outcome::failure(
           ErrorKind::kBadPayload,
-          "the value is longer than 4096 bytes as JSON, or has a number that JSON has not");
+          "the value is longer than payload_bytes_max as JSON, or has a number that JSON has not");
     case HandleForm::kBadOptions:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "an option of the activity is out of its range");

@@ -172,6 +172,7 @@ ErrorKind OrchestrationContext::start_orchestration(std::string_view name, const
 }
 
 Handle OrchestrationContext::refuse_payload() { return pass_.calls().refuse_payload(branch_); }
+internal::TypedBytes OrchestrationContext::typed_bytes() { return pass_.typed_bytes(); }
 
 void* OrchestrationContext::user() const { return pass_.user(); }
 

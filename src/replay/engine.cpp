@@ -209,6 +209,7 @@ ErrorKind turn_error_kind(Status status) {
 struct Engine::Scratch {
   TraceLog traces;
   Mailbox mailbox;
+  internal::TypedBytes typed;
   std::uint32_t runs = 0;
   // Handles point to the pass that made them, and are refused by the number of its run later: so
   // every pass lies here.
@@ -220,6 +221,7 @@ struct Engine::Scratch {
     PassHolder(Scratch& scratch, internal::PassSetup setup) {
       setup.traces = &scratch.traces;
       setup.mailbox = &scratch.mailbox;
+      setup.typed = scratch.typed;
       setup.run = ++scratch.runs;
       pass_ = ::new (static_cast<void*>(scratch.pass)) internal::Pass(setup);
     }
@@ -244,10 +246,12 @@ Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   auto* const entries = arena.template array<Mailbox::Entry>(limits.mailbox_max);
   auto* const given_back = arena.template array<Message>(limits.mailbox_max);
   auto* const kept = arena.template array<MessageId>(limits.mailbox_max);
-  const void* const pieces[] = {scratch, traces, origins, texts, entries, given_back, kept};
+  char* const typed = arena.buffer(limits.payload_bytes_max);
+  const void* const pieces[] = {scratch, traces, origins, texts, entries, given_back, kept, typed};
   for (const void* const piece : pieces)
     if (piece == nullptr) return nullptr;
   scratch->mailbox.attach(entries, given_back, kept, limits.mailbox_max);
+  scratch->typed = {typed, limits.payload_bytes_max};
   scratch->traces.traces = traces;
   scratch->traces.origins = origins;
   scratch->traces.texts = texts;
@@ -266,6 +270,8 @@ std::size_t Engine::required_memory(const EngineLimits& limits) {
 }
 
 bool Engine::ready() const { return scratch_ != nullptr; }
+
+internal::TypedBytes Engine::typed_bytes() const { return scratch_->typed; }
 
 TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic) {
   PAWL_CHECK("replay-3", ready());

@@ -122,6 +122,8 @@ class Engine {
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);
   [[nodiscard]] bool ready() const;
+  // For typed calls between two turns.
+  [[nodiscard]] internal::TypedBytes typed_bytes() const;
   // Bytes of the arena that an engine of these limits takes.
   [[nodiscard]] static std::size_t required_memory(const EngineLimits& limits);
   // Appends what the turn decided to `history`. To undo it (the commit failed): take history.mark()

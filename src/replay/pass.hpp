@@ -36,6 +36,7 @@ class Pass {
         ends_(run_),
         end_(run_, setup),
         traces_(*setup.traces),
+        typed_(setup.typed),
         seen_(setup.seen) {}
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
@@ -61,6 +62,7 @@ class Pass {
   [[nodiscard]] StateCalls& state() { return state_; }
   [[nodiscard]] Awaits& awaits() { return awaits_; }
   [[nodiscard]] EndCalls& ends() { return ends_; }
+  [[nodiscard]] TypedBytes typed_bytes() const { return typed_; }
   [[nodiscard]] const TurnInput& input() const { return run_.input(); }
   [[nodiscard]] std::string_view start_payload() const;
   [[nodiscard]] std::string_view start_version() const;
@@ -101,6 +103,7 @@ class Pass {
   EndCalls ends_;
   PassEnd end_;
   TraceLog& traces_;
+  TypedBytes typed_;
   EventId seen_;
 };
 

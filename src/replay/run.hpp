@@ -63,6 +63,7 @@ struct PassSetup {
   Diagnostic* diagnostic = nullptr;
   TraceLog* traces = nullptr;
   Mailbox* mailbox = nullptr;
+  TypedBytes typed;
   EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
   EventId ran = 0;   // code at this event or before it did so, to a pending await
   std::uint32_t run = 0;  // unlike that of every other pass of this engine

@@ -38,12 +38,14 @@ class ClientConnection {
   struct Parts {
     void* store = nullptr;
     char* buffer = nullptr;
+    char* typed = nullptr;
     WorkerRow* workers = nullptr;
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
     parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
     parts.buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
+    parts.typed = arena.buffer(options.payload_bytes_max);
     parts.workers = arena.template array<WorkerRow>(kWorkersMax);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
   }
@@ -52,6 +54,7 @@ class ClientConnection {
     PAWL_TRY(lay_out(arena, options_, parts));
     store_ = StoreFactory::make(parts.store);
     buffer_ = parts.buffer;
+    typed_ = parts.typed;
     workers_ = parts.workers;
     return Status::kOk;
   }
@@ -59,6 +62,10 @@ class ClientConnection {
   Status open(Diagnostic& diagnostic);
   void close();
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
+  // Beside the buffer, of which an argument of the call may be a view.
+  [[nodiscard]] internal::TypedBytes typed_bytes() const {
+    return {typed_, options_.payload_bytes_max};
+  }
 
  protected:
   static constexpr std::size_t kWorkersMax = 64;  // as a Runtime looks at
@@ -112,6 +119,7 @@ class ClientConnection {
   port::Port port_;
   Store* store_ = nullptr;
   char* buffer_ = nullptr;
+  char* typed_ = nullptr;
   WorkerRow* workers_ = nullptr;
   bool watching_ = false;
   Diagnostic diagnostic_;

@@ -172,6 +172,10 @@ Status Runtime::piggyback(const Request& request) {
   return core_ == nullptr ? Status::kStopped : core_->post(request);
 }
 
+internal::TypedBytes Runtime::typed_bytes() {
+  return core_ == nullptr ? internal::TypedBytes() : core_->typed_bytes();
+}
+
 Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
                                     std::string_view input, const StartOptions& options,
                                     Answer answer, void* user) {
@@ -325,6 +329,10 @@ void Client::close() {
 
 std::string_view Client::error_text() const {
   return core_ == nullptr ? std::string_view("not open") : core_->error_text();
+}
+
+internal::TypedBytes Client::typed_bytes() {
+  return core_ == nullptr ? internal::TypedBytes() : core_->typed_bytes();
 }
 
 // All calls go through here, so none forgets that texts of the call before it die.

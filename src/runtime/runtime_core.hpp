@@ -50,6 +50,7 @@ class RuntimeCore final {
   }
 
   Status post(const Request& request);
+  [[nodiscard]] internal::TypedBytes typed_bytes() const { return engine_->typed_bytes(); }
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
   [[nodiscard]] const RuntimeStats& stats();

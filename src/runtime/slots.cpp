@@ -58,8 +58,9 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
                                                             : shared->payload_bytes_max);
   const std::string_view kept =
       kind == ErrorKind::kNone ? text.substr(0, room) : cut_text(text, room);
-  // The text may be the activity's own view of its input, never of the result: no overlap.
-  if (!kept.empty()) std::memcpy(result.bytes, kept.data(), kept.size());
+  // The text may be the activity's own view of its input. A typed result is there already.
+  if (!kept.empty() && kept.data() != result.bytes)
+    std::memcpy(result.bytes, kept.data(), kept.size());
   result.size = kept.size();
   result.error = kind;
   result.answered = true;
@@ -554,6 +555,10 @@ void ActivityContext::trace(LogLevel level, std::string_view text) {
   };
   const std::size_t count = sizeof fields / sizeof fields[0] - (slot_.item.trace.empty() ? 1 : 0);
   slot_.shared->log->write(level, "activity_trace", fields, count);
+}
+
+internal::TypedBytes ActivityContext::typed_bytes() {
+  return {slot_.result.bytes, slot_.shared->payload_bytes_max};
 }
 
 // NOLINTNEXTLINE(readability-const-return-type): pawl/typed_code.hpp

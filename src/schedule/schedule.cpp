@@ -11,6 +11,7 @@ constexpr std::int32_t kRoundsMax = 32;  // of one execution; a round records so
 constexpr std::uint64_t kSkippedCountMax = 1'000;
 constexpr std::uint32_t kTriggersWaitingMax = 100;
 constexpr std::string_view kState = "pawl.schedule";  // the value that the next execution finds
+constexpr std::size_t kStatusBytesMax = 4'096;  // as JSON
 
 Status parse_times(const Schedule& schedule, Timetable* table, Diagnostic& why) {
   const std::string_view zone = schedule.zone.view();
@@ -273,7 +274,7 @@ class Keeper {
   }
 
   void show() {
-    char text[kTypedBytesMax];
+    char text[kStatusBytesMax];
     std::size_t size = 0;
     if (to_json(status_, text, sizeof text, &size) != Status::kOk) return;
     if (ctx_.get_custom_status() == std::string_view(text, size)) return;

@@ -37,15 +37,23 @@ struct Order {
 };
 PAWL_JSON(Order, litres, urgent)
 PAWL_JSON_DEFAULTS(Order, urgent)
+constexpr std::size_t kWideBytes = 7'000;
 struct Wide {
-  pawl::JsonText<5'000> text;
+  pawl::JsonText<kWideBytes> text;
 };
 PAWL_JSON(Wide, text)
+
+inline Wide wide_of(std::size_t bytes) {
+  Wide wide;
+  EXPECT_EQ(wide.text.assign(std::string(bytes, 'x')), pawl::Status::kOk);
+  return wide;
+}
 
 inline constexpr pawl::ActivityType<ReadRequest, Reading> kRead{"read"};
 inline constexpr pawl::ActivityType<pawl::Nothing, pawl::Nothing> kFlush{"flush"};
 inline constexpr pawl::ActivityType<std::string_view, std::string_view> kEcho{"echo"};
 inline constexpr pawl::ActivityType<Wide, pawl::Nothing> kPrint{"print"};
+inline constexpr pawl::ActivityType<Wide, Wide> kRepeat{"repeat"};
 inline constexpr pawl::OrchestrationType<Config, Report> kGrow{"grow"};
 inline constexpr pawl::OrchestrationType<ReadRequest, Reading> kBed{"bed"};
 inline constexpr pawl::EventType<Order> kGo{"go"};
@@ -289,19 +297,63 @@ TEST_F(Typed, TextsGoAsTheyAre) {
             R"(completed no "JSON")");
 }
 
+// A value is as long as a payload may be, whatever call it goes by.
+TEST_F(Typed, LongValuesGoByEveryCall) {
+  add("ends_wide", [](OrchestrationContext& ctx) {
+    PAWL_AWAIT(order, ctx.schedule_wait(EventType<Wide>("go")));
+    if (!order.ok()) return ctx.fail(order.error());
+    PAWL_AWAIT(queued, ctx.dequeue_event(QueueType<Wide>("orders")));
+    if (!queued.ok()) return ctx.fail(queued.error());
+    PAWL_AWAIT(result, ctx.schedule_activity(kRepeat, order.value()));
+    if (!result.ok()) return ctx.fail(result.error());
+    if (ctx.set_kv_value_typed("wide", result.value()) != ErrorKind::kNone)
+      return ctx.fail("value");
+    return Poll(ctx.complete(result.value()));
+  });
+  ASSERT_EQ(registry.add_activity(kRepeat,
+                                  [](ActivityContext& ctx, const Wide& input) -> Reply<Wide> {
+                                    static_cast<void>(ctx);
+                                    return input;
+                                  }),
+            Status::kOk);
+  Worker& worker = start_worker();
+  start("a", "ends_wide");
+  pass(100);
+  const Wide wide = wide_of(kWideBytes);
+  ASSERT_EQ(client()->raise_event("a", EventType<Wide>("go"), wide), Status::kOk)
+      << client()->error_text();
+  ASSERT_EQ(worker.runtime->enqueue_event("a", QueueType<Wide>("orders"), wide), Status::kOk);
+  const std::string json = R"({"text":")" + std::string(kWideBytes, 'x') + R"("})";
+  EXPECT_EQ(end_of("a"), "completed " + json);
+  KvEntry entry;
+  bool found = false;
+  ASSERT_EQ(client()->get_kv_value("a", "wide", &entry, &found), Status::kOk);
+  EXPECT_EQ(entry.value, json);
+}
+
+TEST_F(Typed, ASenderThatIsNotOpenSaysSo) {
+  Client closed;
+  Runtime stopped;
+  EXPECT_EQ(closed.raise_event("a", kGo, {7}), Status::kStopped);
+  EXPECT_EQ(stopped.raise_event("a", kGo, {7}), Status::kStopped);
+}
+
 TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
-  EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {
-              Wide wide;
-              if (wide.text.assign(std::string(5'000, 'x')) != Status::kOk) return ctx.fail("text");
-              PAWL_AWAIT(printed, ctx.schedule_activity(kPrint, wide));
-              if (printed.error().kind != ErrorKind::kBadPayload) return ctx.fail("no refusal");
-              return ctx.fail(printed.error());
-            }),
-            "failed bad_payload the value is longer than 4096 bytes as JSON, or has a number that "
-            "JSON has not");
-  Wide wide;
-  ASSERT_EQ(wide.text.assign(std::string(5'000, 'x')), Status::kOk);
-  EXPECT_EQ(client()->raise_event("code", EventType<Wide>("go"), wide), Status::kResourceExhausted);
+  options.limits.payload_bytes_max = 4'096;
+  EXPECT_EQ(
+      end_of_code([](OrchestrationContext& ctx) {
+        const Wide wide = wide_of(5'000);
+        PAWL_AWAIT(printed, ctx.schedule_activity(kPrint, wide));
+        if (printed.error().kind != ErrorKind::kBadPayload) return ctx.fail("no refusal");
+        return ctx.fail(printed.error());
+      }),
+      "failed bad_payload the value is longer than payload_bytes_max as JSON, or has a number "
+      "that JSON has not");
+  ClientOptions small;
+  small.payload_bytes_max = 4'096;
+  testing::TestClient sender(machine, testing::kStoryPath, small);
+  EXPECT_EQ(sender->raise_event("code", EventType<Wide>("go"), wide_of(5'000)),
+            Status::kResourceExhausted);
 }
 
 // --- ranges, and the pointer of an orchestration ----------------------------------------------------
