@@ -33,8 +33,9 @@ struct LimitOptions {
   std::uint32_t history_events_max = 4'096;   // of one execution; continue_as_new is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
-  // Of the Registry; a start with more is refused (kInvalidOptions).
-  std::uint32_t orchestrations_max = 64;  // 1..64
+  // The Registry has at most so many; a start with more is refused (kInvalidOptions). For more than
+  // 64 orchestrations it needs Registry::give_room(); a Host that is made with these options has it.
+  std::uint32_t orchestrations_max = 64;  // 1..1024
   std::uint32_t activities_max = 128;     // 0..128
   // Lines of the log about sessions, poisonings and damage that one tick may have, 1..64; further
   // ones are counted ("notices_lost").

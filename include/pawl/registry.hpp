@@ -27,7 +27,8 @@ class Registry : public TypedRegistration<Registry> {
   using TypedRegistration::add_orchestration;
 
   // The most that can be registered.
-  static constexpr std::size_t kOrchestrationsMax = 64;
+  static constexpr std::size_t kOrchestrationsMax = 64;      // before it is given room
+  static constexpr std::size_t kOrchestrationsMost = 1'024;  // and then
   static constexpr std::size_t kActivitiesMax = 128;
 
   // What was registered.
@@ -45,11 +46,20 @@ class Registry : public TypedRegistration<Registry> {
     internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
+  // Room for `count` orchestrations more than kOrchestrationsMax, at most for kOrchestrationsMost
+  // in all. LimitOptions::orchestrations_max says how many a Runtime takes.
+  // Requires: once; the places outlive the registry, which is copied no more.
+  void give_room(OrchestrationEntry* places, std::size_t count) {
+    constexpr std::size_t kMore = kOrchestrationsMost - kOrchestrationsMax;
+    more_orchestrations_ = places;
+    more_count_ = count < kMore ? count : kMore;
+  }
+
   // Registers a function; `user` comes back as OrchestrationContext::user(). One name may have
   // several versions, ordered as Semantic Versioning 2.0.0
   // says. An instance keeps the version it began with until it ends or continues as new.
-  // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there are
-  // kOrchestrationsMax.
+  // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there is
+  // no room for more.
   // Requires: a name of 1..256 bytes without control characters, a function, and a version
   // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
   Status add_orchestration(BorrowedText name, OrchestrationCode code,
@@ -91,7 +101,8 @@ class Registry : public TypedRegistration<Registry> {
   // All that is registered, in order of registration; `index` is below the count.
   [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
   [[nodiscard]] const OrchestrationEntry& orchestration(std::size_t index) const {
-    return orchestrations_[index];
+    return index < kOrchestrationsMax ? orchestrations_[index]
+                                      : more_orchestrations_[index - kOrchestrationsMax];
   }
   [[nodiscard]] std::size_t activity_count() const { return activity_count_; }
   [[nodiscard]] const ActivityEntry& activity(std::size_t index) const {
@@ -100,7 +111,13 @@ class Registry : public TypedRegistration<Registry> {
 
  private:
   Status add(const ActivityEntry& entry);
+  OrchestrationEntry& place(std::size_t index) {
+    return index < kOrchestrationsMax ? orchestrations_[index]
+                                      : more_orchestrations_[index - kOrchestrationsMax];
+  }
   OrchestrationEntry orchestrations_[kOrchestrationsMax];
+  OrchestrationEntry* more_orchestrations_ = nullptr;
+  std::size_t more_count_ = 0;
   ActivityEntry activities_[kActivitiesMax];
   std::size_t orchestration_count_ = 0;
   std::size_t activity_count_ = 0;

@@ -28,9 +28,11 @@ struct RuntimeCounters {
   std::int64_t taken_ms = 0;
   Name worker_id;
   RuntimeStats stats;
-  // Of what was used so far.
+  // The names that were used so far, in that order. Those that came behind the first 64 are counted
+  // here, and Runtime::orchestration_stats() has them.
   OrchestrationStats orchestrations[Registry::kOrchestrationsMax];
   std::size_t orchestration_count = 0;
+  std::size_t orchestrations_left_out = 0;
   ActivityStats activities[Registry::kActivitiesMax];
   std::size_t activity_count = 0;
 };

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <new>
 #include <string>
+#include <vector>
 
 #include "heap_block.hpp"
 
@@ -89,6 +90,7 @@ struct Host::Parts {
   HostOptions options;
   Registry registry;
   std::string typed;  // inputs of start_once() as JSON
+  std::vector<Registry::OrchestrationEntry> more_orchestrations;
   HeapBlock for_sqlite;
   HeapBlock for_runtime;
   posix::FdLogSink log;
@@ -169,7 +171,13 @@ bool Host::Parts::is_over(std::string_view id) {
   return true;
 }
 
-Host::Host(const HostOptions& options) : parts_(std::make_unique<Parts>(options)) {}
+Host::Host(const HostOptions& options) : parts_(std::make_unique<Parts>(options)) {
+  constexpr std::size_t kHas = Registry::kOrchestrationsMax;
+  const std::size_t wanted = options.runtime.limits.orchestrations_max;
+  if (wanted <= kHas || wanted > Registry::kOrchestrationsMost) return;
+  parts_->more_orchestrations.resize(wanted - kHas);
+  parts_->registry.give_room(parts_->more_orchestrations.data(), wanted - kHas);
+}
 
 Host::Host(const Path& database_path) {
   HostOptions options;

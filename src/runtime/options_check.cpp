@@ -13,7 +13,8 @@ namespace {
 // It is as long as checkpoint_pages in any case, and one transaction longer.
 constexpr std::int64_t kLogsLeast = 4;
 
-static_assert(Registry::kOrchestrationsMax == 64 && Registry::kActivitiesMax == 128, "as below");
+static_assert(Registry::kOrchestrationsMost == 1'024 && Registry::kActivitiesMax == 128,
+              "as below");
 
 struct Range {
   const char* name;
@@ -46,7 +47,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"limits.history_events_max", options.limits.history_events_max, 16, 1'000'000},
       {"limits.commands_a_turn_max", options.limits.commands_a_turn_max, 1, 100'000},
       {"limits.traces_a_turn_max", options.limits.traces_a_turn_max, 0, 10'000},
-      {"limits.orchestrations_max", options.limits.orchestrations_max, 1, 64},
+      {"limits.orchestrations_max", options.limits.orchestrations_max, 1, 1'024},
       {"limits.activities_max", options.limits.activities_max, 0, 128},
       {"limits.notices_max", options.limits.notices_max, 1, 64},
       {"limits.workers_max", options.limits.workers_max, 2, 64},

@@ -9,9 +9,9 @@ Status Registry::add_orchestration(BorrowedText name, OrchestrationCode code, Bo
                                    void* user) {
   if (!is_valid_name(name) || !is_valid_version(version) || !code) return Status::kInvalidArgument;
   if (find_orchestration(name, version) != nullptr) return Status::kAlreadyExists;
-  if (orchestration_count_ == kOrchestrationsMax) return Status::kResourceExhausted;
+  if (orchestration_count_ == kOrchestrationsMax + more_count_) return Status::kResourceExhausted;
   code.set_user(user);
-  orchestrations_[orchestration_count_++] = {name, version, code, false};
+  place(orchestration_count_++) = {name, version, code, false};
   return Status::kOk;
 }
 
@@ -31,7 +31,7 @@ Status Registry::add(const ActivityEntry& entry) {
 Status Registry::set_default_version(std::string_view name, std::string_view version) {
   if (find_orchestration(name, version) == nullptr) return Status::kNotFound;
   for (std::size_t i = 0; i < orchestration_count_; ++i) {
-    OrchestrationEntry& entry = orchestrations_[i];
+    OrchestrationEntry& entry = place(i);
     if (entry.name == name) entry.is_default = entry.version == version;
   }
   return Status::kOk;
@@ -41,7 +41,7 @@ const Registry::OrchestrationEntry* Registry::find_orchestration(std::string_vie
                                                                  std::string_view version) const {
   const OrchestrationEntry* best = nullptr;
   for (std::size_t i = 0; i < orchestration_count_; ++i) {
-    const OrchestrationEntry& entry = orchestrations_[i];
+    const OrchestrationEntry& entry = orchestration(i);
     if (entry.name != name) continue;
     if (version.empty() ? entry.is_default : entry.version == version) return &entry;
     if (version.empty() && (best == nullptr || compare_versions(entry.version, best->version) > 0))

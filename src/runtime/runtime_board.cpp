@@ -14,6 +14,7 @@ void copy(const RuntimeCounters& from, RuntimeCounters* to) {
   to->worker_id = from.worker_id;
   to->stats = from.stats;
   to->orchestration_count = from.orchestration_count;
+  to->orchestrations_left_out = from.orchestrations_left_out;
   for (std::size_t i = 0; i < from.orchestration_count; ++i)
     to->orchestrations[i] = from.orchestrations[i];
   to->activity_count = from.activity_count;

@@ -1,5 +1,7 @@
 #include "runtime_core.hpp"
 
+#include <algorithm>
+
 #include "check.hpp"
 #include "client_connection.hpp"
 #include "pawl/runtime_board.hpp"
@@ -244,7 +246,9 @@ void RuntimeCore::write_board(RuntimeBoard& board, std::int64_t now) {
   out->taken_ms = now;
   out->worker_id = Name(worker_id());
   out->stats = stats();
-  out->orchestration_count = loop_.names.orchestration_count();
+  out->orchestration_count =
+      std::min(loop_.names.orchestration_count(), Registry::kOrchestrationsMax);
+  out->orchestrations_left_out = loop_.names.orchestration_count() - out->orchestration_count;
   for (std::size_t i = 0; i < out->orchestration_count; ++i)
     out->orchestrations[i] = loop_.names.orchestrations()[i];
   out->activity_count = loop_.names.activity_count();

@@ -2,8 +2,11 @@
 // lists them all, most with tests that stand elsewhere.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "pawl/runtime_board.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -160,6 +163,52 @@ TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) 
     worker_of(256);
     EXPECT_EQ(end_of(one.id), "completed collected") << one.id;
   }
+}
+
+TEST_F(Defects, AsManyOrchestrationsAsTheOptionSays) {
+  constexpr std::size_t kMost = Registry::kOrchestrationsMost;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i <= kMost; ++i)
+    names.push_back("many" + std::to_string(i));
+  std::vector<Registry::OrchestrationEntry> room(kMost);
+  Registry many;
+  many.give_room(room.data(), room.size());
+  const auto add_one = [&] {
+    return many.add_orchestration(
+        names[many.orchestration_count()].c_str(),
+        [](OrchestrationContext& ctx) -> Poll { return ctx.complete(ctx.orchestration_name()); });
+  };
+  while (many.orchestration_count() < kMost)
+    ASSERT_EQ(add_one(), Status::kOk);
+  EXPECT_EQ(add_one(), Status::kResourceExhausted);
+  EXPECT_EQ(many.add_orchestration(names.front().c_str(), over_a_limit), Status::kAlreadyExists);
+  EXPECT_EQ(many.set_default_version(names[kMost - 1], "1.0.0"), Status::kOk);
+  options.limits.orchestrations_max = kMost - 1;
+  Worker refused(machine, many, options);
+  EXPECT_EQ(refused.start(), Status::kInvalidOptions);
+  const std::size_t bytes_of_one_less = Runtime::required_memory(options);
+  options.limits.orchestrations_max = kMost;
+  EXPECT_GT(Runtime::required_memory(options), bytes_of_one_less);
+  RuntimeBoard board;
+  options.board = &board;
+  Worker& worker = start_worker(many, options);
+  for (std::size_t i = 0; i < kMost; i += 10)
+    start(names[i], names[i]);
+  start(names[kMost - 1], names[kMost - 1]);
+  for (std::size_t i = 0; i < kMost; i += 10)
+    EXPECT_EQ(end_of(names[i]), "completed " + names[i]);
+  EXPECT_EQ(end_of(names[kMost - 1]), "completed " + names[kMost - 1]);
+  ASSERT_NE(worker.runtime->orchestration_stats(names[kMost - 1]), nullptr);
+  EXPECT_EQ(worker.runtime->orchestration_stats(names[kMost - 1])->completed, 1U);
+  pass(2'000);
+  auto counters = std::make_unique<RuntimeCounters>();
+  ASSERT_TRUE(board.read(counters.get()));
+  EXPECT_EQ(counters->orchestration_count, 64U);
+  EXPECT_EQ(counters->orchestrations_left_out, kMost / 10 + 2 - 64);
+  options.board = nullptr;
+  options.limits.orchestrations_max = kMost + 1;
+  EXPECT_EQ(Runtime::required_memory(options), 0U) << "the option is not valid";
+  workers.clear();  // before what they have of this test
 }
 
 TEST_F(Defects, JoinOfTwoThousandActivities) {
