@@ -152,11 +152,11 @@ TEST_F(DueTimes, SuspendedPastTheirTimersBesideBusyWatches) {
   for (int i = 0; i < 6; ++i)
     start("watch" + std::to_string(i), "watches");
   for (int i = 0; i < kSuspended; ++i)
-    start("sleeper" + std::to_string(i), i % 2 == 0 ? "sleeps_a_second" : "sleeps_ten_minutes");
+    start("sleeper" + std::to_string(i), "sleeps_a_second");
   pass(500);
   for (int i = 0; i < kSuspended; ++i)
     ASSERT_EQ(client()->suspend_instance("sleeper" + std::to_string(i)), Status::kOk);
-  pass(700'000);
+  pass(20'000);
   EXPECT_EQ(worker.runtime->stats().failed_ticks, 0U) << worker.lines.all();
   for (int i = 0; i < kSuspended; ++i)
     ASSERT_EQ(client()->resume_instance("sleeper" + std::to_string(i)), Status::kOk);
