@@ -53,7 +53,7 @@ class Client : public TypedSenderCalls<Client> {
   [[nodiscard]] static std::size_t required_memory(const ClientOptions& options);
   // Opens the database, and creates it if it is to.
   // Returns kOk; of the place and the file kCannotOpen, kReadOnly, kForeignDatabase,
-  // kNewerDatabase, kNetworkFilesystem, kCorrupt, kIo; kAlreadyExists: it is open.
+  // kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kCorrupt, kIo; kAlreadyExists: it is open.
   // Requires: a started Process (kInvalidArgument); valid options (kInvalidOptions); `bytes` of at
   // least required_memory() (kResourceExhausted).
   Status open(Process& process, const ClientOptions& options, const port::Port& port, void* memory,

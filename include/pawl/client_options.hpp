@@ -63,6 +63,9 @@ struct OrchestrationStatus {
   // call.
   CallText custom_status;
   std::int64_t custom_status_version = 0;  // rises by one with every set and reset
+  // Events and queue messages that were stored for it and that no code has received by its end. A
+  // restart gives them to the next execution (Client::list_messages()).
+  std::int64_t unread_messages = 0;
 };
 
 }  // namespace pawl

@@ -74,6 +74,7 @@ struct InstanceInfo {
   // Open timers on UTC (schedule_timer_at()) of a database that has seen no trusted clock yet: they
   // fire when one comes, and at no time that is known. 0 as soon as one has been seen.
   std::int64_t timers_without_clock = 0;
+  std::int64_t unread_messages = 0;  // OrchestrationStatus
 };
 
 // What one instance holds now.
@@ -192,13 +193,15 @@ class WorkVisitor {
   ~WorkVisitor() = default;
 };
 
-// A message that an instance has not taken.
+// A message that an instance has not taken; of one that has ended, an unread one.
 struct MessageInfo {
   std::int64_t number = 0;   // order of arrival
   const char* kind = "";     // "event", "queue", "timer_fired" .. (docs/format/numbers.md)
   std::string_view name;     // of a start: the orchestration; of an event or queue: its name
   std::string_view payload;  // bytes
   bool is_timer = false;     // it has a due time, and comes then
+  bool is_unread =
+      false;  // its instance ended without it; a restart gives it to the next execution
 };
 
 class MessageVisitor {
@@ -330,6 +333,7 @@ struct Metrics {
   std::int64_t executions = 0;        // of all instances, ended ones that are kept included
   std::int64_t events = 0;            // of their histories
   std::int64_t messages_waiting = 0;  // for instances
+  std::int64_t unread_messages = 0;   // of instances that have ended
   std::int64_t timers_waiting = 0;
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;

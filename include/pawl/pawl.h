@@ -78,7 +78,8 @@ typedef enum pawl_status {
   PAWL_QUOTA,
   PAWL_NOT_OWNER,
   PAWL_EXCEPTION,
-  PAWL_NOT_RESTARTABLE
+  PAWL_NOT_RESTARTABLE,
+  PAWL_OLDER_DATABASE
 } pawl_status;
 /* The stable name ("not_found"); never null. Any thread. */
 const char* pawl_status_name(pawl_status status);

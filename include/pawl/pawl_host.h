@@ -56,7 +56,7 @@ pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
 pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn step, void* user);
 /* Takes the memory, opens or creates the database, registers the worker.
  * Returns PAWL_OK, also if it has started; else as Runtime::start(): PAWL_INVALID_OPTIONS,
- * PAWL_CANNOT_OPEN, PAWL_READ_ONLY, PAWL_FOREIGN_DATABASE, PAWL_NEWER_DATABASE, PAWL_NODE_ID_IN_USE,
+ * PAWL_CANNOT_OPEN, PAWL_READ_ONLY, PAWL_FOREIGN_DATABASE, PAWL_NEWER_DATABASE, PAWL_OLDER_DATABASE, PAWL_NODE_ID_IN_USE,
  * PAWL_FOREIGN_BOOT, PAWL_NETWORK_FILESYSTEM, PAWL_RESOURCE_EXHAUSTED. pawl_host_error() names the
  * thing. A host whose start failed is of use for that text and pawl_host_close() alone. */
 pawl_status pawl_host_start(pawl_host* host);
@@ -136,6 +136,7 @@ typedef struct pawl_instance_status {
   int64_t created_ms;
   int64_t updated_ms;
   int64_t custom_status_version;
+  int64_t unread_messages; /* events and queue messages that no code has received by its end */
 } pawl_instance_status;
 
 /* Connects to a database: with a started host in the memory of that process, or with null as the
@@ -191,6 +192,7 @@ typedef struct pawl_instance_info {
   int64_t created_ms;
   int64_t updated_ms;
   pawl_text trace_id; /* of pawl_start_options; empty: none */
+  int64_t unread_messages;
 } pawl_instance_info;
 /* Must not call the client. */
 typedef void (*pawl_instance_fn)(void* user, const pawl_instance_info* info);

@@ -49,6 +49,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNotOwner,                  // the session is of another owner label
     kException,                 // an exception left the code of an orchestration
     kNotRestartable,            // the instance has nothing to restart from; error_text() says why
+    kOlderDatabase,             // written by an older Pawl, in a form that this one does not read
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

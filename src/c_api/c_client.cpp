@@ -16,6 +16,7 @@ void fill(const OrchestrationStatus& from, pawl_instance_status* out) {
   out->created_ms = from.created_ms;
   out->updated_ms = from.updated_ms;
   out->custom_status_version = from.custom_status_version;
+  out->unread_messages = from.unread_messages;
 }
 
 class Lister final : public InstanceVisitor {
@@ -30,7 +31,8 @@ class Lister final : public InstanceVisitor {
                                      instance.execution_id,
                                      instance.created_ms,
                                      instance.updated_ms,
-                                     text_of(instance.trace_id)};
+                                     text_of(instance.trace_id),
+                                     instance.unread_messages};
     visit_(user_, &info);
   }
 

@@ -140,7 +140,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 }  // namespace
 
 const char* pawl_status_name(pawl_status status) {
-  static_assert(static_cast<int>(Status::kNotRestartable) == PAWL_NOT_RESTARTABLE &&
+  static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
                 static_cast<int>(Status::kNodeIdInUse) == PAWL_NODE_ID_IN_USE &&

@@ -25,6 +25,7 @@ const char* status_name(Status status) {
     case Status::kCannotOpen: return "cannot_open";
     case Status::kForeignDatabase: return "foreign_database";
     case Status::kNewerDatabase: return "newer_database";
+    case Status::kOlderDatabase: return "older_database";
     case Status::kNodeIdInUse: return "node_id_in_use";
     case Status::kForeignBoot: return "foreign_boot";
     case Status::kNetworkFilesystem: return "network_filesystem";

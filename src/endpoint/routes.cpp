@@ -125,6 +125,7 @@ int http_status_of(Status status) {
     case Status::kCannotOpen:
     case Status::kForeignDatabase:
     case Status::kNewerDatabase:
+    case Status::kOlderDatabase:
     case Status::kForeignBoot:
     case Status::kNetworkFilesystem: return 503;
     default: return 500;

@@ -107,12 +107,26 @@ class Intake {
   }
 
   Status take_message(const Message& message) {
+    if (input_.restored != 0 && is_delivered(message.id)) return Status::kOk;
     if (!mailbox_.add(message, message.id != 0)) {
       diagnostic_.format("more than mailbox_max (%u) messages wait", limits_.mailbox_max);
       return Status::kResourceExhausted;
     }
     std::uint32_t delivered = 0;
     return mailbox_.deliver(history_, input_.stamp_ms, limits_.events_max, diagnostic_, &delivered);
+  }
+
+  // The execution that failed gave it back at its end, and the history that goes on has it in a
+  // delivery again (R10.4).
+  [[nodiscard]] bool is_delivered(MessageId number) const {
+    bool is = false;
+    for (EventId id = 1; id <= history_.last_id(); ++id) {
+      const Event& event = history_.event(id);
+      if (event.kind == EventKind::kDelivery && event.number == number) is = true;
+      if (event.kind == EventKind::kReturn && history_.event(event.ref).number == number)
+        is = false;
+    }
+    return is;
   }
 
   // False: a duplicate, late, or of another execution.
@@ -286,17 +300,21 @@ TurnResult Engine::run_turn(History& history, const TurnInput& input, Diagnostic
     scratch_->traces.clear();
     scratch_->mailbox.clear();
   }
-  result.dropped +=
-      scratch_->mailbox.settle(result.state == TurnState::kMore, keeps_events(history));
-  result.kept = scratch_->mailbox.kept();
-  result.kept_count = scratch_->mailbox.kept_count();
-  result.given_back = scratch_->mailbox.given_back();
-  result.given_back_count = scratch_->mailbox.given_back_count();
+  settle_mailbox(history, result);
   if (history.ended()) result.state = TurnState::kEnded;
   result.traces = scratch_->traces.traces;
   result.trace_count = scratch_->traces.count;
   result.traces_lost = scratch_->traces.lost;
   return result;
+}
+
+void Engine::settle_mailbox(const History& history, TurnResult& result) {
+  Mailbox& mailbox = scratch_->mailbox;
+  result.dropped += mailbox.settle(result.state == TurnState::kMore, keeps_events(history));
+  result.kept = mailbox.kept();
+  result.kept_count = mailbox.kept_count();
+  result.given_back = mailbox.given_back();
+  result.given_back_count = mailbox.given_back_count();
 }
 
 Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
@@ -380,14 +398,32 @@ Status Engine::verify(internal::PassSetup setup) {
   return Status::kNondeterminism;
 }
 
-Status Engine::append_failure(History& history, const TurnInput& input, ErrorKind kind,
-                              std::string_view text) {
+TurnResult Engine::append_failure(History& history, const TurnInput& input, ErrorKind kind,
+                                  std::string_view text) {
+  TurnResult result;
+  const History::Mark before = history.mark();
+  result.first_new = history.last_id() + 1;
+  result.status = append_end(history, input, kind, text);
+  result.state = TurnState::kEnded;
+  scratch_->mailbox.clear();
+  for (std::size_t i = 0; i < input.message_count && result.status == Status::kOk; ++i) {
+    const Message& message = input.messages[i];
+    if (is_of_mailbox(message.kind) && !scratch_->mailbox.add(message, true))
+      result.status = Status::kResourceExhausted;
+  }
+  if (result.status == Status::kOk)
+    settle_mailbox(history, result);
+  else
+    history.rewind(before);
+  return result;
+}
+
+Status Engine::append_end(History& history, const TurnInput& input, ErrorKind kind,
+                          std::string_view text) {
   if (history.ended()) return Status::kOk;
   Diagnostic unused;
-  const History::Mark before = history.mark();
-  if (history.last_id() == 0) {
+  if (history.last_id() == 0)
     PAWL_TRY(history.append(started(input, limits_, start_of(input)), unused));
-  }
   Event end;
   end.id = history.last_id() + 1;
   end.kind = EventKind::kEnded;
@@ -396,9 +432,7 @@ Status Engine::append_failure(History& history, const TurnInput& input, ErrorKin
   end.time_ms = input.stamp_ms;
   end.horizon = history.last_id();
   end.payload = cut_text(text, kErrorTextBytesMax);
-  const Status status = history.append(end, unused);
-  if (status != Status::kOk) history.rewind(before);
-  return status;
+  return history.append(end, unused);
 }
 
 }  // namespace pawl

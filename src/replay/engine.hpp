@@ -131,10 +131,10 @@ class Engine {
   TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
   // Appends the end event of a failure decided outside the code (poison, nondeterminism, a limit, a
   // corrupt row); a history without a start gets one first, and one with an end stays as it is.
-  // Messages in deliveries stay taken: what the code received is not known without running it.
-  // kResourceExhausted if memory is short: nothing was appended.
-  Status append_failure(History& history, const TurnInput& input, ErrorKind kind,
-                        std::string_view text);
+  // Messages in deliveries stay taken: what the code received is not known without running it. Those
+  // of the input are kept. status kResourceExhausted: memory is short, nothing was appended.
+  TurnResult append_failure(History& history, const TurnInput& input, ErrorKind kind,
+                            std::string_view text);
 
  private:
   struct Scratch;
@@ -146,6 +146,10 @@ class Engine {
                     internal::PassSetup setup, TurnResult& result);
   Status run_pass(internal::PassSetup& setup, TurnResult& result, bool* is_another_needed);
   Status verify(internal::PassSetup setup);
+  Status append_end(History& history, const TurnInput& input, ErrorKind kind,
+                    std::string_view text);
+  // Lists what the turn left in the mailbox.
+  void settle_mailbox(const History& history, TurnResult& result);
   Scratch* scratch_ = nullptr;
   EngineLimits limits_;
 };

@@ -26,6 +26,7 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
   out.updated_ms = row.updated_ms;
   out.custom_status = row.custom_status;
   out.custom_status_version = row.custom_status_version;
+  out.unread_messages = row.unread_messages;
   return out;
 }
 

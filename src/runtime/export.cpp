@@ -66,6 +66,7 @@ void write_json(const InstanceInfo& value, JsonOut& out) {
       .number("created_ms", value.created_ms)
       .number("updated_ms", value.updated_ms)
       .number("timers_without_clock", value.timers_without_clock)
+      .number("unread_messages", value.unread_messages)
       .end_object();
 }
 
@@ -89,6 +90,7 @@ void write_json(const OrchestrationStatus& value, JsonOut& out) {
       .number("updated_ms", value.updated_ms)
       .text_unless_empty("custom_status", value.custom_status)
       .number("custom_status_version", value.custom_status_version)
+      .number("unread_messages", value.unread_messages)
       .end_object();
 }
 
@@ -139,6 +141,7 @@ void write_json(const MessageInfo& value, JsonOut& out) {
       .text_unless_empty("name", value.name)
       .text_unless_empty("payload", value.payload)
       .flag("is_timer", value.is_timer)
+      .flag("is_unread", value.is_unread)
       .end_object();
 }
 
@@ -220,6 +223,7 @@ void write_json(const Metrics& value, JsonOut& out) {
       .number("executions", value.executions)
       .number("events", value.events)
       .number("messages_waiting", value.messages_waiting)
+      .number("unread_messages", value.unread_messages)
       .number("timers_waiting", value.timers_waiting)
       .number("activities_ready", value.activities_ready)
       .number("activities_running", value.activities_running)

@@ -311,7 +311,19 @@ std::size_t Inbox::index_of(const Request& request) {
   return index;
 }
 
-// A turn that cannot be committed is forgotten: it is run again once its start is stored.
+// Is a call behind this one a message for the instance that it starts?
+bool Inbox::has_message_behind(const Request& request) {
+  for (std::size_t i = index_of(request) + 1; i < at_hand(); ++i) {
+    const Request& other = requests_.at(i);
+    const bool is_kept =
+        other.kind == Request::Kind::kRaise || other.kind == Request::Kind::kEnqueue;
+    if (is_kept && other.id == request.id) return true;
+  }
+  return false;
+}
+
+// A turn that cannot be committed is forgotten: it is run again once its start is stored. So is one
+// that ends before it has read what this batch brings it (R7.7).
 Status Inbox::write_start(const Request& request, Turn* turn) {
   NewInstance instance;
   instance.id = request.id;
@@ -320,7 +332,8 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.input = request.text;
   instance.trace = request.trace;
   instance.start_after_ms = request.start_after_ms;
-  instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit;
+  instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
+                       !(turn->commit.read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
   const Status created = loop_.instances().create_instance(instance, &key);
   if (turn == nullptr) return created;

@@ -75,6 +75,7 @@ class Inbox {
   [[nodiscard]] static bool is_answer(Status status);
   Turn* turn_of(TurnList& turns, std::size_t request);
   Status write_request(Request& request, Turn* turn, bool* room, bool* more);
+  [[nodiscard]] bool has_message_behind(const Request& request);
   Status write_start(const Request& request, Turn* turn);
   Status write_offer(Request& request, Turn* turn);
   [[nodiscard]] std::size_t index_of(const Request& request);

@@ -147,6 +147,8 @@ void put_instances(const Metrics& value, PrometheusText& out) {
   out.gauge("pawl_executions", "Executions that are kept.", value.executions);
   out.gauge("pawl_history_events", "Events of all histories.", value.events);
   out.gauge("pawl_messages_waiting", "Messages that wait for a turn.", value.messages_waiting);
+  out.gauge("pawl_unread_messages", "Messages that instances left at their end.",
+            value.unread_messages);
   out.gauge("pawl_timers_waiting", "Timers that have not fired.", value.timers_waiting);
   out.begin("pawl_activities", "gauge", "Activities without an outcome, by their state.");
   out.sample(value.activities_ready, of_state("ready"));

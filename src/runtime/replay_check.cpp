@@ -203,7 +203,7 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
   auto* const item = messages_.make<OrchestrationItem>();
   if (item == nullptr) return Status::kResourceExhausted;
   const Status status = store_->instances().fetch_orchestration_item(
-      candidate.key, INT64_MAX, options_.limits.instance_batch_max, messages_, item);
+      candidate.key, INT64_MAX, {options_.limits.instance_batch_max}, messages_, item);
   if (status == Status::kNotFound) return Status::kOk;  // stopped, suspended or parked
   if (status == Status::kResourceExhausted && item->more_messages) {
     objection.raise(ErrorKind::kLimit, "its stored messages need more than the options allow");

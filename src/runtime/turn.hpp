@@ -38,6 +38,11 @@ struct Turn {
   bool ignores_cancel = false;  // TurnResult
   bool watches_length = false;  // likewise
   bool written = false;
+  bool is_put_off = false;  // its end waits for messages (R7.7)
+  // The turn that runs once more, since its end was put off: that one had read messages up to this
+  // number.
+  std::optional<MessageId> ended_at;
+  std::int64_t unread = 0;         // messages that its end leaves
   EventId restored = 0;            // TurnInput
   std::uint32_t request = 0;       // is_start: which
   std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored

@@ -99,10 +99,18 @@ void TurnLoader::start() {
 Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   const Arena::Mark mark = loop_.arena.mark();
   turn->key = key;
-  turn->item = loop_.arena.make<OrchestrationItem>();
+  bool whole_mailbox = turn->ended_at.has_value();
+  Status fetched = fetch(*turn, whole_mailbox);
+  // What a restarted execution carries over is known with all that its mailbox has (R10.4).
+  if (fetched == Status::kOk && turn->item->more_messages && restart_of(*turn->item) != nullptr) {
+    loop_.arena.rewind(mark);
+    whole_mailbox = true;
+    fetched = fetch(*turn, whole_mailbox);
+  }
   if (turn->item == nullptr) return Status::kResourceExhausted;
-  const Status fetched = loop_.instances().fetch_orchestration_item(
-      key, loop_.now, loop_.options.limits.instance_batch_max, loop_.arena, turn->item);
+  // The first of a tick has memory for all of it.
+  if (fetched == Status::kOk && whole_mailbox && turn->item->more_messages && !first)
+    fetched = Status::kResourceExhausted;
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
     turn->leave_to_larger({mailbox_limits(loop_.options).messages + 1, 0},
                           "more messages wait for it than this worker's queue_messages_max allows");
@@ -142,6 +150,16 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return Status::kOk;
   }
   return load_warm(*turn, first);
+}
+
+Status TurnLoader::fetch(Turn& turn, bool whole_mailbox) {
+  turn.item = loop_.arena.make<OrchestrationItem>();
+  if (turn.item == nullptr) return Status::kResourceExhausted;
+  MessageLimits limits;
+  limits.messages_max = loop_.options.limits.instance_batch_max;
+  if (whole_mailbox) limits.mailbox_max = mailbox_max(loop_.options.limits.queue_messages_max);
+  return loop_.instances().fetch_orchestration_item(turn.key, loop_.now, limits, loop_.arena,
+                                                    turn.item);
 }
 
 bool TurnLoader::can_run(const OrchestrationItem& item) const {

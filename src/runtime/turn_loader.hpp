@@ -46,6 +46,7 @@ class TurnLoader {
 
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   [[nodiscard]] bool has_full_mailbox(const OrchestrationItem& item) const;
+  Status fetch(Turn& turn, bool whole_mailbox);
   Status load_warm(Turn& turn, bool first);
   Status read_history(Turn& turn, bool first);
 

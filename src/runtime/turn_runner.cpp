@@ -168,7 +168,7 @@ bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_
                       text.append_number(item.strikes) == Status::kOk &&
                       text.append(" strikes") == Status::kOk;
     PAWL_CHECK("runtime-31", fits);
-    fail(turn, ErrorKind::kPoison, loop_.keep_text(text.view()));
+    fail(turn, messages, count, ErrorKind::kPoison, loop_.keep_text(text.view()));
     if (turn.verdict == Turn::Verdict::kCommit) ++loop_.stats.poisoned;
     return true;
   }
@@ -177,7 +177,7 @@ bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_
                     text.append_number(loop_.options.timing.cancel_grace.count()) == Status::kOk &&
                     text.append(" ms (timing.cancel_grace) of the cancel request") == Status::kOk;
   PAWL_CHECK("runtime-33", fits);
-  fail(turn, ErrorKind::kCancelled, loop_.keep_text(text.view()));
+  fail(turn, messages, count, ErrorKind::kCancelled, loop_.keep_text(text.view()));
   return true;
 }
 
@@ -205,12 +205,12 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   ++loop_.stats.turns;
   loop_.stats.messages_dropped += result.dropped;
   switch (result.status) {
-    case Status::kOk: return finish(turn, result);
+    case Status::kOk: finish(turn, result); return wait_for_messages(turn, messages, count);
     case Status::kResourceExhausted:
       if (is_begun_under_more_events(turn))
         return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                             loop_.keep_text(why.text()));
-      return fail(turn, ErrorKind::kLimit, loop_.keep_text(why.text()));
+      return fail(turn, messages, count, ErrorKind::kLimit, loop_.keep_text(why.text()));
     case Status::kUnsupported:  // and the row of the instance says otherwise
       return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
                           loop_.keep_text(why.text()));
@@ -227,6 +227,34 @@ bool TurnRunner::is_begun_under_more_events(const Turn& turn) const {
   if (turn.before.count == 0) return false;
   return turn.before.count >= events_max ||
          Engine::long_history_of(turn.warm->history) > long_history(events_max);
+}
+
+// An end that the code came to by itself is put off while there are messages that it has not read, but
+// not for ever: a run that received none of those that put the last end off is the last one (R7.7).
+void TurnRunner::wait_for_messages(Turn& turn, const Message* messages, std::size_t count) {
+  const EndKind end = turn.commit.end;
+  if (turn.verdict != Turn::Verdict::kCommit || end == EndKind::kNone ||
+      end == EndKind::kContinuedAsNew || (turn.ended_at.has_value() && !has_received_news(turn)))
+    return;
+  MessageId last = 0;
+  for (std::size_t i = 0; i < count; ++i)
+    if (is_of_mailbox(messages[i].kind)) last = std::max(last, messages[i].id);
+  turn.commit.read_up_to = last;
+}
+
+// Deliveries of this run that were not given back.
+bool TurnRunner::has_received_news(const Turn& turn) {
+  const History& history = turn.warm->history;
+  const auto is_news = [&](const Event& delivery) {
+    return delivery.id > turn.before.count && delivery.number > *turn.ended_at;
+  };
+  std::int64_t received = 0;
+  for (EventId id = turn.before.count + 1; id <= history.last_id(); ++id) {
+    const Event& event = history.event(id);
+    if (event.kind == EventKind::kDelivery) received += is_news(event) ? 1 : 0;
+    if (event.kind == EventKind::kReturn) received -= is_news(history.event(event.ref)) ? 1 : 0;
+  }
+  return received > 0;
 }
 
 // The activities, timers and children that closes of this turn ended: of a branch all it and those
@@ -314,6 +342,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
+  commit.unread = &turn.unread;
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();
   commit.sessions_max.of_instance = loop_.options.sessions.max_sessions_per_orchestration;
@@ -423,29 +452,27 @@ void TurnRunner::terminate(Turn& turn) {
   commit.error = ErrorKind::kTerminated;
   commit.output = end->is.payload;
   commit.home = loop_.me;
+  commit.unread = &turn.unread;
   turn.wakes_others = true;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text;
 }
 
-void TurnRunner::fail(Turn& turn, ErrorKind kind, std::string_view text) {
+void TurnRunner::fail(Turn& turn, const Message* messages, std::size_t count, ErrorKind kind,
+                      std::string_view text) {
   History& history = turn.warm->history;
   history.rewind(turn.before);
   TurnInput input = turn_input(turn);
-  Message* const start = turn.item->messages;
-  input.messages = start;
-  input.message_count = turn.item->message_count;
+  input.messages = messages;
+  input.message_count = count;
   warm_.release_reserve();
-  const Status appended = engine_->append_failure(history, input, kind, text);
-  if (appended != Status::kOk) {
+  const TurnResult result = engine_->append_failure(history, input, kind, text);
+  if (result.status != Status::kOk) {
     if (warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
     history.rewind(turn.before);
     turn.abandon(InstanceStore::kStoppedForGood, kind, text);
     return;
   }
-  TurnResult result;
-  result.state = TurnState::kEnded;
-  result.first_new = turn.before.count + 1;
   finish(turn, result);
 }
 

@@ -58,7 +58,10 @@ class TurnRunner {
   // Ends the instance as its operator asked: one event behind whatever is stored.
   void terminate(Turn& turn);
   // Ends the instance for a reason outside its code.
-  void fail(Turn& turn, ErrorKind kind, std::string_view text);
+  void fail(Turn& turn, const Message* messages, std::size_t count, ErrorKind kind,
+            std::string_view text);
+  static void wait_for_messages(Turn& turn, const Message* messages, std::size_t count);
+  [[nodiscard]] static bool has_received_news(const Turn& turn);
 
   LoopContext& loop_;
   WarmCache& warm_;

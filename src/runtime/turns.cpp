@@ -21,10 +21,15 @@ void Turns::look(std::int64_t now) {
   loop_.agenda.do_now(Job::kTurns);
 }
 
-void Turns::Wanted::add(InstanceKey key) {
+void Turns::WantedList::add(const Wanted& one) {
   for (std::size_t i = 0; i < count; ++i)
-    if (keys[i] == key) return;
-  if (count < most) keys[count++] = key;
+    if (all[i].key == one.key) return;
+  if (count < most) all[count++] = one;
+}
+
+// Without a place it is found again as all are that are ready.
+void Turns::leave_over(const Wanted& one) {
+  if (left_over_count_ < keys_max(loop_.options)) memory_.left_over[left_over_count_++] = one;
 }
 
 Status Turns::collect() {
@@ -38,7 +43,7 @@ Status Turns::collect() {
   // If not, a loop without results would sleep and look at nothing.
   const bool lists = loop_.agenda.wants(Job::kTurns) || left_unrun_;
   const std::size_t left_over = left_over_count_;
-  Wanted wanted;
+  WantedList wanted;
   Status status = list_wanted(lists, &wanted);
   if (status == Status::kOk) status = load(wanted, left_over);
   if (list_.size() == 0) loop_.agenda.clear(Job::kTurns);
@@ -51,43 +56,46 @@ Status Turns::collect() {
 // Who comes first in one tick has all memory if it needs it. So those that were left over stay in
 // front, in their order, and each has its turn. Then instances whose activity just finished here:
 // their results are piggybacked.
-Status Turns::list_wanted(bool lists, Wanted* wanted) {
+Status Turns::list_wanted(bool lists, WantedList* wanted) {
   std::size_t ready = 0;
   if (lists)
     PAWL_TRY(loop_.instances().list_ready(ready_query(), memory_.ready, loop_.options.limits.batch,
                                           &ready));
   wanted->most = keys_max(loop_.options);
-  wanted->keys = loop_.arena.array<InstanceKey>(wanted->most);
-  if (wanted->keys == nullptr) return Status::kResourceExhausted;
+  wanted->all = loop_.arena.array<Wanted>(wanted->most);
+  if (wanted->all == nullptr) return Status::kResourceExhausted;
   for (std::size_t i = 0; i < left_over_count_; ++i)
     wanted->add(memory_.left_over[i]);
   left_over_count_ = 0;
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
         warm_.find(slot.item.instance) != nullptr)
-      wanted->add(slot.item.instance);
+      wanted->add({slot.item.instance, {}});
   });
   for (std::size_t i = 0; i < ready; ++i)
-    wanted->add(memory_.ready[i]);
+    wanted->add({memory_.ready[i], {}});
   loop_.agenda.set(Job::kTurns, ready == loop_.options.limits.batch);
   return Status::kOk;
 }
 
-Status Turns::load(const Wanted& wanted, std::size_t left_over) {
+Status Turns::load(const WantedList& wanted, std::size_t left_over) {
   for (std::size_t i = 0; i < wanted.count; ++i) {
     if (list_.size() == loop_.batch_max()) {
       loop_.agenda.do_now(Job::kTurns);
+      for (; i < left_over; ++i)
+        leave_over(wanted.all[i]);
       return Status::kOk;
     }
     const bool is_first = list_.size() == 0;
     Turn& turn = list_.next();
+    turn.ended_at = wanted.all[i].ended_at;
     const Status status = is_first || loader_.has_room_for_another()
-                              ? loader_.load(wanted.keys[i], is_first, &turn)
+                              ? loader_.load(wanted.all[i].key, is_first, &turn)
                               : Status::kResourceExhausted;
     if (status == Status::kResourceExhausted && !is_first) {
       loop_.agenda.do_now(Job::kTurns);  // the rest of the batch comes with the next tick
       for (std::size_t at = i; at < wanted.count && (at == i || at < left_over); ++at)
-        memory_.left_over[left_over_count_++] = wanted.keys[at];
+        leave_over(wanted.all[at]);
       return Status::kOk;
     }
     if (status != Status::kOk && status != Status::kNotFound) return status;
@@ -142,9 +150,9 @@ void Turns::run() {
     if (turn.verdict == Turn::Verdict::kCommit) is_first = false;
     if (turn.verdict != Turn::Verdict::kWait) continue;
     yield_warm_memory(turn);
-    if (!turn.is_start) memory_.left_over[left_over_count_++] = turn.key;
+    if (!turn.is_start) leave_over({turn.key, turn.ended_at});
   }
-  InstanceKey* const all = memory_.left_over;
+  Wanted* const all = memory_.left_over;
   std::rotate(all, all + unread, all + left_over_count_);
 }
 
@@ -187,7 +195,8 @@ Status Turns::write(Turn& turn) {
   } else {
     status = loop_.instances().stop_broken(turn.key, turn.why_text);
   }
-  if (status != Status::kOk && status != Status::kStale) return status;
+  turn.is_put_off = status == Status::kStillRunning;
+  if (status != Status::kOk && status != Status::kStale && !turn.is_put_off) return status;
   turn.written = status == Status::kOk;
   hand_over_.settle(turn);
   if (!turn.written) {
@@ -216,8 +225,10 @@ bool Turns::has_changed_sessions() const {
 }
 
 void Turns::rolled_back() {
-  for (const Turn& turn : list_)
+  for (const Turn& turn : list_) {
     if (turn.warm != nullptr) warm_.drop(*turn.warm);
+    if (turn.ended_at.has_value()) leave_over({turn.key, turn.ended_at});
+  }
 }
 
 void Turns::settle(Turn& turn) {
@@ -227,6 +238,9 @@ void Turns::settle(Turn& turn) {
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
     warm_.drop(*warm);  // another worker changed it first; read again
+    if (turn.is_put_off) turn.ended_at = turn.commit.read_up_to;
+    if (turn.verdict == Turn::Verdict::kCommit && turn.ended_at.has_value())
+      leave_over({turn.key, turn.ended_at});
     return;
   }
   activities_.turn_committed(turn);
@@ -294,6 +308,7 @@ void Turns::count(const Turn& turn) {
     if (named != nullptr) ++named->failed;
   }
   log_end(turn, lasted_ms);
+  if (turn.unread > 0) log_unread(turn);
 }
 
 // Also of one that a person restarted: who, with how many events of the execution before, and what
@@ -388,6 +403,14 @@ void Turns::log_waiting_timers(const Turn& turn) {
                                {"utc_ms", timer.delay_or_utc_ms}};
     loop_.log(LogLevel::kWarning, "timer_waits_for_clock", fields, 4, turn.item->trace.view());
   }
+}
+
+// Their senders were told that they are stored, and no code has read them (R7.8).
+void Turns::log_unread(const Turn& turn) {
+  const LogField fields[] = {{"instance", turn.item->id.view()},
+                             {"execution", turn.item->execution},
+                             {"messages", turn.unread}};
+  loop_.log(LogLevel::kWarning, "messages_unread", fields, 3, turn.item->trace.view());
 }
 
 // It was parked, or it stopped.

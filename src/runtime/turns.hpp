@@ -22,15 +22,20 @@ namespace pawl {
 
 class Turns {
  public:
+  // An instance that gets a turn, and Turn::ended_at.
+  struct Wanted {
+    InstanceKey key = 0;
+    std::optional<MessageId> ended_at;
+  };
   struct Memory {
     Turn* turns = nullptr;
     InstanceKey* ready = nullptr;
-    InstanceKey* left_over = nullptr;
+    Wanted* left_over = nullptr;
     template <typename AnyArena>
     void allocate(AnyArena& arena, const Options& options) {
       turns = arena.template array<Turn>(2 * options.limits.batch);  // as many that start here
       ready = arena.template array<InstanceKey>(options.limits.batch);
-      left_over = arena.template array<InstanceKey>(keys_max(options));
+      left_over = arena.template array<Wanted>(keys_max(options));
     }
   };
 
@@ -75,16 +80,17 @@ class Turns {
   [[nodiscard]] static std::size_t keys_max(const Options& options) {
     return 2 * std::size_t{options.limits.batch};
   }
-  struct Wanted {
-    InstanceKey* keys = nullptr;
+  struct WantedList {
+    Wanted* all = nullptr;
     std::size_t most = 0;
     std::size_t count = 0;
-    void add(InstanceKey key);
+    void add(const Wanted& one);
   };
 
   ReadyQuery ready_query();
-  Status list_wanted(bool lists, Wanted* wanted);
-  Status load(const Wanted& wanted, std::size_t left_over);
+  Status list_wanted(bool lists, WantedList* wanted);
+  Status load(const WantedList& wanted, std::size_t left_over);
+  void leave_over(const Wanted& one);
   void plan_young_unregistered();
   void yield_warm_memory(Turn& turn);
   Status write(Turn& turn);
@@ -98,6 +104,7 @@ class Turns {
   void log_long_history(const Turn& turn);
   void log_waiting_timers(const Turn& turn);
   void log_abandoned(const Turn& turn);
+  void log_unread(const Turn& turn);
 
   LoopContext& loop_;
   Memory& memory_;
@@ -111,8 +118,9 @@ class Turns {
   Removals& removals_;
   Others& others_;
   TurnList list_;
-  bool left_unrun_ = false;          // not all that were listed got their turn
-  std::size_t left_over_count_ = 0;  // did not fit the last tick beside others: first in the next
+  bool left_unrun_ = false;  // not all that were listed got their turn
+  // Did not fit the last tick beside others, or put their end off: first in the next.
+  std::size_t left_over_count_ = 0;
   UnregisteredInstances unregistered_;  // of the list at hand
 };
 

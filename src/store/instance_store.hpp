@@ -88,6 +88,7 @@ struct InstanceStatus {
   std::int64_t updated_ms = 0;
   std::string_view custom_status;          // empty: none; view into the caller's buffer
   std::int64_t custom_status_version = 0;  // how often it was set or reset
+  std::int64_t unread_messages = 0;
 };
 
 // One kind of execution that a process can run.
@@ -118,6 +119,14 @@ struct ReadyQuery {
   const Runnable* runnable = nullptr;  // what the caller can run; null: everything
   std::size_t runnable_count = 0;
   UnregisteredInstances* unregistered = nullptr;  // gets what it cannot; may be null
+};
+
+// Messages that a turn reads besides those that are always read.
+struct MessageLimits {
+  std::size_t messages_max = 0;
+  // Of raised events and queue messages so many are read, those that wait on included, whatever the
+  // others are and whatever memory that leaves; 0: they count as others do.
+  std::size_t mailbox_max = 0;
 };
 
 struct OrchestrationItem {
@@ -227,11 +236,11 @@ class InstanceStore {
   // are due become messages. A worker that can run it finds it as before. Of a parked one nothing but the
   // timers is touched. Nothing happens if the query's caller can run it by now, or if it has ended.
   virtual Status mark_unregistered(InstanceKey key, const ReadyQuery& query) = 0;
-  // Messages go to `arena`, of which they leave half if they can; at most `messages_max` besides the
-  // start, a request that was handed on, and those that wait on. kNotFound: it is gone. kResourceExhausted with more_messages: those that
+  // Messages go to `arena`, of which they leave half if they can: the start, a request that was handed
+  // on, those that wait on, and so many others. kNotFound: it is gone. kResourceExhausted with more_messages: those that
   // wait on do not fit, or not one of the others; the rest of *out is good.
   virtual Status fetch_orchestration_item(InstanceKey key, std::int64_t now,
-                                          std::size_t messages_max, Arena& arena,
+                                          const MessageLimits& limits, Arena& arena,
                                           OrchestrationItem* out) = 0;
   // Events after `after`, in order. kCorrupt with a diagnostic that names the row. The views given
   // to the sink end with its call.
@@ -240,8 +249,8 @@ class InstanceStore {
   // What the executions before this one left: the custom status, then values in order of their
   // keys. Views and kCorrupt as above.
   virtual Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink) = 0;
-  // In a batch. kStale: revision, messages, due times or tokens are not what the turn saw: nothing
-  // of this turn was written.
+  // In a batch. Nothing of this turn was written if it is kStale: revision, messages, due times or
+  // tokens are not what the turn saw; or kStillRunning: the end waits for messages (read_up_to).
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
   // In a batch: no worker looks at it before `delay_ms` passed; none (kStoppedForGood):
   // until retry_stopped(). Its messages, history and timers stay, new messages are accepted;

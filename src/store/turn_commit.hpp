@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "event.hpp"
@@ -83,8 +84,7 @@ struct TurnCommit {
   Span<const MessageId> messages;  // stored ones that the turn took; deleted
   // Stored ones that it saw and that wait on: they make the instance ready no more.
   Span<const MessageId> kept;
-  // Taken in an earlier turn, waiting again: stored under their old ids. Of no use with an end
-  // other than kContinuedAsNew, which takes all messages with it.
+  // Taken in an earlier turn, or never stored, and waiting again: stored under their ids.
   Span<const Message> given_back;
   Span<const WorkDone> done;
   const EventSource* events = nullptr;
@@ -102,6 +102,10 @@ struct TurnCommit {
   Span<const EventId> closed;
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
+  // The end waits for messages (R7.7): it is written if the turn has read every queue message and
+  // raised event that is stored; those that it read have at most this number. None: it does not.
+  std::optional<MessageId> read_up_to;
+  std::int64_t* unread = nullptr;  // with an end: gets how many messages it leaves (R7.8)
   ErrorKind error = ErrorKind::kNone;
   std::string_view output;     // kCompleted, kFailed: what a parent gets
   std::int64_t behaviour = 0;  // of the engine, if this execution began with this turn; else 0

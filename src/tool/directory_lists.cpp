@@ -104,12 +104,17 @@ class PrintMessages final : public MessageVisitor {
       : tool_(tool), table_(tool.screen(), {"MESSAGE", "KIND", "NAME", "SIZE", "PAYLOAD"}) {}
   void on_message(const MessageInfo& one) noexcept override {
     if (tool_.json()) return tool_.print_json_as("message", one);
-    table_.row({"message " + number(one.number), one.is_timer ? "timer" : one.kind, copy(one.name),
+    table_.row({"message " + number(one.number), kind_of(one), copy(one.name),
                 tool_.screen().size(static_cast<std::int64_t>(one.payload.size())),
                 copy(one.payload)});
   }
 
  private:
+  static std::string kind_of(const MessageInfo& one) {
+    if (one.is_timer) return "timer";
+    return one.is_unread ? std::string("unread ") + one.kind : one.kind;
+  }
+
   Tool& tool_;
   Table table_;
 };
@@ -258,6 +263,7 @@ int print_metrics(Tool& tool) {
               {"executions", is.executions},
               {"events", is.events},
               {"messages_waiting", is.messages_waiting},
+              {"unread_messages", is.unread_messages},
               {"timers_waiting", is.timers_waiting},
               {"activities_ready", is.activities_ready},
               {"activities_running", is.activities_running},

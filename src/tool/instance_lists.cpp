@@ -13,22 +13,24 @@ class PrintInstances final : public InstanceVisitor {
  public:
   explicit PrintInstances(Tool& tool)
       : tool_(tool),
-        table_(tool.screen(), {"ID", "NAME", "STATE", "EXECUTION", "CREATED", "UPDATED", "CLOCK"}) {
-  }
+        table_(tool.screen(), {"ID", "NAME", "STATE", "EXECUTION", "CREATED", "UPDATED", "NOTE"}) {}
   void on_instance(const InstanceInfo& info) noexcept override {
     ++printed;
     if (tool_.json()) return tool_.print_json(info);
     const Screen& screen = tool_.screen();
     table_.row({copy(info.id), copy(info.name), orchestration_state_name(info.state),
                 number(info.execution_id), screen.time(info.created_ms),
-                screen.time(info.updated_ms),
-                info.timers_without_clock == 0
-                    ? ""
-                    : number(info.timers_without_clock) + " timers wait for a trusted clock"});
+                screen.time(info.updated_ms), note_of(info)});
   }
   std::size_t printed = 0;
 
  private:
+  static std::string note_of(const InstanceInfo& info) {
+    if (info.unread_messages > 0) return number(info.unread_messages) + " unread messages";
+    if (info.timers_without_clock == 0) return "";
+    return number(info.timers_without_clock) + " timers wait for a trusted clock";
+  }
+
   Tool& tool_;
   Table table_;
 };
@@ -161,6 +163,7 @@ void show_fields(Tool& tool, const std::string& id) {
   print_field(screen, "history",
               number(stats.history_events) + " events, " + number(stats.history_bytes) + " bytes");
   print_field(screen, "messages", number(stats.messages_waiting));
+  if (info.unread_messages > 0) print_field(screen, "unread", number(info.unread_messages));
   print_field(screen, "values",
               number(stats.kv_keys) + " keys, " + number(stats.kv_bytes) + " bytes");
 }

@@ -179,8 +179,9 @@ void print_people(const Frame& is, const Rates& rates, const Screen& screen) {
   field("sessions", number(m.sessions_active) + " active, " + number(m.sessions_idle) + " idle, " +
                         number(m.sessions_waiting) + " waiting, " + number(m.sessions_lost) +
                         " lost");
-  field("waiting",
-        number(m.messages_waiting) + " messages, " + number(m.timers_waiting) + " timers");
+  field("waiting", number(m.messages_waiting) + " messages, " + number(m.timers_waiting) +
+                       " timers" +
+                       (m.unread_messages > 0 ? ", unread " + number(m.unread_messages) : ""));
   field("space", screen.size(m.used_bytes) + " used, log " + screen.size(m.log_bytes) +
                      (m.refuses_new ? ", refuses what is new" : ""));
   field("rates", "events " + rate(rates.events) + ", completed " + rate(rates.completed) +

@@ -145,7 +145,7 @@ class Run {
   bool fetch(OrchestrationItem* item) {
     Arena arena(for_messages, sizeof(for_messages));
     return fine("fetch", store_.instances().fetch_orchestration_item(
-                             key_, store_.batch().pawl_now(), kMessagesMax, arena, item));
+                             key_, store_.batch().pawl_now(), {kMessagesMax}, arena, item));
   }
   bool read_waiting(std::string* waiting) {
     BatchInfo info;

@@ -67,8 +67,8 @@ static void null_clients(void) {
   pawl_client_options_init(NULL);
   pawl_activity_options_init(NULL);
   /* No status of Pawl is missing here. */
-  CHECK(strcmp(pawl_status_name(PAWL_NOT_RESTARTABLE), "not_restartable") == 0);
-  CHECK(strcmp(pawl_status_name((PAWL_NOT_RESTARTABLE + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name(PAWL_OLDER_DATABASE), "older_database") == 0);
+  CHECK(strcmp(pawl_status_name((PAWL_OLDER_DATABASE + 1)), "unknown") == 0);
   CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0);
   CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
         strcmp(pawl_error_name(255), "unknown") == 0);

@@ -471,6 +471,15 @@ TEST_F(Errors, newer_database_is_named_with_both_versions) {
   EXPECT_NE(diagnostic_.text().find("99"), std::string_view::npos) << diagnostic_.text();
 }
 
+TEST_F(Errors, older_database_is_named_with_both_versions) {
+  ASSERT_EQ(start(options()), Status::kOk);
+  ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
+  sql(path_, "PRAGMA user_version=1");
+  EXPECT_EQ(start(options()), Status::kOlderDatabase);
+  EXPECT_NE(diagnostic_.text().find("format 1, this one reads only 2"), std::string_view::npos)
+      << diagnostic_.text();
+}
+
 // It begins the names of the folders of sessions.
 TEST_F(Errors, a_database_id_that_is_none_is_named) {
   ASSERT_EQ(start(options()), Status::kOk);

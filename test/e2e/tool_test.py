@@ -722,7 +722,7 @@ def facts():
     said = diagnosis("hello.db")
     expect(said["healthy"] and said["findings"] == [] and said["folder_roots"] == 0, f"{said}")
     with sqlite3.connect(os.path.join(SCRATCH, "hello.db")) as database:
-        expect(said["format"] == database.execute("PRAGMA user_version").fetchone()[0] == 1, "the format")
+        expect(said["format"] == database.execute("PRAGMA user_version").fetchone()[0] == 2, "the format")
         expect(said["database_id"] == database.execute("SELECT database_id FROM meta").fetchone()[0], "the id")
         expect(said["file_bytes"] == size_of("hello.db") > 0, "the size")
         # The log, as of a writer that has not ended.
@@ -751,6 +751,9 @@ def facts():
     with sqlite3.connect(foreign) as database:
         database.execute("PRAGMA user_version=999")
     expect("newer_database" in pawl("newer.db", "doctor", status=1), "a format of the future is named")
+    with sqlite3.connect(foreign) as database:
+        database.execute("PRAGMA user_version=1")
+    expect("older_database" in pawl("newer.db", "doctor", status=1), "a format of the past is named")
 
 
 def wear():

@@ -495,8 +495,9 @@ TEST(AppendFailure, GivesAStartFirstWhereThereIsNone) {
   const Message message = start("the input");
   input.messages = &message;
   input.message_count = 1;
-  EXPECT_EQ(bench.engine().append_failure(bench.history(), input, ErrorKind::kUnregistered,
-                                          "no such flow"),
+  EXPECT_EQ(bench.engine()
+                .append_failure(bench.history(), input, ErrorKind::kUnregistered, "no such flow")
+                .status,
             Status::kOk);
   EXPECT_EQ(bench.all(), "1 started\n2 ended failed unregistered = no such flow\n");
   EXPECT_EQ(bench.history().event(1).payload, "the input");
@@ -507,9 +508,11 @@ TEST(AppendFailure, EndsARunningOneOnce) {
   bench.go(two_steps, {start()});
   const TurnInput input = bench.input_of(two_steps);
   for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(bench.engine().append_failure(bench.history(), input, ErrorKind::kPoison,
-                                            std::string(3000, 'p')),
-              Status::kOk);
+    EXPECT_EQ(
+        bench.engine()
+            .append_failure(bench.history(), input, ErrorKind::kPoison, std::string(3000, 'p'))
+            .status,
+        Status::kOk);
   EXPECT_EQ(bench.history().last_id(), 3U);
   EXPECT_EQ(bench.history().event(3).payload.size(), kErrorTextBytesMax);
   EXPECT_EQ(bench.history().event(3).horizon, 2U);

@@ -743,7 +743,7 @@ class World {
   void end_from_outside(const std::vector<Message>& batch) {
     const TurnInput input = input_of(stamp_ms_, execution_, batch, waiting_count_);
     const Status status =
-        Lab::get().engine(100).append_failure(warm_, input, ErrorKind::kCancelled, "grace");
+        Lab::get().engine(100).append_failure(warm_, input, ErrorKind::kCancelled, "grace").status;
     if (status != Status::kOk || !warm_.ended()) return fail("the grace timer ended nothing");
     ++life_.ended_outside;
     over_ = true;

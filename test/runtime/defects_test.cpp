@@ -263,6 +263,7 @@ TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
   options.database_path = testing::kStoryPath;
   options.verify_turns = true;
   ASSERT_EQ(options.limits.instance_batch_max, 1U);
+  options.limits.activities_max = 2;  // of all these tests
   add("hands_on", hands_on);
   start_worker();
   for (const int waiting : {0, 1, 2}) {

@@ -35,9 +35,9 @@ TEST(Export, Instance) {
   one.execution_id = 2;
   one.created_ms = 3;
   one.updated_ms = 4;
-  EXPECT_EQ(json(one),
-            R"({"key":7,"id":"a\u000ab","name":"greet","state":"suspended",)"
-            R"("execution_id":2,"created_ms":3,"updated_ms":4,"timers_without_clock":0})");
+  EXPECT_EQ(json(one), R"({"key":7,"id":"a\u000ab","name":"greet","state":"suspended",)"
+                       R"("execution_id":2,"created_ms":3,"updated_ms":4,"timers_without_clock":0,)"
+                       R"("unread_messages":0})");
   one.version = std::string_view("1.2.0");
   one.parent_id = std::string_view("p");
   EXPECT_NE(json(one).find(R"("version":"1.2.0","parent_id":"p")"), std::string::npos);
@@ -54,13 +54,15 @@ TEST(Export, Status) {
   OrchestrationStatus one;
   one.custom_status_version = 9;
   EXPECT_EQ(json(one), R"({"state":"running","execution_id":0,"created_ms":0,"updated_ms":0,)"
-                       R"("custom_status_version":9})");
+                       R"("custom_status_version":9,"unread_messages":0})");
+  one.unread_messages = 2;
   one.error = ErrorKind::kApplication;
   one.output = std::string_view("out");
   one.custom_status = std::string_view("half");
   EXPECT_EQ(json(one),
             R"({"state":"running","execution_id":0,"error":"application","output":"out",)"
-            R"("created_ms":0,"updated_ms":0,"custom_status":"half","custom_status_version":9})");
+            R"("created_ms":0,"updated_ms":0,"custom_status":"half","custom_status_version":9,)"
+            R"("unread_messages":2})");
 }
 
 TEST(Export, WorkAndMessage) {
@@ -80,10 +82,11 @@ TEST(Export, WorkAndMessage) {
   EXPECT_EQ(json(work), R"({"key":1,"instance_id":"a","execution_id":2,"activity_id":3,)"
                         R"("name":"open","state":"running","attempt":0,"session":"bus","tag":"t",)"
                         R"("node":"n","is_unserved":true})");
-  EXPECT_EQ(json(MessageInfo{4, "queue", "q", "p", false}),
-            R"({"number":4,"kind":"queue","name":"q","payload":"p","is_timer":false})");
-  EXPECT_EQ(json(MessageInfo{5, "timer_fired", "", "", true}),
-            R"({"number":5,"kind":"timer_fired","is_timer":true})");
+  EXPECT_EQ(json(MessageInfo{4, "queue", "q", "p", false, true}),
+            R"({"number":4,"kind":"queue","name":"q","payload":"p","is_timer":false,)"
+            R"("is_unread":true})");
+  EXPECT_EQ(json(MessageInfo{5, "timer_fired", "", "", true, false}),
+            R"({"number":5,"kind":"timer_fired","is_timer":true,"is_unread":false})");
 }
 
 TEST(Export, ExecutionAndActivity) {
@@ -174,6 +177,7 @@ TEST(Export, Metrics) {
                                &one.executions,
                                &one.events,
                                &one.messages_waiting,
+                               &one.unread_messages,
                                &one.timers_waiting,
                                &one.activities_ready,
                                &one.activities_running,
@@ -192,14 +196,15 @@ TEST(Export, Metrics) {
   EXPECT_EQ(
       json(one),
       R"({"instances_running":1,"instances_completed":2,"instances_failed":3,"instances_stopped":4,)"
-      R"("instances_suspended":5,"executions":6,"events":7,"messages_waiting":8,"timers_waiting":9,)"
-      R"("activities_ready":10,"activities_running":11,"activities_delayed":12,)"
-      R"("sessions_waiting":13,"sessions_active":14,"sessions_idle":15,"sessions_lost":16,)"
-      R"("sessions_created":17,"sessions_ended":2,"sessions_lasted_ms":{"up_to":[1000,10000,60000,)"
+      R"("instances_suspended":5,"executions":6,"events":7,"messages_waiting":8,)"
+      R"("unread_messages":9,"timers_waiting":10,)"
+      R"("activities_ready":11,"activities_running":12,"activities_delayed":13,)"
+      R"("sessions_waiting":14,"sessions_active":15,"sessions_idle":16,"sessions_lost":17,)"
+      R"("sessions_created":18,"sessions_ended":2,"sessions_lasted_ms":{"up_to":[1000,10000,60000,)"
       R"(600000,3600000,86400000,604800000],"counts":[1,0,0,0,0,0,0,1],"total":700001000,)"
       R"("most":700000000},"sessions_activities":{"up_to":[0,1,10,100,1000,10000,100000],)"
-      R"("counts":[0,1,1,0,0,0,0,0],"total":4,"most":3},"used_bytes":18,"log_bytes":19,)"
-      R"("quota_bytes":20,"refuses_new":false,"complete":true})");
+      R"("counts":[0,1,1,0,0,0,0,0],"total":4,"most":3},"used_bytes":19,"log_bytes":20,)"
+      R"("quota_bytes":21,"refuses_new":false,"complete":true})");
 }
 
 }  // namespace

@@ -425,7 +425,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   std::vector<char> block(1 << 20);
   Arena arena(block.data(), block.size());
   OrchestrationItem item;
-  must(client_->instances().fetch_orchestration_item(key, now(), 1000, arena, &item), *client_,
+  must(client_->instances().fetch_orchestration_item(key, now(), {1000}, arena, &item), *client_,
        "fetch instance");
   std::vector<MessageId> ids;
   for (std::size_t i = 0; i < item.message_count; ++i) {

@@ -108,7 +108,19 @@ TEST_P(Lifecycle, NewerDatabaseIsRefusedWithBothVersions) {
   Site& at = process();
   EXPECT_EQ(open(at), Status::kNewerDatabase);
   EXPECT_TRUE(names(at.diagnostic, "format 7")) << at.diagnostic.text();
-  EXPECT_TRUE(names(at.diagnostic, "up to 1")) << at.diagnostic.text();
+  EXPECT_TRUE(names(at.diagnostic, "up to 2")) << at.diagnostic.text();
+}
+
+TEST_P(Lifecycle, OlderDatabaseIsRefusedWithBothVersions) {
+  close(site());
+  raw("PRAGMA user_version=1");
+  const std::string before = raw_text("SELECT database_id FROM meta");
+  Site& at = process();
+  EXPECT_EQ(open(at), Status::kOlderDatabase);
+  EXPECT_TRUE(names(at.diagnostic, "format 1")) << at.diagnostic.text();
+  EXPECT_TRUE(names(at.diagnostic, "only 2")) << at.diagnostic.text();
+  EXPECT_EQ(raw_text("PRAGMA user_version"), "1");
+  EXPECT_EQ(raw_text("SELECT database_id FROM meta"), before);
 }
 
 // ---- a schema that is not ours -------------------------------------------------------------------
@@ -200,7 +212,7 @@ TEST_P(Lifecycle, DatabaseMadeFromItsDumpIsStillOurs) {
       "VALUES(1,'||quote(database_id)||',1,1,NULL,0,0,0,NULL,0,0,0,0,0,0);' "
       "FROM meta");
   drop_database(made);
-  raw("PRAGMA application_id=0x5061776c;PRAGMA user_version=1;" + sql);
+  raw("PRAGMA application_id=0x5061776c;PRAGMA user_version=2;" + sql);
   Site& at = site();
   create(at, "a");
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);

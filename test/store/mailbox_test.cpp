@@ -31,6 +31,9 @@ class MailboxStory : public StoreWorld {
     ASSERT_EQ(send(at, payload), Status::kOk);
     ASSERT_TRUE(room);
   }
+  void cancel(Site& at) {
+    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "stop"); }), Status::kOk);
+  }
   // Takes what is not of a queue and lets the rest wait.
   TurnCommit keeping(const Item& item, const Events* events = nullptr) {
     TurnCommit commit = turn(item, events);
@@ -155,12 +158,18 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   EXPECT_EQ(next.is.waiting_count, 3U);
 }
 
-TEST_P(MailboxStory, TheEndTakesThemAll) {
+// Rules: R7.8. One was taken, one came back under its old number, one came behind the look.
+TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
+  TurnCommit delivered = turn(fetched(at, key));
+  Message first = fetched(at, key).is.messages[0];
+  delivered.kept = {delivered.messages.begin() + 1, 1};
+  delivered.messages = {delivered.messages.begin(), 1};
+  ASSERT_EQ(ack(at, delivered), Status::kOk);
   sent(at, "3");
+  sent(at, "4");
   const Item& item = fetched(at, key);
-  Message first = item.is.messages[0];
   Events events(2);
   events.add(EventKind::kDelivery).ref = 1;
   Event& end = events.add(EventKind::kEnded);
@@ -168,18 +177,86 @@ TEST_P(MailboxStory, TheEndTakesThemAll) {
   end.payload = "out";
   events.add(EventKind::kReturn).ref = 2;
   events.add(EventKind::kReturn).ref = 2;
-  TurnCommit commit = keeping(item, &events);
+  ASSERT_EQ(send(at, "offered", MessageKind::kOffer), Status::kOk);
+  sent(at, "5");
+  TurnCommit commit = turn(item, &events);
+  commit.kept = {commit.messages.begin(), 2};
+  commit.messages = {commit.messages.begin() + 2, 1};
   commit.given_back = {&first, 1};
-  commit.kept = {};
   commit.end = EndKind::kCompleted;
+  std::int64_t unread = 0;
+  commit.unread = &unread;
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);
+  EXPECT_EQ(unread, 4);
+  EXPECT_EQ(raw_text("SELECT group_concat(payload,'') FROM (SELECT payload FROM orchestrator_queue "
+                     "WHERE waiting=3 ORDER BY id)"),
+            "1235");
+  EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 4);
+  EXPECT_EQ(status(at, "a").unread_messages, 4);
+  EXPECT_TRUE(ready(at).empty());
+  EXPECT_EQ(send(at, "late"), Status::kStale);
   EXPECT_EQ(status(at, "a").output, "out") << "behind the end there may be returns";
   raw("UPDATE history SET kind=7,crc=0 WHERE id=4");
   InstanceStatus out;
   EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
   raw("DELETE FROM history WHERE id=4");
   EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+}
+
+// Rules: R7.7.
+TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1"});
+  sent(at, "2");
+  const Item& item = fetched(at, key);
+  ASSERT_EQ(item.is.message_count, 2U);
+  Events events(2);
+  events.add(EventKind::kEnded).end = EndKind::kCompleted;
+  TurnCommit commit = keeping(item, &events);
+  commit.end = EndKind::kCompleted;
+  commit.read_up_to = item.is.messages[1].id;
+  cancel(at);
+  ASSERT_EQ(send(at, "3", MessageKind::kOffer), Status::kOk);
+  sent(at, "4");
+  const std::string before = dump();
+  EXPECT_EQ(ack(at, commit), Status::kStillRunning);
+  EXPECT_EQ(dump(), before) << "nothing was written";
+  raw("DELETE FROM orchestrator_queue WHERE payload=x'34'");
+  EXPECT_EQ(ack(at, commit), Status::kOk) << "an offer and a cancel request are not waited for";
+  EXPECT_EQ(status(at, "a").unread_messages, 2);
+}
+
+TEST_P(MailboxStory, AnEndThatWaitsForNothingIsWrittenWhateverCame) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {});
+  Events events(2);
+  events.add(EventKind::kEnded).end = EndKind::kCompleted;
+  TurnCommit commit = turn(fetched(at, key), &events);
+  commit.end = EndKind::kCompleted;
+  sent(at, "1");
+  EXPECT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  EXPECT_EQ(status(at, "a").unread_messages, 1);
+}
+
+// Rules: R7.7. Others are not counted against them, nor they against others.
+TEST_P(MailboxStory, TheWholeMailboxIsReadIfAskedFor) {
+  Site& at = site();
+  const InstanceKey key = waiting(at, {"1"});
+  for (int i = 0; i < 3; ++i) {
+    cancel(at);
+    sent(at, "m");
+  }
+  Item item;
+  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {1, 4},
+                                                     item.arena, &item.is),
+            Status::kOk);
+  EXPECT_EQ(item.kinds(), (Strings{"queue", "cancel", "queue", "queue", "queue"}));
+  EXPECT_TRUE(item.is.more_messages) << "requests";
+  Item less;
+  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {1, 3},
+                                                     less.arena, &less.is),
+            Status::kOk);
+  EXPECT_EQ(less.kinds(), (Strings{"queue", "cancel", "queue", "queue"}));
 }
 
 TEST_P(MailboxStory, ATurnThatIsStaleMovesNoMessage) {
@@ -201,8 +278,9 @@ TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  EXPECT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 16, arena, &item),
-            Status::kResourceExhausted);
+  EXPECT_EQ(
+      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {16}, arena, &item),
+      Status::kResourceExhausted);
   EXPECT_TRUE(item.more_messages);
   EXPECT_EQ(item.revision, 1);
 }

@@ -269,7 +269,7 @@ std::vector<InstanceKey> StoreWorld::ready(Site& at, Incarnation me, std::int64_
 }
 
 Status StoreWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
-  return at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), messages_max,
+  return at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {messages_max},
                                                   out.arena, &out.is);
 }
 

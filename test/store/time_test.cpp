@@ -64,7 +64,7 @@ TEST_P(Time, DueIsTestedAgainInTheTransaction) {
   const InstanceKey key = with_timers(at, "a", {after(1000)});
   // A look with a clock that runs ahead; the commit has the right one.
   Item item;
-  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now() + 5000, 16,
+  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now() + 5000, {16},
                                                      item.arena, &item.is),
             Status::kOk);
   ASSERT_EQ(item.is.message_count, 1U);

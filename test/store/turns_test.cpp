@@ -360,10 +360,10 @@ TEST_P(Turns, NoMoreMessagesThanAskedFor) {
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 4; ++i)
     cancel(at, "a", std::to_string(i));
-  const Item& item = fetched(at, key, 3);
-  EXPECT_EQ(item.kinds(), (Strings{"start", "cancel", "cancel"}));
+  const Item& item = fetched(at, key, 2);
+  EXPECT_EQ(item.kinds(), (Strings{"start", "cancel", "cancel"})) << "the start does not count";
   EXPECT_TRUE(item.is.more_messages);
-  EXPECT_FALSE(fetched(at, key, 5).is.more_messages);
+  EXPECT_FALSE(fetched(at, key, 4).is.more_messages);
   Events events(1);
   events.add(EventKind::kStarted).name = "n";
   ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk);
@@ -383,15 +383,17 @@ TEST_P(Turns, NoMoreMessagesThanFit) {
   alignas(64) unsigned char block[4096];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 32, arena, &item),
-            Status::kOk);
+  ASSERT_EQ(
+      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {32}, arena, &item),
+      Status::kOk);
   EXPECT_GT(item.message_count, 0U);
   EXPECT_LT(item.message_count, 11U);
   EXPECT_TRUE(item.more_messages);
   EXPECT_FALSE(arena.exhausted());
   Arena small(block, 16 * sizeof(Message) + 100);
-  EXPECT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), 16, small, &item),
-            Status::kResourceExhausted);
+  EXPECT_EQ(
+      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {16}, small, &item),
+      Status::kResourceExhausted);
 }
 
 TEST_P(Turns, GoneInstanceIsNotFound) {
@@ -542,9 +544,9 @@ TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
   EXPECT_EQ(next.is.messages[0].payload, "round 2");
   EXPECT_EQ(next.is.messages[0].execution, 2);
   EXPECT_EQ(next.is.messages[1].payload, "kept");
-  const Item& one = fetched(at, key, 1);
-  EXPECT_EQ(one.kinds(), Strings{"continue"});
-  EXPECT_TRUE(one.is.more_messages);
+  const Item& least = fetched(at, key, 0);
+  EXPECT_EQ(least.kinds(), Strings{"continue"});
+  EXPECT_TRUE(least.is.more_messages);
   Events second(1);
   second.add(EventKind::kStarted).name = "n";
   ASSERT_EQ(ack(at, turn(next, &second)), Status::kOk);
@@ -583,7 +585,7 @@ TEST_P(Turns, ContinueAsNewHandsOnTheRequestAndItsGrace) {
   const NewTimer timers[] = {grace};
   commit.timers = {timers, 1};
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
-  const Item& next = fetched(at, key, 2);
+  const Item& next = fetched(at, key, 0);
   ASSERT_EQ(next.kinds(), (Strings{"continue", "cancel"}));
   EXPECT_TRUE(next.is.more_messages);
   EXPECT_EQ(next.is.messages[1].payload, "first") << "only that counts";

@@ -710,7 +710,7 @@ function instanceHead({ instance, status, stats }) {
     fact("Took", isOver && duration(instance.updated_ms - instance.created_ms)),
     fact("Parent", textOf(instance, "parent_id") && instanceLink(instance, "parent_id")),
     fact("History", `${many(stats.history_events, "event")}, ${size(stats.history_bytes)}`),
-    fact("Messages waiting", stats.messages_waiting), fact("Timers that wait for a clock", instance.timers_without_clock)),
+    fact("Messages waiting", stats.messages_waiting), fact("Unread messages", instance.unread_messages), fact("Timers that wait for a clock", instance.timers_without_clock)),
   h("div", { class: "outcome" }, outcome.map(([key, title]) => [h("h3", { class: key === "output" && status.error ? "small error" : "small dim" }, title), textBlock(textOf(status, key))]))];
 }
 

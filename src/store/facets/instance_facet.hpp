@@ -95,9 +95,9 @@ class InstanceFacet final : public InstanceStore {
   Status mark_unregistered(InstanceKey key, const ReadyQuery& query) override {
     return ready_.mark_unregistered(key, query);
   }
-  Status fetch_orchestration_item(InstanceKey key, std::int64_t now, std::size_t messages_max,
+  Status fetch_orchestration_item(InstanceKey key, std::int64_t now, const MessageLimits& limits,
                                   Arena& arena, OrchestrationItem* out) override {
-    return turn_reader_.fetch_orchestration_item(key, now, messages_max, arena, out);
+    return turn_reader_.fetch_orchestration_item(key, now, limits, arena, out);
   }
   Status load_history(InstanceKey key, ExecutionId execution, EventId after,
                       EventSink& sink) override {

@@ -155,10 +155,12 @@ class File {
       diagnostic.format("%s: no database of Pawl", path_);
       return Status::kForeignDatabase;
     }
-    if (version <= store::kSchemaVersion) return Status::kOk;
-    diagnostic.format("%s: written by a newer Pawl: format %lld, this one knows up to %d", path_,
-                      static_cast<long long>(version), store::kSchemaVersion);
-    return Status::kNewerDatabase;
+    if (version == store::kSchemaVersion) return Status::kOk;
+    const bool is_newer = version > store::kSchemaVersion;
+    diagnostic.format("%s: written by %s Pawl: format %lld, this one reads only %d", path_,
+                      is_newer ? "a newer" : "an older", static_cast<long long>(version),
+                      store::kSchemaVersion);
+    return is_newer ? Status::kNewerDatabase : Status::kOlderDatabase;
   }
 
   port::Port port_;

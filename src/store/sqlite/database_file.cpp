@@ -16,7 +16,7 @@
 namespace pawl::store {
 namespace {
 
-static_assert(kSchemaVersion == 1 && kApplicationId == 0x5061776c, "as in create_schema()");
+static_assert(kSchemaVersion == 2 && kApplicationId == 0x5061776c, "as in create_schema()");
 
 constexpr int kPauseMs = 5;  // between tries for what SQLite does not wait for
 
@@ -265,7 +265,12 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
                       path_.c_str(), static_cast<long long>(version), kSchemaVersion);
     return Status::kNewerDatabase;
   }
-  if (version < kSchemaVersion) {  // there was none before the first
+  if (version < kSchemaVersion && version > 0) {
+    diagnostic.format("%s: written by an older Pawl: format %lld, this one reads only %d",
+                      path_.c_str(), static_cast<long long>(version), kSchemaVersion);
+    return Status::kOlderDatabase;
+  }
+  if (version <= 0) {  // there was none before the first
     diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
                       static_cast<long long>(version));
     return Status::kCorrupt;
@@ -349,7 +354,7 @@ Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
   PAWL_TRY(execute(kSchema, diagnostic));
   PAWL_TRY(
       execute("PRAGMA application_id=0x5061776c;"
-              "PRAGMA user_version=1",
+              "PRAGMA user_version=2",
               diagnostic));
   std::uint64_t random[2] = {};
   port_.clock->random(random, sizeof(random));

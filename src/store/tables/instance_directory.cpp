@@ -5,6 +5,7 @@
 
 #include "clock_rules.hpp"
 #include "event.hpp"
+#include "message_table.hpp"
 #include "rows.hpp"
 #include "work_sql.hpp"
 
@@ -31,7 +32,7 @@ constexpr std::size_t kListLooksMax = 1024;  // rows of one page
   "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
   " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
   " AND q.due IS NOT NULL AND q.base=",                                                       \
-      sql::number<TimeBase::kUtc>, ") ELSE 0 END,i.trace"
+      sql::number<TimeBase::kUtc>, ") ELSE 0 END,i.trace," PAWL_UNREAD
 
 InstanceInfo info_of(const Statement& row) {
   InstanceInfo info;
@@ -46,6 +47,7 @@ InstanceInfo info_of(const Statement& row) {
   info.parent_id = row.bytes(9);
   info.timers_without_clock = row.integer(10);
   info.trace_id = row.bytes(11);
+  info.unread_messages = row.integer(12);
   return info;
 }
 
@@ -89,7 +91,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
     const InstanceInfo info = info_of(row);
     if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
-    if (row.integer(12) == 0 || !passes(info, filter)) continue;
+    if (row.integer(13) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
     ++reported;
   }
@@ -151,9 +153,11 @@ constexpr sql::Query kHistoryStats{
     "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
     "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
     "execution=(SELECT execution FROM instances WHERE key=?1)"};
-constexpr sql::Query kMessageStats{
-    "SELECT count(*) FROM orchestrator_queue"
-    "\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS NULL"};
+constexpr auto kMessageStatsText = sql::join(
+    "SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS "
+    "NULL AND waiting<>",
+    sql::number<Waiting::kUnread>, "");
+constexpr sql::Query kMessageStats{kMessageStatsText};
 constexpr sql::Query kValueStats{
     "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "

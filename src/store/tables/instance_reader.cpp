@@ -2,11 +2,14 @@
 
 #include <cstring>
 
+#include "message_table.hpp"
+
 namespace pawl::store {
 
 constexpr auto kReadStatusText = sql::join(
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
-    "custom_status,custom_status_version FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+    "custom_status,custom_status_version," PAWL_UNREAD
+    " FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 constexpr sql::Query kReadStatus{kReadStatusText};
 
 Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, char* buffer,
@@ -25,6 +28,7 @@ Status InstanceReader::read_status(std::string_view id, InstanceStatus* out, cha
   out->updated_ms = row.integer(5);
   out->error = static_cast<ErrorKind>(row.integer(6));
   out->custom_status_version = row.integer(9);
+  out->unread_messages = row.integer(10);
   PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
   const std::size_t used = out->custom_status.size();
   if (has_ended(row.integer(1)))

@@ -1,6 +1,8 @@
 #include "instance_table.hpp"
 
 #include "clock_rules.hpp"
+#include "event.hpp"
+#include "message_table.hpp"
 #include "text.hpp"
 
 namespace pawl::store {
@@ -37,15 +39,24 @@ constexpr auto kFindInstanceText = sql::join(
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
-    ",0) "
-    "FROM instances AS i WHERE i.key=? AND coalesce(" PAWL_IS_THERE ",1)");
+    ",0),"
+    // One that is not ready has no message that no turn has read.
+    "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
+    "orchestrator_queue "
+    "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
+    sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
+    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>,
+    ")) END FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
 constexpr sql::Query kFindInstance{kFindInstanceText};
 
 // One whose root has no row is there: its tree was not deleted.
-Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
+Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out,
+                                    std::optional<MessageId> read_up_to) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kFindInstance);
-  if (!row.bind(key).row())
+  row.bind(key);
+  read_up_to.has_value() ? row.bind(*read_up_to) : row.bind_null();
+  if (!row.row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
   out->state = static_cast<InstanceState>(row.integer(0));
   out->execution = row.integer(1);
@@ -56,6 +67,7 @@ Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out) {
   out->home = row.integer(6);
   out->clean = row.integer(7) != 0;
   out->terminating = row.integer(8) != 0;
+  out->has_news = row.integer(9) != 0;
   return Status::kOk;
 }
 

@@ -26,6 +26,7 @@ struct InstanceRow {
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or it was forgiven
   bool terminating = false;
+  bool has_news = false;  // a queue message or a raised event that no turn has read
 };
 
 // What an instance's row says next of its state. What is not set is as the comment says; counts are
@@ -57,7 +58,8 @@ class InstanceTable : private Table {
 
   Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status find_key(std::string_view id, InstanceKey* key);
-  Status read_instance(InstanceKey key, InstanceRow* out);
+  // has_news: behind the message `read_up_to`; none: nobody asks.
+  Status read_instance(InstanceKey key, InstanceRow* out, std::optional<MessageId> read_up_to = {});
   // The one statement that writes the state of a row, and when it ended.
   Status write_state(InstanceKey key, const InstanceWrite& write);
   Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);

@@ -37,11 +37,11 @@ constexpr sql::Query kInsertMessage{
 
 // The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
 Status MessageTable::store_message(InstanceKey instance, const Message& message, const Due* timer,
-                                   bool waits) {
+                                   Waiting waiting) {
   Statement insert = connection_.use(kInsertMessage);
   // From the counter of tokens, whose row is written ahead: AUTOINCREMENT would touch one page more.
   insert.bind(message.id == 0 ? context_.next_token() : message.id)
-      .bind(waits ? 1 : 0)
+      .bind(static_cast<std::int64_t>(waiting))
       .bind(instance)
       .bind(message.execution)
       .bind(static_cast<std::int64_t>(message.kind))

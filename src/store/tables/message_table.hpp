@@ -22,7 +22,17 @@ enum class Waiting : std::uint8_t {
   kNo = 0,
   kYes = 1,      // a turn saw it, and it waits on: it makes its instance ready no more
   kDamaged = 2,  // no turn gets it
+  kUnread = 3,   // its instance ended without it (R7.8)
 };
+
+// How many messages the instance of a row i left at its end. Parts of a sql::join().
+#define PAWL_UNREAD                                                                  \
+  "CASE WHEN i.state IN (", sql::number<InstanceState::kCompleted>, ",",             \
+      sql::number<InstanceState::kFailed>,                                           \
+      ") THEN (SELECT count(*) FROM "                                                \
+      "orchestrator_queue AS u\fINDEXED BY oq_instance\rWHERE u.instance=i.key AND " \
+      "u.waiting=",                                                                  \
+      sql::number<Waiting::kUnread>, ") ELSE 0 END"
 
 class MessageTable : private Table {
  public:
@@ -32,9 +42,7 @@ class MessageTable : private Table {
   // otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
   Status store_message(InstanceKey instance, const Message& message, const Due* timer,
-                       bool waits = false);
-
- private:
+                       Waiting waiting = Waiting::kNo);
 };
 
 }  // namespace pawl::store

@@ -354,7 +354,13 @@ constexpr sql::Query kNextExecution{
     "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status) WHERE key=?1"};
 
-// What was counted against it is forgiven. `message`: of the next execution.
+constexpr auto kReadAgainText =
+    sql::join("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
+              " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
+constexpr sql::Query kReadAgain{kReadAgainText};
+
+// What was counted against it is forgiven, and messages that it left unread are for the next
+// execution. `message`: of that one.
 Status Restarts::begin(const Found& found, const Restart& how, const Message& message) {
   Message start = message;
   start.kind = MessageKind::kRestart;
@@ -366,6 +372,7 @@ Status Restarts::begin(const Found& found, const Restart& how, const Message& me
   write.stamps = true;
   write.revisions = 1;
   PAWL_TRY(instances_.write_state(found.key, write));
+  PAWL_TRY(fail(connection_.use(kReadAgain).bind(found.key).run(), "give unread messages"));
   const bool from_start = how.from == RestartFrom::kStart;
   Statement next = connection_.use(kNextExecution);
   next.bind(found.key).bind(start.execution).bind(from_start ? 1 : 0).bind_text(how.version);

@@ -1,4 +1,4 @@
-// The stored form, version 1. Every byte of it is described in docs/format.md and docs/format.
+// The stored form, version 2. Every byte of it is described in docs/format.md and docs/format.
 //
 // The text is SQLite's own, as the form is. Another engine has another text, with the same tables,
 // columns and indices.
@@ -8,7 +8,7 @@
 
 namespace pawl::store {
 
-inline constexpr int kSchemaVersion = 1;  // PRAGMA user_version
+inline constexpr int kSchemaVersion = 2;  // PRAGMA user_version
 // A commit writes whole pages to the log, and most of ours change a few rows on each of some six
 // pages: at 512 bytes a step costs an eighth of what SQLite's default of 4 KiB would. It is the
 // smallest that SQLite has.

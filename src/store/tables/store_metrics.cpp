@@ -5,6 +5,7 @@
 #include "clock_rules.hpp"
 #include "housekeeping.hpp"
 #include "instance_store.hpp"
+#include "message_table.hpp"
 
 namespace pawl::store {
 namespace {
@@ -73,15 +74,19 @@ Status StoreMetrics::count_executions(Metrics* out) {
   return fail(row.status(), "count executions");
 }
 
-constexpr sql::Query kCountMessages{
-    "SELECT due IS NOT NULL FROM orchestrator_queue WHERE id>0 LIMIT ?1"};
+constexpr auto kCountMessagesText =
+    sql::join("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+              " FROM orchestrator_queue WHERE id>0 LIMIT ?1");
+constexpr sql::Query kCountMessages{kCountMessagesText};
 
 Status StoreMetrics::count_messages(Metrics* out) {
   Statement row = connection_.use(kCountMessages);
   row.bind(kCountMax + 1);
   std::int64_t rows = 0;
-  for (; row.row() && rows < kCountMax; ++rows)
-    ++(row.integer(0) != 0 ? out->timers_waiting : out->messages_waiting);
+  for (; row.row() && rows < kCountMax; ++rows) {
+    std::int64_t& stored = row.integer(1) != 0 ? out->unread_messages : out->messages_waiting;
+    ++(row.integer(0) != 0 ? out->timers_waiting : stored);
+  }
   if (rows == kCountMax) out->complete = false;
   return fail(row.status(), "count messages");
 }

@@ -1,5 +1,6 @@
 #include "turn_reader.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -43,11 +44,13 @@ bool copy(Arena& arena, std::string_view* text) {
 // Copies messages out of rows into the arena.
 class TurnReader::MessageReader {
  public:
-  MessageReader(Arena& arena, std::size_t messages_max, OrchestrationItem* item)
-      : arena_(arena), max_(messages_max), item_(item) {}
+  MessageReader(Arena& arena, const MessageLimits& limits, OrchestrationItem* item)
+      : arena_(arena), limits_(limits), item_(item) {}
 
   Status start() {
-    capacity_ = kBeginningMax + item_->waiting_count + max_;
+    // Those that wait on are a part of the mailbox.
+    posted_room_ = limits_.mailbox_max - std::min(limits_.mailbox_max, item_->waiting_count);
+    capacity_ = kBeginningMax + item_->waiting_count + posted_room_ + limits_.messages_max;
     item_->messages = arena_.array<Message>(capacity_);
     item_->more_messages = item_->messages == nullptr;
     return item_->more_messages ? Status::kResourceExhausted : Status::kOk;
@@ -55,9 +58,17 @@ class TurnReader::MessageReader {
   // False: no more rows are wanted.
   bool take(const Statement& row) {
     if (row.integer(0) == first_ || row.integer(0) == request_) return true;
-    if (other_count_ == max_) return cut();
+    if (limits_.mailbox_max > 0 && is_of_mailbox(row)) {
+      if (posted_room_ == 0) return cut();
+      --posted_room_;
+      return add(row);
+    }
     // The turn needs memory too; but one message it must get.
-    if (other_count_ > 0 && arena_.capacity() - arena_.used() < arena_.capacity() / 2) return cut();
+    const bool leaves_too_little = arena_.capacity() - arena_.used() < arena_.capacity() / 2;
+    if (other_count_ == limits_.messages_max || (other_count_ > 0 && leaves_too_little)) {
+      static_cast<void>(cut());
+      return limits_.mailbox_max > 0;
+    }
     ++other_count_;
     return add(row);
   }
@@ -71,7 +82,7 @@ class TurnReader::MessageReader {
   // One that waits on: never left out.
   bool take_waiting(const Statement& row) {
     if (!add(row)) return false;
-    if (is_of_mailbox(last().kind)) return true;
+    if (pawl::is_of_mailbox(last().kind)) return true;
     broken(row.integer(0), ": what it holds cannot wait");
     return false;
   }
@@ -98,6 +109,10 @@ class TurnReader::MessageReader {
   [[nodiscard]] bool wants_more() const {
     return item_->broken == Status::kOk && !item_->more_messages;
   }
+  static bool is_of_mailbox(const Statement& row) {
+    MessageKind kind = MessageKind::kStart;
+    return fits(row.integer(1), &kind) && pawl::is_of_mailbox(kind);
+  }
 
  private:
   bool add(const Statement& row) {
@@ -118,16 +133,17 @@ class TurnReader::MessageReader {
   static constexpr std::size_t kBeginningMax = 2;  // a start, and a request that was handed on
 
   Arena& arena_;
-  std::size_t max_;
+  MessageLimits limits_;
   OrchestrationItem* item_;
   std::size_t capacity_ = 0;
   std::optional<MessageId> first_;
   std::optional<MessageId> request_;
+  std::size_t posted_room_ = 0;  // with mailbox_max: for messages of the mailbox
   std::size_t other_count_ = 0;  // than those that are never left out
 };
 
 Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
-                                            std::size_t messages_max, Arena& arena,
+                                            const MessageLimits& limits, Arena& arena,
                                             OrchestrationItem* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
@@ -136,7 +152,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   PAWL_TRY(read_item_row(key, arena, out));
   if (out->broken != Status::kOk) return Status::kOk;
   if (out->terminate) return read_last_stored_event(out);
-  MessageReader reader(arena, messages_max, out);
+  MessageReader reader(arena, limits, out);
   PAWL_TRY(reader.start());
   if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
   if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
@@ -146,7 +162,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
   if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now, first_due));
   const bool none_fits =
-      out->message_count == out->waiting_count && out->more_messages && messages_max > 0;
+      out->message_count == out->waiting_count && out->more_messages && limits.messages_max > 0;
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 

@@ -17,7 +17,7 @@ class TurnReader : private Table {
   explicit TurnReader(StoreContext& context) : Table(context) {}
 
   // ---- calls of the contract ----
-  Status fetch_orchestration_item(InstanceKey key, std::int64_t now, std::size_t messages_max,
+  Status fetch_orchestration_item(InstanceKey key, std::int64_t now, const MessageLimits& limits,
                                   Arena& arena, OrchestrationItem* out);
 
  private:

@@ -39,7 +39,7 @@ Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
 
 // Nothing is written before all of this holds.
 Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
-  const Status read = instances_.read_instance(turn.key, found);
+  const Status read = instances_.read_instance(turn.key, found, turn.read_up_to);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   const InstanceRow& row = *found;
@@ -53,7 +53,8 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   // What an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
-  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new) return Status::kOk;
+  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new)
+    return row.has_news ? Status::kStillRunning : Status::kOk;
   // With this revision no other turn came between: the row is not what we wrote.
   connection_.diagnostic().format(
       "instances row of instance %lld, execution %lld: last event is %lld, not %lld",
@@ -186,7 +187,7 @@ Status TurnWriter::write_message(const TurnCommit& turn) {
     PAWL_TRY(fail(keep.bind(message).run(), "keep message"));
   }
   for (const Message& message : turn.given_back)
-    PAWL_TRY(messages_.store_message(turn.key, message, nullptr, true));
+    PAWL_TRY(messages_.store_message(turn.key, message, nullptr, Waiting::kYes));
   return Status::kOk;
 }
 
@@ -290,8 +291,31 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_eve
               "update instance");
 }
 
-constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?",
-                                     kTimerMoves};
+constexpr auto kDeleteOthersText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+              sql::number<Waiting::kDamaged>, " OR kind NOT IN (", sql::number<MessageKind::kEvent>,
+              ",", sql::number<MessageKind::kQueue>, "))");
+constexpr sql::Query kDeleteOthers{kDeleteOthersText, kTimerMoves};
+constexpr auto kLeaveUnreadText = sql::join(
+    "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
+constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
+
+// Timers, completions, cancel requests and offers go with the instance; what others were told was
+// stored stays. An end that waited for messages knows all that there are.
+Status TurnWriter::leave_unread(const TurnCommit& turn) {
+  PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
+  std::int64_t left = 0;
+  if (!turn.read_up_to.has_value() || !turn.kept.empty()) {
+    PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
+    left = connection_.changes();
+  }
+  for (const Message& message : turn.given_back)
+    PAWL_TRY(messages_.store_message(turn.key, message, nullptr, Waiting::kUnread));
+  if (turn.unread != nullptr)
+    *turn.unread = left + static_cast<std::int64_t>(turn.given_back.size());
+  return Status::kOk;
+}
+
 Status TurnWriter::end_execution(const TurnCommit& turn) {
   PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
   // A failed one may be restarted from an event of its own, which found the values that it found.
@@ -302,7 +326,7 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   if (!ends) return continue_as_new(turn);
   PAWL_TRY(opened_.close_all_sessions(turn.key));
   PAWL_TRY(children_.notify_parent(turn.key, turn.error, turn.output));
-  PAWL_TRY(fail(connection_.use(kDeleteMessages).bind(turn.key).run(), "delete messages"));
+  PAWL_TRY(leave_unread(turn));
   InstanceWrite write;
   write.state =
       turn.end == EndKind::kCompleted ? InstanceState::kCompleted : InstanceState::kFailed;

@@ -60,6 +60,7 @@ class TurnWriter : private Table {
   Status go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event);
   Status go_on_as_before(const TurnCommit& turn, std::int64_t last_event);
   Status end_execution(const TurnCommit& turn);
+  Status leave_unread(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
   Status hand_on_request(const TurnCommit& turn, Message* next);
 

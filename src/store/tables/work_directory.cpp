@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "event.hpp"
+#include "message_table.hpp"
 #include "rows.hpp"
 
 namespace pawl::store {
@@ -76,9 +77,11 @@ Status WorkDirectory::list_work(const WorkListFilter& filter, Page* page, WorkVi
 }
 
 // By the index of the instance, whose messages alone are sorted.
-constexpr sql::Query kListMessages{
-    "SELECT id,kind,name,payload,base IS NOT NULL FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-    "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3"};
+constexpr auto kListMessagesText = sql::join(
+    "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");
+constexpr sql::Query kListMessages{kListMessagesText};
 
 Status WorkDirectory::list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) {
   if (page->rows_max == 0) {
@@ -100,6 +103,7 @@ Status WorkDirectory::list_messages(InstanceKey key, Page* page, MessageVisitor&
     info.name = row.bytes(2);
     info.payload = row.bytes(3);
     info.is_timer = row.integer(4) != 0;
+    info.is_unread = row.integer(5) != 0;
     visitor.on_message(info);
     ++reported;
   }

@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Carries a database over to the schema of this tree, which has the same tables.
+"""Carries a database of format 1 over to the schema of this tree, which has its tables and columns.
 
     convert.py OLD NEW      run in the root of the tree; nothing else has OLD open
 
-The schema is the text of src/store/tables/schema.hpp. Three things are stored elsewhere than before: the last event of an
-execution that runs stands in the row of its instance; ids of waiting work begin at 2^60; numbers of messages come from
-the counter of tokens.
+The schema and the number of the format are those of src/store/tables/schema.hpp.
 """
 import pathlib
 import re
@@ -13,7 +11,6 @@ import sqlite3
 import sys
 
 HEADER = pathlib.Path("src/store/tables/schema.hpp")
-WORK_FROM = 1 << 60
 ORDER = {"history": " ORDER BY instance,execution,id"}
 
 
@@ -28,15 +25,8 @@ def copy(new, table):
 
 
 def adapt(new):
-    new.execute("UPDATE instances SET last_event=coalesce((SELECT e.last_event FROM old.executions AS e WHERE "
-                "e.instance=key AND e.execution=instances.execution),0)")
-    new.execute("UPDATE executions SET last_event=NULL WHERE end=0")
-    new.execute(f"UPDATE worker_queue SET id=id+{WORK_FROM} WHERE id<{WORK_FROM}")
-    new.execute(f"UPDATE sessions SET head_id=head_id+{WORK_FROM} WHERE head_id<{WORK_FROM}")
-    new.execute("UPDATE meta SET next_token=max(next_token,coalesce((SELECT seq+1 FROM old.sqlite_sequence WHERE "
-                "name='orchestrator_queue'),0))")
     new.execute("INSERT INTO sqlite_sequence(name,seq) SELECT o.name,o.seq FROM old.sqlite_sequence AS o WHERE "
-                "o.name<>'orchestrator_queue' AND o.name NOT IN (SELECT name FROM sqlite_sequence)")
+                "o.name NOT IN (SELECT name FROM sqlite_sequence)")
 
 
 def main():
@@ -48,8 +38,8 @@ def main():
         page_bytes = re.search(r"kPageBytes = (\d+);", text)[1]
         new.execute(f"PRAGMA page_size={page_bytes}")
         new.execute("ATTACH ? AS old", (old,))
-        if new.execute("PRAGMA old.user_version").fetchone() != (1,) or columns(new, "old", "instances")[-1] == "last_event":
-            sys.exit(f"{old} has another form than this script converts")
+        if new.execute("PRAGMA old.user_version").fetchone() != (1,):
+            sys.exit(f"{old} has another format than this script converts")
         new.execute("BEGIN")
         for statement in re.search(r'kSchema\[\] = R"sql\((.*?)\)sql"', text, re.S)[1].split(";")[:-1]:
             new.execute(statement)
@@ -57,7 +47,8 @@ def main():
             copy(new, table)
         adapt(new)
         new.execute("PRAGMA application_id=0x5061776c")
-        new.execute("PRAGMA user_version=1")
+        version = re.search(r"kSchemaVersion = (\d+);", text)[1]
+        new.execute(f"PRAGMA user_version={version}")
         new.execute("COMMIT")
         new.execute("DETACH old")
         new.execute("PRAGMA journal_mode=WAL")

@@ -27,7 +27,7 @@ std::string kept_file() {
 TEST(Golden, KeptFile_OpensAndAllEndsRight) {
   const std::string bytes = kept_file();
   ASSERT_GT(bytes.size(), 100U);
-  EXPECT_EQ(bytes[63], 1) << "user_version, the format";
+  EXPECT_EQ(bytes[63], 2) << "user_version, the format";
   finish(bytes);
 }
 
