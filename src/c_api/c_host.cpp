@@ -139,7 +139,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 }  // namespace
 
-const char* pawl_status_name(pawl_status status) {
+const char* pawl_status_name(int number) {
   static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
@@ -147,7 +147,6 @@ const char* pawl_status_name(pawl_status status) {
                 static_cast<int>(Status::kStopped) == PAWL_STOPPED &&
                 static_cast<int>(Status::kQuota) == PAWL_QUOTA);
   constexpr int kNumbers = 256;  // of a Status, which names those that are none
-  const int number = static_cast<int>(status);
   if (number < 0 || number >= kNumbers) return "unknown";
   return pawl::status_name(static_cast<Status>(number));
 }
