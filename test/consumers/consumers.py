@@ -70,7 +70,7 @@ class Consumers:
     def copy_tree(self):
         for folder in ("docs", "examples", "include", "packaging", "port", "src", "test", "toolchains"):
             shutil.copytree(self.project / folder, self.tree / folder, ignore=shutil.ignore_patterns("__pycache__"))
-        for file in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md"):
+        for file in ("CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md"):
             shutil.copy(self.project / file, self.tree / file)
         (self.tree / "build").mkdir()
         (self.tree / "build/packages").symlink_to(self.project / "build/packages")
@@ -283,6 +283,11 @@ class Consumers:
         wanted |= {(name, version, native) for name in (endpoint, "libpawl-endpoint-dev")} | {("pawl-doc", version, "all")}
         expect(found == wanted, f"three packages for each architecture, two of the endpoint, and the pages {sorted(found ^ wanted)}")
         self.shell("revision", self.tree)
+        for arch in ("amd64", "arm64", "armhf"):
+            of = [*out.glob(f"*_{version}_{arch}.deb"), *(out.glob(f"*_{version}_all.deb") if arch == native else ())]
+            said = run(sys.executable, "-B", self.tree / "test/build/sbom_test.py", "--check", out / f"pawl_{version}_{arch}.spdx.json",
+                       *of, check=False)
+            expect(said.returncode == 0, f"the bill of materials is that of the packages of {arch} {said.stdout.strip()}")
         lintian = run("lintian", "--fail-on", "error,warning", *sorted(out.glob("*.deb")), check=False)
         expect(lintian.returncode == 0, f"lintian finds nothing {lintian.stdout if lintian.returncode else ''}")
         self.depends(out, library, native)
