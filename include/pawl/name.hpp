@@ -21,6 +21,14 @@ namespace pawl {
 inline constexpr std::size_t kNameBytesMax = 256;    // of every name and id
 inline constexpr std::size_t kTraceIdBytesMax = 64;  // a traceparent of W3C has 55
 
+// What an id must be besides a name, for it also becomes a part of a path: not "." or "..", which lead
+// elsewhere there, and without a blank at its begin or end, which people do not see. That is asked of new
+// ids of instances, sessions, devices and workers. One that an older Pawl has stored can still be read,
+// ended and deleted.
+[[nodiscard]] constexpr bool is_plain_id(std::string_view id) {
+  return id != "." && id != ".." && (id.empty() || (id.front() != ' ' && id.back() != ' '));
+}
+
 namespace internal {
 
 // One byte more than a name may have: of a longer text so much is kept, so each check of a name
@@ -120,8 +128,8 @@ class Name {
 };
 
 // The id of an instance: 1 to kNameBytesMax bytes without control characters and without "::",
-// which ids of children have. Any other text is refused by the call that takes the id, as
-// kInvalidArgument.
+// which ids of children have; a new one is a plain id (is_plain_id()). Any other text is refused by the
+// call that takes the id, as kInvalidArgument.
 class InstanceId {
  public:
   explicit InstanceId(std::string_view text) : text_(text) {}

@@ -111,7 +111,7 @@ struct SessionOptions {
   // Called when this worker gets a session and when it loses one; null: not called.
   SessionListener* listener = nullptr;
   // Names of sessions that this worker claims when it starts, if no worker owns them then, so that
-  // their first work finds them ready. At most max_sessions_per_worker; no devices.
+  // their first work finds them ready. At most max_sessions_per_worker; no devices; plain ids.
   const Name* claim_at_start = nullptr;
   std::size_t claim_at_start_count = 0;
 };
@@ -228,7 +228,7 @@ struct Options {
   static Options smallest();
 
   Path database_path;  // required
-  // Stable identity over restarts; none: a new one each start.
+  // Stable identity over restarts, a plain id (is_plain_id()); none: a new one each start.
   std::optional<Name> worker_node_id = std::nullopt;
   bool run_orchestrations = true;  // false: worker-only
   TagFilter worker_tag_filter;     // by default only activities without a tag

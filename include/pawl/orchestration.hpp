@@ -40,8 +40,8 @@ struct [[gnu::visibility("hidden")]] BranchRun;
 
 // Options of schedule_sub_orchestration().
 struct ChildOptions {
-  // The child's id: a name without "::". None: Pawl makes "<parent>::<execution>.<event>", which is
-  // unique for ever.
+  // The child's id: a plain id (is_plain_id()) without "::". None: Pawl makes
+  // "<parent>::<execution>.<event>", which is unique for ever.
   std::optional<InstanceId> id = std::nullopt;
   // The version of the code, in the form of Registry; the worker that runs the child must have it
   // registered. None: the version that this worker's Registry takes by default when the child
@@ -111,8 +111,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // it takes.
   // Returns its handle. The outcome is the activity's result or error, or an ErrorKind of a limit,
   // a session or a cancellation.
-  // Requires: a name, a session and a tag of 1..256 bytes without control characters, and options
-  // in their ranges (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit
+  // Requires: a name, a session and a tag of 1..256 bytes without control characters, the session a
+  // plain id (is_plain_id()), and options in their ranges (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit
   // at the await). Else nothing is recorded.
   Handle schedule_activity(std::string_view name, std::string_view input);
   Handle schedule_activity(std::string_view name, std::string_view input,
@@ -124,14 +124,14 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // instance is found again as it is, also after continue_as_new(); one that has ended is opened
   // anew.
   // Returns the session. If too many are open (SessionOptions), session_opened() says so.
-  // Requires: an id of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
+  // Requires: a plain id (is_plain_id()) of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
   // on it is kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
   // Gives settings to the shared session of this name, in the commit of this turn, and makes it if
   // there is none, or it has ended. Those of an open one are changed, as by change_session().
   // Returns the session, which Target::session() names, too.
-  // Requires: a name of 1..241 bytes, and settings that agree (an empty Session).
+  // Requires: a plain id (is_plain_id()) of 1..241 bytes, and settings that agree (an empty Session).
   Session use_session(std::string_view name, const SessionSettings& settings);
   // A session that another instance opened, to work on it until its opener closes it or ends
   // (kSessionClosed). Nothing is recorded.

@@ -15,7 +15,8 @@
  * Threads: one thread at a time for a host or a client; a callback runs on the host's thread, but a
  * PAWL_THREADED activity on a pool thread. What else is allowed stands at the function.
  * Units: ms; absolute times are ms since 1970 UTC. Names: 1 to 256 bytes without control characters,
- * a zero byte behind them. Payloads: any bytes, by address and length.
+ * a zero byte behind them; new ids of instances, sessions, devices and workers are neither "." nor ".."
+ * and have no blank at their ends. Payloads: any bytes, by address and length.
  * Options and answers with a `size`: set it by the init function, or to sizeof. A size of an earlier
  * release is taken as that release, and any other is PAWL_INVALID_ARGUMENT.
  * Errors: every function that may fail returns a pawl_status and says which; PAWL_INVALID_ARGUMENT is

@@ -184,9 +184,11 @@ bool is_stored_name(std::string_view name) {
   return true;
 }
 
-bool is_valid_root_id(std::string_view id) {
-  return is_valid_name(id) && id.find("::") == std::string_view::npos;
-}
+bool is_valid_id(std::string_view id) { return is_valid_name(id) && is_plain_id(id); }
+
+bool has_separator(std::string_view id) { return id.find("::") != std::string_view::npos; }
+
+bool is_valid_root_id(std::string_view id) { return is_valid_id(id) && !has_separator(id); }
 
 Status child_id(std::string_view parent, ExecutionId execution, EventId event,
                 FixedText<kNameBytesMax>* out) {

@@ -153,8 +153,11 @@ inline constexpr std::string_view kSharedSessionEventsPrefix = "shared_session:"
 // is all that was asked of names once, so an instance with another name goes on. It is also what
 // makes every meta text fit kMetaBytesMax.
 [[nodiscard]] bool is_stored_name(std::string_view name);
-// A valid name without "::", which stands in the ids that children are given: so no id that a caller
-// chooses is that of a child to come.
+// A valid name that may become an id: is_plain_id(). Asked of new ones alone.
+[[nodiscard]] bool is_valid_id(std::string_view id);
+// Whether "::" is in it, which stands in the ids that children are given.
+[[nodiscard]] bool has_separator(std::string_view id);
+// A valid id without "::": so no id that a caller chooses is that of a child to come.
 [[nodiscard]] bool is_valid_root_id(std::string_view id);
 // The id of a child that was not given one: "<parent>::<execution>.<event>". kResourceExhausted:
 // too long.

@@ -63,6 +63,9 @@ Outcome refused(HandleForm form) {
       return Outcome::failure(
           ErrorKind::kInvalidArgument,
           "an instance id is 1 to 256 bytes without control characters and without \"::\"");
+    case HandleForm::kNotPlain:
+      return Outcome::failure(ErrorKind::kInvalidArgument,
+                              "an id is not \".\" or \"..\", and has no blank at its ends");
     case HandleForm::kBadVersion:
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");

@@ -26,6 +26,7 @@ enum class HandleForm : std::uint32_t {
   kBadSession,
   kBadTag,
   kBadId,
+  kNotPlain,  // an id: is_plain_id()
   kBadVersion,
   kBadPayload,
   kNoJson,

@@ -46,8 +46,10 @@ Handle Calls::schedule_activity(BranchRun& branch, std::string_view name, std::s
   if (run_.is_cancelled(branch)) return awaits_.handle_of(HandleForm::kNotIssued);
   if (!is_valid_name(name)) return awaits_.handle_of(HandleForm::kBadName);
   const ActivityPolicy options = policy_of(given);
-  if (given.target.kind_ != Target::Kind::kAnyWorker && !is_valid_name(options.session))
-    return awaits_.handle_of(HandleForm::kBadSession);
+  if (given.target.kind_ != Target::Kind::kAnyWorker) {
+    if (!is_valid_name(options.session)) return awaits_.handle_of(HandleForm::kBadSession);
+    if (!commands_.takes_id(options.session)) return awaits_.handle_of(HandleForm::kNotPlain);
+  }
   if (!options.tag.empty() && !is_valid_name(options.tag))
     return awaits_.handle_of(HandleForm::kBadTag);
   PolicyText policy;
@@ -87,7 +89,8 @@ Handle Calls::schedule_timer(BranchRun& branch, TimerBase base, std::int64_t num
 
 HandleForm Calls::form_of_call(const NewInstanceCall& call) const {
   if (!is_valid_name(call.name)) return HandleForm::kBadName;
-  if (call.has_id && !is_valid_root_id(call.id)) return HandleForm::kBadId;
+  if (call.has_id && (!is_valid_name(call.id) || has_separator(call.id))) return HandleForm::kBadId;
+  if (call.has_id && !commands_.takes_id(call.id)) return HandleForm::kNotPlain;
   if (call.has_version && !is_valid_version(call.version)) return HandleForm::kBadVersion;
   if (call.input.size() > run_.limits().payload_bytes_max) return HandleForm::kBadPayload;
   return HandleForm::kCommand;

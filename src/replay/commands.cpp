@@ -187,6 +187,12 @@ void Commands::fail_mismatch(const Event& recorded, const Event& issued, const c
   run_.fail(Status::kNondeterminism);
 }
 
+bool Commands::takes_id(std::string_view id) const {
+  const Record* const next = run_.current().cursor;
+  return is_plain_id(id) ||
+         (next != nullptr && (next->event.name == id || next->event.session == id));
+}
+
 void Commands::check_all_issued() {
   for (const BranchRun* branch = &run_.root(); branch != nullptr; branch = branch->next) {
     if (branch->cursor == nullptr) continue;

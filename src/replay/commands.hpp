@@ -31,6 +31,9 @@ class Commands {
   // Null: none.
   [[nodiscard]] Record* first_staged() const { return first_staged_; }
   [[nodiscard]] std::uint32_t staged_count() const { return staged_count_; }
+  // Whether a command may have this id, which is a valid name: a plain one, or the one that history has
+  // at this place. An older engine took that; this one records no such id.
+  [[nodiscard]] bool takes_id(std::string_view id) const;
   // Has every recorded command been issued again?
   void check_all_issued();
 

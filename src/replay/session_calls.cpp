@@ -26,7 +26,8 @@ Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
                            const SessionSettings& settings) {
   if (!run_.is_active(branch, "open_session")) return Session();
   PolicyText policy;
-  if (!encode_settings(settings, &policy) || (has_id && !is_session_id(id)) ||
+  if (!encode_settings(settings, &policy) ||
+      (has_id && !(is_session_id(id) && commands_.takes_id(id))) ||
       !is_label(settings.owner_label) || !is_label(settings.kind))
     return Session();
   FixedText<kNameBytesMax> own;
@@ -55,7 +56,8 @@ Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
 
 Session SessionCalls::use(BranchRun& branch, std::string_view name,
                           const SessionSettings& settings) {
-  if (!run_.is_active(branch, "use_session") || !is_shared_name(name)) return Session();
+  if (!run_.is_active(branch, "use_session") || !is_shared_name(name) || !commands_.takes_id(name))
+    return Session();
   const History::Record* const record = set(Session(Kind::kShared, name), settings);
   return record == nullptr ? Session() : Session(Kind::kShared, record->event.name);
 }

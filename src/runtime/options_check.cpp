@@ -118,9 +118,11 @@ Status check_claims(const Options& options, Diagnostic& diagnostic) {
     return Status::kInvalidOptions;
   }
   for (std::size_t i = 0; i < options.sessions.claim_at_start_count; ++i) {
-    if (is_valid_name(options.sessions.claim_at_start[i])) continue;
+    if (is_valid_id(options.sessions.claim_at_start[i])) continue;
     diagnostic.format(
-        "claim_at_start: name %zu has %zu bytes or a control character; 1..%zu bytes are allowed",
+        "claim_at_start: name %zu has %zu bytes, a control character or a blank at its ends; "
+        "1..%zu "
+        "bytes are allowed",
         i + 1, options.sessions.claim_at_start[i].size(), kNameBytesMax);
     return Status::kInvalidOptions;
   }
@@ -146,10 +148,12 @@ Status check_texts(const Options& options, Diagnostic& diagnostic) {
   PAWL_TRY(check_path("database_path", options.database_path, diagnostic));
   if (options.sessions.work_root.has_value())
     PAWL_TRY(check_path("sessions.work_root", *options.sessions.work_root, diagnostic));
-  if (!options.worker_node_id.has_value() || is_valid_name(*options.worker_node_id))
+  if (!options.worker_node_id.has_value() || is_valid_id(*options.worker_node_id))
     return Status::kOk;
-  diagnostic.format("worker_node_id has %zu bytes or a control character; 1..%zu bytes are allowed",
-                    options.worker_node_id->size(), kNameBytesMax);
+  diagnostic.format(
+      "worker_node_id has %zu bytes, a control character or a blank at its ends; 1..%zu "
+      "bytes are allowed",
+      options.worker_node_id->size(), kNameBytesMax);
   return Status::kInvalidOptions;
 }
 

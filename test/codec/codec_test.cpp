@@ -109,6 +109,12 @@ TEST(Names, ValidOnes) {
   EXPECT_FALSE(is_valid_name("tab\t"));
   EXPECT_FALSE(is_valid_name(std::string_view("nul\0", 4)));
   EXPECT_TRUE(is_valid_name(std::string(256, 'a')));
+  for (const char* const id : {".", "..", " a", "a ", " "}) {
+    EXPECT_TRUE(is_valid_name(id)) << id;
+    EXPECT_FALSE(is_valid_id(id) || is_valid_root_id(id)) << id;
+  }
+  for (const char* const id : {"...", ".a", "a b", "a"})
+    EXPECT_TRUE(is_valid_id(id) && is_valid_root_id(id)) << id;
   EXPECT_FALSE(is_valid_name(std::string(257, 'a')));
 }
 

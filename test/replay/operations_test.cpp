@@ -5,6 +5,7 @@
 #include <chrono>
 #include <string>
 
+#include "hash.hpp"
 #include "replay_bench.hpp"
 
 namespace pawl::test {
@@ -46,6 +47,58 @@ TEST(Activity, StillPending_EmitsNothing) {
 Poll on_session(OrchestrationContext& ctx) {
   PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session("bed-7")));
   return ctx.complete(reading.value());
+}
+
+// --- ids: a new one is plain, and one that an older engine took goes on ----------------------------
+
+Poll on_given_session(OrchestrationContext& ctx) {
+  PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session(ctx.input())));
+  return reading.ok() ? ctx.complete(reading.value()) : ctx.fail(reading.error());
+}
+
+Poll with_given_child(OrchestrationContext& ctx) {
+  ChildOptions options;
+  options.id = InstanceId(ctx.input());
+  PAWL_AWAIT(child, ctx.schedule_sub_orchestration("pump", "", options));
+  return child.ok() ? ctx.complete(child.value()) : ctx.fail(child.error());
+}
+
+Poll with_given_open_session(OrchestrationContext& ctx) {
+  const Session session = ctx.open_session(ctx.input());
+  PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session(session)));
+  return reading.ok() ? ctx.complete(reading.value()) : ctx.fail(reading.error());
+}
+
+TEST(Ids, ANewOneIsPlain) {
+  for (const Orchestration function : {on_given_session, with_given_child, with_given_open_session})
+    for (const char* const id : {".", "..", " bus", "bus "}) {
+      Bench bench;
+      bench.go(function, {start(id)});
+      EXPECT_EQ(bench.state(), TurnState::kEnded) << id;
+      EXPECT_NE(bench.all().find("2 ended failed invalid_argument"), std::string::npos)
+          << bench.all();
+    }
+}
+
+TEST(Ids, OneThatAnOlderEngineTookGoesOn) {
+  for (const Orchestration function :
+       {on_given_session, with_given_child, with_given_open_session}) {
+    Bench bench;
+    bench.go(function, {start("bus")});
+    const EventId last = bench.history().last_id();
+    bench.rewrite([](Event& event) {
+      for (std::string_view* const text : {&event.payload, &event.name, &event.session})
+        if (*text == "bus") *text = " bus";
+      if (event.kind == EventKind::kChild)
+        event.argument_hash = Hash64().add(event.session).add(std::string_view()).value();
+    });
+    const bool has_child = bench.history().event(last).kind == EventKind::kChild;
+    const Message end = completion(has_child ? MessageKind::kChildDone : MessageKind::kActivityDone,
+                                   last, ErrorKind::kNone, "9");
+    bench.go(function, {end});
+    EXPECT_EQ(bench.state(), TurnState::kEnded) << bench.all();
+    EXPECT_NE(bench.all().find("ended completed = 9"), std::string::npos) << bench.all();
+  }
 }
 
 TEST(ActivityOnSession, Suspends) {

@@ -63,6 +63,8 @@ TEST_P(Instances, NamesHaveBounds) {
   EXPECT_EQ(try_one("a", longer, ""), Status::kInvalidArgument);
   EXPECT_EQ(try_one("a", "n", longer), Status::kInvalidArgument);
   EXPECT_EQ(try_one("new\nline", "n", ""), Status::kInvalidArgument);
+  for (const char* const id : {".", "..", " a", "a "})
+    EXPECT_EQ(try_one(id, "n", ""), Status::kInvalidArgument) << id;
   EXPECT_EQ(try_one("\xc3\xa4 '\"; DROP TABLE instances", "n", ""), Status::kOk);
   EXPECT_EQ(ready(at).size(), 2U);
 }

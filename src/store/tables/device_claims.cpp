@@ -15,8 +15,9 @@ Status DeviceClaims::declare_session(const DeclareSession& declare, Evidence& ev
                                      bool* held) {
   require_batch();
   *held = false;
-  if (!is_valid_name(declare.device)) {
-    context_.diagnostic.format("a device's name has 1 to %zu bytes", kNameBytesMax);
+  if (!is_valid_id(declare.device)) {
+    context_.diagnostic.format("a device's name has 1 to %zu bytes, and no blank at its ends",
+                               kNameBytesMax);
     return Status::kInvalidArgument;
   }
   SessionKey session = 0;

@@ -10,7 +10,9 @@ namespace pawl::store {
 Status NewInstances::create_instance(const NewInstance& instance, InstanceKey* key) {
   require_batch();
   if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
-    context_.diagnostic.format("ids with \"::\" are those of children");
+    context_.diagnostic.format(is_plain_id(instance.id)
+                                   ? "ids with \"::\" are those of children"
+                                   : "an id is not \".\" or \"..\", and has no blank at its ends");
     return Status::kInvalidArgument;
   }
   // An id in use is answered as such: a caller that repeats a call learns that the first one
