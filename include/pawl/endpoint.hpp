@@ -56,7 +56,9 @@ struct EndpointOptions {
 
   // Empty: the path of the database with "-http" behind it. A file with ".lock" behind it stays.
   Path socket_path;
-  unsigned socket_mode = 0660;     // who may connect
+  // Who may connect, and so change what is in the database. None: 0600, or 0660 where port.group_access
+  // gives the database to the group, too.
+  std::optional<unsigned> socket_mode;
   std::optional<EndpointTcp> tcp;  // in the place of the Unix socket
   bool read_only = false;          // refuses every write
   // At once, 1..256. When a new one needs a place, the oldest without a complete head goes for it, then
@@ -66,8 +68,9 @@ struct EndpointOptions {
   // From the head of a request to its answer; then the connection is closed. 100 ms to 10 min. A head
   // itself has 3 s, or this if it is less, from the connection or the answer before it.
   std::chrono::milliseconds request_timeout{10'000};
-  // For the textfile collector of Prometheus: what /metrics answers, written anew this often. Empty:
-  // no file.
+  // For the textfile collector of Prometheus: what /metrics answers, written anew this often, under this
+  // name with ".tmp" behind it at first. Neither may be the database, a file of one, or a file that a
+  // process has locked, and the first no link; nothing is written while that is so later. Empty: no file.
   Path metrics_file;
   std::chrono::milliseconds metrics_interval{15'000};
   // database_path is taken from the Host, if there is one. payload_bytes_max bounds bodies.
@@ -81,8 +84,11 @@ struct EndpointOptions {
 // The server. It answers from start() to stop(), on a thread of its own.
 class Endpoint {
  public:
+  static constexpr char kThreadName[] = "pawl-endpoint";  // as the system lists it
+
   Endpoint();
-  ~Endpoint();  // as stop()
+  // As stop(). Where that answers kTimeout, what the thread uses stays where it is.
+  ~Endpoint();
   Endpoint(const Endpoint&) = delete;
   Endpoint& operator=(const Endpoint&) = delete;
 
@@ -96,8 +102,12 @@ class Endpoint {
   // Returns as above.
   // Requires: a started Process, which outlives the Endpoint (kInvalidArgument).
   Status start(Process& process, const EndpointOptions& options, Diagnostic& why);
-  // Closes all connections and ends the thread; a call to the database that is under way ends first.
-  void stop();
+  // Closes all connections and ends the thread; a call to the database that is under way ends first, if it
+  // does so within request_timeout.
+  // Returns kOk, also if it is not started; kTimeout: the thread is in a call that has not returned, as
+  // on a disk that does not answer. Nothing is freed, and the thread uses the Process, the Host and the
+  // board as before: call again, or end the program without destroying them (_exit()).
+  Status stop();
   // The port of TCP; 0: it is not started, or has a Unix socket.
   [[nodiscard]] std::uint16_t port() const;
 

@@ -104,8 +104,8 @@ class Host : public TypedRegistration<Host> {
   // came before its end.
   int run_until_done(std::string_view id);
   // Ends in order: running activities have `grace`. Does nothing when it does not run.
-  // Returns kOk; kTimeout: an activity did not come back, and what it uses stays where it is until
-  // the process ends.
+  // Returns kOk; kTimeout: an activity did not come back; the log has "thread_runs" with the thread's
+  // name, run() answers 1, and what the thread uses stays where it is until the process ends.
   Status stop();
 
   // The parts, for all that they can do and the Host has no call for.

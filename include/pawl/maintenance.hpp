@@ -55,8 +55,9 @@ struct DatabaseReport {
 // Copies the database `from`, as of one moment, into the file `to`, which is empty or not there.
 // Others go on reading and writing meanwhile; the log of `from` cannot begin anew until the copy is
 // made. Then the copy is flushed and checked as check_database() does.
-// Returns kOk; kCannotOpen, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kBusy, kIo, kFull
-// of either file; kAlreadyExists: `to` holds something; kStopped: the visitor said so; kCorrupt:
+// Returns kOk; kCannotOpen, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kBusy,
+// kIo, kFull of either file; kAlreadyExists: `to` holds something; kInvalidArgument: `to` is called as
+// one of the files beside `from` is; kStopped: the visitor said so; kCorrupt:
 // the copy is damaged, as the database is then. Unless kOk, what is in `to` is of no use.
 // Requires: a started Process with two connections more (kInvalidArgument); `bytes` of at least
 // maintenance_memory() (kResourceExhausted).

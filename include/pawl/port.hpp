@@ -58,6 +58,13 @@ enum class LogLock : std::uint8_t { kRead, kWrite };
 
 enum class Held : std::uint8_t { kFree, kHeld, kUntestable };
 
+// Files that SQLite, Pawl and its endpoint have beside a database, as endings of its name. The folder
+// of the workers and the endpoint's socket stand there, too.
+inline constexpr const char* kFilesBeside[] = {"-journal", "-wal", "-shm",      "-bell",
+                                               "-reserve", "-new", "-http.lock"};
+inline constexpr char kSocketBeside[] = "-http";
+inline constexpr char kWorkersBeside[] = "-workers";
+
 // Handle of one open file or worker file; meaning is the port's.
 using FileHandle = std::int32_t;
 inline constexpr FileHandle kNoFile = -1;
@@ -229,8 +236,8 @@ class Threads {
   [[nodiscard]] virtual bool on_owner_thread() = 0;
 
   // --- the executor: a bounded pool for blocking activities -----------------------------------------
-  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed. 0 is
-  // allowed; kInvalidArgument: more than kThreadsMax.
+  // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed, called
+  // "pawl-work-<slot>" where threads have names. 0 is allowed; kInvalidArgument: more than kThreadsMax.
   virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;
   // Runs job(argument) on thread `slot`, which must be idle. When the job returned, the waiter
   // wakes.

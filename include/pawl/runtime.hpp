@@ -185,8 +185,9 @@ class Runtime : public TypedSenderCalls<Runtime> {
 
   // Stops in order: takes no new work, waits at most `grace` for running activities, commits their
   // results, releases its sessions and closes the database.
-  // Returns kOk, also when it is not started; kTimeout: some thread did not come back; the object
-  // must then live until the process ends.
+  // Returns kOk, also when it is not started; kTimeout: some thread did not come back, and the log has
+  // "thread_runs" with its name and activity. Nothing is freed: the object, the Process and the memory
+  // given to start() must then live until the process ends.
   Status stop(std::chrono::milliseconds grace);
 
   // --- the Client's calls on the Runtime's own thread: piggybacked on the next tick -----------------
@@ -232,7 +233,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // of the session is running work, that may end first, within 20 s.
   // Returns kOk: it was asked. The answer: kOk; kDeviceHeld: a living worker has declared it, the
   // log's "device_refused" names it, and it is no standby; kResourceExhausted: more than 32.
-  // Requires: a name of 1..256 bytes (kInvalidArgument); as those above.
+  // Requires: a plain id (is_plain_id()) of 1..256 bytes (kInvalidArgument); as those above.
   Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
                          void* user = nullptr);
   // Withdraws a device. Work that runs on it may end first, within 20 s. If work of an exclusive

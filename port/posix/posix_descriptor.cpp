@@ -48,7 +48,7 @@ Status status_of_errno(int error) {
   }
 }
 
-int open_own(const char* path, int flags, mode_t mode) {
+int open_own(const char* path, int flags, unsigned mode) {
   constexpr int kSafe = O_NONBLOCK | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC;
   const int fd = retried([&] { return ::open(path, flags | kSafe, mode); });
   if (fd < 0) return fd;
@@ -66,6 +66,29 @@ int open_own(const char* path, int flags, mode_t mode) {
   if (why == 0) return fd;
   ::close(fd);
   errno = why;
+  return -1;
+}
+
+int open_trusted(const char* path, unsigned forbidden, Diagnostic& why) {
+  Descriptor file(open_own(path, O_RDONLY));
+  struct stat info {};
+  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
+    const char* const text = errno == kOtherKind    ? "it is no regular file"
+                             : errno == kSecondName ? "it has a second name (a hard link)"
+                             : errno == ELOOP ? "it is a symbolic link; give the path it points to"
+                                              : std::strerror(errno);
+    why.format("%s: cannot be read: %s", path, text);
+    return -1;
+  }
+  if ((info.st_mode & forbidden) != 0) {
+    constexpr unsigned kRead = 044;
+    why.format("%s: others may %s it: chmod %o", path,
+               (forbidden & kRead) != 0 ? "read or write" : "write",
+               info.st_mode & 0777U & ~forbidden);
+    return -1;
+  }
+  if (info.st_uid == 0 || info.st_uid == ::geteuid()) return file.release();
+  why.format("%s: belongs to another user", path);
   return -1;
 }
 

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "pawl/files.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl::posix {
@@ -34,6 +35,10 @@ class Descriptor {
   int fd_ = -1;
 };
 
+// What errno says after open_own().
+inline constexpr int kOtherKind = ENXIO;  // which open() also answers for a pipe without a reader
+inline constexpr int kSecondName = EMLINK;
+
 // Calls until the answer is not EINTR. Never for close(): Linux has closed the descriptor then.
 template <typename Call>
 auto retried(Call call) {
@@ -48,18 +53,9 @@ auto retried(Call call) {
 inline constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 inline constexpr mode_t kGroupToo = kOwnerOnly | S_IRGRP | S_IWGRP;
 
-// A file of Pawl's own beside a database, in whose place another user may have put something:
-// opened without waiting for the other end of a pipe, through no symbolic link, and only if it is a
-// regular file with one name: a second one would be another's file, that a write or a cut would
-// destroy. `flags`: of open(); O_CREAT makes it with `mode`, whatever the umask. -1: errno has why;
-// kOtherKind, kSecondName: that.
-[[nodiscard]] int open_own(const char* path, int flags, mode_t mode = kOwnerOnly);
-
 // The mode of a file beside this database: for the group too if the database is. Of one that is not
 // there yet `group_access` says it.
 [[nodiscard]] mode_t mode_beside(const char* database_path, bool group_access = false);
-inline constexpr int kOtherKind = ENXIO;  // which open() also answers for a pipe without a reader
-inline constexpr int kSecondName = EMLINK;
 
 // `text` + `suffix`; false if it does not fit.
 [[nodiscard]] bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix);

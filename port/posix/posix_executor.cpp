@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <new>
 
 #include "pawl/port.hpp"
@@ -125,6 +126,9 @@ bool start_thread(ExecutorPool& pool, std::size_t stack_bytes) {
     pool.users.fetch_sub(1);
     return false;
   }
+  char name[16];  // the kernel keeps no more
+  std::snprintf(name, sizeof name, "pawl-work-%u", pool.count);
+  ::pthread_setname_np(slot.thread, name);
   ++pool.count;
   return true;
 }

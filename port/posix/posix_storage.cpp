@@ -63,8 +63,9 @@ Status check_folder(const char* folder, struct stat& info, Diagnostic& diagnosti
   return Status::kOk;
 }
 
-// A regular file with this name only, or none.
-Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nullptr) {
+}  // namespace
+
+Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there) {
   struct stat info {};
   if (::lstat(path, &info) != 0) {
     if (errno == ENOENT) return Status::kOk;
@@ -89,6 +90,8 @@ Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nul
   if (is_there != nullptr) *is_there = true;
   return Status::kOk;
 }
+
+namespace {
 
 Status check_file(const char* path, Diagnostic& diagnostic) {
   bool is_there = false;
@@ -130,11 +133,11 @@ Status check_workers(const char* folder, const char* database_path, Diagnostic& 
 // Pawl opens it would find again when it is too late to say so.
 Status check_beside(const char* database_path, Diagnostic& diagnostic) {
   char path[kPathBytes];
-  for (const char* suffix : {"-journal", "-wal", "-shm", "-bell", "-reserve"}) {
+  for (const char* suffix : port::kFilesBeside) {
     if (!join_path(path, database_path, suffix)) return Status::kInvalidArgument;
     PAWL_TRY(check_kind(path, diagnostic));
   }
-  if (!join_path(path, database_path, "-workers")) return Status::kInvalidArgument;
+  if (!join_path(path, database_path, port::kWorkersBeside)) return Status::kInvalidArgument;
   return check_workers(path, database_path, diagnostic);
 }
 
@@ -222,45 +225,37 @@ Status SystemStorage::allocate(const char* path, std::int64_t size) {
 
 namespace {
 
-// One line of /proc/locks, "7: POSIX  ADVISORY  READ 812 08:02:1311 124 124", if it is of this file
-// and lock: the process. SQLite locks bytes of the log's index: 120 to write, 123 to 127 to read
-// (walformat.html).
-std::int64_t holder_in(const char* line, const struct stat& index, port::LogLock lock) {
-  char kind[8] = {};
-  char access[8] = {};
-  long long pid = 0;
-  unsigned major_part = 0;
-  unsigned minor_part = 0;
-  unsigned long long inode = 0;
-  long long first = 0;
+// One line of /proc/locks: "7: POSIX  ADVISORY  READ 812 08:02:1311 124 124".
+struct LockLine {
+  char kind[8];
+  char access[8];
+  long long pid;
+  unsigned long long inode;
+  unsigned major_part;
+  unsigned minor_part;
+  long long first;
+
+  [[nodiscard]] bool is_of(const struct stat& file) const {
+    return major_part == major(file.st_dev) && minor_part == minor(file.st_dev) &&
+           inode == file.st_ino;
+  }
+};
+
+bool read_line(const char* text, LockLine& out) {
   // The kernel's own numbers.
   // NOLINTNEXTLINE(cert-err34-c)
-  if (std::sscanf(line, "%*d: %7s %*s %7s %lld %x:%x:%llu %lld", kind, access, &pid, &major_part,
-                  &minor_part, &inode, &first) != 7 ||
-      std::strcmp(kind, "POSIX") != 0 || major_part != major(index.st_dev) ||
-      minor_part != minor(index.st_dev) || inode != index.st_ino)
-    return 0;
-  const bool holds = lock == port::LogLock::kWrite
-                         ? first == 120 && std::strcmp(access, "WRITE") == 0
-                         : first >= 123 && first <= 127 && std::strcmp(access, "READ") == 0;
-  return holds ? pid : 0;
+  return std::sscanf(text, "%*d: %7s %*s %7s %lld %x:%x:%llu %lld", out.kind, out.access, &out.pid,
+                     &out.major_part, &out.minor_part, &out.inode, &out.first) == 7;
 }
 
-}  // namespace
-
-// From the kernel's list: to open the log's index and close it again would drop the locks that
-// SQLite has on it in this process, and fcntl() does not report this process's own.
-Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port::LogLock lock) {
+// Calls `visit` for each lock of the machine. False: the kernel has no list.
+template <typename Visit>
+bool each_lock(Visit visit) {
   constexpr int kReadsMax = 256;
-  char path[kPathBytes];
-  struct stat index {};
-  if (!join_path(path, database_path, "-shm")) return Status::kInvalidArgument;
-  if (::stat(path, &index) != 0) return Status::kNotFound;
   const Descriptor list(retried([] { return ::open("/proc/locks", O_RDONLY | O_CLOEXEC); }));
-  if (!list.valid()) return Status::kUnsupported;
+  if (!list.valid()) return false;
   char lines[4096];
   std::size_t held = 0;
-  std::int64_t found = 0;
   for (int reads = 0; reads < kReadsMax; ++reads) {
     const ssize_t n =
         retried([&] { return ::read(list.get(), lines + held, sizeof(lines) - 1 - held); });
@@ -270,14 +265,50 @@ Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port:
     char* at = lines;
     for (char* end = std::strchr(at, '\n'); end != nullptr; end = std::strchr(at, '\n')) {
       *end = 0;
-      const std::int64_t pid = holder_in(at, index, lock);
-      if (pid != 0 && (found == 0 || pid != ::getpid())) found = pid;
+      LockLine line = {};
+      if (read_line(at, line)) visit(line);
       at = end + 1;
     }
     held -= static_cast<std::size_t>(at - lines);
     std::memmove(lines, at, held);
     if (held == sizeof(lines) - 1) held = 0;  // no line is so long
   }
+  return true;
+}
+
+// SQLite locks bytes of the log's index: 120 to write, 123 to 127 to read (walformat.html).
+bool is_held(const LockLine& line, port::LogLock lock) {
+  if (std::strcmp(line.kind, "POSIX") != 0) return false;
+  return lock == port::LogLock::kWrite
+             ? line.first == 120 && std::strcmp(line.access, "WRITE") == 0
+             : line.first >= 123 && line.first <= 127 && std::strcmp(line.access, "READ") == 0;
+}
+
+}  // namespace
+
+bool is_locked(const struct stat& file, std::int64_t* pid) {
+  bool found = false;
+  each_lock([&](const LockLine& line) {
+    if (!line.is_of(file)) return;
+    found = true;
+    if (line.pid > 0) *pid = line.pid;
+  });
+  return found;
+}
+
+// From the kernel's list: to open the log's index and close it again would drop the locks that
+// SQLite has on it in this process, and fcntl() does not report this process's own.
+Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port::LogLock lock) {
+  char path[kPathBytes];
+  struct stat index {};
+  if (!join_path(path, database_path, "-shm")) return Status::kInvalidArgument;
+  if (::stat(path, &index) != 0) return Status::kNotFound;
+  std::int64_t found = 0;
+  const bool has_list = each_lock([&](const LockLine& line) {
+    if (!line.is_of(index) || !is_held(line, lock)) return;
+    if (found == 0 || line.pid != ::getpid()) found = line.pid;
+  });
+  if (!has_list) return Status::kUnsupported;
   if (found == 0) return Status::kNotFound;
   return found;
 }

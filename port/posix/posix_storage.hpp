@@ -16,6 +16,13 @@ namespace pawl::posix {
 // Opens `<database>-bell` for writing, making it if needed; an invalid descriptor on failure.
 [[nodiscard]] int open_bell(const char* bell_path, mode_t mode);
 
+// A regular file with this name only, or none: kOk. Else kCannotOpen with a text.
+Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nullptr);
+
+// Whether a process, this one too, has a lock of any kind on the file; `pid` is its number if the kernel
+// says it, else as it was.
+[[nodiscard]] bool is_locked(const struct stat& file, std::int64_t* pid);
+
 class SystemStorage final : public port::Storage {
  public:
   explicit SystemStorage(const PortOptions& options)

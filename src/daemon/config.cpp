@@ -1,12 +1,12 @@
 #include "config.hpp"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <algorithm>
 
+#include "pawl/files.hpp"
 #include "pawl/registry.hpp"
 #include "template_text.hpp"
 
@@ -18,13 +18,14 @@ constexpr std::size_t kActivitiesMax = pawl::Registry::kActivitiesMax - 1;  // a
 constexpr std::size_t kOrchestrationsMax = pawl::Registry::kOrchestrationsMax;
 constexpr std::size_t kArgumentsMax = 64;
 constexpr std::size_t kStartMax = 256;
+constexpr char kNotPlain[] = "is \".\" or \"..\", or begins or ends with a blank";
 
 bool has_control(std::string_view text) {
   return std::any_of(text.begin(), text.end(),
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-// Of an activity, an orchestration, a node: what the library takes as a name.
+// What is wrong with the name of an activity, an orchestration or a node.
 std::string name_problem(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > pawl::kNameBytesMax) return "is longer than 256 bytes";
@@ -225,6 +226,8 @@ void Config::read_start(Section& top) {
         one.id.find("::") != std::string::npos)
       section.problem("id",
                       "expected 1 to 256 bytes without control characters and without \"::\"");
+    else if (!pawl::is_plain_id(one.id))
+      section.problem("id", kNotPlain);
     for (const InstanceToStart& other : start)
       if (other.id == one.id)
         section.problem("id", quoted(one.id) + " is there twice; give each its own \"id\"");
@@ -287,7 +290,8 @@ void Config::read_all(Section& top) {
     top.problem("database", "is " + quoted(database) + ", expected an absolute path");
   if (database.size() > 380) top.problem("database", "is longer than 380 bytes");
   top.read("node", &node);
-  const std::string wrong = name_problem(node);
+  std::string wrong = name_problem(node);
+  if (wrong.empty() && !pawl::is_plain_id(node)) wrong = kNotPlain;
   if (!wrong.empty()) top.problem("node", wrong);
   read_log(top);
   top.read("group_access", &group_access);
@@ -326,8 +330,11 @@ std::vector<std::string> Config::read(const std::string& file, std::string_view 
 }
 
 std::vector<std::string> Config::read_file(const std::string& file) {
-  const int fd = open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (fd < 0) return {file + ": " + strerror(errno)};
+  // It decides which programs this user runs.
+  constexpr unsigned kOthersMayWrite = 022;
+  pawl::Diagnostic why;
+  const int fd = pawl::posix::open_trusted(file.c_str(), kOthersMayWrite, why);
+  if (fd < 0) return {std::string(why.text())};
   std::string text;
   char part[4096];
   ssize_t got = 0;

@@ -60,6 +60,7 @@ class Daemon {
   void start_instances();
   static void on_started(void* user, pawl::Status status) noexcept;
   pawl::Status work();
+  void end_threads(pawl::Status host_stopped);
   void look_after();
   void notify();
   void check_again();
@@ -194,7 +195,15 @@ int Daemon::run() {
   const pawl::Status stopped = host_.stop();
   if (stopped != pawl::Status::kOk)
     note(pawl::LogLevel::kError, "stop_failed", pawl::status_name(stopped));
+  end_threads(stopped);
   return ended == pawl::Status::kStopped && stopped == pawl::Status::kOk ? kStopped : kFailed;
+}
+
+// Under a thread that does not come back nothing may be destroyed.
+void Daemon::end_threads(pawl::Status host_stopped) {
+  const bool endpoint_runs = endpoint_.stop() != pawl::Status::kOk;
+  if (endpoint_runs) note(pawl::LogLevel::kError, "thread_runs", HttpEndpoint::kThreadName);
+  if (endpoint_runs || host_stopped == pawl::Status::kTimeout) _exit(kFailed);
 }
 
 }  // namespace

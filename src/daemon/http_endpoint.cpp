@@ -34,6 +34,10 @@ pawl::Status HttpEndpoint::start(const Config& config, pawl::Host& host, pawl::D
   return parts_->endpoint.start(host, options, why);
 }
 
+pawl::Status HttpEndpoint::stop() {
+  return parts_ == nullptr ? pawl::Status::kOk : parts_->endpoint.stop();
+}
+
 #else
 
 struct HttpEndpoint::Parts {};
@@ -44,6 +48,8 @@ pawl::Status HttpEndpoint::start(const Config& config, pawl::Host& /*host*/,
   why.format("this pawld was built without libmicrohttpd; take \"endpoint\" out of the file");
   return pawl::Status::kUnsupported;
 }
+
+pawl::Status HttpEndpoint::stop() { return pawl::Status::kOk; }
 
 #endif
 

@@ -14,6 +14,8 @@ namespace pawld {
 
 class HttpEndpoint {
  public:
+  static constexpr char kThreadName[] = "pawl-endpoint";
+
   HttpEndpoint();
   ~HttpEndpoint();
   HttpEndpoint(const HttpEndpoint&) = delete;
@@ -23,6 +25,8 @@ class HttpEndpoint {
   // Returns kOk; kUnsupported: pawld was built without it; as pawl::Endpoint::start().
   // Requires: before host.start().
   pawl::Status start(const Config& config, pawl::Host& host, pawl::Diagnostic& why);
+  // Returns as pawl::Endpoint::stop().
+  pawl::Status stop();
 
  private:
   struct Parts;

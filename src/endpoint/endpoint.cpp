@@ -14,6 +14,7 @@
 
 #include "gate.hpp"
 #include "listener.hpp"
+#include "pawl/files.hpp"
 #include "server.hpp"
 
 namespace pawl {
@@ -27,26 +28,18 @@ std::size_t answer_bytes(const EndpointOptions& options) {
   return http::kPageBytes + 6 * options.client.payload_bytes_max + kAnswerAround;
 }
 
-// A file that is written whole or not at all.
 class FileSink final : public TextSink {
  public:
-  explicit FileSink(const char* path)
-      : fd_(::open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
-  ~FileSink() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileSink(const FileSink&) = delete;
-  FileSink& operator=(const FileSink&) = delete;
-  [[nodiscard]] bool ok() const { return fd_ >= 0; }
+  explicit FileSink(int descriptor) : fd_(descriptor) {}
   bool write(std::string_view text) noexcept override {
     for (const char c : text) {
       buffer_[size_++] = c;
       if (size_ == sizeof buffer_ && !flush()) return false;
     }
-    return ok();
+    return true;
   }
   bool flush() {
-    const bool good = ok() && ::write(fd_, buffer_, size_) == static_cast<ssize_t>(size_);
+    const bool good = ::write(fd_, buffer_, size_) == static_cast<ssize_t>(size_);
     size_ = 0;
     return good;
   }
@@ -62,15 +55,18 @@ class FileSink final : public TextSink {
 struct Endpoint::Parts final : http::Server::Owner {
   Parts(Process& process_given, const EndpointOptions& given)
       : process(process_given), options(given), port(given.port) {}
-  ~Parts() { stop(); }
+  ~Parts() { static_cast<void>(stop()); }
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
   Status check(Diagnostic& why) const;
+  Status check_metrics_file(Diagnostic& why) const;
+  Status make_metrics_file(posix::NewFile& file, Diagnostic& why) const;
   Status listen(Diagnostic& why);
   Status start(Diagnostic& why);
   bool start_thread();
-  void stop();
+  Status stop();
+  bool join();
   void run();
   http::Backend& backend() override;
   void open_database();
@@ -93,6 +89,7 @@ struct Endpoint::Parts final : http::Server::Owner {
   bool has_begun = false;  // the Process may be used
   std::atomic<bool> stops{false};
   int wake_fd = -1;
+  int ended_fd = -1;  // readable when the thread has done its last
   pthread_t thread = {};
   bool has_thread = false;
 };
@@ -121,7 +118,28 @@ Status Endpoint::Parts::check(Diagnostic& why) const {
     why.format("tcp without tcp.token_file");
     return Status::kInvalidOptions;
   }
-  return Status::kOk;
+  return check_metrics_file(why);
+}
+
+// What lies there may change, so each writing looks again; and a disk that is full now is not so for
+// ever.
+Status Endpoint::Parts::check_metrics_file(Diagnostic& why) const {
+  if (options.metrics_file.empty()) return Status::kOk;
+  posix::NewFile file;
+  Diagnostic text;
+  switch (make_metrics_file(file, text)) {
+    case Status::kInvalidArgument:
+    case Status::kBusy:
+    case Status::kCannotOpen:
+      why.format("metrics_file %.*s", PAWL_TEXT(text.text()));
+      return Status::kInvalidOptions;
+    default: return Status::kOk;
+  }
+}
+
+Status Endpoint::Parts::make_metrics_file(posix::NewFile& file, Diagnostic& why) const {
+  return file.make(options.metrics_file.c_str(), ".tmp", 0644, options.client.database_path.c_str(),
+                   why);
 }
 
 Status Endpoint::Parts::listen(Diagnostic& why) {
@@ -132,12 +150,13 @@ Status Endpoint::Parts::listen(Diagnostic& why) {
     PAWL_TRY(gate.guard_tcp(tcp.token_file.c_str(), tcp.address.view(), tcp.host_name.view(), why));
     return listener.listen_tcp(tcp.address.view(), tcp.port, tcp.allow_others, why);
   }
+  const unsigned mode = options.socket_mode.value_or(options.port.group_access ? 0660 : 0600);
   if (!options.socket_path.empty())
-    return listener.listen_unix(options.socket_path.view(), options.socket_mode, why);
+    return listener.listen_unix(options.socket_path.view(), mode, why);
   char path[512];
   const std::string_view database = options.client.database_path.view();
   std::snprintf(path, sizeof path, "%.*s-http", PAWL_TEXT(database));
-  return listener.listen_unix(path, options.socket_mode, why);
+  return listener.listen_unix(path, mode, why);
 }
 
 Status Endpoint::Parts::start(Diagnostic& why) {
@@ -152,12 +171,14 @@ Status Endpoint::Parts::start(Diagnostic& why) {
   PAWL_TRY(port.port().clock->open(why));
   PAWL_TRY(listen(why));
   wake_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  ended_fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   http::ServerOptions limits;
   limits.connections = options.connections;
   limits.request_timeout_ms = options.request_timeout.count();
   limits.body_bytes_max = options.client.payload_bytes_max;
   limits.answer_bytes_max = answer_bytes(options);
-  if (wake_fd < 0 || server.start(listener.fd(), gate, *this, limits) != Status::kOk) {
+  if (wake_fd < 0 || ended_fd < 0 ||
+      server.start(listener.fd(), gate, *this, limits) != Status::kOk) {
     why.format("no memory or no descriptors for %u connections", options.connections);
     return Status::kResourceExhausted;
   }
@@ -173,8 +194,12 @@ Status Endpoint::Parts::start(Diagnostic& why) {
 
 // std::thread was rejected: where the system has none it throws, which ends the process.
 bool Endpoint::Parts::start_thread() {
-  const auto run_parts = [](void* parts) -> void* {
-    static_cast<Parts*>(parts)->run();
+  const auto run_parts = [](void* given) -> void* {
+    auto& parts = *static_cast<Parts*>(given);
+    parts.run();
+    const int ended = parts.ended_fd;
+    const std::uint64_t one = 1;
+    static_cast<void>(!::write(ended, &one, sizeof one));
     return nullptr;
   };
   // Signals are for the threads of the program.
@@ -184,20 +209,38 @@ bool Endpoint::Parts::start_thread() {
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   has_thread = ::pthread_create(&thread, nullptr, run_parts, this) == 0;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (has_thread) ::pthread_setname_np(thread, Endpoint::kThreadName);
   return has_thread;
 }
 
-void Endpoint::Parts::stop() {
+// As long as a request may take: what the thread is in then ends no more, or not soon.
+bool Endpoint::Parts::join() {
+  if (!has_thread) return true;
+  pollfd ended = {ended_fd, POLLIN, 0};
+  const std::int64_t until = port.port().clock->boot_ms() + options.request_timeout.count();
+  std::int64_t left = options.request_timeout.count();
+  while (::poll(&ended, 1, static_cast<int>(left > 0 ? left : 0)) != 1) {
+    left = until - port.port().clock->boot_ms();
+    if (left <= 0) return false;
+  }
+  ::pthread_join(thread, nullptr);
+  has_thread = false;
+  return true;
+}
+
+Status Endpoint::Parts::stop() {
   stops.store(true);
   const std::uint64_t one = 1;
   if (wake_fd >= 0) static_cast<void>(!::write(wake_fd, &one, sizeof one));
-  if (has_thread) ::pthread_join(thread, nullptr);
-  has_thread = false;
+  if (!join()) return Status::kTimeout;
   server.stop();
   listener.close();
   client.close();
-  if (wake_fd >= 0) ::close(wake_fd);
-  wake_fd = -1;
+  for (int* const fd : {&wake_fd, &ended_fd}) {
+    if (*fd >= 0) ::close(*fd);
+    *fd = -1;
+  }
+  return Status::kOk;
 }
 
 void Endpoint::Parts::run() {
@@ -241,18 +284,19 @@ void Endpoint::Parts::write_metrics_file() {
   http::Backend& from = backend();
   from.now_ms = now_ms;
   if (from.client == nullptr || from.count() != Status::kOk) return;
-  char temporary[512];
-  std::snprintf(temporary, sizeof temporary, "%s.tmp", options.metrics_file.c_str());
-  bool whole = false;
-  {
-    FileSink sink(temporary);
-    whole = write_all_metrics(from, sink) == Status::kOk && sink.flush();
-  }
-  if (!whole || ::rename(temporary, options.metrics_file.c_str()) != 0) ::unlink(temporary);
+  posix::NewFile file;
+  Diagnostic why;
+  if (make_metrics_file(file, why) != Status::kOk) return;
+  FileSink sink(file.descriptor());
+  if (write_all_metrics(from, sink) == Status::kOk && sink.flush())
+    static_cast<void>(file.put_in_place(why));
 }
 
 Endpoint::Endpoint() = default;
-Endpoint::~Endpoint() { stop(); }
+Endpoint::~Endpoint() {
+  // Nothing may be freed under the thread that is left.
+  if (stop() == Status::kTimeout) static_cast<void>(parts_.release());
+}
 
 Status Endpoint::start(Host& host, const EndpointOptions& options, Diagnostic& why) {
   if (host.process().started()) {
@@ -288,10 +332,11 @@ Status Endpoint::start(Process& process, const EndpointOptions& options, Diagnos
   return Status::kOk;
 }
 
-void Endpoint::stop() {
-  if (parts_ == nullptr) return;
-  parts_->stop();
+Status Endpoint::stop() {
+  if (parts_ == nullptr) return Status::kOk;
+  PAWL_TRY(parts_->stop());
   parts_.reset();
+  return Status::kOk;
 }
 
 std::uint16_t Endpoint::port() const {

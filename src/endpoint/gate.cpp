@@ -1,17 +1,16 @@
 #include "gate.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <cerrno>
+#include "pawl/files.hpp"
+#include "pawl/printable.hpp"
 
 namespace pawl::http {
 namespace {
 
 class File {
  public:
-  explicit File(const char* path) : fd_(::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
+  explicit File(int fd) : fd_(fd) {}
   ~File() {
     if (fd_ >= 0) ::close(fd_);
   }
@@ -56,16 +55,14 @@ Status Gate::guard_tcp(const char* token_file, std::string_view address, std::st
   tcp_ = true;
   address_ = Name(address);
   host_name_ = Name(host_name);
-  const File file(token_file);
-  struct stat seen = {};
-  if (file.fd() < 0 || ::fstat(file.fd(), &seen) != 0)
-    return refuse(why, token_file, "cannot be read");
-  if (!S_ISREG(seen.st_mode)) return refuse(why, token_file, "is no regular file");
   // Its group may read it, so that a group of operators can share it.
-  if ((seen.st_mode & 027U) != 0)
-    return refuse(why, token_file, "others may read or write it: chmod 640 or 600");
-  if (seen.st_uid != 0 && seen.st_uid != ::geteuid())
-    return refuse(why, token_file, "belongs to another user");
+  constexpr unsigned kForbidden = 027;
+  Diagnostic unfit;
+  const File file(posix::open_trusted(token_file, kForbidden, unfit));
+  if (file.fd() < 0) {
+    why.format("token_file %.*s", PAWL_TEXT(unfit.text()));
+    return Status::kInvalidOptions;
+  }
   char text[kTokenBytesMax + 64];
   const ssize_t read = ::read(file.fd(), text, sizeof text);
   if (read < 0) return refuse(why, token_file, "cannot be read");

@@ -13,6 +13,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "pawl/files.hpp"
+
 namespace pawl::http {
 namespace {
 
@@ -41,7 +43,7 @@ void Listener::close() {
 Status Listener::lock(Diagnostic& why) {
   char path[sizeof path_ + 8];
   std::snprintf(path, sizeof path, "%s.lock", path_);
-  lock_fd_ = ::open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  lock_fd_ = posix::open_own(path, O_RDWR | O_CREAT);
   if (lock_fd_ < 0) {
     why.format("%s: %s", path, std::strerror(errno));
     return Status::kCannotOpen;

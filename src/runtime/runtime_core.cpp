@@ -1,6 +1,7 @@
 #include "runtime_core.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "check.hpp"
 #include "client_connection.hpp"
@@ -172,6 +173,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const bool idle = memory_.slots.in_hand() == 0;
   const std::int64_t left = end - loop_.boot_ms();
   if (opened_.executor) threads_stuck_ = !loop_.port.threads->executor_stop(left > 0 ? left : 0);
+  if (threads_stuck_) log_threads();
   if (loop_.me != 0 && idle) unregister();
   loop_.process.remove_loop(loop_.port.threads);
   if (!threads_stuck_) parts_.registration.close_files();
@@ -184,6 +186,19 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (loop_.options.board != nullptr)
     loop_.options.board->write_life({false, false, loop_.boot_ms(), OptionalMs()});
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
+}
+
+// By the names that the system lists them by.
+void RuntimeCore::log_threads() {
+  memory_.slots.for_each([this](const internal::Slot& slot) {
+    if (slot.mode != ActivityMode::kThreaded || slot.state != internal::Slot::State::kRunning)
+      return;
+    char thread[32];
+    const int size = std::snprintf(thread, sizeof thread, "pawl-work-%u", slot.thread);
+    const LogField fields[] = {{"thread", std::string_view(thread, static_cast<std::size_t>(size))},
+                               {"activity", slot.item.activity_name}};
+    loop_.log(LogLevel::kError, "thread_runs", fields, sizeof fields / sizeof fields[0]);
+  });
 }
 
 void RuntimeCore::unregister() {

@@ -79,6 +79,7 @@ class RuntimeCore final {
   Status register_self(Diagnostic& diagnostic);
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
+  void log_threads();
   // What time, others and the machine have brought since the last tick.
   void look(std::int64_t now_boot_ms);
   // Each part states in the agenda what it wants next.

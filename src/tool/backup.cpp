@@ -4,6 +4,7 @@
 #include "file_place.hpp"
 #include "library.hpp"
 #include "tool_commands.hpp"
+#include "units.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -41,11 +42,21 @@ void answer(Tool& tool, const char* command, const std::string& file, std::int64
     StdoutSink().write(printable(file) + ": " + tool.screen().size(bytes) + ", checked\n");
 }
 
+// SQLite would take it for the new file's, and put pages of another database into that.
+void refuse_log_beside(const std::string& path) {
+  for (const char* const ending : {"-wal", "-journal"})
+    if (bytes_of(path + ending) > 0)
+      fail(kFailed, status_name(Status::kAlreadyExists),
+           path + ending + " is there, of another file than the new one; move it away first");
+}
+
 int backup(Tool& tool, const std::string& to, bool force) {
+  check_output(to, tool.database_that_is_there());
   if (exists(to) && !force)
     fail(kFailed, status_name(Status::kAlreadyExists),
          to + " is there already; --force replaces it");
-  FilePlace place(to);
+  refuse_log_beside(to);
+  FilePlace place(to, tool.database());
   {
     Progress progress;
     Library().copy(tool.database(), place.temporary(), progress);
@@ -66,8 +77,8 @@ struct Restore {
 void refuse_fork(const DatabaseReport& copy, const std::string& file) {
   if (copy.unfinished == 0) return;
   fail(kFailed, "would_fork",
-       file + " has " + std::to_string(copy.unfinished) +
-           " instances that have not ended. Where its database still runs elsewhere, their work "
+       file + " has " + counted(copy.unfinished, "instance that has", "instances that have") +
+           " not ended. Where its database still runs elsewhere, their work "
            "would be done twice, on the same devices, under the same worker_node_id, with the same "
            "idempotency keys and session folders. --same-identity says that the other one never "
            "runs again, --new-identity that both go on, each by itself");
@@ -95,9 +106,10 @@ void replace(const std::string& path, FilePlace* place) {
   if (bytes_of(path + "-wal") > 0)
     fail(kFailed, status_name(Status::kIo),
          path + "-wal cannot be written back into the database; move both away, then restore");
-  remove_file(path + "-wal");
-  remove_file(path + "-shm");
+  for (const char* const ending : {"-wal", "-shm", "-journal"})
+    remove_file(path + ending);
   const std::string kept = path + ".replaced";
+  check_output(kept, path);
   remove_file(kept);
   remove_file(kept + "-wal");
   place->change_places(kept);
@@ -129,11 +141,8 @@ int restore(Tool& tool, const Restore& given) {
          path + " is there already; --force replaces it");
   if (!exists(given.backup))
     fail(kNotFound, status_name(Status::kNotFound), "there is no file " + given.backup);
-  // Of a database that has gone; the new one must not take it for its own.
-  if (!replaces && bytes_of(path + "-wal") > 0)
-    fail(kFailed, status_name(Status::kAlreadyExists),
-         path + "-wal is there without its database; move it away first");
-  FilePlace place(path);
+  if (!replaces) refuse_log_beside(path);
+  FilePlace place(path, given.backup);
   make_copy(tool, given, replaces, place.temporary());
   remove_file(place.temporary() + "-wal");
   remove_file(place.temporary() + "-shm");

@@ -99,7 +99,7 @@ int end_of(pid_t pid) {
 }
 
 int check(Tool& tool, std::vector<std::string> words) {
-  words.push_back(tool.database());
+  words.push_back(tool.database_that_is_there());
   Pipe output;
   const pid_t pid = spawn(words, output);
   output.close(1);

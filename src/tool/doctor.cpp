@@ -42,8 +42,8 @@ std::int64_t now_us() {
 
 // Of a page that is written behind the last, as a log is.
 Flushes measure_flushes(const std::string& database) {
-  FilePlace place(database + "-doctor");
-  const int file = ::open(place.temporary().c_str(), O_WRONLY | O_CLOEXEC);
+  FilePlace place(database + "-doctor", database);
+  const int file = posix::open_own(place.temporary().c_str(), O_WRONLY);
   if (file < 0) fail(kFailed, status_name(Status::kIo), place.temporary() + " cannot be written");
   std::array<char, 4096> page = {};
   std::array<std::int64_t, kFlushes> took = {};
@@ -92,24 +92,28 @@ std::string first_of(const Counted& all) {
 }
 
 void add_findings(const SessionLook& is, std::vector<std::string>* findings) {
-  const auto find = [findings](const Counted& all, const char* what) {
-    if (all.count > 0)
-      findings->push_back(std::to_string(all.count) + " " + what + ": " + first_of(all));
+  const auto find = [findings](const Counted& all, const char* one, const char* more) {
+    if (all.count > 0) findings->push_back(counted(all.count, one, more) + ": " + first_of(all));
   };
-  find(is.waiting_devices, "devices have work, and no living worker serves them");
-  find(is.orphaned_folders,
+  find(is.waiting_devices, "device has work, and no living worker serves it",
+       "devices have work, and no living worker serves them");
+  find(is.orphaned_folders, "session folder belongs to no open session, until a worker removes it",
        "session folders belong to no open session, until a worker removes them");
-  find(is.missing_folders, "open sessions have lost their folder");
-  find(is.unread_roots, "places of session folders cannot be read");
+  find(is.missing_folders, "open session has lost its folder",
+       "open sessions have lost their folder");
+  find(is.unread_roots, "place of session folders cannot be read",
+       "places of session folders cannot be read");
 }
 
 void add_findings(const Metrics& is, std::int64_t unowned_devices,
                   std::vector<std::string>* findings) {
-  const auto find = [findings](std::int64_t count, const char* what) {
-    if (count > 0) findings->push_back(std::to_string(count) + " " + what);
+  const auto find = [findings](std::int64_t count, const char* one, const char* more) {
+    if (count > 0) findings->push_back(counted(count, one, more));
   };
-  find(is.instances_stopped, "stopped instances: pawl list --state stopped");
-  find(is.sessions_waiting - unowned_devices, "sessions wait for a worker: pawl sessions");
+  find(is.instances_stopped, "stopped instance: pawl list --state stopped",
+       "stopped instances: pawl list --state stopped");
+  find(is.sessions_waiting - unowned_devices, "session waits for a worker: pawl sessions",
+       "sessions wait for a worker: pawl sessions");
   // refuses_new is also set where only the reserve is missing, which a Runtime makes at its start.
   if (is.quota_bytes > 0 && is.used_bytes + is.log_bytes > is.quota_bytes)
     findings->emplace_back("what is new is refused: over the quota");
@@ -132,8 +136,9 @@ void look_at_work(Tool& tool, Diagnosis* is) {
   } while (page.more);
   is->unserved = unserved.count;
   if (unserved.count > 0)
-    is->findings.push_back(std::to_string(unserved.count) +
-                           " activities wait for a worker that has their name: pawl queue");
+    is->findings.push_back(counted(unserved.count,
+                                   "activity waits for a worker that has its name: pawl queue",
+                                   "activities wait for a worker that has their name: pawl queue"));
 }
 
 void look_at_rows(Tool& tool, const Given& given, Diagnosis* is) {
@@ -154,7 +159,7 @@ void look_at_rows(Tool& tool, const Given& given, Diagnosis* is) {
 
 Diagnosis diagnose(Tool& tool, const Given& given) {
   Diagnosis is;
-  const std::string& path = tool.database();
+  const std::string& path = tool.database_that_is_there();
   {
     Library library;
     Findings found;
@@ -169,8 +174,8 @@ Diagnosis diagnose(Tool& tool, const Given& given) {
     is.findings.push_back("the disk has " + size_text(is.disk_free_bytes) + " left");
   is.flushes = measure_flushes(path);
   if (is.report.orphans > 0)
-    is.findings.push_back(std::to_string(is.report.orphans) +
-                          " rows belong to instances that are not there");
+    is.findings.push_back(counted(is.report.orphans, "row belongs to an instance that is not there",
+                                  "rows belong to instances that are not there"));
   // With damaged pages a listing may end anywhere.
   if (is.report.findings == 0) look_at_rows(tool, given, &is);
   return is;
@@ -239,7 +244,7 @@ void print_wear(const Screen& screen, const Given& given, const Diagnosis& is) {
   const std::optional<std::int64_t> days = days_left(given, is);
   if (days.has_value())
     print_field(screen, "endurance",
-                std::to_string(*days) + " days, without what the card itself writes more");
+                counted(*days, "day", "days") + ", without what the card itself writes more");
 }
 
 std::string folders_text(const SessionLook& is) {
@@ -247,7 +252,7 @@ std::string folders_text(const SessionLook& is) {
   return std::to_string(is.orphaned_folders.count) + " orphaned, " +
          std::to_string(is.missing_folders.count) + " missing, " +
          std::to_string(is.foreign_folders) + " of other databases, in " +
-         std::to_string(is.roots) + (is.roots == 1 ? " place" : " places") +
+         counted(is.roots, "place", "places") +
          (is.complete ? "" : "; there are more than were looked at");
 }
 
@@ -268,7 +273,7 @@ void print_people(Tool& tool, const Given& given, const Diagnosis& is) {
                   std::to_string(is.flushes.most_us) + " us, of " + std::to_string(kFlushes));
   print_field(screen, "workers", std::to_string(is.workers));
   print_field(screen, "unfinished", std::to_string(is.report.unfinished));
-  print_field(screen, "devices", std::to_string(is.sessions.waiting_devices.count) + " wait");
+  print_field(screen, "devices", counted(is.sessions.waiting_devices.count, "waits", "wait"));
   print_field(screen, "folders", folders_text(is.sessions));
   print_wear(screen, given, is);
   for (const std::string& one : is.findings)

@@ -1,5 +1,6 @@
 #include "file_place.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -9,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 
 #include "tool.hpp"
 
@@ -28,35 +30,71 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-void flush_path(const std::string& path, int flags) {
-  const int file = ::open(path.c_str(), flags | O_CLOEXEC);
-  if (file < 0) fail_file(path, errno);
-  const int failed = ::fsync(file) == 0 ? 0 : errno;
-  ::close(file);
-  if (failed != 0) fail_file(path, failed);
+void must(Status status, const Diagnostic& why) {
+  if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
+}
+
+// Whether a descriptor of this process writes the file: the kernel shows what it is open for as the
+// rights of a link.
+bool writes(const std::string& folder, const struct stat& file) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> descriptors(::opendir(folder.c_str()), ::closedir);
+  const dirent* one = nullptr;
+  while (descriptors != nullptr && (one = ::readdir(descriptors.get())) != nullptr) {
+    struct stat link = {};
+    struct stat open = {};
+    if (::fstatat(::dirfd(descriptors.get()), one->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (link.st_mode & S_IWUSR) != 0 &&
+        ::fstatat(::dirfd(descriptors.get()), one->d_name, &open, 0) == 0 &&
+        open.st_dev == file.st_dev && open.st_ino == file.st_ino)
+      return true;
+  }
+  return false;
+}
+
+// Of those whose descriptors this user may see.
+void refuse_written(const std::string& path) {
+  struct stat file = {};
+  const std::string own = std::to_string(::getpid());
+  if (::stat(path.c_str(), &file) != 0) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> processes(::opendir("/proc"), ::closedir);
+  const dirent* one = nullptr;
+  while (processes != nullptr && (one = ::readdir(processes.get())) != nullptr) {
+    const std::string pid = one->d_name;
+    if (pid.find_first_not_of("0123456789") != std::string::npos || pid == own) continue;
+    if (writes("/proc/" + pid + "/fd", file))
+      fail(kFailed, status_name(Status::kBusy),
+           path + " is in use by process " + pid + "; stop what uses it first");
+  }
 }
 
 }  // namespace
 
-FilePlace::FilePlace(std::string path) : path_(std::move(path)), temporary_(path_ + ".part") {
-  // What a run that was killed left behind is of no use.
-  ::unlink(temporary_.c_str());
-  const int file = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (file < 0) fail_file(temporary_, errno);
-  ::close(file);
+FilePlace::FilePlace(std::string path, const std::string& source)
+    : path_(std::move(path)), temporary_(path_ + ".part") {
+  Diagnostic why;
+  refuse_written(path_);
+  refuse_written(temporary_);
+  must(file_.make(path_.c_str(), ".part", 0600, source.c_str(), why), why);
 }
 
-FilePlace::~FilePlace() {
-  if (is_done_) return;
-  for (const char* ending : {"", "-journal", "-wal", "-shm"})
-    ::unlink((temporary_ + ending).c_str());
+void FilePlace::flush() {
+  Diagnostic why;
+  must(file_.check(why), why);
+  if (::fsync(file_.descriptor()) != 0) fail_file(temporary_, errno);
 }
 
 void FilePlace::put_in_place() {
-  flush_path(temporary_, O_RDONLY);
-  rename_file(temporary_, path_);
-  is_done_ = true;
+  Diagnostic why;
+  flush();
+  refuse_written(path_);
+  must(file_.put_in_place(why), why);
   flush_folder_of(path_);
+}
+
+void check_output(const std::string& path, const std::string& database) {
+  Diagnostic why;
+  must(posix::check_output(path.c_str(), database.c_str(), why), why);
+  refuse_written(path);
 }
 
 namespace {
@@ -88,7 +126,7 @@ void take_mode_of(const std::string& other, const std::string& path) {
 }  // namespace
 
 void FilePlace::put_in_free_place() {
-  flush_path(temporary_, O_RDONLY);
+  flush();
   const int why = rename_as(temporary_, path_, Naming::kNoReplace);
   if (why == EEXIST)
     fail(kFailed, status_name(Status::kAlreadyExists), path_ + " was made by another process");
@@ -97,13 +135,13 @@ void FilePlace::put_in_free_place() {
     rename_file(temporary_, path_);
   else if (why != 0)
     fail_file(temporary_, why);
-  is_done_ = true;
+  file_.leave();
   flush_folder_of(path_);
 }
 
 void FilePlace::change_places(const std::string& kept) {
   take_mode_of(path_, temporary_);
-  flush_path(temporary_, O_RDONLY);
+  flush();
   exchange(kept);
   try {
     flush_folder_of(path_);
@@ -112,7 +150,7 @@ void FilePlace::change_places(const std::string& kept) {
     rename_file(kept, path_);
     throw;
   }
-  is_done_ = true;
+  file_.leave();
 }
 
 // The new file is called `kept` at first, so that a run that is killed in here leaves nothing that
@@ -150,7 +188,12 @@ std::int64_t free_bytes_beside(const std::string& path) {
 }
 
 void flush_folder_of(const std::string& path) {
-  flush_path(folder_of(path), O_RDONLY | O_DIRECTORY);
+  const std::string folder = folder_of(path);
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) fail_file(folder, errno);
+  const int failed = ::fsync(file) == 0 ? 0 : errno;
+  ::close(file);
+  if (failed != 0) fail_file(folder, failed);
 }
 
 void rename_file(const std::string& from, const std::string& to) {
@@ -162,7 +205,7 @@ void remove_file(const std::string& path) {
 }
 
 // sqlite.org, os_unix.c: the bytes that a connection locks; with a log, for as long as it is open.
-WholeLock::WholeLock(const std::string& path) : file_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {
+WholeLock::WholeLock(const std::string& path) : file_(posix::open_own(path.c_str(), O_RDWR)) {
   if (file_ < 0) fail_file(path, errno);
   struct flock lock = {};
   lock.l_type = F_WRLCK;

@@ -1,7 +1,7 @@
 // FilePlace: files that come into being whole, and a database that is taken away from others.
 //
 // Purpose: what backup and restore do with names of files; what is in them the library does.
-// Ownership: a FilePlace removes the file that it made unless it was put in place. Thread rule: one
+// Ownership: a FilePlace removes the file that it made unless that was put in place. Thread rule: one
 // thread.
 #ifndef PAWL_TOOL_FILE_PLACE_HPP
 #define PAWL_TOOL_FILE_PLACE_HPP
@@ -9,15 +9,16 @@
 #include <cstdint>
 #include <string>
 
+#include "pawl/files.hpp"
+
 namespace pawl::tool {
 
-// A new, empty file beside `path`, of mode 0600.
+// A new, empty file beside `path`, of mode 0600. Where one of the two is a file of `source`, a database
+// that is read, or where a process has it locked or writes it, the constructor throws, and so does what
+// puts it in place.
 class FilePlace {
  public:
-  explicit FilePlace(std::string path);
-  ~FilePlace();
-  FilePlace(const FilePlace&) = delete;
-  FilePlace& operator=(const FilePlace&) = delete;
+  FilePlace(std::string path, const std::string& source);
   [[nodiscard]] const std::string& temporary() const { return temporary_; }
   // Flushes it, and gives it the name, also where a file has that. Then the folder is flushed.
   void put_in_place();
@@ -29,11 +30,15 @@ class FilePlace {
   void change_places(const std::string& kept);
 
  private:
+  void flush();
   void exchange(const std::string& kept);
   std::string path_;
   std::string temporary_;
-  bool is_done_ = false;
+  posix::NewFile file_;
 };
+
+// Throws if `path` is a file of `database`, or one that a process has locked or writes.
+void check_output(const std::string& path, const std::string& database);
 
 [[nodiscard]] bool exists(const std::string& path);
 [[nodiscard]] std::int64_t bytes_of(const std::string& path);           // 0: not there

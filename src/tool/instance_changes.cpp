@@ -1,5 +1,6 @@
 // cancel, terminate, suspend, resume, restart; delete, delete-ended, prune, quota.
 #include "tool_commands.hpp"
+#include "units.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -50,15 +51,15 @@ int cancel(Tool& tool, const Given& given) {
         .end_object()
         .end_line();
   else
-    write_line(std::to_string(sum) + " instances");
+    write_line(counted(sum, "instance", "instances"));
   return kDone;
 }
 
 void print_removed(Tool& tool, const Removed& removed) {
   if (tool.json()) return tool.print_json(removed);
-  write_line(std::to_string(removed.instances) + " instances, " +
-             std::to_string(removed.executions) + " executions, " + std::to_string(removed.events) +
-             " events");
+  write_line(counted(removed.instances, "instance", "instances") + ", " +
+             counted(removed.executions, "execution", "executions") + ", " +
+             counted(removed.events, "event", "events"));
 }
 
 void add_to(const Removed& some, Removed* sum) {

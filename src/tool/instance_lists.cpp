@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tool_commands.hpp"
+#include "units.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -46,7 +47,9 @@ class PrintEvents final : public HistoryVisitor {
     table_.row({number(event.id), tool_.screen().time(event.time_ms), event.kind,
                 event.ref == 0 ? "" : number(event.ref), copy(event.name), copy(event.tag),
                 event.error == ErrorKind::kNone ? "" : error_kind_name(event.error),
-                event.payload.empty() ? "" : std::to_string(event.payload.size()) + " bytes",
+                event.payload.empty()
+                    ? ""
+                    : counted(static_cast<std::int64_t>(event.payload.size()), "byte", "bytes"),
                 event.payload.size() <= kShownWhole ? copy(event.payload) : ""});
   }
 

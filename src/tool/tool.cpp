@@ -1,10 +1,14 @@
 #include "tool.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
+#include "file_place.hpp"
 #include "message.hpp"
+#include "pawl/files.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/process.hpp"
 #include "pawl/version.h"
@@ -55,6 +59,13 @@ bool has_word(int argc, const char* const* argv, const char* word) {
   for (int i = 1; i < argc; ++i)
     if (std::strcmp(argv[i], word) == 0) return true;
   return false;
+}
+
+// What a shell has opened for the output is written, too.
+void check_stream(int descriptor, const std::string& database) {
+  Diagnostic why;
+  const Status status = posix::check_output(descriptor, database.c_str(), why);
+  if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
 }
 
 }  // namespace
@@ -184,6 +195,14 @@ const std::string& Tool::database() {
   const char* const usual = std::getenv("PAWL_DB");
   if (database_.empty() && usual != nullptr) database_ = usual;
   if (database_.empty()) fail(kUsage, "usage", "no database: give --db FILE, or set PAWL_DB");
+  check_stream(STDOUT_FILENO, database_);
+  check_stream(STDERR_FILENO, database_);
+  return database_;
+}
+
+const std::string& Tool::database_that_is_there() {
+  if (!exists(database()))
+    fail(kNotFound, status_name(Status::kNotFound), "there is no file " + database_);
   return database_;
 }
 
@@ -191,7 +210,7 @@ void Tool::open() {
   ProcessOptions process_options;
   process_options.connections_max = 1;
   ClientOptions options;
-  options.database_path = database();
+  options.database_path = database_that_is_there();
   options.create = false;
   options.payload_bytes_max = process_options.payload_bytes_max;  // the largest there is
   opened_ = std::make_unique<Opened>();

@@ -58,6 +58,8 @@ class Tool {
   Client& client();
   // The path: of --db, or of PAWL_DB.
   [[nodiscard]] const std::string& database();
+  // The same; throws kNotFound if there is no such file.
+  [[nodiscard]] const std::string& database_that_is_there();
   // Opens it as well.
   [[nodiscard]] bool clock_is_trusted();
   // Throws unless kOk, with the text of the client.

@@ -185,7 +185,8 @@ void print_people(const Frame& is, const Rates& rates, const Screen& screen) {
   field("space", screen.size(m.used_bytes) + " used, log " + screen.size(m.log_bytes) +
                      (m.refuses_new ? ", refuses what is new" : ""));
   field("rates", "events " + rate(rates.events) + ", completed " + rate(rates.completed) +
-                     ", failed " + rate(rates.failed) + ", bytes of workers " + rate(rates.bytes));
+                     ", failed " + rate(rates.failed) + ", workers write " +
+                     (rates.bytes.has_value() ? size_text(*rates.bytes) + "/min" : "-"));
   StdoutSink().write("\n");
   print_tables(is, screen);
 }

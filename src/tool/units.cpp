@@ -141,6 +141,10 @@ std::string duration_text(std::int64_t ms) {
   return text;
 }
 
+std::string counted(std::int64_t count, const char* one, const char* more) {
+  return std::to_string(count) + " " + (count == 1 ? one : more);
+}
+
 std::string size_text(std::int64_t bytes) {
   static constexpr const char* kNames[] = {"KiB", "MiB", "GiB", "TiB"};
   if (bytes < 1024) return std::to_string(bytes) + " B";

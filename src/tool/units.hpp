@@ -25,6 +25,8 @@ namespace pawl::tool {
 
 // The two largest units: "1h 30m", "250ms".
 [[nodiscard]] std::string duration_text(std::int64_t ms);
+// "1 device", "2 devices".
+[[nodiscard]] std::string counted(std::int64_t count, const char* one, const char* more);
 // "512 B", "1.5 MiB".
 [[nodiscard]] std::string size_text(std::int64_t bytes);
 // For programs: "2026-11-23T10:00:05.250Z".

@@ -2,10 +2,12 @@
 #include "pawl/host.hpp"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -86,6 +88,36 @@ Poll waits(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("sends_term", ""));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   return ctx.complete("");
+}
+
+// Never comes back, and says by which name the system lists its thread.
+ActivityResult hangs(ActivityContext& /*ctx*/) {
+  char name[16] = {};
+  ::pthread_getname_np(::pthread_self(), name, sizeof name);
+  std::fprintf(stderr, "listed as %s\n", name);
+  ::kill(::getpid(), SIGTERM);
+  for (;;)
+    ::pause();
+}
+Poll waits_for_hanging(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("hangs", ""));
+  return ctx.complete("");
+}
+
+using HostDeathTest = HostTest;
+
+TEST_F(HostDeathTest, AThreadThatDoesNotComeBackIsNamedAndTheProgramFails) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  options_.runtime.log = nullptr;
+  options_.grace = std::chrono::milliseconds(0);
+  const auto end = [&] {
+    Host host(options_);
+    host.add_orchestration("waits", waits_for_hanging)
+        .add_activity("hangs", hangs, ActivityMode::kThreaded);
+    ::_exit(host.start_once("waits", InstanceId("one"), "").run());
+  };
+  EXPECT_EXIT(end(), testing::ExitedWithCode(1),
+              "listed as pawl-work-0.*thread_runs.*thread=\"?pawl-work-0.*activity=\"?hangs");
 }
 
 TEST_F(HostTest, CompletesOnceAndAnswersZero) {

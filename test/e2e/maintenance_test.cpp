@@ -124,6 +124,29 @@ TEST_F(Maintenance, ACopyReplacesNothing) {
   EXPECT_EQ(copy(steps), Status::kAlreadyExists);
 }
 
+// An empty log or journal passes for a place that is free, and the next process takes the copy for it.
+TEST_F(Maintenance, ACopyIsNoFileBesideTheDatabase) {
+  start(0, 3);
+  for (const char* const ending : port::kFilesBeside) {
+    Steps steps;
+    const std::string to = std::string("from.db") + ending;
+    const bool was_there = ::access(to.c_str(), F_OK) == 0;
+    EXPECT_EQ(copy_database(process_, "from.db", to, port_.port(), memory_.data(), memory_.size(),
+                            steps, why_),
+              Status::kInvalidArgument)
+        << to;
+    EXPECT_EQ(::access(to.c_str(), F_OK) == 0, was_there) << to;
+  }
+  Steps steps;
+  ASSERT_EQ(::mkfifo("pipe", 0600), 0);
+  EXPECT_EQ(copy_database(process_, "from.db", "pipe", port_.port(), memory_.data(), memory_.size(),
+                          steps, why_),
+            Status::kCannotOpen);
+  ASSERT_EQ(::unlink("pipe"), 0);
+  ASSERT_EQ(check("from.db"), Status::kOk) << why_.text();
+  EXPECT_EQ(report_.findings, 0);
+}
+
 TEST_F(Maintenance, TheVisitorStopsACopy) {
   start(0, 40);
   Steps steps(1);

@@ -4,6 +4,7 @@
   pawld_test.py SOURCE_DIR PAWLD PAWLD_CLIENT SCRATCH PART [EMULATOR ARGUMENT...]
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -27,6 +28,7 @@ LOG = FOLDER / "log"
 GUARD = 100
 
 daemon = None
+os.umask(0o022)  # a configuration that a group may write is refused
 
 
 def expect(condition, text):
@@ -283,9 +285,36 @@ def manual():
         expect(shown.returncode == 0 and shown.stderr == "", f"roff: {shown.stderr}")
 
 
+def trusted():
+    """A file that others may have written decides nothing, and nothing waits for one that is none."""
+    def refused(path, says):
+        for arguments in (["--check-config", str(path)], ["--replay-check", str(path)], [str(path)]):
+            bad = run(*arguments)
+            expect(bad.returncode == 78 and says in bad.stderr, f"{arguments}: {bad.returncode} {bad.stderr}")
+
+    for mode in (0o664, 0o646, 0o666):
+        CONFIG.chmod(mode)
+        refused(CONFIG, "others may write it: chmod 644")
+    CONFIG.chmod(0o644)
+    if os.geteuid() == 0:
+        os.chown(CONFIG, 65534, 65534)
+        refused(CONFIG, "belongs to another user")
+        os.chown(CONFIG, 0, 0)
+    pipe, link, second = FOLDER / "pipe", FOLDER / "link", FOLDER / "second"
+    os.mkfifo(pipe)
+    refused(pipe, "is no regular file")
+    link.symlink_to(CONFIG)
+    refused(link, "is a symbolic link")
+    os.link(CONFIG, second)
+    refused(second, "has a second name")
+    second.unlink()
+    expect(run("--check-config", str(CONFIG)).returncode == 0, "as it was")
+
+
 def config():
     """The sample is good, and what is wrong ends with exit code 78 before anything is made."""
-    sample = pathlib.Path(SOURCE) / "examples" / "pawld" / "gateway.json"
+    sample = FOLDER / "gateway.json"
+    sample.write_bytes((pathlib.Path(SOURCE) / "examples" / "pawld" / "gateway.json").read_bytes())
     good = run("--check-config", str(sample))
     expect(good.returncode == 0 and ": ok, " in good.stdout, good.stderr)
     # So are the samples of the pages.
@@ -308,6 +337,7 @@ def config():
     for arguments in (["--chek"], ["a", "b"], ["--check-config", "a", "b"]):
         expect(run(*arguments).returncode == 2, f"{arguments} is wrong use")
     expect(re.fullmatch(r"pawld \d+\.\d+\.\d+\n", run("--version").stdout), "--version")
+    trusted()
     manual()
     configure()
     none = run("--replay-check", str(CONFIG))
@@ -348,6 +378,8 @@ def endpoint():
     start_json()
     until(lambda: json.loads(ask("/v1/instances/one")[1]).get("status", {}).get("state") == "completed", "the instance is seen to complete")
     expect(ask("/ready")[0] == 200, "ready")
+    socket_file = FOLDER / (DATABASE.name + "-http")
+    expect(socket_file.stat().st_mode & 0o777 == 0o600, "the endpoint opens the database to no group")
     expect("pawl_instances" in ask("/metrics")[1], "metrics")
     expect("<html" in ask("/")[1], "the page")
     stop()
@@ -368,6 +400,13 @@ def endpoint():
     start()
     expect(daemon.wait(GUARD) == 1 and "endpoint_failed" in log() and "others may read" in log(), "a token for all")
 
+    configure(activities=activities, group_access=True, endpoint={})
+    start()
+    until(socket_file.exists, "a socket")
+    expect(socket_file.stat().st_mode & 0o777 == 0o660, "where the group has access it has this, too")
+    stop()
+    a_stuck_thread(activities)
+
     # The journal has datagrams of its own; here it is away, which stops nothing.
     configure(activities=activities, orchestrations=flow, start=[{"name": "hello", "id": "two"}], log_to="journal")
     before = len(log())
@@ -377,6 +416,26 @@ def endpoint():
     away.terminate()
     expect(away.wait(GUARD) == 0, "a stop without a log")
     expect(len(log()) == before, "nothing on standard error")
+
+
+def a_stuck_thread(activities):
+    """The end names a thread that does not come back, and fails."""
+    seize, interrupt, wall = 0x4206, 0x4207, 0x40000000
+    libc = ctypes.CDLL(None, use_errno=True)
+    configure(activities=activities, endpoint={})
+    start()
+    tasks = {(task / "comm").read_text().strip(): int(task.name) for task in pathlib.Path(f"/proc/{daemon.pid}/task").iterdir()}
+    thread = tasks.get("pawl-endpoint")
+    expect(thread is not None or EMULATOR, f"the thread has a name: {tasks}")
+    if EMULATOR or libc.ptrace(seize, thread, None, None) != 0:
+        print("not tested: a thread of another process may not be stopped here")
+        return kill()
+    expect(libc.ptrace(interrupt, thread, None, None) == 0, "it is stopped")
+    os.waitpid(thread, wall)
+    daemon.send_signal(signal.SIGTERM)
+    os.waitpid(thread, wall)
+    expect(daemon.wait(GUARD) == 1, f"{daemon.returncode}")
+    expect(re.search(r"error thread_runs text=\"?pawl-endpoint", log()), log())
 
 
 def start_json():
@@ -602,7 +661,15 @@ def service():
     CONFIG.write_text('{"database": 5}')
     daemon.send_signal(signal.SIGHUP)
     until(lambda: "configuration_wrong" in log() and "database: is a number, expected a text" in log(), "what is wrong is logged")
+    # Nor does it wait for what is no file.
+    CONFIG.unlink()
+    os.mkfifo(CONFIG)
+    daemon.send_signal(signal.SIGHUP)
+    until(lambda: "is no regular file" in log(), "SIGHUP on a pipe")
+    client("start", "wait", "after", "null")
+    until(lambda: shown("after")[0] != "", "the loop goes on")
     expect(daemon.poll() is None, "SIGHUP ended it")
+    manager.drain()  # its socket holds a few messages only
     stop()
     manager.expect("STOPPING=1")
 

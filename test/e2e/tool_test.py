@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The tool `pawl` on the database of examples/hello, on sessions of examples/conversation, and on what tool_program wrote.
 
-  tool_test.py SOURCE_DIR BUILD_DIR tool|payloads|hostile|watch|json|misuse|files|doctor|restore|prometheus [EMULATOR ARGUMENT...]
+  tool_test.py SOURCE_DIR BUILD_DIR tool|payloads|hostile|watch|json|misuse|files|outputs|doctor|restore|prometheus [EMULATOR ARGUMENT...]
 """
 
 import ctypes
@@ -132,12 +132,12 @@ def payloads():
         expect("\noutput\ts\n" in pawl(database, "show", "a-small"), "a neighbour is shown")
         expect("2 executions" in pawl(database, "prune", "e-small"), "a neighbour is pruned")
         expect("2 executions" in pawl(database, "prune", "d-rounds"), f"pruned with {size}")
-        expect("1 instances" in pawl(database, "delete", "a-small"), "a neighbour is deleted")
-        expect("1 instances" in pawl(database, "delete", "b-big"), f"deleted with {size}")
-        expect("1 instances" in pawl(database, "delete-ended", "--prefix", "c-"), "the other neighbour goes")
+        expect("1 instance, " in pawl(database, "delete", "a-small"), "a neighbour is deleted")
+        expect("1 instance, " in pawl(database, "delete", "b-big"), f"deleted with {size}")
+        expect("1 instance, " in pawl(database, "delete-ended", "--prefix", "c-"), "the other neighbour goes")
         expect("4 instances" in pawl(database, "delete-ended"), "and all that ended")
         expect(pawl(database, "list").startswith("trying\t"), "one is left")
-        expect("1 instances" in pawl(database, "delete", "--force", "trying"), "and goes")
+        expect("1 instance, " in pawl(database, "delete", "--force", "trying"), "and goes")
         with sqlite3.connect(os.path.join(SCRATCH, database)) as left:
             for table in ("history", "kv", "executions", "instances", "orchestrator_queue", "worker_queue"):
                 expect(left.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), f"{table} is empty")
@@ -445,6 +445,96 @@ def files():
     damage()
 
 
+def listing():
+    """Each file of the folder, with its number and, where no process writes it meanwhile, what is in it."""
+    found = {}
+    for folder, _, names in os.walk(SCRATCH):
+        for name in names:
+            path = os.path.join(folder, name)
+            found[os.path.relpath(path, SCRATCH)] = os.lstat(path).st_ino
+    return found
+
+
+def refused_output(database, *arguments, says="busy.db"):
+    """It is refused with a text that names what would go, and nothing is another file than before."""
+    before = listing()
+    said = pawl(database, *arguments, status=1)
+    expect(says in said, f"{arguments}: {said}")
+    after = listing()
+    moved = {name for name in before if after.get(name) != before[name]}
+    left = [name for name in after if name not in before and name.endswith(".part")]
+    expect(not moved and not left, f"{arguments} changed {moved}, left {left}")
+    return said
+
+
+def outputs():
+    """No command writes over a database that is in use, nor over a file of one, whatever name it is given."""
+    writer = goes_on("busy.db")
+    try:
+        outputs_beside(writer)
+    finally:
+        writer.kill()
+        writer.wait()
+    outputs_onto_logs()
+
+
+def outputs_beside(writer):
+    pawl("busy.db", "backup", "copy")
+    shut = [name for name in listing() if name == "busy.db" or name.startswith("busy.db-")]
+    expect({"busy.db", "busy.db-wal", "busy.db-shm", "busy.db-bell"} <= set(shut) and
+           [name for name in shut if name.startswith("busy.db-workers/")], f"{shut}")
+    for name in [*shut, "busy.db-journal", "busy.db-new", "busy.db-http", "busy.db-http.lock", "busy.db-workers/new"]:
+        path = os.path.join(SCRATCH, name)
+        refused_output("busy.db", "backup", "--force", name)
+        refused_output(os.path.join(SCRATCH, "busy.db"), "backup", "--force", os.path.join("..", os.path.basename(SCRATCH), name))
+        # By another database's name: what is in use is in use.
+        refused_output("copy", "backup", "--force", name)
+        if os.path.exists(path):
+            os.symlink(path, os.path.join(SCRATCH, "link"))
+            refused_output("busy.db", "backup", "--force", "link")
+            os.unlink(os.path.join(SCRATCH, "link"))
+    for name in shut:
+        os.link(os.path.join(SCRATCH, name), os.path.join(SCRATCH, "second"))
+        refused_output("copy", "backup", "--force", "second", says="second")
+        os.unlink(os.path.join(SCRATCH, "second"))
+    # Under the name of the copy that is made, too; and a restore reads what it must not remove.
+    shutil.copy(os.path.join(SCRATCH, "copy"), os.path.join(SCRATCH, "old.part"))
+    refused_output("old.part", "backup", "old", says="old.part")
+    refused_output("old", "restore", "old.part", says="old.part")
+    for name in ("busy.db", "busy.db-wal"):
+        refused_output(name, "restore", "--force", "copy")
+    # A shell has opened the output before the tool begins.
+    for name in ("busy.db-bell", "busy.db-wal"):
+        size = os.path.getsize(os.path.join(SCRATCH, name))
+        with open(os.path.join(SCRATCH, name), "ab") as out:
+            run = subprocess.run([*PAWL, "--db", "busy.db", "export"], cwd=SCRATCH, stdout=out, stderr=subprocess.PIPE, text=True,
+                                 timeout=60, check=False)
+        expect(run.returncode == 1 and name in run.stderr, f"export to {name}: {run.returncode} {run.stderr}")
+        expect(name != "busy.db-bell" or os.path.getsize(os.path.join(SCRATCH, name)) == size, f"{name} has not grown")
+    # Any file that a process writes.
+    with open(os.path.join(SCRATCH, "notes"), "w", encoding="ascii") as held:
+        if not EMULATOR:
+            expect(f"process {os.getpid()}" in refused_output("busy.db", "backup", "--force", "notes", says="in use"), "it is named")
+        held.write("kept")
+    pawl("busy.db", "backup", "--force", "notes")
+    before = execution_of("busy.db")
+    while execution_of("busy.db") < before + 3:
+        expect(writer.poll() is None, "the writer has ended")
+    expect(json.loads(pawl("busy.db", "doctor", "--json"))["healthy"], "the database is sound")
+
+
+def outputs_onto_logs():
+    """A log that lies beside the copy's place would be taken for the copy's."""
+    for ending in ("-wal", "-journal"):
+        with open(os.path.join(SCRATCH, "copy" + ending), "wb") as log:
+            log.write(b"of another")
+        for given in (["--force", "copy"], ["copy2"]):
+            if given == ["copy2"]:
+                os.rename(os.path.join(SCRATCH, "copy" + ending), os.path.join(SCRATCH, "copy2" + ending))
+            expect("of another file" in pawl("busy.db", "backup", *given, status=1), f"backup {given} beside {ending}")
+        os.unlink(os.path.join(SCRATCH, "copy2" + ending))
+
+
 def numbers_of(name):
     """What the database gives out next, never twice."""
     with sqlite3.connect(os.path.join(SCRATCH, name)) as database:
@@ -501,7 +591,9 @@ def damage():
         foreign.execute("CREATE TABLE t(a)")
     expect("foreign_database" in pawl("foreign.db", "doctor", status=1), "of another program")
     expect("foreign_database" in pawl("foreign.db", "backup", "bad", status=1), "likewise")
-    expect("cannot_open" in pawl("missing.db", "doctor", status=1), "none")
+    for command in (["doctor"], ["backup", "bad"], ["list"], ["check", "--with", "true"], ["export"]):
+        expect("not_found: there is no file missing.db" in pawl("missing.db", *command, status=3), f"none: {command}")
+    expect(not os.path.exists(os.path.join(SCRATCH, "missing.db")), "and none is made")
     pawl("busy.db", "suspend", "forever")
     with sqlite3.connect(os.path.join(SCRATCH, "busy.db")) as database:
         database.execute("UPDATE instances SET parent=999, parent_execution=1, parent_event=1, root=999")
@@ -555,7 +647,7 @@ def refused():
     expect("opposite" in pawl("new.db", "restore", "copy", "--same-identity", "--new-identity", status=2), "both")
     with open(os.path.join(SCRATCH, "new.db-wal"), "wb") as log:
         log.write(b"of another")
-    expect("without its database" in pawl("new.db", "restore", "copy", "--same-identity", status=1), "a log alone")
+    expect("of another file than the new one" in pawl("new.db", "restore", "copy", "--same-identity", status=1), "a log alone")
     with open(os.path.join(SCRATCH, "new.db-wal"), "rb") as log:
         expect(log.read() == b"of another", "which stays")
     os.remove(os.path.join(SCRATCH, "new.db-wal"))
@@ -738,7 +830,7 @@ def facts():
         database.execute("INSERT INTO kv VALUES(999,'k',1,0,NULL,1,0)")
         database.commit()
         said = diagnosis("hello.db", status=5)
-        expect(said["orphans"] == 1 and said["findings"] == ["1 rows belong to instances that are not there"], f"{said}")
+        expect(said["orphans"] == 1 and said["findings"] == ["1 row belongs to an instance that is not there"], f"{said}")
         database.execute("DELETE FROM kv WHERE instance=999")
     if not EMULATOR:
         # As the kernel has it: STA_UNSYNC in what adjtimex() answers.
@@ -840,7 +932,7 @@ def found_devices():
     said = diagnosis("camp.db", status=5)
     expect(said["devices_waiting"] == 1 and said["devices_waiting_first"] == ["bed-7"], f"{said}")
     expect([text for text in said["findings"] if "wait" in text or "device" in text] ==
-           ["1 devices have work, and no living worker serves them: bed-7"], f"{said}")
+           ["1 device has work, and no living worker serves it: bed-7"], f"{said}")
     expect("\ndevices\t1 wait\n" in pawl("camp.db", "doctor", status=5), "for people")
     holder = subprocess.Popen([*CAMP, "hold.db", "hold", "bed-8"], cwd=SCRATCH, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
@@ -1009,7 +1101,7 @@ def main():
     shutil.rmtree(SCRATCH, ignore_errors=True)
     os.makedirs(SCRATCH)
     {"tool": tool, "payloads": payloads, "hostile": hostile, "watch": watch, "json": keys_of_json,
-     "misuse": misuse, "files": files, "doctor": doctor, "restore": restore,
+     "misuse": misuse, "files": files, "outputs": outputs, "doctor": doctor, "restore": restore,
      "prometheus": prometheus}[PART]()
     print("ok")
 

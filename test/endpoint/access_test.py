@@ -65,7 +65,7 @@ with Program("--tcp") as program:
     over_tcp(program)
     headers_of_the_page(program)
 with Program() as program:
-    check(stat.S_IMODE(os.stat(program.socket).st_mode) == 0o660, "a socket for owner and group")
+    check(stat.S_IMODE(os.stat(program.socket).st_mode) == 0o600, "a socket for its owner")
     writes(program, {})
     check(program.get("/v1/endpoint").json == {"read_only": False}, "an endpoint that takes writes")
     check(program.ask("GET", "/health", headers={"Host": "anything"}).status == 200, "a Unix socket needs no Host of ours")

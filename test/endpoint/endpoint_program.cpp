@@ -114,6 +114,11 @@ int serve_alone(const pawl::EndpointOptions& options) {
       int signal = 0;
       sigwait(&stop, &signal);
       status = 0;
+      if (endpoint.stop() == pawl::Status::kTimeout) {
+        std::printf("%s still runs\n", pawl::Endpoint::kThreadName);
+        std::fflush(stdout);
+        ::_exit(4);  // nothing may be destroyed under it
+      }
     } else {
       std::printf("%s: %.*s\n", pawl::status_name(started), PAWL_TEXT(why.text()));
     }
@@ -151,6 +156,8 @@ int main(int argc, char** argv) {
     } else if (std::strcmp(argv[i], "--metrics-file") == 0) {
       options.metrics_file = pawl::Path(value());
       options.metrics_interval = std::chrono::milliseconds(1'000);
+    } else if (std::strcmp(argv[i], "--group") == 0) {
+      options.port.group_access = true;
     } else if (std::strcmp(argv[i], "--no-runtime") == 0) {
       with_runtime = false;
     } else {
@@ -167,6 +174,7 @@ int main(int argc, char** argv) {
   host_options.runtime.limits.history_events_max = 100'000;
   host_options.runtime.limits.warm_bytes = std::size_t{64} * 1024 * 1024;
   host_options.grace = std::chrono::milliseconds(1'000);
+  host_options.port = options.port;
   pawl::Host host(host_options);
   host.add_activity("echo", echo)
       .add_activity("refuse", refuse)

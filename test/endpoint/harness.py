@@ -1,4 +1,5 @@
 """What the tests of the endpoint share: the program, and a client over its socket."""
+import ctypes
 import http.client
 import json
 import os
@@ -28,6 +29,21 @@ def check(holds, text):
 def finish():
     print(f"{len(problems)} problems")
     sys.exit(1 if problems else 0)
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+
+
+def ptrace(request, thread):
+    return ctypes.CDLL(None, use_errno=True).ptrace(request, thread, None, None) == 0
+
+
+def thread_of(pid, name):
+    """The number of the thread that the system lists by this name."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text(encoding="ascii").strip() == name:
+            return int(task.name)
+    raise AssertionError(f"no thread is called {name}")
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -89,6 +105,15 @@ class Program:
         self.stop()
         if self.own:
             shutil.rmtree(self.folder, ignore_errors=True)
+
+    def freeze(self, name):
+        """Stops one thread of it, as one that never comes back. Its number, to be waited for with WALL when the process has
+        ended; None: this process may not."""
+        thread = thread_of(self.process.pid, name)
+        if not (ptrace(PTRACE_SEIZE, thread) and ptrace(PTRACE_INTERRUPT, thread)):
+            return None
+        os.waitpid(thread, WALL)
+        return thread
 
     def stop(self):
         """Ends it in order, and says how long that took."""

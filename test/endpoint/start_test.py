@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 
-from harness import PROGRAM, TOKEN, Program, check, finish
+from harness import PROGRAM, TOKEN, WALL, Program, check, finish
 
 FOLDER = tempfile.mkdtemp(prefix="pawl-endpoint-")
 
@@ -213,7 +213,67 @@ def stop_under_way():
         idle.close()
 
 
-for part in (sockets, no_thread, token_files, without_a_runtime, broken_databases, stop_under_way, a_stuck_loop):
+def metrics_files():
+    """What lies at the file's name, or at its first one, is neither waited for nor written over."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"{folder}/a.db"
+        shut = {"the database": database, "its log": f"{database}-wal", "its bell": f"{database}-bell"}
+        for what, path in shut.items():
+            refused("metrics_file", "--metrics-file", path, folder=folder)
+            check(not os.path.exists(path), f"{what} is not made")
+        with Program(folder=folder):
+            link, second = f"{folder}/link", f"{folder}/second"
+            os.symlink(database, link)
+            os.link(f"{database}-bell", second)
+            for path in (*shut.values(), link, second, f"{folder}/../{os.path.basename(folder)}/a.db"):
+                refused("metrics_file", "--no-runtime", "--socket", f"{folder}/s", "--metrics-file", path, folder=folder)
+            os.unlink(second)
+        victim, prom = f"{folder}/victim", f"{folder}/a.prom"
+        with open(victim, "w", encoding="ascii") as out:
+            out.write("of another")
+        for put in (os.mkfifo, lambda name: os.link(victim, name), lambda name: os.symlink(victim, name)):
+            put(f"{prom}.tmp")
+            with Program("--metrics-file", prom, folder=folder) as at:
+                at.until("/health", lambda _: os.path.exists(prom))
+                check(at.get("/metrics").status == 200 and os.path.exists(prom), "it answers, and the file is written")
+                with open(prom, encoding="utf-8") as lines:
+                    check("pawl_instances" in lines.read(), "whole")
+                at.stop()
+                check(at.process.returncode == 0, "and ends")
+            os.unlink(prom)
+        with open(victim, encoding="ascii") as kept:
+            check(kept.read() == "of another", "a second name is not written through")
+        # Nor is the first name the database's.
+        os.rename(database, f"{folder}/m.tmp")
+        before = os.stat(f"{folder}/m.tmp").st_ino
+        run = subprocess.run([PROGRAM, f"{folder}/m.tmp", "--metrics-file", f"{folder}/m"], stdout=subprocess.PIPE, text=True,
+                             timeout=60, check=False)
+        check("metrics_file" in run.stdout and run.returncode == 1, f"the first name: {run.stdout}")
+        check(os.stat(f"{folder}/m.tmp").st_ino == before, "the database is the same")
+
+
+def socket_modes():
+    with Program() as at:
+        check(os.stat(at.socket).st_mode & 0o777 == 0o600, "the socket is for the owner of the database alone")
+    with Program("--group") as at:
+        check(os.stat(at.socket).st_mode & 0o777 == 0o660, "and for the group, where the database is")
+    with Program("--mode", "0666") as at:
+        check(os.stat(at.socket).st_mode & 0o777 == 0o666, "or as it was asked for")
+
+
+def a_stuck_thread():
+    """The end does not wait for ever for a thread that does not come back; nothing is freed under it."""
+    with Program("--no-runtime", "--timeout", "100") as at:
+        frozen = at.freeze("pawl-endpoint")
+        if frozen is None:
+            return print("not tested: a thread of another process may not be stopped here")
+        at.process.send_signal(signal.SIGTERM)
+        os.waitpid(frozen, WALL)
+        said = at.process.stdout.read()
+        check(at.process.wait(60) == 4 and "pawl-endpoint still runs" in said, f"{at.process.returncode}: {said}")
+
+
+for part in (sockets, no_thread, token_files, without_a_runtime, broken_databases, stop_under_way, a_stuck_loop, metrics_files, socket_modes, a_stuck_thread):
     part()
 shutil.rmtree(FOLDER, ignore_errors=True)
 finish()

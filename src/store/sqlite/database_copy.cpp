@@ -52,6 +52,7 @@ class File {
     return check_owner(diagnostic);
   }
   Status open_empty(const char* path, Diagnostic& diagnostic) {
+    PAWL_TRY(port_.storage->check_place(path, diagnostic));
     PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diagnostic));
     std::int64_t pages = 0;
     PAWL_TRY(read_number("PRAGMA page_count", &pages, diagnostic));
@@ -326,6 +327,20 @@ class LastFinding final : public FindingVisitor {
 
 }  // namespace
 
+namespace {
+
+// An empty one would pass for a place that is free. Aliases of these files have two names or are links,
+// which the port refuses.
+bool lies_beside(std::string_view to, std::string_view database) {
+  if (to.substr(0, database.size()) != database) return false;
+  const std::string_view ending = to.substr(database.size());
+  for (const char* const one : port::kFilesBeside)
+    if (ending == one) return true;
+  return ending == port::kSocketBeside || ending == port::kWorkersBeside;
+}
+
+}  // namespace
+
 static_assert(alignof(sqlite::Connection) <= StoreFactory::kAlign);
 
 std::size_t DatabaseCopy::bytes() { return 2 * sizeof(sqlite::Connection); }
@@ -333,6 +348,10 @@ std::size_t DatabaseCopy::bytes() { return 2 * sizeof(sqlite::Connection); }
 Status DatabaseCopy::copy(void* place, const char* from, const char* to, const port::Port& port,
                           CopyVisitor& visitor, Diagnostic& diagnostic) {
   void* const second = static_cast<unsigned char*>(place) + sizeof(sqlite::Connection);
+  if (lies_beside(to, from)) {
+    diagnostic.format("%s: would be taken for a file of the database %s", to, from);
+    return Status::kInvalidArgument;
+  }
   {
     File source(place, port);
     File target(second, port);
