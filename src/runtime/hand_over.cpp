@@ -132,7 +132,7 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.instance_id = turn.commit.id;
     item.orchestration_name = turn.item->name.view();
     item.orchestration_version =
-        turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+        turn.commit.begun.version.empty() ? turn.item->version.view() : turn.commit.begun.version;
     item.trace = turn.commit.trace;
     item.activity_name = event.name;
     item.session_info.name = work.session;

@@ -117,8 +117,8 @@ void Inbox::collect_messages(TurnList& turns) {
     Turn* const turn = turn_for_message(request, turns);
     if (turn == nullptr) continue;
     request.piggybacks_on = turn->key;
-    ++turn->posted_count;
-    turn->posted_bytes += request.name.size() + request.text.size();
+    ++turn->posted.count;
+    turn->posted.bytes += request.name.size() + request.text.size();
   }
 }
 
@@ -157,11 +157,11 @@ bool Inbox::takes_message(const Turn& turn, const Request& request) const {
     return false;
   const OrchestrationItem& item = *turn.item;
   const std::size_t always_read = item.beginning_count + item.waiting_count;
-  if (item.message_count - always_read + turn.posted_count >=
+  if (item.message_count - always_read + turn.posted.count >=
       loop_.options.limits.instance_batch_max)
     return false;
-  std::size_t posted = turn.posted_count + 1;
-  std::size_t bytes = turn.posted_bytes + request.name.size() + request.text.size();
+  std::size_t posted = turn.posted.count + 1;
+  std::size_t bytes = turn.posted.bytes + request.name.size() + request.text.size();
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const Message& message = item.messages[i];
     if (message.id > last_message_) return false;
@@ -184,14 +184,14 @@ Message Inbox::message_of(std::size_t index) {
 }
 
 bool Inbox::is_piggybacked(const Turn& turn, MessageId number, std::size_t* index) {
-  if (turn.posted_count == 0 || number <= last_message_) return false;
+  if (turn.posted.count == 0 || number <= last_message_) return false;
   *index = static_cast<std::size_t>(number - last_message_ - 1);
   return *index < at_hand() && requests_.at(*index).piggybacks_on == turn.key;
 }
 
 std::size_t Inbox::messages_of(const Turn& turn, Message* out) {
   std::size_t found = 0;
-  for (std::size_t i = 0; i < at_hand() && found < turn.posted_count; ++i)
+  for (std::size_t i = 0; i < at_hand() && found < turn.posted.count; ++i)
     if (requests_.at(i).piggybacks_on == turn.key) out[found++] = message_of(i);
   return found;
 }
@@ -202,7 +202,7 @@ Status Inbox::reserve_numbers(TurnList& turns) {
   bool any = false;
   const auto each = [&](auto&& visit) {
     for (Turn& turn : turns)
-      if (turn.posted_count > 0 && turn.verdict == Turn::Verdict::kCommit) visit(turn);
+      if (turn.posted.count > 0 && turn.verdict == Turn::Verdict::kCommit) visit(turn);
   };
   each([&](const Turn&) { any = true; });
   if (any) {
@@ -332,8 +332,9 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.input = request.text;
   instance.trace = request.trace;
   instance.start_after_ms = request.start_after_ms;
-  instance.with_turn = turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
-                       !(turn->commit.read_up_to.has_value() && has_message_behind(request));
+  instance.with_turn =
+      turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
+      !(turn->commit.mailbox.read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
   const Status created = loop_.instances().create_instance(instance, &key);
   if (turn == nullptr) return created;
@@ -376,7 +377,7 @@ Status Inbox::write_message(Request& request, MessageId number) {
 }
 
 Status Inbox::store(const Turn& turn) {
-  for (std::size_t i = 0; i < at_hand() && turn.posted_count > 0; ++i)
+  for (std::size_t i = 0; i < at_hand() && turn.posted.count > 0; ++i)
     if (requests_.at(i).piggybacks_on == turn.key)
       PAWL_TRY(write_message(requests_.at(i), number_of(i)));
   return Status::kOk;

@@ -43,7 +43,7 @@ class Inbox {
   void collect_starts(TurnList& turns);
   // Events and queue messages join a turn of this tick, or one that is loaded for them.
   void collect_messages(TurnList& turns);
-  // Writes the messages of the turn to `out`, in order, and answers how many; `out` has room for turn.posted_count.
+  // Writes the messages of the turn to `out`, in order, and answers how many; `out` has room for turn.posted.count.
   std::size_t messages_of(const Turn& turn, Message* out);
   [[nodiscard]] Message message_of(std::size_t index);
   // Is the message of this number piggybacked on the turn? Then `index` is its call.

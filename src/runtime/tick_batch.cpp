@@ -202,7 +202,7 @@ void TickBatch::recover(Status status) {
     parts_.space.disk_is_full();
     return;
   }
-  if (turns.size() > 1 || turns[0].is_start || turns[0].posted_count > 0) {
+  if (turns.size() > 1 || turns[0].is_start || turns[0].posted.count > 0) {
     // SQLite took the whole batch back: now one item a transaction.
     loop_.single_item_batches_left = turns.size();
     return;

@@ -25,6 +25,7 @@ struct Turn {
     kSkip,          // not now: it must run alone
     kWait,          // no memory beside the others of this tick: it comes before them with the next
     kUnregistered,  // it cannot be run here
+    kPutOff,        // its end waits for messages (R7.7): it is run once more with the next tick
   };
   InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
@@ -38,19 +39,20 @@ struct Turn {
   bool ignores_cancel = false;  // TurnResult
   bool watches_length = false;  // likewise
   bool written = false;
-  bool is_put_off = false;  // its end waits for messages (R7.7)
   // The turn that runs once more, since its end was put off: that one had read messages up to this
   // number.
   std::optional<MessageId> ended_at;
-  std::int64_t unread = 0;         // messages that its end leaves
-  EventId restored = 0;            // TurnInput
-  std::uint32_t request = 0;       // is_start: which
-  std::uint32_t posted_count = 0;  // piggybacked messages, which are not stored
-  std::size_t posted_bytes = 0;
+  std::int64_t unread = 0;    // messages that its end leaves
+  EventId restored = 0;       // TurnInput
+  std::uint32_t request = 0;  // is_start: which
+  struct Posted {
+    std::uint32_t count = 0;
+    std::size_t bytes = 0;
+  };
+  Posted posted;  // piggybacked messages, which are not stored
   TurnCommit commit;
   NewWork* work = nullptr;  // of the commit
-  Trace* traces = nullptr;
-  std::size_t trace_count = 0;
+  Span<const Trace> traces;
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
   OptionalMs delay_ms;                 // kAbandon

@@ -58,7 +58,7 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
   slots_.for_each(
       [&](const internal::Slot& slot) { results += is_piggybacked_result(slot, turn) ? 1U : 0U; });
   const std::size_t stored = turn.item->message_count;
-  const std::size_t known = stored + turn.posted_count;
+  const std::size_t known = stored + turn.posted.count;
   Message* const all = loop_.arena.array<Message>(known + results + 1);
   turn.results = loop_.arena.array<internal::Slot*>(results + 1);
   MessageId* const ids = loop_.arena.array<MessageId>(stored + 1);
@@ -71,7 +71,7 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
     --due;
   std::copy_n(read, due, all);
   const std::size_t posted = inbox_.messages_of(turn, all + due);
-  PAWL_CHECK("runtime-34", posted == turn.posted_count);
+  PAWL_CHECK("runtime-34", posted == turn.posted.count);
   std::copy_n(read + due, stored - due, all + due + posted);
   for (std::size_t i = 0; i < stored; ++i)
     ids[i] = read[i].id;
@@ -187,7 +187,7 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
       loop_.registry.find_orchestration(item.name.view(), item.version.view());
   PAWL_CHECK("runtime-73", entry != nullptr);  // TurnLoader said so
   // Pinned with this turn: every worker runs the next ones in this version.
-  if (item.version.view().empty()) turn.commit.version = entry->version;
+  if (item.version.view().empty()) turn.commit.begun.version = entry->version;
   TurnInput input = turn_input(turn);
   input.version = entry->version;
   input.code = entry->code;
@@ -239,7 +239,7 @@ void TurnRunner::wait_for_messages(Turn& turn, const Message* messages, std::siz
   MessageId last = 0;
   for (std::size_t i = 0; i < count; ++i)
     if (is_of_mailbox(messages[i].kind)) last = std::max(last, messages[i].id);
-  turn.commit.read_up_to = last;
+  turn.commit.mailbox.read_up_to = last;
 }
 
 // Deliveries of this run that were not given back.
@@ -293,7 +293,7 @@ bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   MessageId* const taken = loop_.arena.array<MessageId>(commit.messages.size() + 1);
   MessageId* const kept = loop_.arena.array<MessageId>(result.kept_count + 1);
   Message* const given_back =
-      loop_.arena.array<Message>(result.given_back_count + turn.posted_count + 1);
+      loop_.arena.array<Message>(result.given_back_count + turn.posted.count + 1);
   if (taken == nullptr || kept == nullptr || given_back == nullptr) return false;
   std::copy_n(result.given_back, result.given_back_count, given_back);
   std::size_t given_back_count = result.given_back_count;
@@ -342,7 +342,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.unread = &turn.unread;
+  commit.mailbox.unread = &turn.unread;
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();
   commit.sessions_max.of_instance = loop_.options.sessions.max_sessions_per_orchestration;
@@ -365,7 +365,7 @@ bool TurnRunner::list_events(Turn& turn) {
   std::size_t timer_count = 0;
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
-    if (event.kind == EventKind::kStarted) commit.behaviour = event.number;
+    if (event.kind == EventKind::kStarted) commit.begun.behaviour = event.number;
     if (!is_listed(history, commit, id)) continue;
     if (event.kind == EventKind::kActivity)
       work[work_count++] = {id, event.session, event.policy, event.tag, event.version};
@@ -419,11 +419,11 @@ void TurnRunner::list_end(Turn& turn, const Event& event) {
 
 // False: no memory.
 bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
-  turn.traces = loop_.arena.array<Trace>(result.trace_count + 1);
-  if (turn.traces == nullptr) return false;
+  Trace* const traces = loop_.arena.array<Trace>(result.trace_count + 1);
+  if (traces == nullptr) return false;
   for (std::size_t i = 0; i < result.trace_count; ++i)
-    turn.traces[i] = {result.traces[i].level, loop_.keep_text(result.traces[i].text)};
-  turn.trace_count = result.trace_count;
+    traces[i] = {result.traces[i].level, loop_.keep_text(result.traces[i].text)};
+  turn.traces = {traces, result.trace_count};
   turn.ignores_cancel = result.ignores_cancel;
   turn.watches_length = result.watches_length;
   loop_.stats.traces_lost += result.traces_lost;
@@ -452,7 +452,7 @@ void TurnRunner::terminate(Turn& turn) {
   commit.error = ErrorKind::kTerminated;
   commit.output = end->is.payload;
   commit.home = loop_.me;
-  commit.unread = &turn.unread;
+  commit.mailbox.unread = &turn.unread;
   turn.wakes_others = true;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text;

@@ -10,7 +10,7 @@ namespace {
 
 // Of the code that it ran, or would have run.
 std::string_view version_of(const Turn& turn) {
-  return turn.commit.version.empty() ? turn.item->version.view() : turn.commit.version;
+  return turn.commit.begun.version.empty() ? turn.item->version.view() : turn.commit.begun.version;
 }
 
 }  // namespace
@@ -195,8 +195,10 @@ Status Turns::write(Turn& turn) {
   } else {
     status = loop_.instances().stop_broken(turn.key, turn.why_text);
   }
-  turn.is_put_off = status == Status::kStillRunning;
-  if (status != Status::kOk && status != Status::kStale && !turn.is_put_off) return status;
+  if (status == Status::kStillRunning)
+    turn.verdict = Turn::Verdict::kPutOff;
+  else if (status != Status::kOk && status != Status::kStale)
+    return status;
   turn.written = status == Status::kOk;
   hand_over_.settle(turn);
   if (!turn.written) {
@@ -238,17 +240,17 @@ void Turns::settle(Turn& turn) {
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
     warm_.drop(*warm);  // another worker changed it first; read again
-    if (turn.is_put_off) turn.ended_at = turn.commit.read_up_to;
-    if (turn.verdict == Turn::Verdict::kCommit && turn.ended_at.has_value())
+    if (turn.verdict == Turn::Verdict::kPutOff) turn.ended_at = turn.commit.mailbox.read_up_to;
+    if (turn.verdict != Turn::Verdict::kAbandon && turn.ended_at.has_value())
       leave_over({turn.key, turn.ended_at});
     return;
   }
   activities_.turn_committed(turn);
-  for (std::size_t i = 0; i < turn.trace_count; ++i) {
+  for (const Trace& trace : turn.traces) {
     const LogField fields[] = {{"instance", turn.item->id.view()},
                                {"execution", turn.item->execution},
-                               {"text", turn.traces[i].text}};
-    loop_.log(turn.traces[i].level, "trace", fields, 3, turn.item->trace.view());
+                               {"text", trace.text}};
+    loop_.log(trace.level, "trace", fields, 3, turn.item->trace.view());
   }
   log_cancel(turn);
   if (turn.ignores_cancel) log_ignored_cancel(turn);
@@ -405,7 +407,7 @@ void Turns::log_waiting_timers(const Turn& turn) {
   }
 }
 
-// Their senders were told that they are stored, and no code has read them (R7.8).
+// Their senders were answered kOk, and no code has received them (R7.8).
 void Turns::log_unread(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution},

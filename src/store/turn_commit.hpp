@@ -75,6 +75,20 @@ struct OpenSessionsMax {
 
 // The storage reads from the new events what they mean: values written and asked for, instances
 // started, sessions opened and closed, the custom status. Lists say what the events do not.
+// What an end means for messages.
+struct AtEnd {
+  // It waits for them (R7.7): it is written if the turn has read every queue message and raised event
+  // that is stored; those that it read have at most this number. None: it does not wait.
+  std::optional<MessageId> read_up_to;
+  std::int64_t* unread = nullptr;  // gets how many it leaves (R7.8)
+};
+
+// Of an execution that began with this turn.
+struct Begun {
+  std::int64_t behaviour = 0;  // of the engine; 0: it began before
+  std::string_view version;    // if the instance had none yet; else empty
+};
+
 struct TurnCommit {
   InstanceKey key = 0;
   std::string_view id;        // of the instance
@@ -102,14 +116,10 @@ struct TurnCommit {
   Span<const EventId> closed;
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
-  // The end waits for messages (R7.7): it is written if the turn has read every queue message and
-  // raised event that is stored; those that it read have at most this number. None: it does not.
-  std::optional<MessageId> read_up_to;
-  std::int64_t* unread = nullptr;  // with an end: gets how many messages it leaves (R7.8)
+  AtEnd mailbox;
   ErrorKind error = ErrorKind::kNone;
-  std::string_view output;     // kCompleted, kFailed: what a parent gets
-  std::int64_t behaviour = 0;  // of the engine, if this execution began with this turn; else 0
-  std::string_view version;    // of this execution, if the instance had none yet; else empty
+  std::string_view output;  // kCompleted, kFailed: what a parent gets
+  Begun begun;
   NextExecution next;
   Incarnation home = 0;  // who commits
 };

@@ -244,7 +244,7 @@ class Run {
     commit.events = &events;
     commit.first_new = result.first_new;
     commit.last_new = history.last_id();
-    if (is_first) commit.behaviour = Engine::kBehaviour;
+    if (is_first) commit.begun.behaviour = Engine::kBehaviour;
     if (history.ended()) {
       commit.end = history.event(history.end_id()).end;
       commit.output = history.event(history.end_id()).payload;

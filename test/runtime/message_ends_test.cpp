@@ -1,7 +1,7 @@
-// Goal: a message whose sender was told that it is stored is received, or unread, or gone with its
-// instance: whoever sends it, in whatever moment of the turn in which the instance ends, and whatever
-// is killed. Method: whole runtimes on the simulated machine; the code itself lets others send while
-// its turn runs, from another process or by calls of the same Runtime.
+// Goal: a message whose sender was answered kOk is received, or unread, or gone with its instance: in
+// every moment of the turn in which the instance ends, by a sender of any process, and with kills.
+// Method: whole runtimes on the simulated machine; the code itself lets others send while its turn
+// runs, from another process or by calls of the same Runtime.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -483,7 +483,7 @@ class KillAtAnyWrite : public MessageEnds, public ::testing::WithParamInterface<
         world.client().enqueue_event("a", "q", std::string_view(text).substr(0, text.size() - 1));
     (sent == Status::kOk ? said.acknowledged : said.unknown) += text;
   }
-  // The texts of an end: those received, and those left, without what nobody was told of.
+  // The texts of an end: those received, and those left, without what has no answer.
   static std::string kept(World& world, const OrchestrationStatus& is, const Said& said) {
     class Keep final : public MessageVisitor {
      public:
@@ -547,7 +547,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, KillAtAnyWrite, ::testing::Values("drains", "
 // restart: each message is where it must be.
 class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std::uint64_t> {
  protected:
-  // Of all that was sent: true once its sender was told that it is stored.
+  // Of all that was sent: true once its sender was answered kOk.
   std::map<std::string, bool> known;
   struct Posted {
     std::map<std::string, bool>* known;

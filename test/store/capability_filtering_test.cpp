@@ -70,8 +70,8 @@ class Capability : public StoreWorld {
     }
     if (end != EndKind::kNone) events.add(EventKind::kEnded).end = end;
     TurnCommit commit = turn(item, &events);
-    commit.behaviour = behaviour;
-    if (item.is.version.view().empty()) commit.version = version;
+    commit.begun.behaviour = behaviour;
+    if (item.is.version.view().empty()) commit.begun.version = version;
     commit.end = end;
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }

@@ -185,7 +185,7 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   commit.given_back = {&first, 1};
   commit.end = EndKind::kCompleted;
   std::int64_t unread = 0;
-  commit.unread = &unread;
+  commit.mailbox.unread = &unread;
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(unread, 4);
   EXPECT_EQ(raw_text("SELECT group_concat(payload,'') FROM (SELECT payload FROM orchestrator_queue "
@@ -214,7 +214,7 @@ TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
   events.add(EventKind::kEnded).end = EndKind::kCompleted;
   TurnCommit commit = keeping(item, &events);
   commit.end = EndKind::kCompleted;
-  commit.read_up_to = item.is.messages[1].id;
+  commit.mailbox.read_up_to = item.is.messages[1].id;
   cancel(at);
   ASSERT_EQ(send(at, "3", MessageKind::kOffer), Status::kOk);
   sent(at, "4");

@@ -58,7 +58,7 @@ class InstanceTable : private Table {
 
   Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status find_key(std::string_view id, InstanceKey* key);
-  // has_news: behind the message `read_up_to`; none: nobody asks.
+  // has_news: behind the message `read_up_to`; none: not asked for.
   Status read_instance(InstanceKey key, InstanceRow* out, std::optional<MessageId> read_up_to = {});
   // The one statement that writes the state of a row, and when it ended.
   Status write_state(InstanceKey key, const InstanceWrite& write);

@@ -39,7 +39,7 @@ Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
 
 // Nothing is written before all of this holds.
 Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
-  const Status read = instances_.read_instance(turn.key, found, turn.read_up_to);
+  const Status read = instances_.read_instance(turn.key, found, turn.mailbox.read_up_to);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   const InstanceRow& row = *found;
@@ -105,7 +105,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     PAWL_TRY(close_command(turn, command));
   // It was not ready, so no message waited for it, and none came since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
-                     turn.version.empty() && turn.behaviour == 0 && !turn.more &&
+                     turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   const std::int64_t last = has_events ? turn.last_new : row.last_event;
@@ -277,7 +277,7 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int
   }
   const bool is_next = execution != turn.execution;
   update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
-  update.bind_text(is_next ? turn.next.version : turn.version).bind(turn.behaviour);
+  update.bind_text(is_next ? turn.next.version : turn.begun.version).bind(turn.begun.behaviour);
   return fail(update.bind(last_event).run(), "update instance");
 }
 
@@ -300,19 +300,19 @@ constexpr auto kLeaveUnreadText = sql::join(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
 
-// Timers, completions, cancel requests and offers go with the instance; what others were told was
-// stored stays. An end that waited for messages knows all that there are.
+// Timers, completions, cancel requests and offers go with the execution; messages whose senders were
+// answered kOk stay. An end that waited for messages knows all that there are.
 Status TurnWriter::leave_unread(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;
-  if (!turn.read_up_to.has_value() || !turn.kept.empty()) {
+  if (!turn.mailbox.read_up_to.has_value() || !turn.kept.empty()) {
     PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
     left = connection_.changes();
   }
   for (const Message& message : turn.given_back)
     PAWL_TRY(messages_.store_message(turn.key, message, nullptr, Waiting::kUnread));
-  if (turn.unread != nullptr)
-    *turn.unread = left + static_cast<std::int64_t>(turn.given_back.size());
+  if (turn.mailbox.unread != nullptr)
+    *turn.mailbox.unread = left + static_cast<std::int64_t>(turn.given_back.size());
   return Status::kOk;
 }
 
@@ -336,8 +336,8 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   write.forgives = true;
   write.stamps = true;
   write.revisions = 1;
-  write.version = turn.version;
-  write.behaviour = turn.behaviour;
+  write.version = turn.begun.version;
+  write.behaviour = turn.begun.behaviour;
   write.last_event = turn.last_new;
   return instances_.write_state(turn.key, write);
 }
