@@ -40,10 +40,10 @@ bool Notices::has_session_change(std::initializer_list<SessionChange::Kind> kind
   return false;
 }
 
-std::string_view Notices::session_of(Epoch epoch) const {
+std::string_view Notices::session_of(SessionKey key) const {
   for (std::size_t i = 0; i < count_; ++i) {
     const OfSession* const notice = std::get_if<OfSession>(&memory_.notices[i]);
-    if (notice != nullptr && notice->epoch == epoch) return notice->session;
+    if (notice != nullptr && notice->key == key) return notice->session;
   }
   return {};
 }
@@ -264,6 +264,7 @@ void Notices::on_session_change(const SessionChange& change) {
   notice.age_ms = change.age_ms;
   notice.activities = change.activities;
   notice.idle_ms = change.idle_ms;
+  notice.key = change.key;
   notice.session = change.session;
   notice.opened_by = change.instance;
   notice.owner_label = change.owner_label;

@@ -27,6 +27,7 @@ struct OfSession {
   SessionChange::Eviction eviction = SessionChange::Eviction::kNone;
   bool resumed = false;
   bool used = false;  // work of it was handed over in the same commit
+  SessionKey key = 0;
   Epoch epoch = 0;
   std::int64_t age_ms = 0;
   std::int64_t activities = 0;
@@ -87,8 +88,8 @@ class Notices final : public ChangeSink {
   [[nodiscard]] bool has_ended_sessions() const;
   // Of the batch at hand: activities in hand may have lost their session.
   [[nodiscard]] bool has_lost_sessions() const;
-  // The name of a session that the batch reports something of under this epoch; empty: none.
-  [[nodiscard]] std::string_view session_of(Epoch epoch) const;
+  // The name of a session that the batch reports something of; empty: nothing.
+  [[nodiscard]] std::string_view session_of(SessionKey key) const;
 
   void on_session_change(const SessionChange& change) override;
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;

@@ -67,7 +67,7 @@ FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
   SessionLabels labels;
   const Status status = loop_.sessions().read_labels(one.session, &labels);
   if (status != Status::kOk || labels.name.empty())
-    labels.name.assign_cut(notices_.session_of(one.epoch));
+    labels.name.assign_cut(notices_.session_of(one.session));
   return labels.name;
 }
 

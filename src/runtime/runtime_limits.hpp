@@ -22,7 +22,7 @@ namespace pawl {
   return 2 * queue_messages_max;
 }
 
-// What one instance may have waiting, as senders are told.
+// What one instance may have waiting, for senders.
 [[nodiscard]] MailboxLimits mailbox_limits(const Options& options);
 [[nodiscard]] EngineLimits engine_limits(const Options& options);
 // Messages of so many turns, decoded, and what the turns decide beside their events.

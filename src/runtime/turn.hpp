@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "engine.hpp"
@@ -55,20 +54,19 @@ struct Turn {
   Span<const Trace> traces;
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  OptionalMs delay_ms;                 // kAbandon
-  std::optional<MailboxLimits> needs;  // kAbandon: it is left to a worker with so much room
+  Parking parking = Parking(0);  // kAbandon
   std::int64_t took_ms = 0;
   std::string_view why_text;
 
   // What waits for it is too much for this worker.
   void leave_to_larger(const MailboxLimits& most, std::string_view text) {
     abandon(0, ErrorKind::kLimit, text);
-    needs = most;
+    parking.needs = most;
   }
   // for_ms none: for good.
   void abandon(OptionalMs for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;
-    delay_ms = for_ms;
+    parking = for_ms;
     why = kind;
     why_text = text;
     result_count = 0;

@@ -186,12 +186,9 @@ Status Turns::write(Turn& turn) {
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
     status = loop_.instances().ack_orchestration_item(turn.commit);
-  } else if (turn.needs.has_value()) {
-    status = loop_.instances().leave_to_larger(turn.key, turn.item->revision, *turn.needs,
-                                               turn.why_text);
   } else if (turn.item->broken == Status::kOk) {
     status = loop_.instances().abandon_orchestration_item(
-        turn.key, turn.item->revision, turn.delay_ms, false, turn.why, turn.why_text);
+        turn.key, turn.item->revision, turn.parking, false, turn.why, turn.why_text);
   } else {
     status = loop_.instances().stop_broken(turn.key, turn.why_text);
   }
@@ -417,7 +414,7 @@ void Turns::log_unread(const Turn& turn) {
 
 // It was parked, or it stopped.
 void Turns::log_abandoned(const Turn& turn) {
-  const bool stopped = !turn.delay_ms.has_value();
+  const bool stopped = !turn.parking.delay_ms.has_value();
   OrchestrationStats* const named =
       loop_.stats_of(turn.item->name.view(), turn.item->version.view());
   if (stopped && named != nullptr) ++named->stopped;

@@ -58,6 +58,7 @@ struct SessionChange {
   std::string_view reason;       // released, lost, refused, closed, expired, near its limit
   std::string_view from;         // migrated, lost, closed, expired: node
   std::string_view to;           // claimed, migrated, used: node
+  SessionKey key = 0;
   Epoch epoch = 0;
   bool resumed = false;         // the same node took its own session back
   bool is_end = false;          // it counts as an end, once a session

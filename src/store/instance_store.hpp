@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "arena.hpp"
@@ -53,6 +54,14 @@ struct NewInstance {
 struct MailboxLimits {
   std::int64_t messages = 0;
   std::int64_t bytes = 0;
+};
+
+// How an instance is left whose turn was given up.
+struct Parking {
+  Parking(std::int64_t for_ms) : delay_ms(for_ms) {}
+  Parking(OptionalMs for_ms) : delay_ms(for_ms) {}
+  OptionalMs delay_ms;                 // no worker looks at it for so long; none: for good
+  std::optional<MailboxLimits> needs;  // until its next turn workers with less leave it to others
 };
 
 // A message from outside, for the mailbox.
@@ -252,18 +261,13 @@ class InstanceStore {
   // In a batch. Nothing of this turn was written if it is kStale: revision, messages, due times or
   // tokens are not what the turn saw; or kStillRunning: the end waits for messages (read_up_to).
   virtual Status ack_orchestration_item(const TurnCommit& turn) = 0;
-  // In a batch: no worker looks at it before `delay_ms` passed; none (kStoppedForGood):
-  // until retry_stopped(). Its messages, history and timers stay, new messages are accepted;
+  // In a batch: it is parked; for good (kStoppedForGood): until retry_stopped(). Its messages, history and timers stay, new messages are accepted;
   // read_status() shows `why` and `text` (at most kErrorTextBytesMax, cut) until its next turn.
   // kStale: another was first.
   static constexpr OptionalMs kStoppedForGood = OptionalMs();
   virtual Status abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                            OptionalMs delay_ms, bool strike, ErrorKind why,
+                                            const Parking& parking, bool strike, ErrorKind why,
                                             std::string_view text) = 0;
-  // In a batch: out of the way of workers whose limits are less than `needs`, until its next turn. Any
-  // other finds it as before; read_status() shows kLimit and `text`. kStale: as above.
-  virtual Status leave_to_larger(InstanceKey key, std::int64_t revision, const MailboxLimits& needs,
-                                 std::string_view text) = 0;
   // In a batch: as to stop it for good with kCorrupt, of one that fetch_orchestration_item() called
   // broken; nothing that its row says of itself counts. kStale: it was parked since.
   virtual Status stop_broken(InstanceKey key, std::string_view text) = 0;

@@ -22,6 +22,7 @@ WIDER = {
     "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
     "Client": "likewise of a client",
     "RuntimeStats": "plain counters, a line each",
+    "StoreContext": "plain values that all tables share; of meta each column",
 }
 
 KEYWORDS = ("public:", "private:", "protected:")

@@ -169,7 +169,13 @@ TEST_F(MailboxLimits, what_is_too_much_for_one_runtime_is_left_to_a_larger_one) 
 
 TEST_F(MailboxLimits, so_is_a_message_that_is_too_large) {
   leave_waiting(with(40), 1, std::string(60'000, 'p'));
-  Worker& small = start_worker(registry, with(40, 1'024));
+  Options tiny = small();
+  const LimitOptions smallest = Options::smallest().limits;
+  tiny.limits.batch = smallest.batch;
+  tiny.limits.instance_batch_max = smallest.instance_batch_max;
+  tiny.limits.payload_bytes_max = smallest.payload_bytes_max;
+  tiny.limits.commands_a_turn_max = smallest.commands_a_turn_max;
+  Worker& small = start_worker(registry, tiny);
   pass(60'000);
   EXPECT_EQ(outcome_of("i"),
             "running limit a stored message is larger than this worker's payload_bytes_max allows");
@@ -199,7 +205,7 @@ TEST_F(MailboxLimits, its_operator_ends_it_and_a_restart_with_more_goes_on) {
 }
 
 // Nothing of it is in the way of what the runtime can run.
-TEST_F(MailboxLimits, others_run_beside_it_and_its_timers_wake_nobody) {
+TEST_F(MailboxLimits, others_run_beside_it_and_its_timers_wake_no_loop) {
   stop(start_worker(registry, with(40)));
   for (int i = 0; i < 40; ++i) {
     const std::string id = "large-" + std::to_string(i);

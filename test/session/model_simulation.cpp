@@ -854,7 +854,7 @@ void ModelSimulation::check_outlived(const std::vector<WorkItemId>& before) {
     expect(model_->items().count(id) != 0, "work ended with an age that another instance set");
 }
 
-// As strict as somebody asked for, whatever limit is over meanwhile.
+// As strict as an instance asked for, whatever limit is over meanwhile.
 void ModelSimulation::check_strictness() {
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     const ModelStore::Session* const session = shared(asked->first);

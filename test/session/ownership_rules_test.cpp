@@ -119,7 +119,7 @@ const NextRow kNextRows[] = {
     {"opening an expired one", soft(State::kExpired, {}), Cause::kOpenAgain, {}, State::kOpen, {}},
     {"beginning anew", stopping(soft(State::kOpen, kA)), Cause::kBeginAnew, {}, State::kOpen, kA},
     {"a device begins anew", device(State::kOpen, kA), Cause::kBeginAnew, {}, State::kOpen, kA},
-    {"nobody's begins anew", failing(State::kOpen, {}), Cause::kBeginAnew, {}, State::kOpen, {}},
+    {"without an owner it begins anew", failing(State::kOpen, {}), Cause::kBeginAnew, {}, State::kOpen, {}},
     {"refusing a lost one", failing(State::kLost, {}), Cause::kRefuse, {}, State::kRefused, {}},
     {"a damaged one", stopping(device(State::kOpen, kA)), Cause::kRepair, {}, State::kOpen, {}},
     {"a damaged one that is closed",

@@ -22,7 +22,7 @@ struct Renewal {
   std::uint32_t sessions;
   int pages_max;
 };
-constexpr Renewal kRenewals[] = {{10, 20}, {128, 120}, {1'000, 800}};
+constexpr Renewal kRenewals[] = {{10, 40}, {128, 160}, {1'000, 1'100}};
 
 class Renewals : public ::testing::TestWithParam<Renewal> {};
 

@@ -39,7 +39,7 @@ TEST_F(SessionDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
 
 // A stop takes a session from its owner, or to a target; one with neither would wait for a change that
 // never comes.
-TEST_F(SessionDefects, a_stop_of_a_session_that_nobody_owns_ends) {
+TEST_F(SessionDefects, a_stop_of_a_session_without_an_owner_ends) {
   ASSERT_EQ(world_
                 .commit(world_.instance(),
                         {{EventKind::kSessionSettings, "bus", {}, "exclusive=1,max_age_ms=60000"},

@@ -109,13 +109,9 @@ class InstanceFacet final : public InstanceStore {
   Status ack_orchestration_item(const TurnCommit& turn) override {
     return turn_writer_.ack_orchestration_item(turn);
   }
-  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, OptionalMs delay_ms,
+  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, const Parking& parking,
                                     bool strike, ErrorKind why, std::string_view text) override {
-    return parked_instances_.abandon_orchestration_item(key, revision, delay_ms, strike, why, text);
-  }
-  Status leave_to_larger(InstanceKey key, std::int64_t revision, const MailboxLimits& needs,
-                         std::string_view text) override {
-    return parked_instances_.leave_to_larger(key, revision, needs, text);
+    return parked_instances_.abandon_orchestration_item(key, revision, parking, strike, why, text);
   }
   Status stop_broken(InstanceKey key, std::string_view text) override {
     return quarantine_.stop_broken(key, text);

@@ -6,32 +6,8 @@
 namespace pawl::store {
 
 Status ParkedInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                                   OptionalMs delay_ms, bool strike, ErrorKind why,
-                                                   std::string_view text) {
-  InstanceWrite how;
-  if (!delay_ms.has_value()) {
-    how.state = InstanceState::kStopped;
-    how.parked_until = kNever;
-  } else if (delay_ms.value() > 0) {
-    how.parked_until = make_due(batch_.now, delay_ms.value());
-  }
-  how.why = why;
-  how.text = text;
-  how.keeps_unregistered = true;
-  how.strikes = strike ? 1 : 0;
-  return park(key, revision, &how);
-}
-
-Status ParkedInstances::leave_to_larger(InstanceKey key, std::int64_t revision,
-                                        const MailboxLimits& needs, std::string_view text) {
-  InstanceWrite how;
-  how.needs = needs;
-  how.why = ErrorKind::kLimit;
-  how.text = text;
-  return park(key, revision, &how);
-}
-
-Status ParkedInstances::park(InstanceKey key, std::int64_t revision, InstanceWrite* how) {
+                                                   const Parking& parking, bool strike,
+                                                   ErrorKind why, std::string_view text) {
   require_batch();
   InstanceRow row;
   const Status found = instances_.read_instance(key, &row);
@@ -39,12 +15,23 @@ Status ParkedInstances::park(InstanceKey key, std::int64_t revision, InstanceWri
   PAWL_TRY(found);
   if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
     return Status::kStale;
+  InstanceWrite park;
+  if (!parking.delay_ms.has_value()) {
+    park.state = InstanceState::kStopped;
+    park.parked_until = kNever;
+  } else if (parking.delay_ms.value() > 0) {
+    park.parked_until = make_due(batch_.now, parking.delay_ms.value());
+  }
   // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
-  how->home = 0;
-  how->keeps_why = row.terminating;
-  how->text = cut_text(how->text, kErrorTextBytesMax);
-  how->stamps = true;
-  return written(instances_.write_state(key, *how));
+  park.home = 0;
+  park.keeps_why = row.terminating;
+  park.why = why;
+  park.text = cut_text(text, kErrorTextBytesMax);
+  park.keeps_unregistered = !parking.needs.has_value();
+  park.needs = parking.needs;
+  park.stamps = true;
+  park.strikes = strike ? 1 : 0;
+  return written(instances_.write_state(key, park));
 }
 
 constexpr auto kNextStoppedText =

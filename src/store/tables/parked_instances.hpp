@@ -29,16 +29,12 @@ class ParkedInstances : private Table {
         expiry_(expiry) {}
 
   // ---- calls of the contract ----
-  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, OptionalMs delay_ms,
+  Status abandon_orchestration_item(InstanceKey key, std::int64_t revision, const Parking& parking,
                                     bool strike, ErrorKind why, std::string_view text);
-  Status leave_to_larger(InstanceKey key, std::int64_t revision, const MailboxLimits& needs,
-                         std::string_view text);
   Status retry_stopped(std::size_t limit, std::size_t* retried);
   Status wake_delayed(std::size_t limit, std::size_t* woken);
 
  private:
-  Status park(InstanceKey key, std::int64_t revision, InstanceWrite* how);
-
   InstanceTable& instances_;
   WorkTable& items_;
   WorkOutcomes& outcomes_;

@@ -51,6 +51,7 @@ Status print_event(const SessionChange& reported, const char* change, char* out,
 SessionChange SessionTexts::change(SessionChange::Kind of) const {
   SessionChange reported;
   reported.kind = of;
+  reported.key = key;
   reported.session = name.view();
   reported.instance = instance.view();
   reported.owner_label = owner_label.view();
@@ -82,6 +83,7 @@ Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
   row.bind(session);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
+  out->key = session;
   out->name.assign_cut(row.bytes(0));
   out->instance.assign_cut(row.bytes(1));
   out->node.assign_cut(row.bytes(2));

@@ -31,6 +31,7 @@ struct SessionTexts {
   FixedText<kNameBytesMax> node;  // of the owner, or of the last one
   FixedText<kSessionLabelBytesMax> owner_label;
   FixedText<kSessionLabelBytesMax> kind;
+  SessionKey key = 0;
   Epoch epoch = 0;
   std::int64_t age_ms = 0;
   std::int64_t quiet_ms = 0;  // since its last activity
