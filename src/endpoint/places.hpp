@@ -40,11 +40,15 @@ class Places {
   // The connection that goes first when a new one needs its place; null: none may be sent away.
   [[nodiscard]] const Place* weakest() const;
   [[nodiscard]] OptionalMs next_deadline() const;
-  // Calls `close` with each connection that is overdue.
+  // Calls `close` with each connection that is overdue. One that does not go at once is asked again
+  // after a second, and does not keep the loop awake until then.
   template <typename Close>
-  void for_each_overdue(std::int64_t now_ms, const Close& close) const {
-    for (std::uint32_t i = 0; i < count_; ++i)
-      if (places_[i].fd >= 0 && places_[i].deadline_ms <= now_ms) close(places_[i]);
+  void for_each_overdue(std::int64_t now_ms, const Close& close) {
+    for (std::uint32_t i = 0; i < count_; ++i) {
+      if (places_[i].fd < 0 || places_[i].deadline_ms > now_ms) continue;
+      close(places_[i]);
+      places_[i].deadline_ms = now_ms + 1'000;
+    }
   }
 
  private:
