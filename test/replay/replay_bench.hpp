@@ -141,7 +141,7 @@ class Bench {
     return *texts.emplace(text).first;
   }
 
-  static constexpr std::size_t kArenaBytes = 128 * 1024;
+  static constexpr std::size_t kArenaBytes = 256 * 1024;
   std::vector<Message> posted_;
   std::unique_ptr<unsigned char[]> pool_block_;
   std::unique_ptr<unsigned char[]> arena_block_;

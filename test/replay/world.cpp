@@ -10,7 +10,7 @@ namespace pawl::test {
 namespace {
 
 constexpr std::size_t kPoolBytes = std::size_t{2} << 20U;
-constexpr std::size_t kArenaBytes = 256 * 1024;
+constexpr std::size_t kArenaBytes = 1024 * 1024;
 
 std::unique_ptr<OwnedEvent> copy_of(const Event& event) {
   auto copy = std::make_unique<OwnedEvent>();
