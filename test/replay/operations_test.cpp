@@ -65,7 +65,7 @@ Poll with_given_child(OrchestrationContext& ctx) {
 
 Poll with_given_open_session(OrchestrationContext& ctx) {
   const Session session = ctx.open_session(ctx.input());
-  PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session(session)));
+  PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::own(session)));
   return reading.ok() ? ctx.complete(reading.value()) : ctx.fail(reading.error());
 }
 
@@ -91,6 +91,12 @@ TEST(Ids, OneThatAnOlderEngineTookGoesOn) {
         if (*text == "bus") *text = " bus";
       if (event.kind == EventKind::kChild)
         event.argument_hash = Hash64().add(event.session).add(std::string_view()).value();
+      if (event.kind == EventKind::kActivity) {
+        Hash64 hash;
+        hash.add(event.session).add(event.payload);
+        if (!event.policy.empty()) hash.add(event.policy);
+        event.argument_hash = hash.value();
+      }
     });
     const bool has_child = bench.history().event(last).kind == EventKind::kChild;
     const Message end = completion(has_child ? MessageKind::kChildDone : MessageKind::kActivityDone,
