@@ -70,7 +70,7 @@ def rows():
 def check_row(where, header, cells, tests, headers):
     if len(cells) != len(header):
         return problem(where, f"{len(cells)} cells instead of {len(header)}")
-    named = re.findall(r"`([A-Z]\w*\.(?:\w+(?:/\w+)?|\*)|build\.\w+)`", " ".join(cells))
+    named = re.findall(r"`((?:[A-Z]\w*/)?[A-Z]\w*\.(?:\w+(?:/\w+)?|\*)|(?:build|e2e)\.\w+)`", " ".join(cells))
     for test in named:
         if test not in tests:
             problem(where, f"ctest knows no {test}")

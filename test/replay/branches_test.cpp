@@ -173,6 +173,26 @@ TEST(Joins, OfOneOfTwiceTheSameAndOfJoins) {
   EXPECT_EQ(seen, (std::vector<std::string>{"0 ", "0 ", "0 A", "0 B"}));
 }
 
+TEST(Joins, WaitsForTheLastOfItsMembers) {
+  const Orchestration function = [](OrchestrationContext& ctx) {
+    seen.clear();
+    const Handle a = ctx.schedule_activity("a", "");
+    const Handle b = ctx.schedule_activity("b", "");
+    PAWL_AWAIT(all, ctx.join(a, b));
+    note(all);
+    return ctx.complete("");
+  };
+  for (const EventId last : {2U, 3U}) {
+    Bench bench;
+    bench.go(function, {start()}).go(function, {done(5 - last, "first")});
+    EXPECT_EQ(bench.state(), TurnState::kSuspended) << last;
+    EXPECT_TRUE(seen.empty()) << last;
+    bench.go(function, {done(last, "last")});
+    EXPECT_EQ(bench.state(), TurnState::kEnded) << last;
+    EXPECT_EQ(seen, (std::vector<std::string>{"0 "})) << last;
+  }
+}
+
 TEST(Joins, AClosedMemberHasItsResult) {
   const Orchestration function = [](OrchestrationContext& ctx) {
     seen.clear();

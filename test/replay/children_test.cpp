@@ -181,6 +181,11 @@ TEST(ChildMismatch, EveryField) {
   const auto input = mismatch(
       recorded, [](OrchestrationContext& ctx) { return child_of(ctx, "n", "i", "other"); });
   EXPECT_NE(input.find("input differs"), std::string::npos) << input;
+  const auto version = mismatch(recorded, [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration("n", "in", {InstanceId("i"), Name("2.0.0")}));
+    return ctx.complete("");
+  });
+  EXPECT_NE(version.find("version differs"), std::string::npos) << version;
   const auto no_id = mismatch(recorded, [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration("n", "in"));
     return ctx.complete("");
@@ -210,6 +215,12 @@ TEST(DetachedMismatch, EveryField) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
     return ctx.complete("");
   };
+  const Orchestration other_version = [](OrchestrationContext& ctx) {
+    static_cast<void>(ctx.start_orchestration("logger", InstanceId("log-1"), "x", {Name("2.0.0")}));
+    PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));
+    return ctx.complete("");
+  };
+  EXPECT_NE(mismatch(starts_other, other_version).find("version differs"), std::string::npos);
   EXPECT_NE(mismatch(starts_other, other_name).find("name differs"), std::string::npos);
   EXPECT_NE(mismatch(starts_other, other_id).find("instance id differs"), std::string::npos);
   EXPECT_NE(mismatch(starts_other, other_input).find("input differs"), std::string::npos);

@@ -3,6 +3,8 @@
 // Method: a function, the messages of each turn, and the exact events each turn appends. The bench
 // runs every turn twice (verify), so that each row is a replay test too.
 #include <chrono>
+#include <cstdint>
+#include <set>
 #include <string>
 
 #include "hash.hpp"
@@ -191,6 +193,31 @@ TEST(Guid, IsRecordedAndStable) {
     EXPECT_EQ(first[static_cast<std::size_t>(dash)], '-');
   bench.go(guid_then_activity, {done(4)});
   EXPECT_EQ(bench.history().event(6).payload, first + second);
+}
+
+// The clock, the instance and the place in the code are the same: what differs is random alone.
+TEST(Guid, IsOfTheRandomBytesOfItsTurn) {
+  const auto guid_of = [](std::uint8_t random) {
+    Bench bench;
+    bench.random = random;
+    bench.go(guid_then_activity, {start()});
+    return std::string(bench.history().event(2).payload);
+  };
+  EXPECT_EQ(guid_of(1), guid_of(1));
+  std::set<char> seen[36];
+  std::set<std::string> all;
+  for (int random = 0; random < 256; ++random) {
+    const std::string guid = guid_of(static_cast<std::uint8_t>(random));
+    all.insert(guid);
+    for (std::size_t at = 0; at < guid.size(); ++at)
+      seen[at].insert(guid[at]);
+  }
+  EXPECT_EQ(all.size(), 256U);
+  for (std::size_t at = 0; at < 36; ++at) {
+    const bool is_dash = at == 8 || at == 13 || at == 18 || at == 23;
+    const std::size_t digits = is_dash || at == 14 ? 1 : at == 19 ? 4 : 16;
+    EXPECT_EQ(seen[at].size(), digits) << "at " << at;
+  }
 }
 
 Poll say_time(OrchestrationContext& ctx) {

@@ -96,7 +96,7 @@ class Bench {
     input.orchestration_name = "flow";
     input.version = "1.0";
     input.stamp_ms = stamp_ms;
-    input.random[0] = 7;
+    input.random[0] = random;
     input.verify = verify;
     input.more_messages = more_messages;
     return input;
@@ -120,6 +120,7 @@ class Bench {
   bool verify = true;
   bool more_messages = false;  // beside those of the next turns
   std::int64_t stamp_ms = 1000;
+  std::uint8_t random = 7;
 
  private:
   void sort_mailbox(const std::vector<Message>& messages, const TurnResult& result) {

@@ -8,10 +8,20 @@ namespace pawl {
 
 struct Turn {
   std::int64_t number = 0;
+  JsonText<16> session;
 };
-PAWL_JSON(Turn, number)
+PAWL_JSON(Turn, number, session)
 
 namespace {
+
+constexpr ActivityType<Turn, Turn> kTakeTurn{"take_turn"};
+
+Reply<Turn> take_turn(ActivityContext& ctx, const Turn& turn) {
+  Turn next;
+  next.number = turn.number + 1;
+  if (next.session.assign(ctx.session_id()) != Status::kOk) return ctx.fail("session");
+  return next;
+}
 
 using std::chrono::minutes;
 using std::chrono::seconds;
@@ -516,7 +526,8 @@ TEST_F(ImplicitSessions, test_session_activity_cancellation_via_select) {
             "completed goes on");
   pass(5'000);
   EXPECT_EQ(cancelled, 1);
-  EXPECT_EQ(epochs_of("s").size(), 1U) << "still owned";
+  EXPECT_EQ(epochs_of("s").size(), 1U);
+  EXPECT_EQ(row("s").node, "a") << "still owned when the cancelled one has ended";
 }
 
 TEST_F(ImplicitSessions, test_session_poison_message) {
@@ -592,30 +603,21 @@ TEST_F(ImplicitSessions, test_session_id_preserved_on_replay) {
 }
 
 TEST_F(ImplicitSessions, test_schedule_activity_on_session_typed) {
-  ASSERT_EQ(registry.add_activity("typed",
-                                  [](ActivityContext& ctx) {
-                                    Turn turn;
-                                    if (from_json(ctx.input(), &turn) != Status::kOk)
-                                      return ctx.fail("input");
-                                    ++turn.number;
-                                    char text[64];
-                                    std::size_t size = 0;
-                                    if (to_json(turn, text, sizeof text, &size) != Status::kOk)
-                                      return ctx.fail("output");
-                                    return ctx.ok({text, size});
-                                  }),
-            Status::kOk);
+  ASSERT_EQ(registry.add_activity(kTakeTurn, take_turn), Status::kOk);
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               Turn turn;
               turn.number = 6;
-              char text[64];
-              std::size_t size = 0;
-              if (to_json(turn, text, sizeof text, &size) != Status::kOk) return ctx.fail("to");
-              PAWL_AWAIT(done, ctx.schedule_activity("typed", {text, size}, Target::session("s")));
-              if (from_json(done.value(), &turn) != Status::kOk) return ctx.fail("from");
-              return ctx.complete(std::to_string(turn.number));
+              PAWL_AWAIT(shared, ctx.schedule_activity(kTakeTurn, turn, Target::session("s")));
+              if (!shared.ok()) return ctx.fail(shared.error());
+              const Session session = ctx.open_session("own");
+              PAWL_AWAIT(own,
+                         ctx.schedule_activity(kTakeTurn, shared.value(), Target::own(session)));
+              if (!own.ok()) return ctx.fail(own.error());
+              return ctx.complete(std::string(shared.value().session.view()) + " " +
+                                  std::string(own.value().session.view()) + " " +
+                                  std::to_string(own.value().number));
             }),
-            "completed 7");
+            "completed s own 8");
 }
 
 TEST_F(ImplicitSessions, test_session_id_getter_on_activity_context) {

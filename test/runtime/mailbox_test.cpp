@@ -66,6 +66,14 @@ Poll takes_late(OrchestrationContext& ctx) {
   return Poll::done();
 }
 
+Poll gives_up_a_dequeue(OrchestrationContext& ctx) {
+  const Handle message = ctx.dequeue_event("q");
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
+  ctx.cancel(message);
+  PAWL_CALL(takes(ctx));
+  return Poll::done();
+}
+
 // A dequeue that loses against a timer, and the next one at once.
 Poll patient(OrchestrationContext& ctx) {
   std::string all;
@@ -160,6 +168,7 @@ class Mailbox : public ::testing::Test {
     EXPECT_EQ(registry.add_orchestration("gives_up_a_wait", gives_up_a_wait), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("takes", takes), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("takes_late", takes_late), Status::kOk);
+    EXPECT_EQ(registry.add_orchestration("gives_up_a_dequeue", gives_up_a_dequeue), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("patient", patient), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("goes_round", goes_round), Status::kOk);
     EXPECT_EQ(registry.add_orchestration("bad_names", bad_names), Status::kOk);
@@ -358,6 +367,17 @@ TEST_F(Mailbox, MessagesNotTakenCostNoTurns) {
   EXPECT_EQ(at->runtime->stats().turns, turns);
   send(client, 1, 1);
   EXPECT_EQ(output(client, {at.get()}), "completed 1,");
+}
+
+// Rules: R6.6.
+TEST_F(Mailbox, MessageOfADequeueThatIsClosedGoesBackToItsPlace) {
+  const auto at = worker();
+  TestClient client(machine, kPath);
+  start(client, "gives_up_a_dequeue", "3");
+  send(client, 1, 1);
+  idle({at.get()});  // it is given to the dequeue
+  send(client, 2, 3);
+  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 3));
 }
 
 TEST_F(Mailbox, LosersGiveBackWhatTheyWereGiven) {

@@ -64,6 +64,11 @@ std::string counts_of(const Histogram& histogram) {
   return text;
 }
 
+Poll parent(OrchestrationContext& ctx) {
+  PAWL_AWAIT(child, ctx.schedule_sub_orchestration("thinks", ctx.input()));
+  return child.ok() ? ctx.complete("") : ctx.fail(child.error());
+}
+
 class NameStats : public Story {
  protected:
   NameStats() {
@@ -73,6 +78,7 @@ class NameStats : public Story {
     add("waits", waits);
     add("impure", impure);
     add("thinks", thinks);
+    add("parent", parent);
     add("takes", takes);
     add("fails", fails);
   }
@@ -119,6 +125,18 @@ TEST_F(NameStats, CountWhatWasCommittedOnce) {
   EXPECT_EQ(failed.failed, 3U);
   EXPECT_EQ(failed.completed, 0U);
   EXPECT_EQ(runtime.activity_stats("nobody"), nullptr);
+}
+
+TEST_F(NameStats, AChildCountsUnderItsOwnName) {
+  Runtime& runtime = *start_worker().runtime;
+  start("a", "parent");
+  EXPECT_EQ(end_of("a"), "completed ");
+  for (const char* name : {"parent", "thinks"}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(runtime.orchestration_stats(name)->started, 1U);
+    EXPECT_EQ(runtime.orchestration_stats(name)->completed, 1U);
+  }
+  EXPECT_EQ(runtime.stats().orchestrations_completed, 2U);
 }
 
 TEST_F(NameStats, EveryEndWithoutTheCodeIsAFailureAndAStopIsNone) {

@@ -153,6 +153,11 @@ Poll ids(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(utc));
 }
 
+Poll says_a_guid(OrchestrationContext& ctx) {
+  const Guid guid = ctx.new_guid();
+  return ctx.complete(guid.view());
+}
+
 int g_static_counter = 0;
 Poll impure(OrchestrationContext& ctx) {
   PAWL_AWAIT(answer, ctx.schedule_activity("echo", std::to_string(++g_static_counter)));
@@ -238,6 +243,7 @@ void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
   ok(registry.add_orchestration("goes_round_slowly", goes_round_slowly));
   ok(registry.add_orchestration("undoes_in_the_next", undoes_in_the_next));
   ok(registry.add_orchestration("ids", ids));
+  ok(registry.add_orchestration("says_a_guid", says_a_guid));
   ok(registry.add_orchestration("impure", impure));
   ok(registry.add_orchestration("endless_history", endless_history));
   ok(registry.add_orchestration("watched_history", watched_history));
@@ -616,6 +622,20 @@ TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
   EXPECT_EQ(client.status("a").output, "compensated");
   EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
   EXPECT_EQ(client->cancel_instance("nobody", "again"), Status::kNotFound);
+}
+
+// One commit, one moment and the same code: each turn has random bytes of its own.
+TEST_F(RuntimeTest, guids_of_one_moment_differ) {
+  Worker worker(machine, registry, base_options());
+  ASSERT_EQ(worker.start(), Status::kOk);
+  TestClient client(machine, kPath);
+  for (const char* id : {"a", "b"})
+    ASSERT_EQ(client->start_orchestration("says_a_guid", InstanceId(id), ""), Status::kOk);
+  ASSERT_TRUE(run(worker, client, "a"));
+  ASSERT_TRUE(run(worker, client, "b"));
+  const std::string first(client.status("a").output);
+  EXPECT_EQ(first.size(), 36U);
+  EXPECT_NE(first, client.status("b").output);
 }
 
 TEST_F(RuntimeTest, guids_and_utc_are_recorded_in_the_turn) {

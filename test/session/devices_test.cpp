@@ -383,6 +383,24 @@ TEST_F(Devices, a_transfer_names_who_cannot_take_it) {
   EXPECT_EQ(owner("bed"), a_.me());
 }
 
+// Rules: S17.
+TEST_F(Devices, a_transfer_goes_to_none_that_drains_or_is_full) {
+  world_.schedule("a", "s");
+  ASSERT_TRUE(a_.fetch());
+  Worker full(world_);
+  full.options.max_sessions_per_worker = 1;
+  full.join("full");
+  world_.schedule("b", "t");
+  ASSERT_TRUE(full.fetch());
+  EXPECT_EQ(a_.transfer("s", "full"), Status::kNoEligibleTarget);
+  EXPECT_NE(a_.refusal().find("is full"), std::string::npos) << a_.refusal();
+  EXPECT_EQ(b_.declare("bed", true), Status::kOk);
+  b_.drain();
+  EXPECT_EQ(a_.transfer("s", "B"), Status::kNoEligibleTarget);
+  EXPECT_NE(a_.refusal().find("is draining"), std::string::npos) << a_.refusal();
+  EXPECT_EQ(owner("s"), a_.me());
+}
+
 // Rules: S16.
 TEST_F(Devices, a_late_transfer_of_exclusive_work_fails_and_a_forced_one_refuses_the_result) {
   world_.schedule("a", "s", 1, kExclusive);

@@ -86,7 +86,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   Incarnation former = 0;
   NewWorker row;
   row.node = name;
-  row.pid = port_.threads->process_id();
+  row.pid = pid != 0 ? pid : port_.threads->process_id();
   row.lease_ms = options.session_lock_timeout_ms;
   row.sessions_max = options.max_sessions_per_worker;
   row.handlers = names.data();

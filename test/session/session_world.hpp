@@ -101,6 +101,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   bool one_crashed_at_a_time = false;
   std::int64_t observe_ms = -1;  // how long it looks at what has expired; -1: by the options
   std::int64_t oversleep_ms = 12'000;
+  std::int64_t pid = 0;             // 0: that of its process
   std::vector<std::string> events;  // "claimed s@3 by A", "released s@4 idle", ...
   sim::Node node;
 

@@ -37,6 +37,17 @@ TEST_P(Instances, IdIsUsedOnce) {
   InstanceKey other_key = 0;
   EXPECT_EQ(batch(other, [&] { return other->instances().create_instance(again, &other_key); }),
             Status::kAlreadyExists);
+  // What else is in the batch is stored.
+  EXPECT_EQ(batch(other,
+                  [&] {
+                    EXPECT_EQ(other->instances().create_instance(again, &other_key),
+                              Status::kAlreadyExists);
+                    NewInstance beside = again;
+                    beside.id = "b";
+                    return other->instances().create_instance(beside, &other_key);
+                  }),
+            Status::kOk);
+  EXPECT_EQ(status(other, "b").state, InstanceState::kRunning);
   Item item;
   ASSERT_EQ(fetch(other, key, item), Status::kOk);
   EXPECT_EQ(item.is.name, "irrigate");

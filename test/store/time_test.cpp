@@ -113,6 +113,15 @@ TEST_P(Time, DueTimersComeFirstAndInOrder) {
 }
 
 // Rules: T5.
+// It does not go ahead of one that was made before it.
+TEST_P(Time, DelayBelowZeroIsZero) {
+  Site& at = site();
+  const InstanceKey key = with_timers(at, "a", {after(0, 2), after(-5, 3)});
+  Item item;
+  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  EXPECT_EQ(refs(item), (std::vector<EventId>{2, 3}));
+}
+
 TEST_P(Time, DelayIsNeverNegativeNorOverflows) {
   Site& at = site();
   const InstanceKey key =
