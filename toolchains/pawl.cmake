@@ -58,7 +58,7 @@ function(pawl_add_layer name)
     CXX_STANDARD 17
     CXX_STANDARD_REQUIRED ON
     CXX_EXTENSIONS OFF)
-  if(NOT PAWL_BARE_METAL)
+  if(NOT PAWL_BARE_METAL AND NOT PAWL_FIXED_ADDRESS)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   endif()
   cmake_language(EVAL CODE "cmake_language(DEFER CALL pawl_finish_layer [[${name}]])")

@@ -153,7 +153,7 @@ class Consumers:
         cjson = self.project / "build/packages/cjson"
         for variant in variants:
             build = self.scratch / f"matrix-{name}-{variant}"
-            static = ["-DCMAKE_EXE_LINKER_FLAGS=-static"] if emulator and variant == "static" else []
+            static = ["-DLINKED_STATICALLY=ON"] if emulator and variant == "static" else []
             endpoint = "OFF" if emulator else "ON"  # no libmicrohttpd of another architecture
             run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DVARIANT={variant}", f"-DCMAKE_PREFIX_PATH={prefix}",
                 f"-DWITH_ENDPOINT={endpoint}",
@@ -162,6 +162,8 @@ class Consumers:
             for program in sorted(build.glob("hello-*")):
                 self.programs.append((f"{name} {variant} {program.name}", [*emulator.split(), program]))
             run(*emulator.split(), build / "virtual")  # a test in virtual time, with pawl::testing
+            kind = run("readelf", "-h", build / f"hello-pie-{variant}").stdout
+            expect(re.search(r"Type:\s+DYN", kind), f"{name}: {variant} links into a program at any address")
             linked = self.needed(build / f"hello-17-exceptions-{variant}")
             expect(("libpawl.so.0" in linked) == (variant == "shared"), f"{name}: {variant} is what was linked")
             if endpoint == "ON":
