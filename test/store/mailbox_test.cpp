@@ -321,12 +321,13 @@ TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
 TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();
   MessageId last = -1;
-  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+  MailboxLimits limits;
+  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
   EXPECT_EQ(last, 0);
   ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 5); }), Status::kOk);
   waiting(at, {"a"});
   EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
-  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
   EXPECT_GE(last, 7);
   // One of them after all: it comes first, and its number is not the last.
   ASSERT_EQ(batch(at,
@@ -359,10 +360,11 @@ TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   Site& other = site();
   waiting(at, {"a"});
   MessageId last = 0;
-  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+  MailboxLimits limits;
+  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
   sent(other, "b");
   EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kStale);
-  ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
   ASSERT_EQ(batch(at, [&] { return at->housekeeping().set_space(1, 0); }), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last + 1, 1); }),

@@ -51,7 +51,8 @@ class Plans : public StoreWorld {
     bool room = false;
     ASSERT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }), Status::kOk);
     MessageId last = 0;
-    ASSERT_EQ(at->instances().last_message(&last), Status::kOk);
+    MailboxLimits limits;
+    ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
     clock.advance(20);
     Item item;
