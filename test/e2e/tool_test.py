@@ -922,7 +922,7 @@ def found_folders():
     os.rmdir(kept)
     said = diagnosis("camp.db", status=5)
     expect(said["folders_missing"] == 1 and said["folders_missing_first"] == [kept], f"{said}")
-    expect(any("lost their folder" in finding for finding in said["findings"]), f"{said}")
+    expect(any("lost its folder" in finding for finding in said["findings"]), f"{said}")
     used("camp.db", -2 * 3600000)
     expect(diagnosis("camp.db", status=5)["folders_missing"] == 0, "it is about to be made")
 
@@ -933,7 +933,7 @@ def found_devices():
     expect(said["devices_waiting"] == 1 and said["devices_waiting_first"] == ["bed-7"], f"{said}")
     expect([text for text in said["findings"] if "wait" in text or "device" in text] ==
            ["1 device has work, and no living worker serves it: bed-7"], f"{said}")
-    expect("\ndevices\t1 wait\n" in pawl("camp.db", "doctor", status=5), "for people")
+    expect("\ndevices\t1 waits\n" in pawl("camp.db", "doctor", status=5), "for people")
     holder = subprocess.Popen([*CAMP, "hold.db", "hold", "bed-8"], cwd=SCRATCH, stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE, text=True)
     try:
