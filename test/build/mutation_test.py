@@ -10,10 +10,11 @@ import collections
 import pathlib
 import sys
 
-from ctest_names import programs
+sys.dont_write_bytecode = True
+
+from ctest_names import programs  # noqa: E402
 
 PROJECT, BUILD, CTEST = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(PROJECT / "test" / "mutation"))
 
 import mutations  # noqa: E402

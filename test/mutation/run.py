@@ -21,7 +21,9 @@ import shutil
 import subprocess
 import sys
 
-import mutations
+sys.dont_write_bytecode = True
+
+import mutations  # noqa: E402
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 WORK = PROJECT / "build" / "mutation"
