@@ -1,6 +1,6 @@
 # 64-bit ARM, all of ARMv8-A (Raspberry Pi 3, i.MX8, ...).
 #
-# Compiler: g++-aarch64-linux-gnu. Emulator: qemu-user-static. `./setup test` installs both and unpacks the target's
+# Compiler: g++-aarch64-linux-gnu. Emulator: qemu-user-static. `./setup all` installs both and unpacks the target's
 # SQLite to build/packages/arm64. Programs are linked statically, so that one file runs on any image.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

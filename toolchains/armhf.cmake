@@ -1,6 +1,6 @@
 # 32-bit ARM with hard float, Cortex-A7 and later (Raspberry Pi 2, STM32MP1, i.MX6ULL, ...).
 #
-# Compiler: g++-arm-linux-gnueabihf. Emulator: qemu-user-static. `./setup test` installs both and unpacks the target's
+# Compiler: g++-arm-linux-gnueabihf. Emulator: qemu-user-static. `./setup all` installs both and unpacks the target's
 # SQLite to build/packages/armhf. Programs are linked statically, so that one file runs on any image.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR armv7l)

@@ -1,6 +1,6 @@
 """An emulated 32-bit ARM board: Debian's kernel, a busybox shell on its serial line, and programs of the armhf build.
 
-The kernel and the busybox come from `./setup test` (build/packages/kernel). There is no network. A test waits for a line on the
+The kernel and the busybox come from `./setup all` (build/packages/kernel). There is no network. A test waits for a line on the
 board's console, and gives up at a deadline. While the emulator wants a processor and has none, no time passes for it: on a machine
 that has other work the board is slower, and has as much time as on an idle one.
 """

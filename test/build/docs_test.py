@@ -219,14 +219,16 @@ INCLUDES = """#include <chrono>
 #include "pawl/pawl.hpp"
 #include "pawl/host.hpp"
 """
+# Each sample that is no declaration is in a namespace of its own, so that a page fits one file.
 AROUND = {
+    "": ("", ""),
     "conformance": ("#include <memory>\n#include \"pawl/port_sim.hpp\"\n#include \"port_conformance.hpp\"\n"
                     "namespace pawl::port_test {\n", "}\n"),
-    "orchestration": ("pawl::Poll sample(pawl::OrchestrationContext& ctx) {\n", "}\n"),
-    "activity": ("pawl::ActivityResult sample(pawl::ActivityContext& ctx) {\n", "}\n"),
-    "host": ("extern pawl::Process process;\nextern pawl::Registry registry;\nextern pawl::Options options;\n"
+    "orchestration": ("namespace line%d {\npawl::Poll sample(pawl::OrchestrationContext& ctx) {\n", "}\n}\n"),
+    "activity": ("namespace line%d {\npawl::ActivityResult sample(pawl::ActivityContext& ctx) {\n", "}\n}\n"),
+    "host": ("namespace line%d {\nextern pawl::Process process;\nextern pawl::Registry registry;\nextern pawl::Options options;\n"
              "extern pawl::Runtime runtime;\nextern pawl::Client client;\nextern pawl::posix::SystemPort port;\n"
-             "void sample() {\n", "}\n"),
+             "void sample() {\n", "}\n}\n"),
 }
 FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Werror",
          "-fsyntax-only", f"-I{PROJECT / 'include'}", "-x", "c++", "-"]
@@ -234,29 +236,58 @@ FLAGS = ["-std=c++17", "-fno-exceptions", "-fno-rtti", "-Wall", "-Wextra", "-Wpe
 CONFORMANCE_FLAGS = [f"-I{PROJECT / 'test/port'}", "-isystem", "/usr/src/googletest/googletest/include"]
 
 
-def compile_sample(job):
-    where, file, line, place, text, earlier = job
-    before, after = AROUND.get(place, ("", ""))
-    if not re.search(r"^\s*#\s*include", text, re.M):
-        before = INCLUDES + earlier + before
-    source = f'{before}#line {line} "{file}"\n{text}{after}'
-    flags = CONFORMANCE_FLAGS if place == "conformance" else []
-    run = subprocess.run([COMPILER, *flags, *FLAGS], input=source, capture_output=True, text=True)
-    return "" if run.returncode == 0 else f"{where}: the sample does not compile:\n{run.stderr}"
+class Samples:
+    """What is compiled: a file for each page, in which a sample knows those before it, and one for each sample that is a whole file."""
+
+    def __init__(self):
+        self.files = []  # (where, flags, text)
+        self.of_guide = ""  # declared by its pages so far
+
+    def add_page(self, one):
+        text, declared, known = "", "", True  # known: all of it is in a file already
+        for line, language, words, sample in one.blocks:
+            if language != "cpp" or words[:1] != ["compile"] or (words[1:] or [""])[0] not in AROUND:
+                continue
+            count("samples")
+            place = (words[1:] or [""])[0]
+            before, after = (part.replace("%d", str(line)) for part in AROUND[place])
+            placed = f'{before}#line {line} "{one.name}"\n{sample}{after}'
+            if place == "conformance":
+                self.files.append((f"{one.name}:{line}", CONFORMANCE_FLAGS, INCLUDES + placed))
+                continue
+            text += placed
+            declared += sample if place == "" else ""
+            if re.search(r"^\s*#\s*include", sample, re.M):
+                self.files.append((f"{one.name}:{line}", [], placed))
+            else:
+                known = False
+        in_guide = one.name.startswith("docs/guide/")
+        if not known:
+            self.files.append((one.name, [], INCLUDES + (self.of_guide if in_guide else "") + text))
+        if in_guide:
+            self.of_guide += declared
+
+    def compile(self):
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            for answer in pool.map(compile_file, self.files):
+                if answer:
+                    problem(*answer)
+
+
+def compile_file(file):
+    where, flags, text = file
+    run = subprocess.run([COMPILER, *flags, *FLAGS], input=text, capture_output=True, text=True)
+    return () if run.returncode == 0 else (where, f"a sample does not compile:\n{run.stderr}")
 
 
 def check_blocks():
-    jobs = []
-    of_guide = ""  # what its pages have declared so far
+    samples = Samples()
     for one in [*guide_pages(), *(one for name, one in PARSED.items() if not name.startswith("guide/"))]:
-        in_guide = one.name.startswith("docs/guide/")
-        earlier = of_guide if in_guide else ""
+        samples.add_page(one)
         for line, language, words, text in one.blocks:
             where = f"{one.name}:{line}"
             if language == "cpp" and words[:1] == ["compile"] and (words[1:] == [] or words[1] in AROUND):
-                jobs.append((where, one.name, line, (words[1:] or [""])[0], text, earlier))
-                if words == ["compile"]:
-                    earlier += text
+                continue
             elif language in ("cpp", "c") and words[:1] == ["run"] and len(words) == 2:
                 count("programs")
                 if f"pawl_add_sample({words[1]} {one.path.relative_to(PROJECT / 'docs')} " not in read("test/build/CMakeLists.txt"):
@@ -281,13 +312,7 @@ def check_blocks():
                 problem(where, f"a block of \"text {' '.join(words)}\" is checked by nothing")
             elif language != "text":
                 problem(where, f"a block of \"{language} {' '.join(words)}\" is checked by nothing")
-        if in_guide:
-            of_guide = earlier
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for job, answer in zip(jobs, pool.map(compile_sample, jobs)):
-            count("samples")
-            if answer:
-                problem(job[0], answer.partition(": ")[2])
+    samples.compile()
 
 
 def check_quote(where, path, text):

@@ -84,7 +84,7 @@ def main(project, compiler, nm, *archives):
     machine = output(compiler, "-dumpmachine").split("-")[0]
     include, library = find_musl(machine)
     if not include.is_dir() or not library.exists():
-        print(f"{include} or {library} is missing: ./setup test installs them")
+        print(f"{include} or {library} is missing: ./setup all installs them")
         return 1
     with tempfile.TemporaryDirectory() as folder:
         sources, failed = read_sources(project, compiler, include, pathlib.Path(folder))

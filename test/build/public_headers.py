@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Every public header compiles as the only include of a file, in the modes our users build in.
 
-usage: public_headers.py PROJECT COMPILER...    a compiler that is not installed is skipped, unless it is the first
+usage: public_headers.py first|rest PROJECT COMPILER...    a compiler that is not installed is skipped, unless it is the first
+
+first: each header alone in the first mode of its language with the first compiler, and all of them in one file in the other modes.
+rest: each header alone in all other modes, and in all modes with the other compilers.
 """
 import concurrent.futures
 import os
@@ -23,23 +26,36 @@ WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wsig
             "-Wnon-virtual-dtor", "-Wundef", "-Werror"]
 
 
-def main(project, *compilers):
+
+def text_of(headers):
+    """Each twice: a header without its guard shows here."""
+    return "".join(f"#include <{header}>\n" * 2 for header in headers) + "int main(void) { return 0; }\n"
+
+
+def jobs_of(part, compilers, modes, headers):
+    """(compiler, mode, headers of one file)"""
+    first = (compilers[0], modes[0])
+    pairs = [(compiler, mode) for compiler in compilers for mode in modes]
+    if part == "first":
+        return [(*first, [header]) for header in headers] + [(compilers[0], mode, headers) for mode in modes[1:]]
+    return [(*pair, [header]) for pair in pairs if pair != first for header in headers]
+
+
+def main(part, project, *compilers):
     include = pathlib.Path(project) / "include"
     headers = sorted(path.relative_to(include) for path in include.glob("pawl/**/*.hpp"))
     c_headers = sorted(path.relative_to(include) for path in include.glob("pawl/**/*.h"))
     used = [compilers[0], *(compiler for compiler in compilers[1:] if shutil.which(compiler))]
 
     def attempt(job):
-        compiler, mode, header = job
-        # Twice: a header without its guard shows here.
-        text = f"#include <{header}>\n#include <{header}>\nint main(void) {{ return 0; }}\n"
-        flags = [*C_WARNINGS, *mode] if header.suffix == ".h" else [*mode, *WARNINGS, "-x", "c++"]
+        compiler, mode, together = job
+        flags = [*C_WARNINGS, *mode] if together[0].suffix == ".h" else [*mode, *WARNINGS, "-x", "c++"]
         command = [compiler, *flags, "-fsyntax-only", f"-I{include}", "-"]
-        run = subprocess.run(command, input=text, capture_output=True, text=True)
-        return "" if run.returncode == 0 else f"<{header}> with {compiler} {' '.join(mode)}:\n{run.stderr}"
+        run = subprocess.run(command, input=text_of(together), capture_output=True, text=True)
+        names = " ".join(f"<{header}>" for header in together)
+        return "" if run.returncode == 0 else f"{names} with {compiler} {' '.join(mode)}:\n{run.stderr}"
 
-    jobs = [(compiler, mode, header) for compiler in used for mode in MODES for header in headers]
-    jobs += [(compiler, mode, header) for compiler in used for mode in C_MODES for header in c_headers]
+    jobs = jobs_of(part, used, MODES, headers) + jobs_of(part, used, C_MODES, c_headers)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         failures = [text for text in pool.map(attempt, jobs) if text]
     print("\n".join(failures))

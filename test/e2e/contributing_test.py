@@ -14,7 +14,7 @@ import sys
 
 SOURCE, BUILD = sys.argv[1:3]
 COPY = os.path.join(BUILD, "test", "e2e", "contributing.scratch")
-STEPS = {"format", "clang", "asan-ubsan", "tsan", "release", "armhf", "arm64", "cortex-m7", "clang-tidy", "quick", "fix",
+STEPS = {"format", "clang", "asan-ubsan", "tsan", "release", "armhf", "arm64", "cortex-m7", "clang-tidy", "first", "debug", "fix",
          "armhf-compact", "armv6", "i386", "musl", "powerpc", "riscv64"}
 
 
