@@ -388,8 +388,9 @@ def check_command(where, line):
     kind = "test" if words[0] == "ctest" else "build" if "--build" in words else "configure"
     file = json.loads(read("CMakePresets.json"))
     presets = {preset["name"] for preset in file[kind + "Presets"]}
-    targets = {target for preset in file["buildPresets"] for target in preset.get("targets", [])}
-    if "--target" in words and words[words.index("--target") + 1] not in targets:
+    made = "".join(path.read_text(encoding="utf-8") for folder in ("src", "test", "examples")
+                   for path in (PROJECT / folder).glob("**/CMakeLists.txt"))
+    if "--target" in words and not re.search(rf"(?<![\w-]){words[words.index('--target') + 1]}(?![\w-])", made):
         problem(where, f"{line}: no such target")
     if "--preset" not in words:
         return problem(where, f"{line}: without a preset")
