@@ -123,7 +123,7 @@ def payloads():
         expect(f"\noutput\t{payload}\n" in pawl(database, "show", "b-big"), f"output of {size}")
         row = pawl(database, "values", "b-big").split("\t")
         expect(row[:2] == ["value", f"{size}"] and row[3] == f"{payload}\n", f"value of {size}")
-        expect(f"\t{size} bytes\t" in pawl(database, "history", "b-big"), f"history with {size}")
+        expect(f"\t{size} {'byte' if size == 1 else 'bytes'}\t" in pawl(database, "history", "b-big"), f"history with {size}")
         events = [json.loads(line) for line in pawl(database, "history", "--json", "b-big").splitlines()]
         expect([event["kind"] for event in events if event.get("payload") == payload] ==
                ["started", "activity", "activity_done", "state_write", "delivery", "ended"], f"export of {size}")
@@ -208,7 +208,7 @@ def hostile():
         out = pawl("hostile.db", command, "no " + HOSTILE, status=2 if command == HOSTILE else 3)
         expect(is_shown(out), f"{command}: {out!r}")
     expect(is_shown(pawl("hostile.db", "list", "--" + HOSTILE, status=2)), "an option")
-    expect(is_shown(pawl(HOSTILE, "list", status=1)), "a path")
+    expect(is_shown(pawl(HOSTILE, "list", status=3)), "a path")
 
 
 def watch():
@@ -234,7 +234,7 @@ def watch():
 
 
 def tool():
-    expect("cannot_open" in pawl("hello.db", "list", status=1), "a database that is not there is not made")
+    expect("not_found" in pawl("hello.db", "list", status=3), "a database that is not there is not made")
     expect(not os.path.exists(os.path.join(SCRATCH, "hello.db")), "nor is its file")
     subprocess.run(HELLO, cwd=SCRATCH, check=True, stdout=subprocess.DEVNULL, timeout=120)
 
