@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "pawl/pawl.hpp"
@@ -61,6 +62,41 @@ class Lines final : public LogSink {
 
  private:
   std::vector<std::string> lines_;
+};
+
+// --- errors that a test announces ------------------------------------------------------------------
+// Lines of the log at level error (tick_rolled_back, row_quarantined, instance_stopped and so on) are
+// counted by event, of all Workers and Worlds of the program, and of what an ErrorWatch is given to;
+// `busy_tick` counts ticks of a Worker that did not get the write lock. A test says which it causes,
+// and its end asks whether anything else came. Thread rule: any thread.
+
+// So many more of this event are to come, exactly, or from `least` to `most`.
+void expect_errors(std::string_view event, std::size_t count = 1);
+void expect_errors(std::string_view event, std::size_t least, std::size_t most);
+// What differs from that since the last call: for each event a text like
+// "tick_rolled_back: 1, not 0: error tick_rolled_back status=..."; empty: nothing does. A Worker's
+// errors are complete once it is destroyed. Forgets all that came and all that was expected.
+std::vector<std::string> unexpected_errors();
+
+// Counts errors, and hands every line on. A Worker has one of its own.
+class ErrorWatch final : public LogSink {
+ public:
+  // Null: lines end here.
+  explicit ErrorWatch(LogSink* next = nullptr) : next_(next) {}
+  void write(LogLevel level, std::string_view event, const LogField* fields,
+             std::size_t count) noexcept override;
+  [[nodiscard]] bool takes(LogLevel level) const noexcept override {
+    return level == LogLevel::kError || (next_ != nullptr && next_->takes(level));
+  }
+  // For a process that is to die in the middle of a write: a killed one would not have logged that
+  // the write failed, so errors are not counted until release() says that it lives.
+  void hold() { is_held_ = true; }
+  void release();
+
+ private:
+  LogSink* next_;
+  bool is_held_ = false;
+  std::vector<std::pair<std::string, std::string>> held_;  // events and lines
 };
 
 // An activity that gives prepared answers and keeps its inputs.
@@ -121,6 +157,7 @@ class Worker {
   Options options;
   const Registry& registry;
   Lines lines;
+  ErrorWatch watch;
   Diagnostic diagnostic;
   std::unique_ptr<Block> memory;
   std::unique_ptr<Runtime> runtime;

@@ -1,9 +1,46 @@
 #include "pawl/testing.hpp"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
 
 namespace pawl::testing {
 namespace {
+
+// What came of one event, and how much of it was announced.
+struct EventCount {
+  std::size_t seen = 0;
+  std::size_t least = 0;
+  std::size_t most = 0;
+  std::string first;  // line
+};
+
+struct Errors {
+  std::mutex lock;
+  std::map<std::string, EventCount, std::less<>> events;
+
+  EventCount& of(std::string_view event) { return events[std::string(event)]; }
+  void count(const std::string& event, const std::string& line) {
+    EventCount& one = events[event];
+    if (one.seen++ == 0) one.first = line;
+  }
+};
+
+// Never destroyed: a World may be a static object.
+Errors& errors() {
+  static auto* const all = new Errors;
+  return *all;
+}
+
+std::string text_of(LogLevel level, std::string_view event, const LogField* fields,
+                    std::size_t count) {
+  std::string line = std::string(log_level_name(level)) + " " + std::string(event);
+  for (std::size_t i = 0; i < count; ++i) {
+    line += " " + std::string(fields[i].key) + "=";
+    line += fields[i].is_number ? std::to_string(fields[i].number) : std::string(fields[i].text);
+  }
+  return line;
+}
 
 constexpr char kDatabase[] = "/world.db";
 constexpr char kNode[] = "world";
@@ -39,12 +76,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic) {
 
 void Lines::write(LogLevel level, std::string_view event, const LogField* fields,
                   std::size_t count) noexcept {
-  std::string line = std::string(log_level_name(level)) + " " + std::string(event);
-  for (std::size_t i = 0; i < count; ++i) {
-    line += " " + std::string(fields[i].key) + "=";
-    line += fields[i].is_number ? std::to_string(fields[i].number) : std::string(fields[i].text);
-  }
-  lines_.push_back(line);
+  lines_.push_back(text_of(level, event, fields, count));
 }
 
 std::size_t Lines::count(std::string_view part) const {
@@ -59,6 +91,55 @@ std::string Lines::all() const {
   for (const std::string& line : lines_)
     text += line + "\n";
   return text;
+}
+
+// --- errors that a test announces -----------------------------------------------------------------
+
+void expect_errors(std::string_view event, std::size_t count) {
+  expect_errors(event, count, count);
+}
+
+void expect_errors(std::string_view event, std::size_t least, std::size_t most) {
+  const std::lock_guard<std::mutex> hold(errors().lock);
+  EventCount& one = errors().of(event);
+  one.least += least;
+  one.most += most;
+}
+
+std::vector<std::string> unexpected_errors() {
+  const std::lock_guard<std::mutex> hold(errors().lock);
+  std::vector<std::string> all;
+  for (const auto& [event, one] : errors().events) {
+    if (one.seen >= one.least && one.seen <= one.most) continue;
+    std::string text =
+        event + ": " + std::to_string(one.seen) + ", not " + std::to_string(one.least);
+    if (one.most > one.least) text += ".." + std::to_string(one.most);
+    all.push_back(one.first.empty() ? text : text + ": " + one.first);
+  }
+  errors().events.clear();
+  return all;
+}
+
+void ErrorWatch::write(LogLevel level, std::string_view event, const LogField* fields,
+                       std::size_t count) noexcept {
+  if (level == LogLevel::kError) {
+    const std::lock_guard<std::mutex> hold(errors().lock);
+    const std::string line = text_of(level, event, fields, count);
+    if (is_held_) {
+      held_.emplace_back(event, line);
+    } else {
+      errors().count(std::string(event), line);
+    }
+  }
+  if (next_ != nullptr) next_->write(level, event, fields, count);
+}
+
+void ErrorWatch::release() {
+  const std::lock_guard<std::mutex> hold(errors().lock);
+  is_held_ = false;
+  for (const auto& [event, line] : held_)
+    errors().count(event, line);
+  held_.clear();
 }
 
 // --- FakeActivity ---------------------------------------------------------------------------------
@@ -94,14 +175,20 @@ ActivityResult FakeActivity::run(ActivityContext& context) {
 // --- Worker ---------------------------------------------------------------------------------------
 
 Worker::Worker(sim::Machine& machine, const Registry& known, const Options& given)
-    : node(machine), options(given), registry(known) {
-  if (options.log == nullptr) options.log = &lines;
+    : node(machine),
+      options(given),
+      registry(known),
+      watch(given.log == nullptr ? &lines : given.log) {
+  options.log = &watch;
 }
 
 // On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes
 // back.
 Worker::~Worker() {
   if (running()) stop();
+  if (runtime == nullptr || runtime->stats().busy_ticks == 0) return;
+  const std::lock_guard<std::mutex> hold(errors().lock);
+  errors().of("busy_tick").seen += runtime->stats().busy_ticks;
 }
 
 Status Worker::start(Process* process) {
@@ -229,13 +316,16 @@ Status World::go(std::int64_t ms, Until&& until) {
   std::uint64_t before = 0;
   const auto arm = [&] {
     before = machine_.writes() + machine_.syncs();
-    if (writes_left_ > 0) machine_.fail_write(writes_left_, Status::kIo, true);
+    if (writes_left_ == 0) return;
+    worker_->watch.hold();
+    machine_.fail_write(writes_left_, Status::kIo, true);
   };
   const auto settle = [&] {
     if (writes_left_ == 0) return;
     const std::uint64_t written = machine_.writes() + machine_.syncs() - before;
     machine_.fail_write(0, Status::kOk, false);
     if (written >= writes_left_) return crash();
+    worker_->watch.release();
     writes_left_ -= written;
   };
   arm();

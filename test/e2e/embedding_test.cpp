@@ -40,6 +40,7 @@ class Embedding : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("nap", nap), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
     options_.database_path = path_;
+    options_.log = &watch_;
   }
   void TearDown() override {
     EXPECT_EQ(process_.stop(), Status::kOk);
@@ -51,6 +52,7 @@ class Embedding : public ::testing::Test {
   testing::Block memory_{Process::required_memory(ProcessOptions())};
   Process process_;
   Registry registry_;
+  testing::ErrorWatch watch_;
   Options options_;
   Diagnostic diagnostic_;
 };

@@ -146,6 +146,7 @@ class Errors : public ::testing::Test {
   Options options() {
     Options out;
     out.database_path = path_;
+    out.log = &watch_;
     return out;
   }
   Status start(const Options& given) {
@@ -209,6 +210,7 @@ class Errors : public ::testing::Test {
     EXPECT_NE(status("bad").output.find(what), std::string_view::npos) << status("bad").output;
   }
 
+  testing::ErrorWatch watch_;
   std::string folder_;
   std::string path_;
   Registry registry_;
@@ -268,8 +270,9 @@ TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
 // names it, and when it is gone all goes on from where it was.
 TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   testing::Lines lines;
+  testing::ErrorWatch watch(&lines);
   Options given = options();
-  given.log = &lines;
+  given.log = &watch;
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();
   ASSERT_EQ(client_.start_orchestration("slow", InstanceId("a"), ""), Status::kOk);
@@ -294,8 +297,9 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
 // A person with a shell in the middle of a transaction that reads.
 TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   testing::Lines lines;
+  testing::ErrorWatch watch(&lines);
   Options given = options();
-  given.log = &lines;
+  given.log = &watch;
   given.space.checkpoint_pages = 64;
   given.space.log_bytes_max = 512 * 1024;
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
@@ -334,8 +338,9 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
 
 TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
   testing::Lines lines;
+  testing::ErrorWatch watch(&lines);
   Options given = options();
-  given.log = &lines;
+  given.log = &watch;
   given.timing.busy_max = std::chrono::milliseconds(10);
   ASSERT_EQ(start(given), Status::kOk) << diagnostic_.text();
   open_client();

@@ -64,6 +64,7 @@ class MemoryFits : public ::testing::TestWithParam<Given (*)()> {
     folder_ = name;
     given_.process.sqlite_memory = SqliteMemory::kOwn;
     given_.runtime.database_path = folder_ + "/host.db";
+    given_.runtime.log = &watch_;
     ASSERT_EQ(registry_.add_orchestration("everything", everything), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
   }
@@ -88,6 +89,7 @@ class MemoryFits : public ::testing::TestWithParam<Given (*)()> {
     EXPECT_TRUE(done()) << given_.name << ": " << runtime.error_text();
   }
 
+  testing::ErrorWatch watch_;
   Given given_ = GetParam()();
   std::string folder_;
   testing::Block for_sqlite_{Process::required_memory(given_.process)};

@@ -277,6 +277,7 @@ TEST_F(ActivitiesTest, past_its_limit_it_learns_why) {
 }
 
 TEST_F(ActivitiesTest, work_that_another_worker_took_is_lost) {
+  testing::expect_errors("worker_was_buried");
   Worker first(machine, registry, options("first"));
   ASSERT_EQ(first.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -293,6 +294,7 @@ TEST_F(ActivitiesTest, work_that_another_worker_took_is_lost) {
 }
 
 TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activity) {
+  testing::expect_errors("activity_abandoned");
   Options worker_only = options("hands");
   worker_only.run_orchestrations = false;
   Worker hands(machine, registry, worker_only);
@@ -317,6 +319,7 @@ TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activ
 }
 
 TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace) {
+  testing::expect_errors("activity_abandoned");
   Options one_thread = options();
   one_thread.slots.threads = 1;
   Worker worker(machine, registry, one_thread);
@@ -355,6 +358,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
 }
 
 TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
+  testing::expect_errors("activity_abandoned");
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -373,6 +377,7 @@ TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
 }
 
 TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
+  testing::expect_errors("activity_unregistered");
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);

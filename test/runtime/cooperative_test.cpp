@@ -352,6 +352,7 @@ TEST_F(CooperativeTest, a_loser_gets_steps_to_clean_up) {
 }
 
 TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
+  testing::expect_errors("activity_abandoned");
   Options one = options();
   one.slots.cooperative = 1;
   Worker worker(machine, registry, one);
@@ -417,6 +418,8 @@ TEST_F(CooperativeTest, one_that_asks_learns_of_a_stop_with_its_next_step) {
 }
 
 TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once) {
+  testing::expect_errors("disk_is_full");
+  testing::expect_errors("tick_rolled_back");
   Worker worker(machine, registry, options());
   TestClient client(machine, kPath);
   begin(worker, client, "call", "blink");
@@ -429,6 +432,7 @@ TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once
 }
 
 TEST_F(CooperativeTest, a_death_in_a_step_is_charged_to_it) {
+  testing::expect_errors("activity_poisoned");
   Options twice = options();
   twice.limits.crashes_max = 2;
   TestClient client(machine, kPath);
@@ -491,6 +495,7 @@ TEST_F(CooperativeTest, a_state_that_does_not_fit_is_refused_at_the_start) {
 }
 
 TEST_F(CooperativeTest, without_slots_others_run_it) {
+  testing::expect_errors("activity_unregistered");
   Options none = options();
   none.slots.cooperative = 0;
   Worker worker(machine, registry, none);

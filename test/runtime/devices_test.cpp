@@ -170,6 +170,7 @@ TEST_F(DeviceRuntime, withdraw_makes_room_for_another) {
 }
 
 TEST_F(DeviceRuntime, who_was_buried_and_lives_declares_again) {
+  testing::expect_errors("worker_was_buried");
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
   EXPECT_EQ(declare(a, "bed-7"), Status::kOk);

@@ -138,6 +138,7 @@ TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
 
 // Past its grace no caller waits for it any longer.
 TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace) {
+  testing::expect_errors("activity_abandoned");
   g_clean_up_ms = minutes(60) / std::chrono::milliseconds(1);
   Options patient = options("a");
   patient.timing.activity_grace = std::chrono::seconds(10);
@@ -154,6 +155,7 @@ TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace
 
 // Work that runs on keeps a device where it is: it is this worker's as before, over its burial too.
 TEST_F(Exclusive, a_withdrawal_that_is_taken_back_is_none) {
+  testing::expect_errors("worker_was_buried");
   Worker a(machine, registry, options("a"));
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);
@@ -184,6 +186,7 @@ TEST_F(Exclusive, a_withdrawal_that_is_taken_back_is_none) {
 }
 
 TEST_F(Exclusive, a_withdrawal_that_came_to_its_end_is_one_over_a_burial) {
+  testing::expect_errors("worker_was_buried");
   Worker a(machine, registry, options("a"));
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(a.start(), Status::kOk);

@@ -372,6 +372,7 @@ TEST_F(ExplicitSessions, session_lock_renewed_between_turns) {
 }
 
 TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
+  testing::expect_errors("activity_abandoned");
   // Work that still runs keeps the row of an exclusive session.
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
@@ -724,6 +725,7 @@ Poll wait_a_little(OrchestrationContext& ctx) {
 }
 
 TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
+  testing::expect_errors("instance_stopped");
   EXPECT_EQ(replaced(
                 [](OrchestrationContext& ctx) {
                   static_cast<void>(ctx.open_session("X"));
@@ -735,6 +737,7 @@ TEST_F(ExplicitSessions, replay_divergence_open_mismatch) {
 }
 
 TEST_F(ExplicitSessions, replay_divergence_extra_open) {
+  testing::expect_errors("instance_stopped");
   EXPECT_EQ(replaced(wait_a_little,
                      [](OrchestrationContext& ctx) {
                        static_cast<void>(ctx.open_session("X"));
@@ -745,6 +748,7 @@ TEST_F(ExplicitSessions, replay_divergence_extra_open) {
 }
 
 TEST_F(ExplicitSessions, replay_divergence_open_order) {
+  testing::expect_errors("instance_stopped");
   const auto in_order = [](const char* first, const char* second) {
     return [=](OrchestrationContext& ctx) {
       static_cast<void>(ctx.open_session(first));
@@ -1197,6 +1201,7 @@ TEST_F(ExplicitSessions, session_activity_on_worker_with_no_registry) {
 }
 
 TEST_F(ExplicitSessions, poison_message_in_session) {
+  testing::expect_errors("activity_poisoned");
   options.limits.crashes_max = 2;
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");

@@ -373,6 +373,8 @@ TEST_F(HeartbeatTest, another_worker_ends_the_silence_of_a_frozen_one) {
 }
 
 TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
+  testing::expect_errors("disk_is_full");
+  testing::expect_errors("tick_rolled_back");
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);

@@ -531,6 +531,7 @@ TEST_F(ImplicitSessions, test_session_activity_cancellation_via_select) {
 }
 
 TEST_F(ImplicitSessions, test_session_poison_message) {
+  testing::expect_errors("activity_poisoned");
   options.limits.crashes_max = 3;
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(bad, ctx.schedule_activity("deadly", "1", Target::session("s")));

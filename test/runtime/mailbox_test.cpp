@@ -621,8 +621,10 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
         ASSERT_NE(client->raise_event("i", "unheard", "x"), Status::kStale);
       }
     } else if (what < 17) {
-      if (what == 16)
+      if (what == 16) {
         machine.fail_write(static_cast<std::uint64_t>(upto(20)) + 1, Status::kIo, false);
+        testing::expect_errors("tick_rolled_back", 0, 1);
+      }
       one->node.run_jobs();
       ASSERT_TRUE(one->runtime->tick(std::chrono::milliseconds::max()).ok());
       machine.fail_write(0, Status::kOk, false);

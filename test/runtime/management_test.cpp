@@ -122,6 +122,7 @@ TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
 }
 
 TEST_F(Management, TerminateOfAnUnregisteredOne) {
+  testing::expect_errors("orchestration_unregistered");
   ASSERT_EQ((*client)->start_orchestration("nobody_knows", InstanceId("a"), ""), Status::kOk);
   drive(
       machine, {worker.get()}, [] { return false; }, 3'000);
@@ -146,6 +147,7 @@ TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
 }
 
 TEST_F(Management, StoppedByItsCodeThenResumedOrTerminated) {
+  testing::expect_errors("instance_stopped", 2);
   ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("b"), ""), Status::kOk);
   ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 2; }));

@@ -140,6 +140,7 @@ TEST_F(NameStats, AChildCountsUnderItsOwnName) {
 }
 
 TEST_F(NameStats, EveryEndWithoutTheCodeIsAFailureAndAStopIsNone) {
+  testing::expect_errors("instance_stopped");
   Runtime& runtime = *start_worker().runtime;
   for (const char* id : {"cancelled", "terminated"})
     start(id, "waits");
@@ -196,6 +197,8 @@ TEST_F(NameStats, RolledBackWorkIsNotCountedTwice) {
   Runtime& runtime = *start_worker().runtime;
   start("a", "steps", "last");
   for (std::uint64_t nth = 1; is_running("a") && nth < 400; ++nth) {
+    testing::expect_errors("disk_is_full");
+    testing::expect_errors("tick_rolled_back");
     machine.fail_write(1 + nth % 3, Status::kFull, false);
     static_cast<void>(runtime.tick(std::chrono::milliseconds::max()));
     machine.fail_write(0, Status::kOk, false);

@@ -230,6 +230,7 @@ TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
 
 // Rules: S19.
 TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
+  testing::expect_errors("activity_unregistered");
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session("s");
               const Handle pending = ctx.schedule_activity("unknown", "1", Target::own(session));
@@ -344,6 +345,7 @@ TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_
 }
 
 TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
@@ -414,6 +416,7 @@ TEST_F(OpenedSessions, one_that_does_not_fail_moves_to_another_worker) {
 }
 
 TEST_F(OpenedSessions, abort_from_inside_an_activity) {
+  testing::expect_errors("activity_unregistered");
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
               settings.fail_on_loss = true;
@@ -457,6 +460,7 @@ TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
 }
 
 TEST_F(OpenedSessions, other_settings_or_ids_under_a_history_are_noticed) {
+  testing::expect_errors("instance_stopped");
   bool changed = false;
   g_code = [&changed](OrchestrationContext& ctx) {
     SessionSettings settings;

@@ -464,6 +464,7 @@ TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
 // ---- turns that fail --------------------------------------------------------------------------------
 
 TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
+  testing::expect_errors("instance_stopped");
   with("changes");
   g_changed = true;
   Worker& worker = restart();
@@ -479,6 +480,7 @@ TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
 
 // No call was answered, so nothing is stored; but the instance has a row, and is charged.
 TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
+  testing::expect_errors("tick_rolled_back", 3);
   options.limits.crashes_max = 3;
   options.verify_turns = false;
   with("listen");
@@ -511,6 +513,7 @@ TEST_F(Piggyback, DeathAtEveryWrite) {
     sent.push_back(std::to_string(nth));
     enqueue(*worker, sent.back());
     const std::uint64_t before = machine.writes();
+    worker->watch.hold();
     machine.fail_write(nth, Status::kIo, true);
     static_cast<void>(drive_until([&] { return machine.writes() >= before + nth; }, 35'000));
     all_written = machine.writes() < before + nth;

@@ -221,6 +221,7 @@ class PosixActivities : public ::testing::Test {
     folder_ = name;
     path_ = folder_ + "/a.db";
     options_.database_path = path_;
+    options_.log = &watch_;
     ASSERT_EQ(registry_.add_orchestration("call", call), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("answer", answer), Status::kOk);
     g_waits.store(0);
@@ -260,6 +261,7 @@ class PosixActivities : public ::testing::Test {
 
   std::string folder_;
   std::string path_;
+  testing::ErrorWatch watch_;
   Options options_;
   Registry registry_;
   posix::SystemPort port_;

@@ -47,6 +47,7 @@ class PosixDates : public ::testing::Test {
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
     options_.database_path = folder_ + "/a.db";
+    options_.log = &watch_;
     ASSERT_EQ(registry_.add_activity("say", say), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
     set_to_2040(folder_);
@@ -104,6 +105,7 @@ class PosixDates : public ::testing::Test {
   std::string folder_;
   posix::SystemPort port_;
   Registry registry_;
+  testing::ErrorWatch watch_;
   Options options_;
   std::unique_ptr<Block> memory_;
   std::unique_ptr<Runtime> runtime_;

@@ -75,6 +75,7 @@ class PosixSessionFolders : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("day", day), Status::kOk);
     path_ = folder_ + "/a.db";
     options_.database_path = path_;
+    options_.log = &watch_;
     options_.sessions.work_root = root_;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
@@ -91,6 +92,7 @@ class PosixSessionFolders : public ::testing::Test {
   std::string root_;
   std::string path_;
   Registry registry_;
+  testing::ErrorWatch watch_;
   Options options_;
 };
 

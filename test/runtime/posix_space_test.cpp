@@ -60,7 +60,7 @@ class RealDisk : public ::testing::Test {
     path_ = folder_ + "/a.db";
     ballast_ = folder_ + "/ballast";
     options_.database_path = path_;
-    options_.log = &lines_;
+    options_.log = &watch_;
     ASSERT_EQ(registry_.add_activity("next", next), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("quick", quick), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("chain", chain), Status::kOk);
@@ -158,6 +158,7 @@ class RealDisk : public ::testing::Test {
   bool mounted_ = false;
   Options options_;
   testing::Lines lines_;
+  testing::ErrorWatch watch_{&lines_};
   Registry registry_;
   posix::SystemPort port_;
   posix::SystemPort client_port_;

@@ -85,6 +85,7 @@ class PosixTurns : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("listens", listens), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("listens_twice", listens_twice), Status::kOk);
     options_.database_path = path_;
+    options_.log = &watch_;
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
                              memory_->data(), memory_->bytes(), why_),
@@ -194,6 +195,7 @@ class PosixTurns : public ::testing::Test {
   std::string folder_;
   std::string path_;
   Registry registry_;
+  testing::ErrorWatch watch_;
   Options options_;
   posix::SystemPort port_;
   std::unique_ptr<Block> memory_;

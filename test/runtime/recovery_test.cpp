@@ -140,6 +140,7 @@ TEST_F(Recovery, DeathAtEveryWrite) {
     ASSERT_EQ(client()->enqueue_event(id, "q", "m"), Status::kOk);
     restart();
     const std::uint64_t before = machine.writes();
+    workers.back()->watch.hold();
     machine.fail_write(nth, Status::kIo, true);
     static_cast<void>(drive_until([&] { return machine.writes() >= before + nth; }, 35'000));
     all_written = machine.writes() < before + nth;

@@ -482,6 +482,7 @@ TEST_F(RestartTest, AFailedOneBegunAnewIsAskedNoMore) {
 
 // Rules: R10.1, R10.2.
 TEST_F(RestartTest, AStoppedOneIsTriedAgainOrBegunAnew) {
+  testing::expect_errors("instance_stopped", 3);
   start_worker();
   start("a", "changes");
   ASSERT_EQ(end_of("a"), "failed application jammed");
@@ -511,6 +512,7 @@ TEST_F(RestartTest, AStoppedOneIsTriedAgainOrBegunAnew) {
 
 // Rule: R10.1.
 TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "waits");
   pass(1'000);
@@ -535,6 +537,7 @@ TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
 
 // Pruned between the call and the first turn.
 TEST_F(RestartTest, AHistoryThatWasRemovedMeanwhileStopsTheInstance) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "pair");
   ASSERT_EQ(end_of("a"), "failed application jammed");

@@ -318,6 +318,7 @@ TEST_F(RetryTest, all_attempts_together_have_a_limit) {
 }
 
 TEST_F(RetryTest, what_no_worker_takes_ends_by_its_limit) {
+  testing::expect_errors("activity_unregistered");
   g_options.schedule_to_start = std::chrono::seconds(90);
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one", "nobody_has_it"),

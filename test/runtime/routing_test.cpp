@@ -75,6 +75,7 @@ TEST_F(Routing, capability_filtering) {
 
 // No worker knows it: one line, one look when it is old enough, and then nothing at all.
 TEST_F(Routing, unregistered_backoff) {
+  testing::expect_errors("orchestration_unregistered");
   Worker worker(machine, knows_quick, options);
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -104,6 +105,7 @@ TEST_F(Routing, unregistered_backoff) {
 
 // What another worker has, and is only too busy to begin, is no error of this one.
 TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
+  testing::expect_errors("orchestration_unregistered", 2);
   Options of_able = options;
   of_able.worker_node_id = "able";
   Worker worker(machine, knows_quick, options);
@@ -135,6 +137,7 @@ TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
 // The old program goes while an instance of its version sleeps; the new one does not touch it, and
 // the old one, back again, finds the timer due.
 TEST_F(Routing, rolling_deployment) {
+  testing::expect_errors("orchestration_unregistered");
   TestClient client(machine, kPath);
   Worker fresh(machine, only_new, options);
   {
@@ -163,6 +166,7 @@ TEST_F(Routing, rolling_deployment) {
 
 // Cancelled while no worker knows it: the next worker sees that first.
 TEST_F(Routing, cancelled_while_unregistered) {
+  testing::expect_errors("orchestration_unregistered");
   TestClient client(machine, kPath);
   Worker unregistered_instance(machine, knows_quick, options);
   ASSERT_EQ(unregistered_instance.start(), Status::kOk);

@@ -448,6 +448,7 @@ TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
 
 // Rules: R8.7.
 TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
+  testing::expect_errors("activity_unregistered");
   Options options = base_options();
   options.timing.cancel_grace = std::chrono::seconds(45);
   Worker worker(machine, registry, options);
@@ -585,6 +586,7 @@ TEST_F(RuntimeTest, a_long_history_that_its_code_watches_is_logged_later) {
 }
 
 TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
+  testing::expect_errors("activity_unregistered");
   TestClient client(machine, kPath);
   Worker first(machine, registry, base_options());
   ASSERT_EQ(first.start(), Status::kOk);
@@ -601,6 +603,7 @@ TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
 }
 
 TEST_F(RuntimeTest, without_grace_only_the_code_ends_what_was_cancelled) {
+  testing::expect_errors("activity_unregistered");
   Options options = base_options();
   options.timing.cancel_grace = std::chrono::milliseconds(0);
   Worker worker(machine, registry, options);
@@ -651,6 +654,7 @@ TEST_F(RuntimeTest, guids_and_utc_are_recorded_in_the_turn) {
 }
 
 TEST_F(RuntimeTest, impure_code_stops_with_nondeterminism_and_nothing_is_lost) {
+  testing::expect_errors("instance_stopped");
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -666,6 +670,7 @@ TEST_F(RuntimeTest, impure_code_stops_with_nondeterminism_and_nothing_is_lost) {
 }
 
 TEST_F(RuntimeTest, stopped_instance_goes_on_when_its_code_fits_again) {
+  testing::expect_errors("instance_stopped");
   {
     Worker worker(machine, registry, base_options());
     ASSERT_EQ(worker.start(), Status::kOk);
@@ -697,6 +702,8 @@ TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
 }
 
 TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
+  testing::expect_errors("activity_unregistered");
+  testing::expect_errors("orchestration_unregistered");
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -727,6 +734,7 @@ TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
 }
 
 TEST_F(RuntimeTest, select_losers_leave_nothing_behind) {
+  testing::expect_errors("activity_unregistered");
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
@@ -826,6 +834,9 @@ TEST_F(RuntimeTest, same_node_id_twice_is_refused_with_the_pid) {
 }
 
 TEST_F(RuntimeTest, a_disk_in_trouble_loses_nothing) {
+  testing::expect_errors("disk_is_full");
+  testing::expect_errors("reserve_not_released");
+  testing::expect_errors("tick_rolled_back", 7);
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);

@@ -238,6 +238,7 @@ Poll activity_or_event(OrchestrationContext& ctx) {
 }
 
 TEST_F(Scenario, ActivityVersusEvent) {
+  testing::expect_errors("activity_unregistered");
   add("either", activity_or_event);
   start_worker();
   start("a", "either", "quick");
@@ -303,6 +304,7 @@ Poll waits_for_deaf(OrchestrationContext& ctx) {
 }
 
 TEST_F(Scenario, ActivityThatIgnoresItsCancellationHoldsNothingUp) {
+  testing::expect_errors("activity_abandoned");
   add("waits", waits_for_deaf);
   add("deaf", deaf, ActivityMode::kThreaded);
   g_worker = &start_worker();

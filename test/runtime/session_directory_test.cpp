@@ -139,6 +139,7 @@ Poll opens_three(OrchestrationContext& ctx) {
 // Every filter alone, and with others; each page goes on where the last one ended.
 // Rules: S23.
 TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
+  testing::expect_errors("activity_unregistered");
   g_code = opens_three;
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
@@ -193,6 +194,7 @@ TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
 }
 
 TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("bed")));
     return ctx.complete("");
@@ -210,6 +212,7 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
 
 // Rules: S23.
 TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
+  testing::expect_errors("instance_stopped");
   std::string owner = "alice";
   g_code = [&owner](OrchestrationContext& ctx) {
     static_cast<void>(ctx.open_session("s", for_owner(owner, "agent")));
@@ -344,6 +347,7 @@ Poll waits_for_close(OrchestrationContext& ctx) {
 
 // Rules: S25.
 TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside) {
+  testing::expect_errors("activity_unregistered");
   g_code = waits_for_close;
   auto a = std::make_unique<Worker>(machine, registry, options("a"));
   ASSERT_EQ(a->start(), Status::kOk);

@@ -93,6 +93,7 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
 // Where there is none, because it was not made yet or goes, none is shown.
 // Rules: S43.
 TEST_F(SessionFolders, the_directory_shows_where_it_is) {
+  testing::expect_errors("activity_unregistered");
   code(opening(1));
   boss();
   start("i", "code");
@@ -280,6 +281,7 @@ TEST_F(SessionFolders, removing_survives_crashes) {
 // A close that was not committed took nothing away.
 // Rules: S45.
 TEST_F(SessionFolders, stays_when_the_close_is_not_committed) {
+  testing::expect_errors("tick_rolled_back", 15);
   code(opening(1));
   full("a");
   start("i", "code");
@@ -333,6 +335,7 @@ TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
 // What the disk lacks is no answer for an orchestration: the activity waits, and all others go on.
 // Rules: S43.
 TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
+  testing::expect_errors("session_folder_failed", 5);
   code(opening(1));
   other([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", ""));
@@ -359,6 +362,7 @@ TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
 }
 
 TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
+  testing::expect_errors("session_folder_failed", 2);
   code(opening(1));
   full("a");
   start("i", "code");

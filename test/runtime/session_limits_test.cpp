@@ -78,6 +78,7 @@ TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
 }
 
 TEST_F(SessionLimits, work_of_an_expired_session_fails_and_is_reported) {
+  testing::expect_errors("activity_unregistered");
   run([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute));
     const Handle running = ctx.schedule_activity("slow", "1000", Target::own(session));

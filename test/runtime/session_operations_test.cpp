@@ -235,6 +235,7 @@ TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
 }
 
 TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
+  testing::expect_errors("instance_stopped");
   std::int64_t hold_ms = 1'000;
   g_code = [&hold_ms](OrchestrationContext& ctx) {
     static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(hold_ms)));
@@ -298,6 +299,8 @@ Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
 
 // Rules: S36.
 TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
+  testing::expect_errors("activity_abandoned");
+  testing::expect_errors("session_evicted");
   g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, false); };
   Worker boss(machine, coordinator, options("boss"));
   Worker a(machine, workers, one_thread("a"));
@@ -325,6 +328,8 @@ TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
 }
 
 TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
+  testing::expect_errors("activity_abandoned");
+  testing::expect_errors("session_evicted");
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
@@ -356,6 +361,7 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
 // the lease that is not renewed for it any more.
 // Rules: S36.
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
+  testing::expect_errors("activity_abandoned", 2);
   for (const bool forced : {false, true}) {
     sim::Machine fresh{11};
     g_runs.clear();
@@ -394,6 +400,8 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
 
 // Who else has the hardware goes on; without such a one the device stays.
 TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
+  testing::expect_errors("activity_abandoned", 2);
+  testing::expect_errors("session_evicted");
   for (const bool has_standby : {true, false}) {
     sim::Machine fresh{11};
     g_runs.clear();
@@ -515,6 +523,7 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
 }
 
 TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of_capacity) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     PAWL_AWAIT_DONE(ctx.schedule_activity("nobody's", "1", Target::session("t")));
@@ -797,6 +806,7 @@ TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_on
 }
 
 TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::session("s")));
     static_cast<void>(ctx.handoff_session("s", "gpu", "x"));
@@ -899,6 +909,7 @@ TEST_F(Handoff, bad_arguments_record_nothing_and_devices_stay) {
 }
 
 TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
+  testing::expect_errors("instance_stopped", 2);
   for (const char* what : {"tag", "summary"}) {
     sim::Machine fresh{11};
     bool changed = false;
@@ -930,6 +941,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
 
 // Rules: S40.
 TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;

@@ -241,6 +241,7 @@ TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
 
 // Rules: S39.
 TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
+  testing::expect_errors("activity_unregistered");
   sim::Machine machine{7};
   const auto options = [](const char* node) {
     Options out;

@@ -97,6 +97,7 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
 // A count reads all sessions of the worker, so work that comes and goes makes none.
 TEST_F(SessionStats,
        the_count_is_made_when_an_owner_changed_or_leases_are_renewed_and_not_with_each_commit) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) -> Poll {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
@@ -197,6 +198,7 @@ TEST_F(SessionStats, a_device_that_is_forgotten_counts_too) {
 }
 
 TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
+  testing::expect_errors("activity_unregistered");
   g_code = [](OrchestrationContext& ctx) -> Poll {
     const Session session = ctx.open_session();
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));

@@ -236,6 +236,7 @@ TEST_F(Starts, DeathAtEveryWrite) {
     answers.clear();
     piggyback(worker, id, "hello");
     const std::uint64_t before = machine.writes();
+    worker.watch.hold();
     machine.fail_write(nth, Status::kIo, true);
     static_cast<void>(drive_until([&] { return machine.writes() >= before + nth; }, 35'000));
     all_written = machine.writes() < before + nth;
@@ -259,6 +260,7 @@ TEST_F(Starts, DeathAtEveryWrite) {
 // Nothing is stored when the first turn takes the process along; so the next start is stored first,
 // and what crashes then is charged until it is poisoned.
 TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
+  testing::expect_errors("tick_rolled_back", 4);
   options.limits.crashes_max = 3;
   int lives = 0;
   for (; lives < 20; ++lives) {

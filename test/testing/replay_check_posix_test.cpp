@@ -50,6 +50,7 @@ class ReplayCheckFiles : public ::testing::Test {
     folder_ = name;
     path_ = folder_ + "/a.db";
     options_.database_path = path_;
+    options_.log = &watch_;
     g_activity = "echo";
     ASSERT_EQ(registry_.add_orchestration("flow", flow), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
@@ -104,6 +105,7 @@ class ReplayCheckFiles : public ::testing::Test {
   std::string folder_;
   std::string path_;
   Registry registry_;
+  testing::ErrorWatch watch_;
   Options options_;
   testing::Block sqlite_{Process::required_memory(ProcessOptions())};
   Process process_;
