@@ -325,8 +325,10 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   setup.seen = goes_on ? last_command_id(history) : history.last_id();
   setup.ran = last_ran_id(history, history.last_id());
   if (input.restored != 0) {
-    setup.seen = input.restored;
-    setup.ran = last_ran_id(history, input.restored);
+    // The start alone: a limit ended that execution in its first turn, of which nothing else stands.
+    const EventId last = input.restored == 1 ? 0 : input.restored;
+    setup.seen = last;
+    setup.ran = last_ran_id(history, last);
   }
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());

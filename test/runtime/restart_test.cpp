@@ -567,6 +567,19 @@ TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
   }
 }
 
+// Rules: R10.2. Its code has not run over the start, which is all that stands of it.
+TEST_F(RestartTest, OneThatALimitEndedInItsFirstTurnGoesOnWithMoreRoom) {
+  options.limits.commands_a_turn_max = 1;
+  start_worker();
+  start("a", "undoes");
+  EXPECT_EQ(end_of("a").substr(0, 12), "failed limit");
+  options.limits.commands_a_turn_max = 16;
+  g_is_mended = true;
+  Story::restart();
+  ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
+  EXPECT_EQ(end_of("a"), "completed open");
+}
+
 // The process of the worker dies at any write to the disk while it restarts the instance.
 TEST_F(RestartTest, ACrashAtAnyWriteLosesNothingAndDoublesNothing) {
   bool crashed = true;
