@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     if (!host.runtime().tick(std::chrono::milliseconds(20)).ok()) break;
     if (ticks.size() < kTicksMax) ticks.push_back({began, now_us() - began});
   }
-  endpoint.stop();
+  if (endpoint.stop() != pawl::Status::kOk) return failed("the endpoint", "its thread still runs");
   for (const Tick& tick : ticks)
     std::printf("%" PRId64 " %" PRId64 "\n", tick.began_us, tick.took_us);
   return host.stop() == pawl::Status::kOk ? 0 : 1;

@@ -3,9 +3,11 @@
 // simulated machine; what an orchestration received is its output.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
+#include "option_drawer.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -598,10 +600,30 @@ class RandomMessages : public Mailbox, public ::testing::WithParamInterface<std:
 TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
   std::mt19937_64 random(GetParam());
   const auto upto = [&](std::uint64_t most) { return static_cast<int>(random() % (most + 1)); };
-  options.limits.queue_messages_max = 8;
+  // Each life has options of its own, but for what the code needs and the sender goes by.
+  const Options usual = options;
+  const auto draw = [&] {
+    options = test::draw_options(usual, test::draw_of(GetParam()), random, 16 * 1024 * 1024);
+    LimitOptions& limits = options.limits;
+    limits.queue_messages_max = 8;
+    limits.payload_bytes_max = std::max<std::size_t>(limits.payload_bytes_max, 1'024);
+    limits.warm_bytes = std::max<std::size_t>(limits.warm_bytes, 256 * 1024);
+    limits.history_events_max = std::max(limits.history_events_max, 4'096U);
+    limits.commands_a_turn_max = std::max(limits.commands_a_turn_max, 64U);
+    limits.orchestrations_max = limits.activities_max = 64;
+    limits.crashes_max = limits.strikes_max = 1'000;
+    options.slots.inline_activities = std::max(options.slots.inline_activities, 1U);
+    options.slots.threads = std::max(options.slots.threads, 1U);
+    options.run_orchestrations = true;
+    options.leases = usual.leases;
+    options.sessions.session_idle_timeout = usual.sessions.session_idle_timeout;
+    options.retention = usual.retention;
+    options.space.quota_bytes = 0;
+  };
   ClientOptions same;
   same.database_path = kPath;
   same.queue_messages_max = 8;
+  draw();
   std::unique_ptr<Worker> workers[2] = {worker(), worker()};
   TestClient client(machine, kPath, same);
   start(client, GetParam() % 3 == 0 ? "goes_round" : "collects");
@@ -629,6 +651,7 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
       ASSERT_TRUE(one->runtime->tick(std::chrono::milliseconds::max()).ok());
       machine.fail_write(0, Status::kOk, false);
     } else if (what == 17) {
+      draw();
       one = revive(std::move(one));
     } else {
       machine.advance(upto(60));

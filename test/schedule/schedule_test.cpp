@@ -127,7 +127,8 @@ TEST_F(Schedules, each_time_is_an_instance_of_its_own) {
 // it what was handled.
 TEST_F(Schedules, no_input_says_what_was_handled) {
   open();
-  const internal::Encoded<ScheduleInput> input(ScheduleInput{hourly()});
+  char memory[4'096];
+  const internal::Encoded<ScheduleInput> input({memory, sizeof memory}, ScheduleInput{hourly()});
   ASSERT_EQ(input.status(), Status::kOk);
   std::string text(input.text());
   text.pop_back();

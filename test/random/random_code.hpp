@@ -1,0 +1,25 @@
+// The code of a random world: orchestrations that interpret random programs (test/replay), and the
+// activities and children that these ask for.
+#ifndef PAWL_TEST_RANDOM_CODE_HPP
+#define PAWL_TEST_RANDOM_CODE_HPP
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "pawl/pawl.hpp"
+#include "program.hpp"
+
+namespace pawl::test {
+
+// By the id of the instance. They live until the next call.
+void set_programs(const std::map<std::string, Program>* programs);
+// A program whose activities and children have names that register() knows.
+Program make_program(std::uint64_t seed);
+Status fill(Registry& registry);
+
+inline constexpr char kRoot[] = "root";
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_RANDOM_CODE_HPP

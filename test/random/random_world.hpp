@@ -1,0 +1,133 @@
+// Random programs on the real Runtime: one simulated machine, three workers and a client, each with
+// options of its own in each life, and everything that can come between: messages, cancellation,
+// suspension, restarts, terminations, deletions, kills in the middle of a write, power cuts.
+//
+// What must hold at the end, when workers with room for everything have run what was left:
+// - every instance that was acknowledged is there, or was deleted, or went by its retention;
+// - every message that was acknowledged is received once, or still waits, or went with its
+//   instance, or is unread at the end of it;
+// - every command has at most one result, and events are numbered without a gap;
+// - no instance is stopped, and none failed but by its program, by a call, or by a limit that a
+//   worker had;
+// - no line of the log at level error but for these, and for a write that was made to fail;
+// - the database is sound.
+#ifndef PAWL_TEST_RANDOM_WORLD_HPP
+#define PAWL_TEST_RANDOM_WORLD_HPP
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "option_drawer.hpp"
+#include "pawl/testing.hpp"
+#include "program.hpp"
+
+namespace pawl::test {
+
+struct WorldCounts {
+  unsigned messages = 0;  // acknowledged
+  unsigned received = 0;
+  unsigned kills = 0;
+  unsigned reboots = 0;
+  unsigned cancels = 0;
+  unsigned restarts = 0;
+  unsigned suspensions = 0;
+  unsigned stopped_by_limit = 0;  // lines of the log
+  unsigned executions = 0;
+  unsigned completed = 0;
+  unsigned failed = 0;
+  void add(const WorldCounts& other);
+};
+
+class RandomWorld {
+ public:
+  explicit RandomWorld(std::uint64_t seed);
+  ~RandomWorld();
+  // The first thing that does not hold; empty: all does.
+  std::string run();
+  [[nodiscard]] const WorldCounts& counts() const { return counts_; }
+  // Programs, options and lines of the log, for a report.
+  [[nodiscard]] std::string story() const;
+
+ private:
+  static constexpr std::size_t kWorkers = 3;
+  static constexpr std::size_t kRoots = 8;
+  struct Life;
+  struct Sender;
+  struct Piggybacked;
+  struct Root {
+    bool is_acknowledged = false;  // its start
+    bool is_maybe = false;         // a start without an answer
+    bool is_deleted = false;       // a deletion was asked for
+    bool is_touched = false;       // terminated: its end is not the program's
+    bool is_restarted = false;     // messages may be received anew
+    std::set<std::string> messages;
+  };
+
+  void note_error(const Options& of, std::string_view event, const std::string& line);
+  [[nodiscard]] bool is_permitted(const Options& of, std::string_view event,
+                                  const std::string& line) const;
+  std::size_t any(std::size_t below) { return random_() % below; }
+  void fail(const std::string& what);
+  void note(const std::string& what) { story_ += what + "\n"; }
+
+  Options draw_worker(std::size_t number);
+  void note_least(const Options& options);
+  void start_worker(std::size_t number, const Options& options);
+  void kill_worker(std::size_t number);
+  void open_client(const ClientOptions& options);
+  void reboot();
+  template <typename Call>
+  bool dies_in(const Call& call);
+
+  void act();
+  void start_root();
+  void send(std::size_t root);
+  void manage(std::size_t root);
+  void trouble();
+  void step(bool has_trouble);
+  void pass(std::int64_t ms);
+
+  void settle();
+  void check_waiting();
+  bool all_ended();
+  void check();
+  void check_root(const std::string& id, Root& root);
+  void check_end(const std::string& id, const Root& root, const OrchestrationStatus& status);
+  void check_messages(const std::string& id, const Root& root, bool has_ended);
+  void check_file();
+
+  const std::uint64_t seed_;
+  const Draw how_;
+  Rng random_;
+  sim::Machine machine_;
+  const bool cuts_power_;
+  Process process_;
+  std::unique_ptr<testing::Block> process_memory_;
+  Registry registry_;
+  std::map<std::string, Program> programs_;
+  std::map<std::string, Root> roots_;
+  std::unique_ptr<Life> workers_[kWorkers];
+  std::unique_ptr<Sender> sender_;
+  std::vector<std::unique_ptr<Piggybacked>> piggybacked_;
+  Options least_;                   // of all lives, of what may end or stop an instance
+  bool has_slow_handoff_ = false;   // of all lives
+  bool has_narrow_worker_ = false;  // does not take every activity
+  bool removes_executions_ = false;
+  bool removes_instances_ = false;
+  bool dying_ = false;  // a write is made to fail
+  std::uint64_t dies_at_ = 0;
+  int messages_sent_ = 0;
+  int lives_ = 0;
+  std::string failure_;
+  std::string story_;
+  std::map<std::string, std::size_t> permitted_;  // errors of the log, by event
+  WorldCounts counts_;
+};
+
+}  // namespace pawl::test
+
+#endif  // PAWL_TEST_RANDOM_WORLD_HPP
