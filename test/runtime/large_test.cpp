@@ -99,7 +99,6 @@ class Large : public ::testing::Test {
 };
 
 TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
-  testing::expect_errors("tick_rolled_back");
   WorldOptions options;
   options.runtime.limits.commands_a_turn_max = 2'000;
   for (const bool crashes : {false, true}) {
