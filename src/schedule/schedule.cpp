@@ -11,7 +11,7 @@ constexpr std::int32_t kRoundsMax = 32;  // of one execution; a round records so
 constexpr std::uint64_t kSkippedCountMax = 1'000;
 constexpr std::uint32_t kTriggersWaitingMax = 100;
 constexpr std::string_view kState = "pawl.schedule";  // the value that the next execution finds
-constexpr std::size_t kStatusBytesMax = 4'096;  // as JSON
+constexpr std::size_t kStatusBytesMax = 4'096;        // as JSON
 
 Status parse_times(const Schedule& schedule, Timetable* table, Diagnostic& why) {
   const std::string_view zone = schedule.zone.view();

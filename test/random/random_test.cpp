@@ -1,5 +1,5 @@
 // Goal: with whatever options, and whatever is done to them, programs run to their ends, nothing
-// acknowledged is lost, and the log has no error that nobody caused. Method: random_world.hpp.
+// acknowledged is lost, and the log has no error but those that are caused. Method: random_world.hpp.
 // PAWL_SOAK=1 runs a thousand seeds, PAWL_SEEDS=n so many, from PAWL_SEEDS_FROM on; PAWL_SEED=n that
 // one, with its story. control.py shows that defects which were mended would be found.
 #include <gtest/gtest.h>

@@ -133,7 +133,7 @@ struct RandomWorld::Sender {
   Client client;
 };
 
-// A call that rides with the tick of a worker.
+// A call that is piggybacked on the tick of a worker.
 struct RandomWorld::Piggybacked {
   RandomWorld* world = nullptr;
   std::string root;

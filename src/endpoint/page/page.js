@@ -106,7 +106,6 @@ const wide = (...children) => h("td", { class: "wide" }, ...children);
 const button = (label, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, label);
 const pressed = (on) => ({ "aria-pressed": String(Boolean(on)) });
 
-/** Whole ones: a number that runs needs no more. */
 const seconds = (ms) => (ms < 1000 ? "0 s" : duration(Math.floor(ms / 1000) * 1000));
 function agoText(ms) {
   const past = Date.now() - ms;
@@ -790,7 +789,7 @@ function relations(path, segment) {
   return { cards: parts.map(({ root }) => root), refresh };
 }
 
-/** The executions to choose from; null is the current one. */
+/** The executions; null is the current one. */
 function executionTabs(choose) {
   const root = group("Execution", "tabs");
   const show = ({ executions, instance }, current) => keyed(root, executions.map((row) => ({ ...row, on: row.execution_id === current })), (row) => row.execution_id, (row) => {
