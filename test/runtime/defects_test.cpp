@@ -123,6 +123,8 @@ TEST_F(Defects, LimitInAChildReachesItsParent) {
 
 // It fails at the limit that it was begun under, and stops at one that came after.
 TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) {
+  // When its limit is met, and with the next worker of that limit.
+  testing::expect_errors("instance_stopped", 2 * 3);
   add("collects", collects);
   const auto worker_of = [&](std::uint32_t events_max) {
     options.limits.history_events_max = events_max;
@@ -265,6 +267,7 @@ TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
   options.verify_turns = true;
   ASSERT_EQ(options.limits.instance_batch_max, 1U);
   options.limits.activities_max = 2;  // of all these tests
+  options.limits.queue_messages_max = 2;
   add("hands_on", hands_on);
   start_worker();
   for (const int waiting : {0, 1, 2}) {

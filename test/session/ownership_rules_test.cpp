@@ -262,7 +262,7 @@ const EffectRow kEffectRows[] = {
      Notice::kExpired},
     {"a lost one expires", soft(State::kLost, {}), Cause::kExpire, {}, "nx0", Notice::kExpired},
     {"opening again", soft(State::kLost, {}), Cause::kOpenAgain, {}, "efhr", Notice::kNone},
-    {"beginning anew", soft(State::kOpen, kA), Cause::kBeginAnew, {}, "efuhrtm", Notice::kExpired},
+    {"beginning anew", soft(State::kOpen, kA), Cause::kBeginAnew, {}, "efuhrt", Notice::kExpired},
     {"refusing again", soft(State::kLost, {}), Cause::kRefuse, {}, "efhr", Notice::kNone},
     {"a damaged one", soft(State::kOpen, kA), Cause::kRepair, {}, "efubhr", Notice::kNone},
 };

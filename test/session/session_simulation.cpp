@@ -204,7 +204,7 @@ std::int64_t Simulation::generation(const std::string& session) {
 
 // Another opening of a shared one: what was handed over before is not accepted any more.
 void Simulation::let_begin_anew(const std::string& session) {
-  moved_[session] = forced_[session] = clock_;
+  moved_[session] = clock_;
   ++counts_.begun_anew;
 }
 
