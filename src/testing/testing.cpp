@@ -186,9 +186,10 @@ Worker::Worker(sim::Machine& machine, const Registry& known, const Options& give
 // back.
 Worker::~Worker() {
   if (running()) stop();
+  if (killed) watch.hold();  // a dead process logs nothing
   if (runtime == nullptr || runtime->stats().busy_ticks == 0) return;
   const std::lock_guard<std::mutex> hold(errors().lock);
-  errors().of("busy_tick").seen += runtime->stats().busy_ticks;
+  errors().of("busy_tick").seen += static_cast<std::size_t>(runtime->stats().busy_ticks);
 }
 
 Status Worker::start(Process* process) {

@@ -41,7 +41,7 @@ add_dependencies(soak_test soak_program)
 
 pawl_add_test(soak_sim_test
   SOURCES soak_sim_test.cpp
-  LIBS soak_code pawl::testing
+  LIBS soak_code pawl::testing option_drawer
   TIMEOUT 900)
 
 # It measures how soon others are heard.

@@ -224,36 +224,42 @@ class Errors : public ::testing::Test {
 };
 
 TEST_F(Errors, corrupt_event_payload_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "UPDATE history SET payload='tampered' WHERE kind=32");
   expect_stopped_alone("event");
 }
 
 TEST_F(Errors, corrupt_event_meta_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "UPDATE history SET meta='{\"n\":' WHERE kind=2");
   expect_stopped_alone("event");
 }
 
 TEST_F(Errors, missing_event_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "DELETE FROM history WHERE id=2");
   expect_stopped_alone("event");
 }
 
 TEST_F(Errors, event_of_an_unknown_kind_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "UPDATE history SET kind=200 WHERE id=2");
   expect_stopped_alone("event");
 }
 
 TEST_F(Errors, corrupt_message_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "UPDATE orchestrator_queue SET crc=crc+1");
   expect_stopped_alone("orchestrator_queue row");
 }
 
 TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
+  testing::expect_errors("instance_stopped");
   park_one();
   sql(path_, "UPDATE history SET payload=CAST('onE' AS BLOB) WHERE kind=32");
   expect_stopped_alone("event");
@@ -292,10 +298,13 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "slow");
   EXPECT_TRUE(runtime_->ready());
+  // How often it was tried meanwhile is a matter of time.
+  testing::expect_errors("tick_rolled_back", runtime_->stats().failed_ticks);
 }
 
 // A person with a shell in the middle of a transaction that reads.
 TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
+  testing::expect_errors("log_is_full");
   testing::Lines lines;
   testing::ErrorWatch watch(&lines);
   Options given = options();
@@ -337,6 +346,7 @@ TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
 }
 
 TEST_F(Errors, a_writer_that_stays_is_named_and_the_runtime_is_not_ready) {
+  testing::expect_errors("write_lock_is_held");
   testing::Lines lines;
   testing::ErrorWatch watch(&lines);
   Options given = options();

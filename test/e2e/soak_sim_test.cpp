@@ -10,6 +10,7 @@
 #include <random>
 
 #include "gtest/gtest.h"
+#include "option_drawer.hpp"
 #include "pawl/testing.hpp"
 #include "soak_code.hpp"
 #include "soak_plan.hpp"
@@ -24,12 +25,14 @@ using pawl::testing::Worker;
 constexpr char kPath[] = "/data/pawl.db";
 constexpr std::size_t kWorkers = 3;
 constexpr std::uint32_t kQueueMessages = 40;
+constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
 constexpr std::int64_t kPatienceMs = 3'600'000;
 
 class SimSoak {
  public:
   explicit SimSoak(std::uint64_t seed)
-      : plan_(seed, 18, 108),
+      : seed_(seed),
+        plan_(seed, 18, 108),
         driver_(plan_, seed, [](const std::string&) {}),
         random_(seed),
         machine_(seed) {
@@ -95,10 +98,6 @@ class SimSoak {
   };
 
   std::size_t any(std::size_t below) { return random_() % below; }
-  template <typename T, std::size_t N>
-  const T& one_of(const T (&list)[N]) {
-    return list[any(N)];
-  }
   [[nodiscard]] bool is_late() const { return passed_ms_ > kPatienceMs; }
 
   // ---- processes ----
@@ -107,21 +106,56 @@ class SimSoak {
     pawl::Options options;
     options.database_path = kPath;
     if (number == 0) options.worker_node_id = "gateway";
+    options = pawl::test::draw_options(options, pawl::test::draw_of(seed_), random_, kBytesMax);
+    raise_to_the_plan(options, number == 0);
+    return options;
+  }
+
+  // What the plan needs, so that it comes to its end within an hour. Of the first worker more: what
+  // a worker may leave to others for ever it takes.
+  static void raise_to_the_plan(pawl::Options& options, bool is_first) {
+    const auto at_least = [](auto& field, auto value) {
+      field = std::max<std::decay_t<decltype(field)>>(field, value);
+    };
+    const auto at_most = [](auto& field, auto value) {
+      field = std::min<std::decay_t<decltype(field)>>(field, value);
+    };
+    const pawl::Options usual;
     options.limits.payload_bytes_max = 4'096;
     options.limits.queue_messages_max = kQueueMessages;
-    options.limits.batch = one_of<std::uint32_t>({1, 3, 64});
-    options.limits.instance_batch_max = one_of<std::uint32_t>({1, 2, 5, 64});
-    options.limits.warm_instances = one_of<std::uint32_t>({64, 256});
-    options.limits.warm_bytes = one_of<std::size_t>({512 * 1'024, 2 * 1'024 * 1'024});
-    options.timing.commit_window = std::chrono::milliseconds(one_of<std::int64_t>({0, 0, 30}));
-    options.leases.home_grace = std::chrono::milliseconds(one_of<std::int64_t>({0, 2'000}));
-    options.slots.inline_activities = one_of<std::uint32_t>({1, 64});
-    options.slots.threads = one_of<std::uint32_t>({1, 4});
-    options.retention.executions = one_of<std::uint32_t>({0, 1, 2});
-    options.sessions.evict_idle = std::chrono::milliseconds(50);
-    options.limits.crashes_max = 1'000;
-    options.limits.strikes_max = 1'000;
-    return options;
+    at_least(options.limits.history_events_max, usual.limits.history_events_max);
+    at_least(options.limits.commands_a_turn_max, usual.limits.commands_a_turn_max);
+    at_least(options.limits.kv_keys_max, usual.limits.kv_keys_max);
+    at_least(options.limits.warm_bytes, std::size_t{512} * 1'024);
+    at_least(options.limits.orchestrations_max, usual.limits.orchestrations_max);
+    at_least(options.limits.activities_max, usual.limits.activities_max);
+    // Kills are charged to whatever runs then; poison has its own tests.
+    options.limits.crashes_max = options.limits.strikes_max = 1'000;
+    options.limits.reboots_max = 100'000;
+    // The checker reads what has ended.
+    options.retention.age = std::chrono::milliseconds(0);
+    options.retention.count = 0;
+    options.space.quota_bytes = 0;
+    // The disk of the machine forgets what was not flushed, and the plan is told what was accepted.
+    options.synchronous_full = true;
+    at_least(options.slots.inline_activities, 1U);
+    at_least(options.slots.threads, 1U);
+    at_least(options.slots.cooperative, 1U);
+    at_least(options.slots.cooperative_scratch_bytes, usual.slots.cooperative_scratch_bytes);
+    at_least(options.sessions.max_sessions_per_worker, 1U);
+    at_least(options.sessions.max_sessions_per_orchestration, 10U);
+    options.sessions.max_sessions_per_owner = 0;
+    at_most(options.sessions.evict_idle, std::chrono::milliseconds(50));
+    if (options.sessions.evict_idle.count() == 0)
+      options.sessions.evict_idle = usual.leases.home_grace;
+    at_most(options.leases.home_grace, usual.leases.home_grace);
+    at_most(options.timing.commit_window, std::chrono::milliseconds(30));
+    at_least(options.timing.cancel_grace, usual.timing.cancel_grace);
+    at_least(options.timing.activity_grace, usual.timing.activity_grace);
+    if (!is_first) return;
+    options.run_orchestrations = true;
+    options.leases = usual.leases;
+    at_least(options.sessions.session_idle_timeout, usual.sessions.session_idle_timeout);
   }
 
   void start(std::size_t number) {
@@ -293,8 +327,10 @@ class SimSoak {
       Life* const life = workers_[i].get();
       if (life == nullptr || (has_trouble && any(4) == 0)) continue;
       pawl::Result<bool> ticked(false);
+      life->process->watch.hold();
       const bool dies =
           dies_in([&] { ticked = life->process->runtime->tick(std::chrono::milliseconds::max()); });
+      if (!dies) life->process->watch.release();
       if (dies) {
         kill(i);
         continue;
@@ -332,6 +368,7 @@ class SimSoak {
                       std::string(status.output)};
   }
 
+  const std::uint64_t seed_;
   Plan plan_;
   Driver driver_;
   std::mt19937_64 random_;

@@ -110,6 +110,7 @@ class DamagedRow : public Story {
 };
 
 TEST_F(DamagedRow, PolicyOfWorkFailsThatWorkAlone) {
+  testing::expect_errors("row_quarantined");
   start_worker();
   start("a", "asks_later");
   pass(1'000);
@@ -122,6 +123,7 @@ TEST_F(DamagedRow, PolicyOfWorkFailsThatWorkAlone) {
 }
 
 TEST_F(DamagedRow, BulkCancelGoesPastIt) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   for (const char* id : {"a", "b", "c"})
     start(id, "asks_later");
@@ -163,6 +165,7 @@ TEST_F(DamagedRow, ARestartNamesItAndWritesNothing) {
 }
 
 TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
+  testing::expect_errors("row_quarantined", 3);
   for (const char* text : {"'x'", "x'00'", "1e300"}) {
     start_worker();
     const std::string id = std::string("due ") + text;
@@ -180,6 +183,7 @@ TEST_F(DamagedRow, DueTimeThatIsNoNumberFailsThatWorkAlone) {
 }
 
 TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
+  testing::expect_errors("row_quarantined");
   start_worker();
   StartOptions delayed;
   delayed.start_after = std::chrono::milliseconds(kHourMs);
@@ -194,6 +198,7 @@ TEST_F(DamagedRow, ParkedUntilNoNumberStopsThatInstanceAlone) {
 }
 
 TEST_F(DamagedRow, TimerThatWaitsStopsItsInstanceAlone) {
+  testing::expect_errors("row_quarantined");
   start_worker();
   start("a", "sleeps");
   pass(1'000);
@@ -206,6 +211,7 @@ TEST_F(DamagedRow, TimerThatWaitsStopsItsInstanceAlone) {
 }
 
 TEST_F(DamagedRow, TimerInNoKnownTimeStopsItsInstanceWithItsNextTurn) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "sleeps");
   pass(1'000);
@@ -217,6 +223,7 @@ TEST_F(DamagedRow, TimerInNoKnownTimeStopsItsInstanceWithItsNextTurn) {
 }
 
 TEST_F(DamagedRow, ReadyInAStateThatIsNoneStops) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "receives");
   pass(1'000);
@@ -229,6 +236,7 @@ TEST_F(DamagedRow, ReadyInAStateThatIsNoneStops) {
 }
 
 TEST_F(DamagedRow, RootThatIsNoRowStops) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "receives");
   pass(1'000);
@@ -242,6 +250,7 @@ TEST_F(DamagedRow, RootThatIsNoRowStops) {
 }
 
 TEST_F(DamagedRow, ExecutionsRowThatIsWrongStopsItsInstanceAlone) {
+  testing::expect_errors("row_quarantined");
   start_worker();
   start("a", "receives");
   pass(1'000);
@@ -305,6 +314,7 @@ TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
 }
 
 TEST_F(DamagedRow, InputThatIsTooLargeHereWaitsForAWorkerThatTakesIt) {
+  testing::expect_errors("row_quarantined", 2);
   start_worker();
   start("large", "asks_later", std::string(60'000, 'x'));
   pass(1'000);

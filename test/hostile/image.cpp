@@ -436,6 +436,8 @@ class ImageMaker {
   }
 
   void run(Ending ending) {
+    testing::expect_errors("activity_unregistered");  // of "unknown work"
+    testing::expect_errors("instance_stopped");       // of "changes"
     g_holds = true;
     g_is_newer = false;
     start_worker("a", &a_);

@@ -38,9 +38,6 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// R7.8: what an instance did not read stays with it as unread. Until then it goes with its end.
-constexpr bool kUnreadAreKept = false;
-
 // What one execution received, and whether it is well formed.
 struct Execution final : HistoryVisitor {
   void on_event(const HistoryEvent& event) noexcept override {
@@ -78,8 +75,12 @@ struct Executions final : ExecutionVisitor {
 struct Waiting final : MessageVisitor {
   void on_message(const MessageInfo& one) noexcept override {
     tokens.insert(std::string(one.payload.substr(0, one.payload.find(' '))));
+    ++all;
+    unread += one.is_unread ? 1 : 0;
   }
   std::set<std::string> tokens;
+  std::int64_t all = 0;
+  std::int64_t unread = 0;
 };
 
 struct Findings final : FindingVisitor {
@@ -213,9 +214,12 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
   if (event == "instance_stopped") {
     const LimitOptions& limits = of.limits;
     return (has(line, "more messages wait") && limits.queue_messages_max < kMessagesEnough) ||
+           (has(line, "commands_a_turn_max") && limits.commands_a_turn_max < kCommandsEnough) ||
+           (has(line, "events_max") && limits.history_events_max < kEventsEnough) ||
            (has(line, "it was to go on with was removed") && removes_executions_) ||
            (has(line, "payload_bytes_max") && limits.payload_bytes_max < kPayloadEnough) ||
-           (has(line, "warm_bytes") && limits.warm_bytes < kWarmEnough);
+           ((has(line, "warm_bytes") || has(line, "no memory left to run the code")) &&
+            limits.warm_bytes < kWarmEnough);
   }
   if (event == "worker_was_buried") return has_slow_handoff_;
   const std::int64_t least =
@@ -627,7 +631,7 @@ void RandomWorld::check_end(const std::string& id, const Root& root,
   if (!may_fail()) fail(id + " failed with " + error_kind_name(status.error) + ": " + text);
 }
 
-// Rules: R7.5, R9.5.
+// Rules: R7.5, R7.7, R7.8, R9.5.
 void RandomWorld::check_messages(const std::string& id, const Root& root, bool has_ended) {
   Executions executions;
   if (sender_->client.list_executions(id, executions) != Status::kOk)
@@ -651,16 +655,27 @@ void RandomWorld::check_messages(const std::string& id, const Root& root, bool h
     if (count > 1 && !root.is_restarted)
       return fail(token + " was received " + std::to_string(count) + " times by " + id);
   }
-  if ((has_ended && !kUnreadAreKept) || root.is_restarted || removes_executions_) return;
   Waiting waiting;
   Page page;
   do {
     if (sender_->client.list_messages(id, &page, waiting) != Status::kOk)
       return fail("the messages of " + id + " cannot be listed");
   } while (page.more);
+  if (has_ended) check_unread(id, waiting.unread, waiting.all);
+  if (removes_executions_) return;
   for (const std::string& token : root.messages)
     if (received.count(token) == 0 && waiting.tokens.count(token) == 0)
       return fail(token + " was acknowledged and vanished from " + id);
+}
+
+// Rules: R7.8.
+void RandomWorld::check_unread(const std::string& id, std::int64_t unread, std::int64_t all) {
+  OrchestrationStatus status;
+  if (sender_->client.get_status(id, &status) != Status::kOk) return fail(id + " is not there");
+  if (unread != all || unread != status.unread_messages)
+    fail(id + " has ended, and of " + std::to_string(all) + " messages that it has " +
+         std::to_string(unread) + " are unread; it counts " +
+         std::to_string(status.unread_messages));
 }
 
 void RandomWorld::check_file() {

@@ -98,6 +98,7 @@ class RandomWorld {
   void check_root(const std::string& id, Root& root);
   void check_end(const std::string& id, const Root& root, const OrchestrationStatus& status);
   void check_messages(const std::string& id, const Root& root, bool has_ended);
+  void check_unread(const std::string& id, std::int64_t unread, std::int64_t all);
   void check_file();
 
   const std::uint64_t seed_;

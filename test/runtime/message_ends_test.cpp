@@ -616,7 +616,10 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
         if (upto(20) == 0) static_cast<void>(client()->cancel_instance("a", "stop"));
         if (upto(40) == 0) static_cast<void>(client()->terminate_instance("a", "end"));
         break;
-      case 6: machine.fail_write(upto(20) + 1, Status::kIo, false); [[fallthrough]];
+      case 6:
+        machine.fail_write(upto(20) + 1, Status::kIo, false);
+        testing::expect_errors("tick_rolled_back", 0, 1);
+        [[fallthrough]];
       default: tick(worker);
     }
   }

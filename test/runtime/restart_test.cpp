@@ -420,6 +420,7 @@ TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
 
 // Rules: R8.7, R10.1. 60 s from the request on, whatever happens meanwhile.
 TEST_F(RestartTest, AStoppedOneBegunAnewIsStillAskedToStop) {
+  testing::expect_errors("instance_stopped");
   Worker& worker = start_worker();
   stop_while_its_grace_runs("a");
   pass(20'000);
@@ -441,6 +442,7 @@ TEST_F(RestartTest, AStoppedOneBegunAnewIsStillAskedToStop) {
 
 // Rules: R8.7, R10.1.
 TEST_F(RestartTest, AStoppedOneWhoseGraceIsOverEndsWithItsFirstTurn) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   stop_while_its_grace_runs("a");
   pass(271'000);
@@ -453,6 +455,7 @@ TEST_F(RestartTest, AStoppedOneWhoseGraceIsOverEndsWithItsFirstTurn) {
 
 // Rules: R8.7, R10.1. No turn has taken the request: its grace begins with the one that does.
 TEST_F(RestartTest, AStoppedOneThatIsAskedToStopIsAskedWhenItBeginsAnew) {
+  testing::expect_errors("instance_stopped");
   start_worker();
   start("a", "stubborn");
   pass(1'000);

@@ -391,6 +391,7 @@ TEST(ReplayCheck, EachKindOfMismatch_IsNoGoWithBothSides) {
 
 // An instance that stopped for its code gets go for the code that mends it.
 TEST(ReplayCheck, StoppedInstances_AreCheckedToo) {
+  testing::expect_errors("instance_stopped");
   Setting setting;
   ASSERT_EQ(setting.registry.add_orchestration("flow", flow), Status::kOk);
   edit = Edit();
