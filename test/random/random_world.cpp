@@ -114,7 +114,7 @@ struct RandomWorld::Life final : LogSink {
   }
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override {
-    if (level < LogLevel::kWarning) return;
+    if (level < LogLevel::kWarning || worker.killed) return;
     const std::string line = line_of(level, event, fields, count);
     world.note("    " + line);
     if (level == LogLevel::kError) world.note_error(options, event, line);
@@ -480,6 +480,9 @@ void RandomWorld::trouble() {
   if (what == 6) {
     if (workers_[number] == nullptr) return;
     note("worker " + std::to_string(number) + " stops");
+    // Its threads come back.
+    workers_[number]->worker.node.hold_jobs(false);
+    static_cast<void>(workers_[number]->worker.node.run_jobs());
     workers_[number]->worker.stop();
     workers_[number].reset();
     return;
