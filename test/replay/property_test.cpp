@@ -43,10 +43,12 @@ std::string report(std::uint64_t seed, const std::string& failure) {
 void show(unsigned count, const Life& all) {
   std::printf(
       "%u programs: %u executions, %u turns (%u cut behind each pass too), %u commands withdrawn,"
-      " %u messages dropped, %u kept, %u not found, %u put off, %u ended by the grace timer,"
+      " %u messages dropped, %u kept, %u not found, %u put off, %u ends put off, %u ends that"
+      " received none, %u ended by the grace timer,"
       " %u requests handed on, %u answers in a clean-up\n",
       count, all.executions, all.turns, all.cuts, all.withdrawn, all.dropped, all.kept,
-      all.not_found, all.put_off, all.ended_outside, all.handed_on, all.shielded);
+      all.not_found, all.put_off, all.ends_put_off, all.ends_deaf, all.ended_outside, all.handed_on,
+      all.shielded);
   for (std::size_t kind = 0; kind < std::size(all.events); ++kind)
     if (all.events[kind] != 0)
       std::printf("  %s %u", event_kind_name(static_cast<EventKind>(kind)), all.events[kind]);
@@ -62,15 +64,16 @@ void expect_everything_happened(const Life& all) {
         Kind::kClose, Kind::kActivityDone, Kind::kTimerFired, Kind::kChildDone, Kind::kDelivery,
         Kind::kReturn, Kind::kCancelRequested, Kind::kEnded})
     EXPECT_GT(all.events[static_cast<std::size_t>(kind)], 20U) << event_kind_name(kind);
-  for (const unsigned happened : {all.cuts, all.withdrawn, all.dropped, all.kept, all.ended_outside,
-                                  all.not_found, all.put_off, all.handed_on, all.shielded})
+  for (const unsigned happened :
+       {all.cuts, all.withdrawn, all.dropped, all.kept, all.ended_outside, all.not_found,
+        all.put_off, all.ends_put_off, all.ends_deaf, all.handed_on, all.shielded})
     EXPECT_GT(happened, 20U);
   EXPECT_GT(all.executions, all.turns / 100);
 }
 
 class RandomWorlds : public testing::TestWithParam<std::uint64_t> {};
 
-// Rules: R7.6, R9.1.
+// Rules: R7.6, R7.7, R7.8, R9.1.
 TEST_P(RandomWorlds, LiveAsTheyReplay) {
   if (const std::uint64_t seed = number_of("PAWL_SEED", 0); seed != 0) {
     if (GetParam() == 0) {

@@ -445,10 +445,14 @@ class World {
             row.first == request)
           continue;
         if (timers && !row.second.due) continue;
-        has_unread_ = has_unread_ || room == 0;
-        if (room == 0) continue;
+        const bool is_read_anyway = !asked_.empty() && wrong_ != Wrong::kEndReadsInPart &&
+                                    is_message(row.second.owned->message.kind);
+        if (!is_read_anyway) {
+          has_unread_ = has_unread_ || room == 0;
+          if (room == 0) continue;
+          --room;
+        }
         batch.push_back(row.second.owned->message);
-        --room;
       }
     }
     for (const auto& one : piggybacked_calls_)
@@ -485,6 +489,8 @@ class World {
     if (!failure_.empty()) return;
     // In the turn after a cut the engine cannot distinguish all that has run from what has not.
     may_lose_traces_ = may_lose_traces_ || more_;
+    if (ends_by_itself(live) && is_put_off_by_news(batch, live)) return warm_.rewind(before);
+    asked_.clear();
     commit(batch, live);
     check(live);
     if (!failure_.empty() || over_) return;
@@ -573,8 +579,55 @@ class World {
       const bool is_read = std::any_of(batch.begin(), batch.end(), [&](const Message& message) {
         return message.id == row.first;
       });
-      if (!is_read) fail("a try was told that there is none, and one was not read");
+      if (!is_read && came_meanwhile_.count(row.first) == 0)
+        fail("a try was told that there is none, and one was not read");
     }
+  }
+
+  // --- an end waits for messages (R7.7) ---
+
+  static bool ends_by_itself(const Decision& made) {
+    return std::any_of(made.events.begin(), made.events.end(), [](const auto& one) {
+      return one->event.kind == EventKind::kEnded && one->event.end != EndKind::kContinuedAsNew;
+    });
+  }
+
+  // Stored, and neither read by this turn nor waiting since an earlier one.
+  [[nodiscard]] std::set<MessageId> news_behind(const std::vector<Message>& batch) const {
+    std::set<MessageId> news;
+    for (const auto& row : rows_) {
+      const MessageKind kind = row.second.owned->message.kind;
+      if (!row.second.waiting && (kind == MessageKind::kEvent || kind == MessageKind::kQueue))
+        news.insert(row.first);
+    }
+    for (const Message& message : batch)
+      news.erase(message.id);
+    return news;
+  }
+
+  // While the turn runs others send.
+  bool is_put_off_by_news(const std::vector<Message>& batch, const Decision& made) {
+    const MessageId before = last_message_;
+    for (unsigned more = random_.below(3); more > 0; --more)
+      send_any();
+    const std::set<MessageId> news = news_behind(batch);
+    const bool received_some = std::any_of(made.received.begin(), made.received.end(),
+                                           [this](MessageId id) { return asked_.count(id) != 0; });
+    bool waits = !news.empty() && (asked_.empty() || received_some);
+    if (wrong_ == Wrong::kEndHearsNothing) waits = false;
+    if (wrong_ == Wrong::kEndIsAskedOnce) waits = !news.empty() && asked_.empty();
+    if (wrong_ == Wrong::kEndIsAskedForEver) waits = !news.empty();
+    if (waits && !asked_.empty() && !received_some)
+      fail("its end was put off by messages, and it received none");
+    if (!waits && !news.empty() && (asked_.empty() || received_some))
+      fail("it ended, and messages came");
+    if (!waits && !news.empty() && *news.begin() <= before)
+      fail("it ended, and had not read " + std::to_string(*news.begin()));
+    life_.ends_put_off += waits ? 1U : 0U;
+    life_.ends_deaf += !waits && !news.empty() ? 1U : 0U;
+    came_meanwhile_ = news;
+    if (waits) asked_ = news;
+    return waits;
   }
 
   // --- its commit ---
@@ -1101,6 +1154,8 @@ class World {
   std::map<MessageId, Row> rows_;
   std::map<MessageId, Sent> sent_;
   std::set<MessageId> left_;
+  std::set<MessageId> asked_;           // what put the last end off
+  std::set<MessageId> came_meanwhile_;  // behind the last end
   std::vector<std::unique_ptr<OwnedMessage>> piggybacked_calls_;
   std::set<EventId> work_;
   std::set<EventId> children_;
@@ -1159,7 +1214,11 @@ const char* wrong_name(Wrong wrong) {
                                        "a request has a second grace",
                                        "a result of an old execution is taken",
                                        "there are two ends",
-                                       "a recorded guid is lost"};
+                                       "a recorded guid is lost",
+                                       "an end hears nothing",
+                                       "an end is asked once",
+                                       "an end is asked for ever",
+                                       "an end reads in part"};
   return kNames[static_cast<std::size_t>(wrong)];
 }
 
@@ -1173,6 +1232,8 @@ void Life::add(const Life& other) {
   ended_outside += other.ended_outside;
   not_found += other.not_found;
   put_off += other.put_off;
+  ends_put_off += other.ends_put_off;
+  ends_deaf += other.ends_deaf;
   handed_on += other.handed_on;
   shielded += other.shielded;
   for (std::size_t kind = 0; kind < std::size(events); ++kind)

@@ -46,6 +46,10 @@ enum class Wrong {
   kOldResultTaken,     // of the execution before, as if of this one
   kTwoEnds,            // behind the end another is stored
   kRecordedGuidLost,
+  kEndHearsNothing,    // it is committed whatever came while its turn ran (R7.7)
+  kEndIsAskedOnce,     // also if it received what put it off
+  kEndIsAskedForEver,  // as long as anything comes
+  kEndReadsInPart,     // its second run is cut as any turn is
   kCount
 };
 const char* wrong_name(Wrong wrong);
@@ -62,6 +66,8 @@ struct Life {
   unsigned ended_outside = 0;  // by the grace timer
   unsigned not_found = 0;      // tries that found no message
   unsigned put_off = 0;        // turns that could not know, since they had not read all
+  unsigned ends_put_off = 0;   // since messages came
+  unsigned ends_deaf = 0;      // with messages that came, in a run that received none
   unsigned handed_on = 0;      // cancel requests, to the next execution
   unsigned shielded = 0;       // answers in a clean-up scope, behind a request
   void add(const Life& other);
