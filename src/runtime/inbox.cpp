@@ -118,7 +118,7 @@ void Inbox::collect_messages(TurnList& turns) {
     if (turn == nullptr) continue;
     request.piggybacks_on = turn->key;
     ++turn->posted.count;
-    turn->posted.bytes += request.name.size() + request.text.size();
+    turn->posted.bytes += static_cast<std::uint32_t>(request.name.size() + request.text.size());
   }
 }
 

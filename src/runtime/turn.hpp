@@ -41,12 +41,11 @@ struct Turn {
   // The turn that runs once more, since its end was put off: that one had read messages up to this
   // number.
   std::optional<MessageId> ended_at;
-  std::int64_t unread = 0;    // messages that its end leaves
   EventId restored = 0;       // TurnInput
   std::uint32_t request = 0;  // is_start: which
   struct Posted {
     std::uint32_t count = 0;
-    std::size_t bytes = 0;
+    std::uint32_t bytes = 0;
   };
   Posted posted;  // piggybacked messages, which are not stored
   TurnCommit commit;

@@ -342,13 +342,13 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.mailbox.unread = &turn.unread;
+  commit.mailbox.unread = loop_.arena.make<std::int64_t>();
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();
   commit.sessions_max.of_instance = loop_.options.sessions.max_sessions_per_orchestration;
   commit.sessions_max.of_label = loop_.options.sessions.max_sessions_per_owner;
-  if (commit.events == nullptr || !list_events(turn) || !list_closed(turn) ||
-      !sort_mailbox(turn, result) || !keep_traces(turn, result))
+  if (commit.events == nullptr || commit.mailbox.unread == nullptr || !list_events(turn) ||
+      !list_closed(turn) || !sort_mailbox(turn, result) || !keep_traces(turn, result))
     return wait_for_room(turn);
   if (ends_for_others(turn)) turn.wakes_others = true;
 }
@@ -433,7 +433,8 @@ bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
 void TurnRunner::terminate(Turn& turn) {
   const OrchestrationItem& item = *turn.item;
   OneEvent* const end = loop_.arena.make<OneEvent>();
-  if (end == nullptr) return wait_for_room(turn);
+  auto* const unread = loop_.arena.make<std::int64_t>();
+  if (end == nullptr || unread == nullptr) return wait_for_room(turn);
   end->is.id = item.last_event + 1;
   end->is.kind = EventKind::kEnded;
   end->is.end = EndKind::kFailed;
@@ -452,7 +453,7 @@ void TurnRunner::terminate(Turn& turn) {
   commit.error = ErrorKind::kTerminated;
   commit.output = end->is.payload;
   commit.home = loop_.me;
-  commit.mailbox.unread = &turn.unread;
+  commit.mailbox.unread = unread;
   turn.wakes_others = true;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text;

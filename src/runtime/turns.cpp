@@ -307,7 +307,7 @@ void Turns::count(const Turn& turn) {
     if (named != nullptr) ++named->failed;
   }
   log_end(turn, lasted_ms);
-  if (turn.unread > 0) log_unread(turn);
+  if (*turn.commit.mailbox.unread > 0) log_unread(turn);
 }
 
 // Also of one that a person restarted: who, with how many events of the execution before, and what
@@ -408,7 +408,7 @@ void Turns::log_waiting_timers(const Turn& turn) {
 void Turns::log_unread(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution},
-                             {"messages", turn.unread}};
+                             {"messages", *turn.commit.mailbox.unread}};
   loop_.log(LogLevel::kWarning, "messages_unread", fields, 3, turn.item->trace.view());
 }
 

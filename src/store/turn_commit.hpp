@@ -116,10 +116,10 @@ struct TurnCommit {
   Span<const EventId> closed;
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
-  AtEnd mailbox;
   ErrorKind error = ErrorKind::kNone;
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
+  AtEnd mailbox;
   NextExecution next;
   Incarnation home = 0;  // who commits
 };

@@ -159,7 +159,7 @@ TEST_F(Maintenance, AReportHasTheFormatAndTheIdentity) {
   ASSERT_EQ(check("from.db"), Status::kOk) << why_.text();
   const std::string id = report_.id;
   EXPECT_EQ(id.size(), 32U);
-  EXPECT_EQ(report_.format, 1);
+  EXPECT_EQ(report_.format, 2);
   EXPECT_EQ(report_.page_bytes, 512);
   EXPECT_GT(report_.pages, 20);
   EXPECT_EQ(report_.orphans, 0);
