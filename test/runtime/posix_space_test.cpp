@@ -170,6 +170,8 @@ class RealDisk : public ::testing::Test {
 };
 
 TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
+  pawl::testing::expect_errors("disk_is_full");
+  pawl::testing::expect_errors("tick_rolled_back");
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(start_chains(3));
   // Complete work, until the disk is full of it and the oldest goes.
@@ -209,6 +211,8 @@ TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
 }
 
 TEST_F(RealDisk, RunningWorkEndsOnADiskThatOthersHaveFilled) {
+  pawl::testing::expect_errors("disk_is_full");
+  pawl::testing::expect_errors("tick_rolled_back");
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(start_chains(3));
   fill_disk();
@@ -258,6 +262,8 @@ class Quota {
 };
 
 TEST_F(RealDisk, AQuotaThatIsUsedUpIsAFullDisk) {
+  pawl::testing::expect_errors("disk_is_full");
+  pawl::testing::expect_errors("tick_rolled_back");
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(start_chains(3));
   {
@@ -274,6 +280,7 @@ TEST_F(RealDisk, AQuotaThatIsUsedUpIsAFullDisk) {
 }
 
 TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
+  pawl::testing::expect_errors("no_room_for_the_reserve");
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_EQ(start_one("chain", 0, 1'000), Status::kOk);
   ASSERT_TRUE(run_until([this] { return runtime_->stats().continued_as_new > 0; }));
@@ -293,6 +300,8 @@ TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
 }
 
 TEST_F(RealDisk, WithNoRoomAtAllResultsWaitForSome) {
+  pawl::testing::expect_errors("disk_is_full");
+  pawl::testing::expect_errors("tick_rolled_back", 3);
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_NO_FATAL_FAILURE(start_chains(3));
   fill_disk();
