@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "golden_programs.hpp"
+#include "pawl/testing.hpp"
 
 namespace pawl::golden {
 namespace {
@@ -39,7 +40,7 @@ TEST(Golden, KeptFile_CancelIsAnsweredByTheRulesOfItsBehaviour) {
 }
 
 TEST(Golden, DatabaseMadeNow_AllEndsRight) {
-  testing::expect_errors("activity_unregistered");
+  pawl::testing::expect_errors("activity_unregistered");
   const std::string bytes = generate();
   ASSERT_FALSE(bytes.empty());
   finish(bytes);
