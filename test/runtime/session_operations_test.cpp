@@ -299,7 +299,6 @@ Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
 
 // Rules: S36.
 TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
-  testing::expect_errors("thread_runs");
   testing::expect_errors("activity_abandoned");
   testing::expect_errors("session_evicted");
   g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, false); };
@@ -329,7 +328,6 @@ TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
 }
 
 TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
-  testing::expect_errors("thread_runs");
   testing::expect_errors("activity_abandoned");
   testing::expect_errors("session_evicted");
   g_code = [](OrchestrationContext& ctx) {
@@ -363,7 +361,6 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
 // the lease that is not renewed for it any more.
 // Rules: S36.
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
-  testing::expect_errors("thread_runs", 2);
   testing::expect_errors("activity_abandoned", 2);
   for (const bool forced : {false, true}) {
     sim::Machine fresh{11};
@@ -403,7 +400,6 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
 
 // Who else has the hardware goes on; without such a one the device stays.
 TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
-  testing::expect_errors("thread_runs", 2);
   testing::expect_errors("activity_abandoned", 2);
   testing::expect_errors("session_evicted");
   for (const bool has_standby : {true, false}) {
