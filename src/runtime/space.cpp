@@ -147,7 +147,7 @@ void Space::committed() {
   read_use();
   if ((over_mark_ && !was_over) || has_long_log(use_)) can_relieve_ = true;
   if (is_short_) cut_log();
-  if (loop_.agenda.is_due(Job::kReserve, loop_.boot_ms())) remake_reserve();
+  if (loop_.agenda.is_due(Job::kReserve, loop_.boot_ms())) static_cast<void>(remake_reserve());
   update_stats();
 }
 
@@ -164,14 +164,16 @@ void Space::update_stats() {
   }
 }
 
-// A client has given it up, which removes nothing itself; or a process that has died since.
+// A client has given it up, which removes nothing itself; or a process that has died since. Or the
+// disk was not full at all: a worker without a reserve took the file away. So nothing is removed
+// where there is room to make it again.
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
   if (is_short_ || loop_.options.space.reserve_bytes == 0) return;
   const Result<bool> missing = loop_.housekeeping().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
-  lose_reserve();
   loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
+  if (!remake_reserve()) lose_reserve();
 }
 
 void Space::set_log_full(bool full) {
@@ -203,18 +205,19 @@ void Space::disk_is_full() {
   loop_.log(LogLevel::kError, "disk_is_full", nullptr, 0);
 }
 
-void Space::remake_reserve() {
+bool Space::remake_reserve() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
   cut_log();
   const auto wanted = static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
   // As much again must be free, or the next commit takes it away again.
   const Result<std::int64_t> free =
       loop_.port.storage->free_bytes(loop_.options.database_path.c_str());
-  if (free.ok() && free.value() < 2 * wanted) return;
-  if (loop_.housekeeping().make_reserve(wanted) != Status::kOk) return;
+  if (free.ok() && free.value() < 2 * wanted) return false;
+  if (loop_.housekeeping().make_reserve(wanted) != Status::kOk) return false;
   is_short_ = false;
   loop_.agenda.clear(Job::kReserve);
   loop_.log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
+  return true;
 }
 
 }  // namespace pawl

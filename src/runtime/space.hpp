@@ -53,7 +53,8 @@ class Space {
   void cut_log();
   void update_stats();
   void lose_reserve();
-  void remake_reserve();
+  // False: there is no room for it.
+  bool remake_reserve();
 
   LoopContext& loop_;
   SpaceUse use_;              // as of the last commit

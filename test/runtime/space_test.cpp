@@ -425,6 +425,27 @@ TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
       << client->error_text();
 }
 
+// A worker without a reserve takes the file of all away; the disk has room, so nothing is removed.
+TEST_F(Space, ReserveThatAnotherWorkerDoesNotWantRemovesNothing) {
+  sim::Machine machine{15};
+  Worker first(machine, registry, options);
+  ASSERT_EQ(first.start(), Status::kOk) << first.diagnostic.text();
+  TestClient client(machine, kPath);
+  ASSERT_EQ(client->start_orchestration("quick", InstanceId("a"), ""), Status::kOk);
+  ASSERT_TRUE(run(machine, first, 10'000,
+                  [&] { return client.status("a").state == OrchestrationState::kCompleted; }));
+  options.space.reserve_bytes = 0;
+  Worker second(machine, registry, options);
+  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
+  ASSERT_TRUE(run(machine, first, 600'000, [&] {
+    return first.lines.count("reserve_is_missing") > 0;
+  })) << first.lines.all();
+  run(machine, first, 60'000);
+  EXPECT_EQ(first.lines.count("removed_for_space"), 0U) << first.lines.all();
+  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+  EXPECT_EQ(first.runtime->stats().room, Room::kEnough);
+}
+
 // As many as a batch holds, each of which fits alone.
 TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   testing::expect_errors("disk_is_full");
