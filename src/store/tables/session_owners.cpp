@@ -205,7 +205,6 @@ Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
 
 Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
                                    std::size_t* released) {
-  Walk walk;
   SessionKey last = 0;
   while (true) {
     OwnerChange change;
@@ -218,8 +217,11 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
           change.session = owned.integer(0);
       PAWL_TRY(fail(owned.status(), "find idle sessions"));
       if (change.session == 0) return Status::kOk;
-      if (!walk.rises(change.session)) return no_progress("sessions");
     }
+    // An index that is damaged may name what another worker owns.
+    session::SessionRow row;
+    PAWL_TRY(sessions_.read_row(change.session, &row));
+    if (row.owner != me) return no_progress("sessions");
     last = change.session;
     PAWL_TRY(change_owner(change, nullptr));
     ++*released;
