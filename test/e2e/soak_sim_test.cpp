@@ -137,7 +137,7 @@ class SimSoak {
     options.retention.age = std::chrono::milliseconds(0);
     options.retention.count = 0;
     options.space.quota_bytes = 0;
-    // The disk of the machine forgets what was not flushed, and the plan is told what was accepted.
+    // The disk of the machine forgets what was not flushed, and the plan counts what was accepted.
     options.synchronous_full = true;
     at_least(options.slots.inline_activities, 1U);
     at_least(options.slots.threads, 1U);

@@ -125,9 +125,16 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
     EXPECT_EQ(info(kind).owner_label, "alice") << "what was not named stays";
     EXPECT_EQ(info(kind).kind, "chat");
     EXPECT_EQ(runs.size(), 1U) << "as fast as the operator allows";
+    // The instance did not set this rate itself: of a shared session it only delays (S1).
+    const bool is_delayed = std::string_view(kind) == "shared";
+    if (is_delayed) {
+      pass(3'600'000);
+      EXPECT_EQ(runs.size(), 2U);
+    }
     restart();
     ASSERT_EQ(client()->raise_event(kind, "again", ""), Status::kOk);
-    EXPECT_EQ(end_of(kind), "completed none rate_limited none ");
+    EXPECT_EQ(end_of(kind),
+              is_delayed ? "completed none none none " : "completed none rate_limited none ");
   }
 }
 
