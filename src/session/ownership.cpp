@@ -106,12 +106,17 @@ Transition open_again(const SessionRow& row, State state) {
   return change;
 }
 
-// Its work is handed over anew where it is: what still runs there holds an exclusive session back
-// within its process, and would run beside that of another owner.
+// Its work is handed over anew where it is. Work in hand of an exclusive session goes on instead:
+// unlocked, it would count as ended, and the session could move and run it a second time beside it.
 Transition begin_anew(const SessionRow& row) {
-  Transition change = open_again(row, State::kOpen);
-  change.next.owner = row.owner;
-  change.work = WorkEffect::kUnlock;
+  Transition change;
+  change.next = row;
+  change.recomputes_head = true;
+  if (!row.exclusive) {
+    change = open_again(row, State::kOpen);
+    change.next.owner = row.owner;
+    change.work = WorkEffect::kUnlock;
+  }
   change.notice = Notice::kExpired;
   change.counts_end = true;
   return change;
