@@ -199,8 +199,7 @@ TEST_F(WholeSessions, the_age_that_one_instance_sets_ends_no_work_of_another) {
   EXPECT_EQ(end_of("sets"), "completed session_closed none")
       << "its work ended, and it may work in the opening of the others";
   EXPECT_EQ(end_of("queued"), "completed done") << "its queued work went on";
-  EXPECT_EQ(epochs_of("chat"), (std::set<std::int64_t>{1, 2}));
-  EXPECT_EQ(runs.back().epoch, 2);
+  EXPECT_EQ(epochs_of("chat"), (std::set<std::int64_t>{1})) << "what runs of it holds it back";
   EXPECT_EQ(logged("session_expired session=chat"), 1u) << workers.front()->lines.all();
   SessionInfo info;
   ASSERT_EQ(client()->get_session("", "chat", &info), Status::kOk);

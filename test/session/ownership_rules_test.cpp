@@ -154,7 +154,7 @@ TEST(OwnershipRules, next_row) {
     const SessionRow next = transition(one.row, one.cause, one.facts).next;
     EXPECT_EQ(next.state, one.state);
     EXPECT_EQ(next.owner, one.owner);
-    EXPECT_FALSE(next.stop.has_value());
+    EXPECT_EQ(next.stop.has_value(), one.state == State::kStopping);
     EXPECT_EQ(next.device, one.row.device);
     EXPECT_EQ(next.exclusive, one.row.exclusive);
     EXPECT_EQ(next.fails_on_loss, one.row.fails_on_loss);
