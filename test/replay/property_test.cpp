@@ -22,7 +22,7 @@ namespace {
 #ifdef NDEBUG
 constexpr std::uint64_t kPrograms = 160'000;
 #else
-constexpr std::uint64_t kPrograms = 15'000;
+constexpr std::uint64_t kPrograms = 10'000;
 #endif
 constexpr std::uint64_t kShards = 4;
 

@@ -17,6 +17,7 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#include "pawl/testing.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -213,7 +214,11 @@ class PosixTurns : public ::testing::Test {
 
 TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
 
-TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) { run(true); }
+// The starts that get through are of an orchestration that is not registered.
+TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) {
+  pawl::testing::expect_errors("orchestration_unregistered", 0, 1);
+  run(true);
+}
 
 // Rules: R7.4.
 TEST_F(PosixTurns, who_offers_an_event_learns_whether_a_wait_received_it) {
