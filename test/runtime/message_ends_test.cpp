@@ -599,7 +599,7 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
     if (status == Status::kOk) (*one.known)[one.text] = true;
   }
   void step() {
-    const std::size_t which = upto(1);
+    const std::size_t which = static_cast<std::size_t>(upto(1));
     Worker& worker = *workers[which];
     switch (upto(15)) {
       case 0:
