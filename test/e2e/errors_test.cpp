@@ -299,7 +299,8 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   EXPECT_EQ(status("a").output, "slow");
   EXPECT_TRUE(runtime_->ready());
   // How often it was tried meanwhile is a matter of time.
-  testing::expect_errors("tick_rolled_back", runtime_->stats().failed_ticks);
+  testing::expect_errors("tick_rolled_back",
+                         static_cast<std::size_t>(runtime_->stats().failed_ticks));
 }
 
 // A person with a shell in the middle of a transaction that reads.

@@ -207,7 +207,7 @@ Options draw_options(const Options& base, Draw how, Rng& random, std::size_t byt
   make_consistent(&options);
   // Each round halves one of them, so this ends at the least of all, which fits.
   while (!fits(options, bytes_max)) {
-    const Option& one = all[random() % all.size()];
+    const Option& one = all[static_cast<std::size_t>(random() % all.size())];
     if (!is_size(one)) continue;
     one.set(options, one.least + (one.get(options) - one.least) / 2);
     make_consistent(&options);

@@ -70,7 +70,7 @@ class RandomWorld {
   void note_error(const Options& of, std::string_view event, const std::string& line);
   [[nodiscard]] bool is_permitted(const Options& of, std::string_view event,
                                   const std::string& line) const;
-  std::size_t any(std::size_t below) { return random_() % below; }
+  std::size_t any(std::size_t below) { return static_cast<std::size_t>(random_() % below); }
   void fail(const std::string& what);
   void note(const std::string& what) { story_ += what + "\n"; }
 
