@@ -334,7 +334,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   instance.start_after_ms = request.start_after_ms;
   instance.with_turn =
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
-      !(turn->commit.mailbox.read_up_to.has_value() && has_message_behind(request));
+      !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
   const Status created = loop_.instances().create_instance(instance, &key);
   if (turn == nullptr) return created;

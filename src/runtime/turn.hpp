@@ -26,11 +26,14 @@ struct Turn {
     kUnregistered,  // it cannot be run here
     kPutOff,        // its end waits for messages (R7.7): it is run once more with the next tick
   };
+  // kAbandon: workers with no more of it than this one leave the instance to others.
+  enum class Needs : std::uint8_t { kNothing, kMoreMessages, kMoreBytes };
   InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
   Warm* warm = nullptr;
   History::Mark before;
   Verdict verdict = Verdict::kSkip;
+  Needs needs = Needs::kNothing;
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
   bool is_start = false;             // of a piggybacked start: its instance is no row yet
   bool changes_sessions = false;     // opens, closes, holds or hands off some
@@ -38,9 +41,9 @@ struct Turn {
   bool ignores_cancel = false;  // TurnResult
   bool watches_length = false;  // likewise
   bool written = false;
-  // The turn that runs once more, since its end was put off: that one had read messages up to this
-  // number.
-  std::optional<MessageId> ended_at;
+  // It runs once more, since its end was put off: the turn before had read messages up to this number.
+  // Null: it does not.
+  const MessageId* ended_at = nullptr;
   EventId restored = 0;       // TurnInput
   std::uint32_t request = 0;  // is_start: which
   struct Posted {
@@ -53,19 +56,19 @@ struct Turn {
   Span<const Trace> traces;
   internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  Parking parking = Parking(0);  // kAbandon
+  OptionalMs delay_ms;  // kAbandon
   std::int64_t took_ms = 0;
   std::string_view why_text;
 
-  // What waits for it is too much for this worker.
-  void leave_to_larger(const MailboxLimits& most, std::string_view text) {
+  // More waits for it than this worker takes.
+  void leave_to_larger(Needs more, std::string_view text) {
     abandon(0, ErrorKind::kLimit, text);
-    parking.needs = most;
+    needs = more;
   }
   // for_ms none: for good.
   void abandon(OptionalMs for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;
-    parking = for_ms;
+    delay_ms = for_ms;
     why = kind;
     why_text = text;
     result_count = 0;

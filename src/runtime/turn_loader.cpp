@@ -99,7 +99,7 @@ void TurnLoader::start() {
 Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   const Arena::Mark mark = loop_.arena.mark();
   turn->key = key;
-  bool whole_mailbox = turn->ended_at.has_value();
+  bool whole_mailbox = turn->ended_at != nullptr;
   Status fetched = fetch(*turn, whole_mailbox);
   // What a restarted execution carries over is known with all that its mailbox has (R10.4).
   if (fetched == Status::kOk && turn->item->more_messages && restart_of(*turn->item) != nullptr) {
@@ -112,13 +112,13 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   if (fetched == Status::kOk && whole_mailbox && turn->item->more_messages && !first)
     fetched = Status::kResourceExhausted;
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
-    turn->leave_to_larger({mailbox_limits(loop_.options).messages + 1, 0},
+    turn->leave_to_larger(Turn::Needs::kMoreMessages,
                           "more messages wait for it than this worker's queue_messages_max allows");
     return Status::kOk;
   }
   if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
     // Alone, and still too large: the process that stored it has a higher payload_bytes_max.
-    turn->leave_to_larger({0, mailbox_limits(loop_.options).bytes + 1},
+    turn->leave_to_larger(Turn::Needs::kMoreBytes,
                           "a stored message is larger than this worker's payload_bytes_max allows");
     return Status::kOk;
   }

@@ -234,12 +234,12 @@ bool TurnRunner::is_begun_under_more_events(const Turn& turn) const {
 void TurnRunner::wait_for_messages(Turn& turn, const Message* messages, std::size_t count) {
   const EndKind end = turn.commit.end;
   if (turn.verdict != Turn::Verdict::kCommit || end == EndKind::kNone ||
-      end == EndKind::kContinuedAsNew || (turn.ended_at.has_value() && !has_received_news(turn)))
+      end == EndKind::kContinuedAsNew || (turn.ended_at != nullptr && !has_received_news(turn)))
     return;
   MessageId last = 0;
   for (std::size_t i = 0; i < count; ++i)
     if (is_of_mailbox(messages[i].kind)) last = std::max(last, messages[i].id);
-  turn.commit.mailbox.read_up_to = last;
+  turn.commit.mailbox->read_up_to = last;
 }
 
 // Deliveries of this run that were not given back.
@@ -342,12 +342,12 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.mailbox.unread = loop_.arena.make<std::int64_t>();
+  commit.mailbox = loop_.arena.make<AtEnd>();
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();
   commit.sessions_max.of_instance = loop_.options.sessions.max_sessions_per_orchestration;
   commit.sessions_max.of_label = loop_.options.sessions.max_sessions_per_owner;
-  if (commit.events == nullptr || commit.mailbox.unread == nullptr || !list_events(turn) ||
+  if (commit.events == nullptr || commit.mailbox == nullptr || !list_events(turn) ||
       !list_closed(turn) || !sort_mailbox(turn, result) || !keep_traces(turn, result))
     return wait_for_room(turn);
   if (ends_for_others(turn)) turn.wakes_others = true;
@@ -433,8 +433,8 @@ bool TurnRunner::keep_traces(Turn& turn, const TurnResult& result) {
 void TurnRunner::terminate(Turn& turn) {
   const OrchestrationItem& item = *turn.item;
   OneEvent* const end = loop_.arena.make<OneEvent>();
-  auto* const unread = loop_.arena.make<std::int64_t>();
-  if (end == nullptr || unread == nullptr) return wait_for_room(turn);
+  turn.commit.mailbox = loop_.arena.make<AtEnd>();
+  if (end == nullptr || turn.commit.mailbox == nullptr) return wait_for_room(turn);
   end->is.id = item.last_event + 1;
   end->is.kind = EventKind::kEnded;
   end->is.end = EndKind::kFailed;
@@ -453,7 +453,6 @@ void TurnRunner::terminate(Turn& turn) {
   commit.error = ErrorKind::kTerminated;
   commit.output = end->is.payload;
   commit.home = loop_.me;
-  commit.mailbox.unread = unread;
   turn.wakes_others = true;
   turn.why = ErrorKind::kTerminated;
   turn.why_text = item.broken_text;

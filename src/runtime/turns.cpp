@@ -27,6 +27,13 @@ void Turns::WantedList::add(const Wanted& one) {
   if (count < most) all[count++] = one;
 }
 
+void Turns::leave_over(const Turn& turn) {
+  Wanted one;
+  one.key = turn.key;
+  if (turn.ended_at != nullptr) one.ended_at = *turn.ended_at;
+  leave_over(one);
+}
+
 // Without a place it is found again as all are that are ready.
 void Turns::leave_over(const Wanted& one) {
   if (left_over_count_ < keys_max(loop_.options)) memory_.left_over[left_over_count_++] = one;
@@ -88,7 +95,8 @@ Status Turns::load(const WantedList& wanted, std::size_t left_over) {
     }
     const bool is_first = list_.size() == 0;
     Turn& turn = list_.next();
-    turn.ended_at = wanted.all[i].ended_at;
+    const std::optional<MessageId>& ended_at = wanted.all[i].ended_at;
+    turn.ended_at = ended_at.has_value() ? &*ended_at : nullptr;
     const Status status = is_first || loader_.has_room_for_another()
                               ? loader_.load(wanted.all[i].key, is_first, &turn)
                               : Status::kResourceExhausted;
@@ -150,7 +158,7 @@ void Turns::run() {
     if (turn.verdict == Turn::Verdict::kCommit) is_first = false;
     if (turn.verdict != Turn::Verdict::kWait) continue;
     yield_warm_memory(turn);
-    if (!turn.is_start) leave_over({turn.key, turn.ended_at});
+    if (!turn.is_start) leave_over(turn);
   }
   Wanted* const all = memory_.left_over;
   std::rotate(all, all + unread, all + left_over_count_);
@@ -178,6 +186,14 @@ Status Turns::write() {
   return Status::kOk;
 }
 
+Parking Turns::parking_of(const Turn& turn) const {
+  Parking parking(turn.delay_ms);
+  const MailboxLimits most = mailbox_limits(loop_.options);
+  if (turn.needs == Turn::Needs::kMoreMessages) parking.needs = {most.messages + 1, 0};
+  if (turn.needs == Turn::Needs::kMoreBytes) parking.needs = {0, most.bytes + 1};
+  return parking;
+}
+
 Status Turns::write(Turn& turn) {
   const std::int64_t made_ready = loop_.work().made_ready();
   Status status = Status::kOk;
@@ -188,7 +204,7 @@ Status Turns::write(Turn& turn) {
     status = loop_.instances().ack_orchestration_item(turn.commit);
   } else if (turn.item->broken == Status::kOk) {
     status = loop_.instances().abandon_orchestration_item(
-        turn.key, turn.item->revision, turn.parking, false, turn.why, turn.why_text);
+        turn.key, turn.item->revision, parking_of(turn), false, turn.why, turn.why_text);
   } else {
     status = loop_.instances().stop_broken(turn.key, turn.why_text);
   }
@@ -226,7 +242,7 @@ bool Turns::has_changed_sessions() const {
 void Turns::rolled_back() {
   for (const Turn& turn : list_) {
     if (turn.warm != nullptr) warm_.drop(*turn.warm);
-    if (turn.ended_at.has_value()) leave_over({turn.key, turn.ended_at});
+    if (turn.ended_at != nullptr) leave_over(turn);
   }
 }
 
@@ -237,9 +253,8 @@ void Turns::settle(Turn& turn) {
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
     warm_.drop(*warm);  // another worker changed it first; read again
-    if (turn.verdict == Turn::Verdict::kPutOff) turn.ended_at = turn.commit.mailbox.read_up_to;
-    if (turn.verdict != Turn::Verdict::kAbandon && turn.ended_at.has_value())
-      leave_over({turn.key, turn.ended_at});
+    if (turn.verdict == Turn::Verdict::kPutOff) turn.ended_at = &*turn.commit.mailbox->read_up_to;
+    if (turn.verdict != Turn::Verdict::kAbandon && turn.ended_at != nullptr) leave_over(turn);
     return;
   }
   activities_.turn_committed(turn);
@@ -307,7 +322,7 @@ void Turns::count(const Turn& turn) {
     if (named != nullptr) ++named->failed;
   }
   log_end(turn, lasted_ms);
-  if (*turn.commit.mailbox.unread > 0) log_unread(turn);
+  if (turn.commit.mailbox->unread > 0) log_unread(turn);
 }
 
 // Also of one that a person restarted: who, with how many events of the execution before, and what
@@ -408,13 +423,13 @@ void Turns::log_waiting_timers(const Turn& turn) {
 void Turns::log_unread(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution},
-                             {"messages", *turn.commit.mailbox.unread}};
+                             {"messages", turn.commit.mailbox->unread}};
   loop_.log(LogLevel::kWarning, "messages_unread", fields, 3, turn.item->trace.view());
 }
 
 // It was parked, or it stopped.
 void Turns::log_abandoned(const Turn& turn) {
-  const bool stopped = !turn.parking.delay_ms.has_value();
+  const bool stopped = !turn.delay_ms.has_value();
   OrchestrationStats* const named =
       loop_.stats_of(turn.item->name.view(), turn.item->version.view());
   if (stopped && named != nullptr) ++named->stopped;

@@ -91,8 +91,10 @@ class Turns {
   Status list_wanted(bool lists, WantedList* wanted);
   Status load(const WantedList& wanted, std::size_t left_over);
   void leave_over(const Wanted& one);
+  void leave_over(const Turn& turn);
   void plan_young_unregistered();
   void yield_warm_memory(Turn& turn);
+  [[nodiscard]] Parking parking_of(const Turn& turn) const;
   Status write(Turn& turn);
   void settle(Turn& turn);
   void advance_history(Turn& turn);

@@ -73,14 +73,12 @@ struct OpenSessionsMax {
   std::int64_t of_label = 0;  // of one owner label, all instances together; 0: no limit
 };
 
-// The storage reads from the new events what they mean: values written and asked for, instances
-// started, sessions opened and closed, the custom status. Lists say what the events do not.
-// What an end means for messages.
+// How an end meets messages.
 struct AtEnd {
   // It waits for them (R7.7): it is written if the turn has read every queue message and raised event
   // that is stored; those that it read have at most this number. None: it does not wait.
   std::optional<MessageId> read_up_to;
-  std::int64_t* unread = nullptr;  // gets how many it leaves (R7.8)
+  std::int64_t unread = 0;  // set by the storage: how many it leaves (R7.8)
 };
 
 // Of an execution that began with this turn.
@@ -89,6 +87,8 @@ struct Begun {
   std::string_view version;    // if the instance had none yet; else empty
 };
 
+// The storage reads from the new events what they mean: values written and asked for, instances
+// started, sessions opened and closed, the custom status. Lists say what the events do not.
 struct TurnCommit {
   InstanceKey key = 0;
   std::string_view id;        // of the instance
@@ -119,7 +119,7 @@ struct TurnCommit {
   ErrorKind error = ErrorKind::kNone;
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
-  AtEnd mailbox;
+  AtEnd* mailbox = nullptr;  // null: it waits for none, and its unread messages are not counted
   NextExecution next;
   Incarnation home = 0;  // who commits
 };

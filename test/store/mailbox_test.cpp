@@ -184,10 +184,10 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   commit.messages = {commit.messages.begin() + 2, 1};
   commit.given_back = {&first, 1};
   commit.end = EndKind::kCompleted;
-  std::int64_t unread = 0;
-  commit.mailbox.unread = &unread;
+  AtEnd mailbox;
+  commit.mailbox = &mailbox;
   ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(unread, 4);
+  EXPECT_EQ(mailbox.unread, 4);
   EXPECT_EQ(raw_text("SELECT group_concat(payload,'') FROM (SELECT payload FROM orchestrator_queue "
                      "WHERE waiting=3 ORDER BY id)"),
             "1235");
@@ -214,7 +214,9 @@ TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
   events.add(EventKind::kEnded).end = EndKind::kCompleted;
   TurnCommit commit = keeping(item, &events);
   commit.end = EndKind::kCompleted;
-  commit.mailbox.read_up_to = item.is.messages[1].id;
+  AtEnd mailbox;
+  commit.mailbox = &mailbox;
+  mailbox.read_up_to = item.is.messages[1].id;
   cancel(at);
   ASSERT_EQ(send(at, "3", MessageKind::kOffer), Status::kOk);
   sent(at, "4");

@@ -39,7 +39,9 @@ Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
 
 // Nothing is written before all of this holds.
 Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
-  const Status read = instances_.read_instance(turn.key, found, turn.mailbox.read_up_to);
+  std::optional<MessageId> read_up_to;
+  if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
+  const Status read = instances_.read_instance(turn.key, found, read_up_to);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   const InstanceRow& row = *found;
@@ -305,14 +307,15 @@ constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
 Status TurnWriter::leave_unread(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;
-  if (!turn.mailbox.read_up_to.has_value() || !turn.kept.empty()) {
+  const bool has_waited = turn.mailbox != nullptr && turn.mailbox->read_up_to.has_value();
+  if (!has_waited || !turn.kept.empty()) {
     PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
     left = connection_.changes();
   }
   for (const Message& message : turn.given_back)
     PAWL_TRY(messages_.store_message(turn.key, message, nullptr, Waiting::kUnread));
-  if (turn.mailbox.unread != nullptr)
-    *turn.mailbox.unread = left + static_cast<std::int64_t>(turn.given_back.size());
+  if (turn.mailbox != nullptr)
+    turn.mailbox->unread = left + static_cast<std::int64_t>(turn.given_back.size());
   return Status::kOk;
 }
 
