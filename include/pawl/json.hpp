@@ -12,8 +12,8 @@
 //   struct gives it by default;
 // - members that the struct lacks are passed over, or kept in a JsonRest<N>.
 // Integers beyond 2^53 are written as texts, since most readers of JSON have doubles.
-// Ownership: nothing is kept and nothing allocated; from_json() takes 2 KiB of the stack, and
-// 16 KiB for a text that needs more to be parsed. Thread rule: callable from any.
+// Ownership: nothing is kept and nothing allocated; from_json() takes the stack that a T needs, and
+// 2 KiB. It goes through the text of an object once for each field. Thread rule: callable from any.
 #ifndef PAWL_JSON_HPP
 #define PAWL_JSON_HPP
 
@@ -39,7 +39,7 @@ namespace internal {
 template <typename T>
 bool json_put(JsonWriter& out, const T& value);
 template <typename T>
-bool json_get(JsonReader& in, const JsonNode& node, T& value);
+bool json_get(JsonReader& in, JsonNode node, T& value);
 
 template <typename T>
 struct IsJsonOptional : std::false_type {};
@@ -92,9 +92,9 @@ bool pawl_json_defaults(JsonFindName&, const T&) {
 template <typename Struct>
 struct JsonGetFields {
   JsonReader& in;
-  const JsonNode& object;
+  JsonNode object;
   Struct& into;
-  static bool knows(const void* fields, const char* name) {
+  static bool knows(const void* fields, std::string_view name) {
     JsonFindName find{name};
     static_cast<void>(pawl_json_fields(find, *static_cast<const Struct*>(fields)));
     return find.found;
@@ -108,12 +108,11 @@ struct JsonGetFields {
   bool operator()(const char* name, T& value) {
     if (!in.enter({name})) return false;
     if constexpr (IsJsonRest<T>::value) {
-      const auto room = value.room();
-      if (!in.get_rest(object, knows, &into, room.bytes, room.capacity, room.size)) return false;
+      if (!in.get_rest(object, knows, &into, value.room())) return false;
     } else {
       const bool required = !IsJsonOptional<T>::value && !may_lack(name);
-      const JsonNode* const node = in.member(object, name, required);
-      if (node == nullptr ? in.status() != Status::kOk : !json_get(in, *node, value)) return false;
+      const std::optional<JsonNode> node = in.member(object, name, required);
+      if (node.has_value() ? !json_get(in, *node, value) : in.status() != Status::kOk) return false;
     }
     in.leave();
     return true;
@@ -146,10 +145,11 @@ struct JsonNameOf {
 };
 template <typename T>
 struct JsonValueOf {
-  std::string_view wanted;
+  const JsonReader& in;
+  JsonNode node;
   std::optional<T> value;
   bool operator()(const char* text, T of) {
-    if (wanted == text) value = of;
+    if (in.has_text(node, text)) value = of;
     return !value.has_value();
   }
 };
@@ -172,10 +172,10 @@ bool json_put_enum(JsonWriter& out, T value) {
 }
 
 template <typename T>
-bool json_get_enum(JsonReader& in, const JsonNode& node, T& value) {
+bool json_get_enum(JsonReader& in, JsonNode node, T& value) {
   if constexpr (HasJsonNames<T>::value) {
-    JsonValueOf<T> find{};
-    if (!in.get_text(node, &find.wanted)) return false;
+    if (!in.is_text(node)) return false;
+    JsonValueOf<T> find{in, node, {}};
     static_cast<void>(pawl_json_names(find, value));
     if (!find.value.has_value()) return in.fail(Status::kCorrupt, "is no name of its enum");
     value = *find.value;
@@ -242,33 +242,30 @@ bool json_put(JsonWriter& out, const T& value) {
 }
 
 template <std::size_t N>
-bool json_get(JsonReader& in, const JsonNode& node, JsonText<N>& value) {
-  std::string_view text;
-  if (!in.get_text(node, &text)) return false;
-  return value.assign(text) == Status::kOk ||
-         in.fail(Status::kResourceExhausted, "is a longer text than its field");
+bool json_get(JsonReader& in, JsonNode node, JsonText<N>& value) {
+  return in.get_text(node, value.room());
 }
 
 template <typename T>
-bool json_get_list(JsonReader& in, const JsonNode& node, T* values, std::size_t count) {
-  const JsonNode* element = in.first_element(node, count);
-  for (std::size_t i = 0; i < count; ++i, element = JsonReader::next_element(*element)) {
-    if (element == nullptr || !in.enter({nullptr, i}) || !json_get(in, *element, values[i]))
+bool json_get_list(JsonReader& in, JsonNode node, T* values, std::size_t count) {
+  std::optional<JsonNode> element = in.first_element(node, count);
+  for (std::size_t i = 0; i < count; ++i, element = in.next_element(*element)) {
+    if (!element.has_value() || !in.enter({nullptr, i}) || !json_get(in, *element, values[i]))
       return false;
     in.leave();
   }
   return in.status() == Status::kOk;
 }
 template <typename T, std::size_t N>
-bool json_get(JsonReader& in, const JsonNode& node, T (&values)[N]) {
+bool json_get(JsonReader& in, JsonNode node, T (&values)[N]) {
   return json_get_list(in, node, values, N);
 }
 template <typename T, std::size_t N>
-bool json_get(JsonReader& in, const JsonNode& node, std::array<T, N>& values) {
+bool json_get(JsonReader& in, JsonNode node, std::array<T, N>& values) {
   return json_get_list(in, node, values.data(), N);
 }
 template <typename T, std::size_t N>
-bool json_get(JsonReader& in, const JsonNode& node, JsonArray<T, N>& values) {
+bool json_get(JsonReader& in, JsonNode node, JsonArray<T, N>& values) {
   std::size_t count = 0;
   if (!in.element_count(node, N, &count)) return false;
   values.clear();
@@ -277,13 +274,13 @@ bool json_get(JsonReader& in, const JsonNode& node, JsonArray<T, N>& values) {
   return json_get_list(in, node, values.begin(), count);
 }
 template <typename T>
-bool json_get(JsonReader& in, const JsonNode& node, std::optional<T>& value) {
+bool json_get(JsonReader& in, JsonNode node, std::optional<T>& value) {
   value.reset();
   return JsonReader::is_null(node) || json_get(in, node, value.emplace());
 }
 
 template <typename T>
-bool json_get_integer(JsonReader& in, const JsonNode& node, T& value) {
+bool json_get_integer(JsonReader& in, JsonNode node, T& value) {
   using Limits = std::numeric_limits<T>;
   if constexpr (std::is_signed_v<T>) {
     std::int64_t number = 0;
@@ -298,7 +295,7 @@ bool json_get_integer(JsonReader& in, const JsonNode& node, T& value) {
 }
 
 template <typename T>
-bool json_get(JsonReader& in, const JsonNode& node, T& value) {
+bool json_get(JsonReader& in, JsonNode node, T& value) {
   if constexpr (std::is_same_v<T, bool>) {
     return in.get_bool(node, &value);
   } else if constexpr (std::is_integral_v<T>) {
@@ -336,12 +333,12 @@ Status to_json(const T& value, char* out, std::size_t capacity, std::size_t* siz
 // Reads a struct with a PAWL_JSON. `why`, if not null, names the field that does not go. Unless
 // kOk, `out` is as it was.
 // Returns kOk; kCorrupt: no JSON, one of more than 16 levels or with a zero character, or a field
-// is missing, there twice, of another type or out of its range; kResourceExhausted: a text is too
-// long for its field, or the whole needs more than 16 KiB when parsed.
+// is missing, there twice, of another type or out of its range; kResourceExhausted: a text or an
+// array is too long for its field.
 template <typename T>
 Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
   T value{};
-  const auto use = [](internal::JsonReader& reader, const internal::JsonNode& root, void* into) {
+  const auto use = [](internal::JsonReader& reader, internal::JsonNode root, void* into) {
     return internal::json_get(reader, root, *static_cast<T*>(into));
   };
   PAWL_TRY(internal::JsonReader::read(text, use, &value, why));

@@ -7,8 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "pawl/json_types.hpp"
 #include "pawl/status.hpp"
 #pragma GCC visibility push(default)
 
@@ -55,37 +57,43 @@ class JsonWriter : public JsonPlace {
   std::size_t size_ = 0;
 };
 
-// A value of a parsed text; only JsonReader looks inside.
-struct [[gnu::visibility("hidden")]] JsonNode;
+// A value in a text that has been checked; only JsonReader looks there.
+struct JsonNode {
+  const char* at;  // its first character
+};
 
+// The text must live as long as this.
 class JsonReader : public JsonPlace {
  public:
-  // Null: it cannot be parsed, and status() says why.
-  using Use = bool (*)(JsonReader& reader, const JsonNode& root, void* value);
+  // Unless kOk, the text is no JSON or `use` failed.
+  using Use = bool (*)(JsonReader& reader, JsonNode root, void* value);
   static Status read(std::string_view text, Use use, void* value, Diagnostic* why);
 
-  bool is_object(const JsonNode& node);
-  // Null: it is there twice, or missing. Only if it is `required`, that is an error.
-  const JsonNode* member(const JsonNode& object, const char* name, bool required);
-  // Null: there is none at all, or it has another number of elements.
-  const JsonNode* first_element(const JsonNode& array, std::size_t count);
-  static const JsonNode* next_element(const JsonNode& element);
-  bool element_count(const JsonNode& array, std::size_t most, std::size_t* count);
-  static bool is_null(const JsonNode& node);
+  bool is_object(JsonNode node);
+  // None: it is there twice, or missing. Only if it is `required`, that is an error.
+  std::optional<JsonNode> member(JsonNode object, const char* name, bool required);
+  // None: there is none at all, or it has another number of elements.
+  std::optional<JsonNode> first_element(JsonNode array, std::size_t count);
+  [[nodiscard]] std::optional<JsonNode> next_element(JsonNode element) const;
+  bool element_count(JsonNode array, std::size_t most, std::size_t* count);
+  static bool is_null(JsonNode node);
   // The members whose names `fields` does not know, as text.
-  using Knows = bool (*)(const void* fields, const char* name);
-  bool get_rest(const JsonNode& object, Knows knows, const void* fields, char* out,
-                std::size_t capacity, std::size_t* size);
-  bool get_bool(const JsonNode& node, bool* value);
-  bool get_integer(const JsonNode& node, std::int64_t least, std::int64_t most,
-                   std::int64_t* value);
-  bool get_unsigned(const JsonNode& node, std::uint64_t most, std::uint64_t* value);
-  bool get_double(const JsonNode& node, double* value);
-  bool get_float(const JsonNode& node, float* value);
-  bool get_text(const JsonNode& node, std::string_view* value);
+  using Knows = bool (*)(const void* fields, std::string_view name);
+  bool get_rest(JsonNode object, Knows knows, const void* fields, const JsonRoom& into);
+  bool get_bool(JsonNode node, bool* value);
+  bool get_integer(JsonNode node, std::int64_t least, std::int64_t most, std::int64_t* value);
+  bool get_unsigned(JsonNode node, std::uint64_t most, std::uint64_t* value);
+  bool get_double(JsonNode node, double* value);
+  bool get_float(JsonNode node, float* value);
+  bool is_text(JsonNode node);
+  [[nodiscard]] bool has_text(JsonNode node, std::string_view text) const;
+  bool get_text(JsonNode node, const JsonRoom& into);
 
  private:
-  using JsonPlace::JsonPlace;
+  JsonReader(std::string_view text, Diagnostic* why)
+      : JsonPlace(why), end_(text.data() + text.size()) {}
+  bool count_elements(JsonNode array, std::size_t* count);
+  const char* end_;
 };
 
 }  // namespace pawl::internal

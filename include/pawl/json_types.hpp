@@ -15,6 +15,15 @@
 
 namespace pawl {
 
+namespace internal {
+// Where the reader of PAWL_JSON puts bytes.
+struct JsonRoom {
+  char* bytes;
+  std::size_t capacity;
+  std::size_t* size;
+};
+}  // namespace internal
+
 // A text of at most N bytes, without zero bytes.
 template <std::size_t N>
 class JsonText {
@@ -31,6 +40,8 @@ class JsonText {
   }
   // The text; it lives as long as this and is gone with the next assign().
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
+  // For the reader of PAWL_JSON: where the bytes go.
+  internal::JsonRoom room() { return {bytes_, N, &size_}; }
 
  private:
   char bytes_[N] = {};
@@ -71,7 +82,7 @@ class JsonArray {
 
 // Members that the struct does not have, kept as they were read and written again behind its own:
 // for a program that hands on what a newer one wrote. A struct has one such field at most; without
-// it, members it does not have are passed over. Numbers among them are doubles.
+// it, members it does not have are passed over.
 template <std::size_t N>
 class JsonRest {
  public:
@@ -80,13 +91,7 @@ class JsonRest {
   // Makes it empty.
   void clear() { size_ = 0; }
   // For the reader of PAWL_JSON: where they go.
-  struct Room {
-    char* bytes;
-    std::size_t capacity;
-    std::size_t* size;
-  };
-  // As Room.
-  Room room() { return {bytes_, N, &size_}; }
+  internal::JsonRoom room() { return {bytes_, N, &size_}; }
 
  private:
   char bytes_[N] = {};

@@ -83,7 +83,7 @@ typedef enum pawl_status {
   PAWL_OLDER_DATABASE
 } pawl_status;
 /* The stable name ("not_found"); "unknown" of a number that is no pawl_status. Any thread. */
-const char* pawl_status_name(int number);
+const char* pawl_status_name(pawl_status status);
 
 /* As pawl::ErrorKind of pawl/error.hpp, by the same numbers, for example: */
 enum {

@@ -139,15 +139,17 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 }  // namespace
 
-const char* pawl_status_name(int number) {
+// A program in C may give any number, and reading it as an enumeration is what a sanitizer of C++ stops at.
+[[gnu::no_sanitize("enum")]] const char* pawl_status_name(pawl_status status) {
   static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
                 static_cast<int>(Status::kNodeIdInUse) == PAWL_NODE_ID_IN_USE &&
                 static_cast<int>(Status::kStopped) == PAWL_STOPPED &&
                 static_cast<int>(Status::kQuota) == PAWL_QUOTA);
-  constexpr int kNumbers = 256;  // of a Status, which names those that are none
-  if (number < 0 || number >= kNumbers) return "unknown";
+  const auto number = static_cast<unsigned>(status);
+  constexpr unsigned kNumbers = 256;  // of a Status, which names those that are none
+  if (number >= kNumbers) return "unknown";
   return pawl::status_name(static_cast<Status>(number));
 }
 const char* pawl_error_name(int error) {

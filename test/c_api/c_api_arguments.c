@@ -68,12 +68,12 @@ static void null_clients(void) {
   pawl_activity_options_init(NULL);
   /* No status of Pawl is missing here. */
   CHECK(strcmp(pawl_status_name(PAWL_OLDER_DATABASE), "older_database") == 0);
-  CHECK(strcmp(pawl_status_name((PAWL_OLDER_DATABASE + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_OLDER_DATABASE + 1)), "unknown") == 0);
   /* Also where an enumeration of C++ has no room for the number. */
-  CHECK(strcmp(pawl_status_name(63), "unknown") == 0 &&
-        strcmp(pawl_status_name(64), "unknown") == 0);
-  CHECK(strcmp(pawl_status_name(-1), "unknown") == 0 &&
-        strcmp(pawl_status_name(1000), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0 &&
+        strcmp(pawl_status_name((pawl_status)64), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)-1), "unknown") == 0 &&
+        strcmp(pawl_status_name((pawl_status)1000), "unknown") == 0);
   CHECK(strcmp(pawl_error_name(-1), "unknown") == 0 &&
         strcmp(pawl_error_name(255), "unknown") == 0);
   CHECK(strcmp(pawl_status_name(PAWL_NOT_FOUND), "not_found") == 0);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 
 namespace garden {
@@ -30,6 +31,12 @@ struct Level {
   std::int32_t x = 0;
 };
 PAWL_JSON(Level, x)
+
+struct Log {
+  pawl::JsonArray<std::int32_t, 16'000> hours;
+  pawl::JsonText<30'000> note;
+};
+PAWL_JSON(Log, hours, note)
 
 }  // namespace garden
 
@@ -133,16 +140,51 @@ TEST(Json, TextsHaveBounds) {
   EXPECT_EQ(refusal(longer), "resource_exhausted: label is a longer text than its field");
 }
 
-TEST(Json, RefusesWhatItsMemoryOrParserCannotTake) {
-  std::string many = R"({"x":1,"more":[0)";
-  for (int i = 0; i < 1000; ++i)
-    many += ",0";
-  EXPECT_EQ(refusal<garden::Level>(many + "]}"),
-            "resource_exhausted: the JSON text takes more than 16 KiB to read");
+TEST(Json, RefusesWhatNoTextMayHave) {
   EXPECT_NE(refusal<garden::Level>(std::string(100'000, '[')).find("more than 16 levels"),
             std::string::npos);
   EXPECT_NE(refusal<garden::Level>(R"({"x":1,"y":"\u0000"})").find("zero character"),
             std::string::npos);
+  const char* const none[] = {"{",         "}",           "{]",          "[1}",
+                              "[1,]",      "[,1]",        "[1 2]",       "{\"x\"}",
+                              "{x:1}",     "{\"x\":1,}",  "{\"x\" 1}",   "{,}",
+                              "tru",       "nulll",       "-",           "1.",
+                              ".5",        "01",          "1e",          "+1",
+                              "1 1",       "[1]]",        "\"\\x\"",     "\"\\u12g4\"",
+                              "\"\\ud8\"", "\"\\ud800\"", "\"\\udc00\"", "\"\\ud800\\u0041\"",
+                              "{\"x\":}",  ":",           "{[1]}",       "[{1}]"};
+  for (const std::string text : none) {
+    EXPECT_EQ(refusal<garden::Level>(text), "corrupt: the JSON text is no JSON") << text;
+    const std::string inside = R"({"x":1,"y":)" + text + "}";
+    EXPECT_EQ(refusal<garden::Level>(inside).substr(0, 8), "corrupt:") << inside;
+  }
+}
+
+// Every value that is stored can be read: a tree of these would take a megabyte.
+TEST(Json, ReadsAsMuchAsItWrites) {
+  auto large = std::make_unique<garden::Log>();
+  for (int i = 0; i < 16'000; ++i)
+    ASSERT_EQ(large->hours.push_back(i % 7), Status::kOk);
+  ASSERT_EQ(large->note.assign(std::string(30'000, '\n')), Status::kOk);
+  std::string text(300'000, '#');
+  std::size_t size = 0;
+  ASSERT_EQ(to_json(*large, text.data(), text.size(), &size), Status::kOk);
+  text.resize(size);
+  auto read = std::make_unique<garden::Log>();
+  ASSERT_EQ(from_json(text, read.get()), Status::kOk);
+  EXPECT_EQ(read->hours.size(), 16'000U);
+  EXPECT_EQ(read->hours[15'999], 15'999 % 7);
+  EXPECT_EQ(read->note.view(), std::string(30'000, '\n'));
+}
+
+TEST(Json, ReadsEveryWayToWriteAText) {
+  garden::Log log;
+  ASSERT_EQ(from_json("\xef\xbb\xbf {\"\\u0068ours\" :\t[ ],\r\n"
+                      R"("note":"\"\\\/\b\f\n\r\t\u0041\u00e4\u20AC\ud83D\ude00é"} )",
+                      &log),
+            Status::kOk);
+  EXPECT_EQ(log.note.view(), "\"\\/\b\f\n\r\tA\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9");
+  EXPECT_TRUE(log.hours.empty());
 }
 
 TEST(Json, KeepsTheOldValueWhenItRefuses) {
