@@ -157,8 +157,9 @@ struct SpaceOptions {
   // goes on. 0: the stored quota stays, none at first; Client::set_quota() removes it.
   std::int64_t quota_bytes = 0;
   // Size of a file beside the database that is deleted when the disk is full, so that there is room
-  // to remove rows and to go on. At least as much as the log of checkpoint_pages holds. 0: none.
-  std::size_t reserve_bytes = 1024 * 1024;
+  // to remove rows and to go on. At least as much as the log of checkpoint_pages holds, and twice as
+  // much if nothing is given: one to write that log back, one to remove rows. 0: no such file.
+  std::optional<std::size_t> reserve_bytes;
   // Near the quota and on a full disk, whether completed instances and earlier executions may be
   // removed, the oldest first. false: nothing is, and new things are refused until there is room.
   bool remove_completed = true;
@@ -298,7 +299,6 @@ inline Options Options::smallest() {
   options.slots.cooperative_scratch_bytes = 0;
   options.space.cache_pages = 16;
   options.space.checkpoint_pages = 64;
-  options.space.reserve_bytes = std::size_t{128} * 1024;
   options.space.log_bytes_max = 512 * 1024;
   return options;
 }

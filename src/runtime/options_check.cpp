@@ -61,7 +61,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"retention.count", options.retention.count, 0, 100'000},
       {"retention.executions", options.retention.executions, 0, 1'000'000},
       {"space.quota_bytes", options.space.quota_bytes, 0, 1'125'899'906'842'624},
-      {"space.reserve_bytes", static_cast<std::int64_t>(options.space.reserve_bytes), 0,
+      {"space.reserve_bytes", static_cast<std::int64_t>(options.space.reserve_bytes.value_or(0)), 0,
        64 * 1024 * 1024},
       {"space.log_bytes_max", options.space.log_bytes_max, 64 * 1024, 1'125'899'906'842'624},
       {"limits.crashes_max", options.limits.crashes_max, 1, 1'000},
@@ -159,6 +159,11 @@ Status check_texts(const Options& options, Diagnostic& diagnostic) {
 
 }  // namespace
 
+std::int64_t reserve_bytes(const SpaceOptions& space) {
+  if (space.reserve_bytes.has_value()) return static_cast<std::int64_t>(*space.reserve_bytes);
+  return 2 * kLogPageBytes * space.checkpoint_pages;
+}
+
 Status check_options(const Options& options, Diagnostic& diagnostic) {
   PAWL_TRY(check_texts(options, diagnostic));
   PAWL_TRY(check_ranges(options, diagnostic));
@@ -177,12 +182,12 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
   }
   // Or a full disk would have no room for what is in the log.
   const std::int64_t log_bytes = options.space.checkpoint_pages * kLogPageBytes;
-  if (options.space.reserve_bytes != 0 &&
-      static_cast<std::int64_t>(options.space.reserve_bytes) < log_bytes) {
+  const std::int64_t reserve = reserve_bytes(options.space);
+  if (reserve != 0 && reserve < log_bytes) {
     diagnostic.format(
-        "reserve_bytes = %zu must be 0 or at least %lld, as much as the log of "
+        "reserve_bytes = %lld must be 0 or at least %lld, as much as the log of "
         "checkpoint_pages = %d holds",
-        options.space.reserve_bytes, static_cast<long long>(log_bytes),
+        static_cast<long long>(reserve), static_cast<long long>(log_bytes),
         options.space.checkpoint_pages);
     return Status::kInvalidOptions;
   }

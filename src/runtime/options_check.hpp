@@ -12,6 +12,9 @@ inline constexpr std::int64_t kQuotaLeast = 256 * 1024;
 inline constexpr std::int64_t kQuotaMost = std::int64_t{1} << 50;
 static_assert(kQuotaMost == 1'125'899'906'842'624, "as in the table of ranges");
 
+// Size of the file that is given up when the disk is full; 0: none.
+std::int64_t reserve_bytes(const SpaceOptions& space);
+
 // kInvalidOptions with a diagnostic that names the option, its value and its bounds, or both values
 // of a violated rule.
 Status check_options(const Options& options, Diagnostic& diagnostic);

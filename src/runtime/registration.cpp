@@ -3,6 +3,7 @@
 #include <new>
 
 #include "check.hpp"
+#include "options_check.hpp"
 #include "runtime_limits.hpp"
 #include "worker_terms.hpp"
 
@@ -58,7 +59,7 @@ Status Registration::write() {
   std::optional<std::int64_t> quota_bytes;
   if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
   PAWL_TRY(loop_.housekeeping().set_space(
-      quota_bytes, static_cast<std::int64_t>(loop_.options.space.reserve_bytes)));
+      quota_bytes, reserve_bytes(loop_.options.space)));
   PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.space.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)

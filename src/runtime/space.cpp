@@ -1,5 +1,7 @@
 #include "space.hpp"
 
+#include "options_check.hpp"
+
 namespace pawl {
 namespace {
 
@@ -23,8 +25,7 @@ bool has_long_log(const SpaceUse& use) {
 
 // A start on a full disk is no failure: what is stored can still be finished.
 void Space::make_first_reserve() {
-  const Status made = loop_.housekeeping().make_reserve(
-      static_cast<std::int64_t>(loop_.options.space.reserve_bytes));
+  const Status made = loop_.housekeeping().make_reserve(reserve_bytes(loop_.options.space));
   if (made == Status::kOk) return;
   loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", made);
   lose_reserve();
@@ -34,7 +35,7 @@ void Space::make_first_reserve() {
 // Half of it would do (Housekeeping::set_space()); so there is something left until the next
 // removal.
 bool Space::lacks_free_pages() const {
-  const auto reserve = static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
+  const auto reserve = reserve_bytes(loop_.options.space);
   return is_short_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);
 }
 
@@ -156,7 +157,7 @@ void Space::update_stats() {
   loop_.stats.log_bytes = use_.log_bytes;
   loop_.stats.quota_bytes = use_.quota_bytes;
   const bool is_full =
-      is_short_ && use_.free_bytes < static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
+      is_short_ && use_.free_bytes < reserve_bytes(loop_.options.space);
   if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
     loop_.stats.room = Room::kRejectingNew;
   } else {
@@ -169,7 +170,7 @@ void Space::update_stats() {
 // where there is room to make it again.
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
-  if (is_short_ || loop_.options.space.reserve_bytes == 0) return;
+  if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;
   const Result<bool> missing = loop_.housekeeping().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
   loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
@@ -208,7 +209,7 @@ void Space::disk_is_full() {
 bool Space::remake_reserve() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
   cut_log();
-  const auto wanted = static_cast<std::int64_t>(loop_.options.space.reserve_bytes);
+  const auto wanted = reserve_bytes(loop_.options.space);
   // As much again must be free, or the next commit takes it away again.
   const Result<std::int64_t> free =
       loop_.port.storage->free_bytes(loop_.options.database_path.c_str());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <type_traits>
 
 #include "options_check.hpp"
@@ -23,12 +24,19 @@ struct Option {
 };
 
 std::int64_t number_of(std::chrono::milliseconds value) { return value.count(); }
+// Of the reserve: too few bytes stand for none that are given.
+std::int64_t number_of(const std::optional<std::size_t>& value) {
+  return static_cast<std::int64_t>(value.value_or(1));
+}
 template <typename T>
 std::int64_t number_of(T value) {
   return static_cast<std::int64_t>(value);
 }
 void assign(std::chrono::milliseconds& field, std::int64_t value) {
   field = std::chrono::milliseconds(value);
+}
+void assign(std::optional<std::size_t>& field, std::int64_t value) {
+  field = static_cast<std::size_t>(value);
 }
 template <typename T>
 void assign(T& field, std::int64_t value) {
@@ -173,8 +181,8 @@ void make_consistent(Options* options) {
   SpaceOptions& space = options->space;
   if (space.quota_bytes != 0) space.quota_bytes = std::max(space.quota_bytes, kQuotaLeast);
   const std::int64_t log_bytes = space.checkpoint_pages * kLogPageBytes;
-  if (space.reserve_bytes != 0)
-    space.reserve_bytes = std::max(space.reserve_bytes, static_cast<std::size_t>(log_bytes));
+  const std::size_t reserve = space.reserve_bytes.value_or(0);
+  if (reserve != 0 && reserve < static_cast<std::size_t>(log_bytes)) space.reserve_bytes.reset();
   space.log_bytes_max = std::max(space.log_bytes_max, 4 * log_bytes);
 }
 
@@ -185,7 +193,9 @@ bool is_size(const Option& option) {
 }
 
 bool fits(const Options& options, std::size_t bytes_max) {
-  return Runtime::required_memory(options) <= bytes_max && options.space.reserve_bytes <= bytes_max;
+  return Runtime::required_memory(options) <= bytes_max &&
+
+         static_cast<std::size_t>(reserve_bytes(options.space)) <= bytes_max;
 }
 
 }  // namespace

@@ -522,9 +522,23 @@ TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
   EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), text()), Status::kOk);
 }
 
+// A small disk has a short log, and no room for a megabyte.
+TEST_F(Space, ReserveFollowsTheLengthOfTheLog) {
+  const auto stored = [&](int checkpoint_pages, std::optional<std::size_t> reserve_bytes) {
+    options.space.checkpoint_pages = checkpoint_pages;
+    options.space.reserve_bytes = reserve_bytes;
+    sim::Machine machine{17};
+    Worker worker(machine, registry, options);
+    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    return machine.stored_bytes();
+  };
+  EXPECT_EQ(stored(16, std::nullopt) - stored(16, 0), 16 * 1'024);
+  EXPECT_EQ(stored(1'000, std::nullopt) - stored(1'000, 0), 1'000 * 1'024);
+  EXPECT_EQ(stored(16, 64 * 1'024) - stored(16, 0), 64 * 1'024);
+}
+
 // Whatever its size, what was accepted ends, at the latest when there is space again.
 TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
-  options.space.reserve_bytes = 256 * 1024;
   options.space.checkpoint_pages = 256;
   for (std::int64_t kib = 0; kib <= 2'400; kib += 240) {
     SCOPED_TRACE(kib);
