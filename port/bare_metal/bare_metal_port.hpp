@@ -40,11 +40,11 @@ class Board {
 struct Layout {
   const char* database_path = "pawl.db";  // Options::database_path must be the same
   // Room of the log. A transaction that does not fit fails with kFull, so: at least twice
-  // SpaceOptions::checkpoint_pages and what one tick writes.
-  std::uint32_t log_sectors = 256;
-  // Memory for the index of the log: pieces of MachineMemory::kIndexBytes, 1 to 4, each good for
-  // MachineMemory::kLogSectorsAPiece.
-  std::uint32_t index_pieces = 1;
+  // SpaceOptions::checkpoint_pages and what one tick writes. With 250 its index is one piece of 4 KiB.
+  std::uint32_t log_sectors = 250;
+  // How much memory SQLite asks for at a time for the index of the log, at 8 bytes a page. Any other
+  // SQLite than that of toolchains/compact_sqlite.cmake asks for 32 KiB.
+  std::size_t index_piece_bytes = std::size_t{4} * 1024;
   bool may_format = true;  // a flash that holds nothing of ours is formatted; false: refused
 };
 
@@ -52,9 +52,6 @@ struct Layout {
 struct MachineMemory {
   // Of one worker's notes; a Runtime has one worker.
   static constexpr std::size_t kNotesBytes = std::size_t{24} * 1024;
-  // A piece of the log's index, as SQLite asks for it.
-  static constexpr std::size_t kIndexBytes = std::size_t{32} * 1024;
-  static constexpr std::uint32_t kLogSectorsAPiece = 4'096;
 };
 
 class Machine {
@@ -73,7 +70,7 @@ class Machine {
   [[nodiscard]] static std::size_t required_memory(const NorFlash::Geometry& geometry,
                                                    const Layout& layout, std::size_t workers = 1);
   // Mounts the flash. Once. Errors of FlashSectors::mount() and FlashFiles::mount(),
-  // and kInvalidArgument: a log without an index of its size.
+  // and kInvalidArgument: Layout::index_piece_bytes is no power of two of 4 KiB to 32 KiB.
   Status start(Board& board, NorFlash& flash, const Layout& layout, void* memory, std::size_t bytes,
                Diagnostic& diagnostic);
 
@@ -114,8 +111,9 @@ class Machine {
   unsigned char* notes_ = nullptr;
   std::size_t workers_max_ = 0;
   unsigned char* index_ = nullptr;
-  std::uint32_t index_pieces_ = 0;  // that the users of the log have asked for
-  std::uint32_t index_pieces_max_ = 0;
+  std::size_t index_piece_bytes_ = 0;
+  std::size_t index_pieces_max_ = 0;
+  std::size_t index_pieces_ = 0;  // that the users of the log have asked for
   std::uint32_t log_writes_ = 0;
   std::uint32_t bells_ = 0;
   std::int64_t ports_ = 0;  // that were made

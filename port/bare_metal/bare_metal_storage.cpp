@@ -11,6 +11,20 @@ constexpr int kIndexSlots = 8;
 
 std::size_t rounded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 
+bool is_piece(std::size_t bytes) {
+  constexpr std::size_t kMost = std::size_t{32} * 1024;
+  return bytes >= kMost / 8 && bytes <= kMost && (bytes & (bytes - 1)) == 0;
+}
+
+// As SQLite lays it out: 8 bytes for each page of the log, behind a head that takes the place of 34.
+std::size_t index_pieces(const Layout& layout) {
+  constexpr std::size_t kLogPageBytes = 24 + 512;
+  const std::size_t entries = layout.log_sectors * kSectorBytes / kLogPageBytes + 34;
+  const std::size_t entries_a_piece = layout.index_piece_bytes / 8;
+  if (entries_a_piece == 0) return 0;  // start() refuses it
+  return (entries + entries_a_piece - 1) / entries_a_piece;
+}
+
 }  // namespace
 
 // ---- the machine ----------------------------------------------------------------------------------
@@ -18,30 +32,29 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 7) / 8 * 8; }
 std::size_t Machine::required_memory(const NorFlash::Geometry& geometry, const Layout& layout,
                                      std::size_t workers) {
   return rounded(FlashSectors::required_memory(geometry)) +
-         layout.index_pieces * MachineMemory::kIndexBytes + workers * MachineMemory::kNotesBytes;
+         index_pieces(layout) * layout.index_piece_bytes + workers * MachineMemory::kNotesBytes;
 }
 
 Status Machine::start(Board& board, NorFlash& flash, const Layout& layout, void* memory,
                       std::size_t bytes, Diagnostic& diagnostic) {
+  if (!is_piece(layout.index_piece_bytes)) {
+    diagnostic.format("index_piece_bytes = %zu is no power of two of 4096..32768",
+                      layout.index_piece_bytes);
+    return Status::kInvalidArgument;
+  }
   const std::size_t for_sectors = rounded(FlashSectors::required_memory(flash.geometry()));
   const std::size_t needed = required_memory(flash.geometry(), layout, 1);
   if (memory == nullptr || bytes < needed) {
     diagnostic.format("Machine::start() was given %zu bytes and needs %zu", bytes, needed);
     return Status::kResourceExhausted;
   }
-  if (layout.index_pieces < 1 || layout.index_pieces > 4 ||
-      layout.log_sectors > layout.index_pieces * MachineMemory::kLogSectorsAPiece) {
-    diagnostic.format("%lu index_pieces are not 1..4, or do not do for a log of %lu sectors",
-                      static_cast<unsigned long>(layout.index_pieces),
-                      static_cast<unsigned long>(layout.log_sectors));
-    return Status::kInvalidArgument;
-  }
   auto* const begin = static_cast<unsigned char*>(memory);
   PAWL_TRY(sectors_.mount(flash, begin, for_sectors, layout.may_format, diagnostic));
   PAWL_TRY(files_.mount(sectors_, layout.database_path, layout.log_sectors, diagnostic));
   index_ = begin + for_sectors;
-  index_pieces_max_ = layout.index_pieces;
-  const std::size_t for_index = layout.index_pieces * MachineMemory::kIndexBytes;
+  index_piece_bytes_ = layout.index_piece_bytes;
+  index_pieces_max_ = index_pieces(layout);
+  const std::size_t for_index = index_pieces_max_ * index_piece_bytes_;
   notes_ = index_ + for_index;
   workers_max_ = (bytes - for_sectors - for_index) / MachineMemory::kNotesBytes;
   if (workers_max_ > kWorkersMax) workers_max_ = kWorkersMax;
@@ -221,8 +234,8 @@ Status BareMetalStorage::shm_map(port::FileHandle file, int index, std::size_t s
   *out = nullptr;
   Machine::Handle* const handle = machine_.handle(file);
   if (handle == nullptr) return Status::kIo;
-  if (index < 0 || size != MachineMemory::kIndexBytes) return Status::kInvalidArgument;
-  const auto wanted = static_cast<std::uint32_t>(index) + 1;
+  if (index < 0 || size != machine_.index_piece_bytes_) return Status::kInvalidArgument;
+  const auto wanted = static_cast<std::size_t>(index) + 1;
   handle->uses_index = true;
   if (wanted > machine_.index_pieces_ && !extend) return Status::kOk;
   // The log's range of the flash is shorter than what they are good for.

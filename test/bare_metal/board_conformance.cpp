@@ -35,7 +35,7 @@ class ConformanceHost {
  private:
   static bare_metal::Layout layout() {
     bare_metal::Layout layout;
-    layout.index_pieces = 2;
+    layout.log_sectors = 300;  // two pieces of its index
     return layout;
   }
   static std::size_t bytes() {

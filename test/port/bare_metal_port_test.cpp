@@ -38,10 +38,17 @@ class SimBoard final : public bare_metal::Board {
   std::mt19937 random_{std::random_device{}()};
 };
 
+// With the SQLite of this machine.
+Layout with_large_pieces() {
+  Layout layout;
+  layout.index_piece_bytes = std::size_t{32} * 1024;
+  return layout;
+}
+
 // One boot of a machine.
 class Boot {
  public:
-  explicit Boot(NorFlashSim& flash, const Layout& layout = {})
+  explicit Boot(NorFlashSim& flash, const Layout& layout = with_large_pieces())
       : memory_(Machine::required_memory(flash.geometry(), layout, 3) / 8 + 1) {
     status_ = machine_.start(board_, flash, layout, memory_.data(), memory_.size() * 8, why_);
   }
@@ -73,7 +80,7 @@ class BareMetalHost {
  private:
   static Layout layout() {
     Layout layout;
-    layout.index_pieces = 2;
+    layout.log_sectors = 300;  // two pieces of its index
     return layout;
   }
   NorFlashSim flash_{16'384, 64};
@@ -85,6 +92,44 @@ class BareMetalHost {
 INSTANTIATE_TYPED_TEST_SUITE_P(BareMetal, PortConformance, BareMetalHost, );
 
 namespace {
+
+// ---- its memory ----
+
+// The index of a log of so many sectors, in pieces.
+std::size_t pieces(std::uint32_t log_sectors, std::size_t piece_bytes) {
+  const NorFlashSim flash{16'384, 64};
+  Layout none;
+  none.log_sectors = 0;
+  none.index_piece_bytes = Layout().index_piece_bytes;
+  Layout layout;
+  layout.log_sectors = log_sectors;
+  layout.index_piece_bytes = piece_bytes;
+  return (Machine::required_memory(flash.geometry(), layout) -
+          Machine::required_memory(flash.geometry(), none) + none.index_piece_bytes) /
+         piece_bytes;
+}
+
+TEST(BareMetalMachine, IndexHasRoomForEveryPageOfTheLog) {
+  constexpr std::size_t kSmall = std::size_t{4} * 1024;
+  EXPECT_EQ(pieces(1, kSmall), 1U);
+  EXPECT_EQ(pieces(250, kSmall), 1U);  // 477 pages and a head of 34
+  EXPECT_EQ(pieces(251, kSmall), 2U);
+  EXPECT_EQ(pieces(10'000, kSmall), 38U);
+  EXPECT_EQ(pieces(2'126, 8 * kSmall), 1U);
+  EXPECT_EQ(pieces(2'127, 8 * kSmall), 2U);
+}
+
+TEST(BareMetalMachine, PieceOfTheIndexIsOneThatSqliteAsksFor) {
+  NorFlashSim flash{16'384, 64};
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{2'048}, std::size_t{5'000}, std::size_t{65'536}}) {
+    Layout layout;
+    layout.index_piece_bytes = bytes;
+    const Boot boot(flash, layout);
+    EXPECT_EQ(boot.status(), Status::kInvalidArgument) << bytes;
+    EXPECT_NE(boot.why().find("index_piece_bytes"), std::string::npos) << boot.why();
+  }
+}
 
 // ---- a Runtime --------------------------------------------------------------------------------------
 

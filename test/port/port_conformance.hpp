@@ -611,7 +611,7 @@ TYPED_TEST_P(PortConformance, SharedMemory_IsSharedZeroedAndLocked) {
   const Port one = this->ready();
   PAWL_FILES_OR_RETURN(one);
   const Port two = this->ready();
-  constexpr std::size_t kRegion = 32 * 1024;
+  constexpr std::size_t kRegion = 4 * 1024;
   const port::FileHandle a = open_file(one, this->database());
   const port::FileHandle b = open_file(two, this->database());
   void volatile* memory = nullptr;
