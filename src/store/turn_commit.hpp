@@ -108,15 +108,15 @@ struct TurnCommit {
   // one were carried out there. Values, the status and the instance's own sessions are made of them,
   // and what is in the lists; no one else is started or closed again. 0: it does not.
   EventId carried = 0;
+  bool more = false;  // passes_max reached: ready again at once
+  EndKind end = EndKind::kNone;
+  ErrorKind error = ErrorKind::kNone;
   Span<const NewWork> work;
   OpenSessionsMax sessions_max;
   Span<const NewTimer> timers;
   // Commands of this execution that are closed: their work items and timers go, children are
   // cancelled.
   Span<const EventId> closed;
-  bool more = false;  // passes_max reached: ready again at once
-  EndKind end = EndKind::kNone;
-  ErrorKind error = ErrorKind::kNone;
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
   AtEnd* mailbox = nullptr;  // null: it waits for none, and its unread messages are not counted

@@ -205,8 +205,12 @@ bool parse(const std::string& text, Output* out) {
 
 class Counts {
  public:
-  Counts(const Instance& instance, const std::vector<Try>& tries, const Output& output)
-      : instance_(instance), tries_(tries), output_(output) {}
+  Counts(const Instance& instance, const std::vector<Try>& tries, const Output& output,
+         const std::vector<std::string>& unread)
+      : instance_(instance), tries_(tries), output_(output) {
+    for (const std::string& token : unread)
+      if (token != "end") ++unread_[token];
+  }
 
   std::vector<std::string> problems() {
     std::map<std::string, int> times;
@@ -222,16 +226,23 @@ class Counts {
       if (found != times.end()) times.erase(found);
       of_action[one.action] += count;
       if (count > 1) say(token + " was counted " + std::to_string(count) + " times");
+      const int unread = take_unread(token);
+      if (count + unread > 1) say(token + " is unread, and was counted or is there twice");
       if (instance_.kind == Kind::kRaised) continue;
-      if (one.answer == Answer::kEnded && count != 0) say(token + " was refused and counted");
+      if (one.answer == Answer::kEnded && count + unread != 0)
+        say(token + " was refused and counted");
       if (one.answer != Answer::kAccepted) continue;
-      if (count == 0 && !output_.is_cancelled) say(token + " was acknowledged and not counted");
       const bool has_order = instance_.kind != Kind::kBranches;
+      if (count == 0 && !output_.is_cancelled) say(token + " was acknowledged and not counted");
+      // Of branches that a cancel ends, the code does not say all that they have received.
+      if (count + unread == 0 && has_order) say(token + " was acknowledged and has vanished");
       if (is_over && count != 0 && has_order) say(token + " was counted, an earlier one was not");
       is_over = is_over || count == 0;
     }
     for (const auto& [token, count] : times)
       if (token.back() != '!') say(token + " was never sent");
+    for (const auto& [token, count] : unread_)
+      say(token + " is unread and was never sent");
     if (instance_.kind == Kind::kRaised) look_at_raised(of_action);
     look_at_order();
     look_at_work();
@@ -240,6 +251,13 @@ class Counts {
 
  private:
   void say(const std::string& what) { found_.push_back(instance_.id + ": " + what); }
+  int take_unread(const std::string& token) {
+    const auto found = unread_.find(token);
+    if (found == unread_.end()) return 0;
+    const int count = found->second;
+    unread_.erase(found);
+    return count;
+  }
   // One that no caller waits for is gone, and is sent again when it has no answer: so each action
   // counts once.
   void look_at_raised(const std::map<std::size_t, int>& of_action) {
@@ -273,6 +291,7 @@ class Counts {
   const Instance& instance_;
   const std::vector<Try>& tries_;
   const Output& output_;
+  std::map<std::string, int> unread_;
   std::vector<std::string> found_;
 };
 
@@ -290,7 +309,8 @@ std::vector<std::string> wrong_counts(const Plan& plan, const Journal& journal,
       problems.push_back(one.id + (ended.is_there ? ": ended with " + ended.output : ": is gone"));
       continue;
     }
-    for (const std::string& problem : Counts(one, journal.tries(i), output).problems())
+    for (const std::string& problem :
+         Counts(one, journal.tries(i), output, ended.unread).problems())
       problems.push_back(problem);
     if (one.kind != Kind::kParent) continue;
     for (const std::string& token : output.received) {

@@ -3,8 +3,9 @@
 //
 // Every message has a token of its own, "K.G": the K-th action of its instance, sent for the G-th
 // time. A sender that was killed, or was answered that the outcome is not known, sends the action
-// again under the next G. So each token that was acknowledged must be counted exactly once, one
-// without an answer at most once, and one that was refused never.
+// again under the next G. So each token that was acknowledged must be counted exactly once or, if its
+// instance was cancelled, be unread; one without an answer at most once, and one that was refused
+// never.
 #ifndef PAWL_TEST_SOAK_PLAN_HPP
 #define PAWL_TEST_SOAK_PLAN_HPP
 
@@ -128,6 +129,7 @@ struct Ended {
   bool is_there = false;
   bool has_completed = false;
   std::string output;
+  std::vector<std::string> unread;  // payloads of the messages that it left
 };
 
 // What is not as it must be. Each problem is a line.

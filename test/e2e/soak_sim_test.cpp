@@ -80,6 +80,7 @@ class SimSoak {
     const Journal& journal;
     pawl::Registry registry;
     std::unique_ptr<Worker> process;
+    std::int64_t lease_ms = 0;  // what is left of one that is about to be renewed
     bool is_alive = true;
   };
   // A piggybacked call, until its answer.
@@ -162,7 +163,12 @@ class SimSoak {
   void start(std::size_t number) {
     auto life = std::make_unique<Life>(*this, number, ++lives_);
     ASSERT_EQ(fill(life->registry, *life), Status::kOk);
-    life->process = std::make_unique<Worker>(machine_, life->registry, options(number));
+    const pawl::Options drawn = options(number);
+    const pawl::LeaseOptions& leases = drawn.leases;
+    life->lease_ms = std::min(leases.session_lock_timeout - leases.session_lock_renewal_buffer,
+                              leases.worker_lock_timeout - leases.worker_lock_renewal_buffer)
+                         .count();
+    life->process = std::make_unique<Worker>(machine_, life->registry, drawn);
     life->process->node.hold_jobs(any(2) == 0);
     ASSERT_EQ(life->process->start(), Status::kOk) << life->process->diagnostic.text();
     for (const char* device : kDevices)
@@ -215,7 +221,7 @@ class SimSoak {
       }
       sender_.reset();
     } else if (what < 4) {
-      pass(static_cast<std::int64_t>(any(3'000)));
+      sleep(static_cast<std::int64_t>(any(3'000)));
     } else if (what < 12) {
       kill(any(kWorkers));
     } else {
@@ -320,6 +326,14 @@ class SimSoak {
     passed_ms_ += ms;
   }
 
+  // No process has the processor for so long. A lease that is shorter ends, and work goes to another
+  // worker as if this one had died.
+  void sleep(std::int64_t ms) {
+    pass(ms);
+    for (const std::unique_ptr<Life>& life : workers_)
+      if (life != nullptr && ms >= life->lease_ms) runs_.apply("killed " + life->name);
+  }
+
   // A tick of each, and some time when there is nothing to do.
   void step(bool has_trouble) {
     bool more = false;
@@ -362,11 +376,26 @@ class SimSoak {
   Ended find(const std::string& id) {
     pawl::OrchestrationStatus status;
     if (sender_->client.get_status(id, &status) != Status::kOk) return {};
-    return {true, status.state == pawl::OrchestrationState::kCompleted,
-            std::string(pawl::orchestration_state_name(status.state)) == "completed"
-                ? std::string(status.output)
-                : std::string(pawl::orchestration_state_name(status.state)) + ": " +
-                      std::string(status.output)};
+    Ended ended;
+    ended.is_there = true;
+    ended.has_completed = status.state == pawl::OrchestrationState::kCompleted;
+    ended.output = status.output;
+    if (!ended.has_completed)
+      ended.output =
+          std::string(pawl::orchestration_state_name(status.state)) + ": " + ended.output;
+    struct Unread final : pawl::MessageVisitor {
+      void on_message(const pawl::MessageInfo& message) noexcept override {
+        const bool is_sent = message.name == "in" || message.name == "bell" || message.name == "go";
+        if (is_sent && message.is_unread) payloads.emplace_back(message.payload);
+      }
+      std::vector<std::string> payloads;
+    } unread;
+    pawl::Page page;
+    do {
+      EXPECT_EQ(sender_->client.list_messages(id, &page, unread), Status::kOk);
+    } while (page.more);
+    ended.unread = unread.payloads;
+    return ended;
   }
 
   const std::uint64_t seed_;
