@@ -24,7 +24,7 @@ target_compile_options(pawl_build_flags INTERFACE -ffunction-sections -fdata-sec
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # "strict" warns on x86 too, where every alignment is allowed, and not on the board only.
   target_compile_options(pawl_build_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-Wcast-align=strict -Wduplicated-cond -Wlogical-op>)
+    $<$<COMPILE_LANGUAGE:CXX>:-Wcast-align=strict -Wduplicated-cond -Wlogical-op -Wno-psabi>)
   # The layers are position independent, and then gcc inlines no function that a shared library could replace. Nobody
   # replaces ours; clang takes that for granted.
   target_compile_options(pawl_build_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)

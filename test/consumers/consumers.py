@@ -153,7 +153,7 @@ class Consumers:
         cjson = self.project / "build/packages/cjson"
         for variant in variants:
             build = self.scratch / f"matrix-{name}-{variant}"
-            static = ["-DLINKED_STATICALLY=ON"] if emulator and variant == "static" else []
+            static = ["-DCMAKE_EXE_LINKER_FLAGS=-static"] if emulator and variant == "static" else []
             endpoint = "OFF" if emulator else "ON"  # no libmicrohttpd of another architecture
             run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DVARIANT={variant}", f"-DCMAKE_PREFIX_PATH={prefix}",
                 f"-DWITH_ENDPOINT={endpoint}",

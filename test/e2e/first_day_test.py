@@ -242,8 +242,7 @@ def packages(revision):
         for of in ("", REVISION):
             built = run(SOURCE / "packaging/debs", env={**os.environ, "PAWL_DEBIAN_REVISION": of})
             expect(built.returncode == 0, built.stdout[-3000:])
-            names = re.findall(r"^CPack: - package: (\S+) generated", built.stdout, re.M)
-            for name in names:
+            for name in re.findall(r"^(\S+\.deb)$", built.stdout, re.M):
                 shutil.copy(name, BUILD / "debs")
         kept = sorted((BUILD / "debs").glob("*.deb"))
     return [package for package in kept if (f"-{REVISION}_" in package.name) == (revision == REVISION)]

@@ -6,8 +6,8 @@
 // damaged row may stop; healthy instances that are started beside it must complete, and ticks and
 // commits stay near what they are without the damage. start() may refuse such a database, with a
 // text. PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them
-// with their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_EVERY=1 runs all
-// of them also without optimisation; PAWL_SWEEP_LIST=1 prints each that is not fine.
+// with their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_EVERY=1 and
+// PAWL_SOAK=1 run all of them; PAWL_SWEEP_LIST=1 prints each that is not fine.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -261,9 +261,10 @@ std::vector<SweepCase> chosen(Ending ending, const std::vector<SweepCase>& all) 
   if (const char* const sql = std::getenv("PAWL_SWEEP_SQL"); sql != nullptr)
     return {{"PAWL_SWEEP_SQL", sql, sql}};
   const char* const only = std::getenv("PAWL_SWEEP");
-  const std::uint64_t every = only == nullptr ? number_of("PAWL_SWEEP_EVERY", kEvery) : 1;
+  const bool is_long = only != nullptr || std::getenv("PAWL_SOAK") != nullptr;
+  const std::uint64_t every = is_long ? 1 : number_of("PAWL_SWEEP_EVERY", kEvery);
   // The samples of two images are others, too.
-  std::uint64_t number = static_cast<std::uint64_t>(ending) * 20;
+  std::uint64_t number = static_cast<std::uint64_t>(ending) * 21;
   std::vector<SweepCase> out;
   for (const SweepCase& one : all) {
     if (number++ % every != 0) continue;
