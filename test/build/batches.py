@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-LINES_MAX = 1600  # more would leave a processor without work at the end of a build
+LINES_MAX = 2800  # more would leave a processor without work at the end of a build
 NAMES = re.compile(
     r"""^(?:class|struct|union|enum(?:\ class)?)\s+(?:\[\[\w+\]\]\s+)?(\w+)|
         ^using\s+(\w+)\s*=|
