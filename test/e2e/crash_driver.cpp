@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <sstream>
 
 #include "crash_work.hpp"
@@ -36,9 +37,32 @@ Folder::Folder() {
   char canonical[PATH_MAX];
   if (::mkdtemp(name) == nullptr || ::realpath(name, canonical) == nullptr) std::abort();
   path_ = canonical;
+  ::setenv("PAWL_TEST_ERRORS", file("errors").c_str(), 1);
+}
+
+void Folder::announce(const std::string& event, std::size_t least, std::size_t most) {
+  announced_[event] = {least, most};
+}
+
+void Folder::look_at_errors() {
+  std::map<std::string, std::size_t> counts;
+  std::map<std::string, std::string> first;
+  std::ifstream log(file("errors"));
+  for (std::string line; std::getline(log, line);) {
+    std::istringstream words(line);
+    std::string level;
+    std::string event;
+    words >> level >> event;
+    if (++counts[event] == 1) first[event] = line;
+  }
+  for (const auto& [event, range] : announced_)
+    EXPECT_GE(counts[event], range.least) << event;
+  for (const auto& [event, count] : counts)
+    EXPECT_LE(count, announced_[event].most) << first[event];
 }
 
 Folder::~Folder() {
+  look_at_errors();
   if (testing::Test::HasFailure()) return;
   std::error_code ignored;
   std::filesystem::remove_all(path_, ignored);

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,16 +17,24 @@ namespace crash_test {
 [[nodiscard]] std::int64_t now_ms();  // CLOCK_MONOTONIC
 [[nodiscard]] std::int64_t now_ns();
 
-// A new folder below the current one; removed with all in it, unless the test has failed by then.
+// A new folder below the current one; removed with all in it, unless the test has failed by then. Errors
+// in the logs of Children that were started meanwhile fail the test, unless it has announced them.
 class Folder {
  public:
   Folder();
   ~Folder();
+  void announce(const std::string& event, std::size_t least, std::size_t most);
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   [[nodiscard]] std::string file(const std::string& name) const { return path_ + "/" + name; }
 
  private:
+  void look_at_errors();
+  struct Range {
+    std::size_t least = 0;
+    std::size_t most = 0;
+  };
+  std::map<std::string, Range> announced_;
   std::string path_;
 };
 

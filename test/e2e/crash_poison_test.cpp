@@ -12,7 +12,8 @@ constexpr int kOthers = 100;
 constexpr int kCrashesMax = 10;  // LimitOptions::crashes_max
 
 TEST(CrashPoison, TurnAndActivityThatAbort_EndPoisonedWhileOthersFinish) {
-  const Folder folder;
+  Folder folder;
+  folder.announce("activity_poisoned", 1, 1);
   const std::string database = folder.file("pawl.db");
   std::set<std::string> acknowledged;
   std::set<std::string> tried;

@@ -30,6 +30,7 @@
 #include <string_view>
 
 #include "crash_work.hpp"
+#include "error_file.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 
@@ -457,7 +458,8 @@ int serve(pawl::Process& process, const Arguments& arguments) {
   fill(registry);
   const char* wants_log = std::getenv("CRASH_PROGRAM_LOG");
   pawl::posix::FdLogSink log(STDERR_FILENO, pawl::LogLevel::kDebug);
-  const pawl::Options options = options_of(arguments, wants_log == nullptr ? nullptr : &log);
+  const pawl::Options options =
+      options_of(arguments, wants_log == nullptr ? crash_test::error_file() : &log);
   const std::size_t bytes = pawl::Runtime::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
   pawl::posix::SystemPort port;

@@ -20,6 +20,7 @@
 #include <random>
 #include <string>
 
+#include "error_file.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "soak_code.hpp"
@@ -93,7 +94,7 @@ int serve(pawl::Process& process, int count, char** words) {
     options.worker_node_id = words[7];
     options.limits.instance_batch_max = 2;
   }
-  if (std::getenv("SOAK_PROGRAM_LOG") != nullptr) options.log = &log;
+  options.log = std::getenv("SOAK_PROGRAM_LOG") != nullptr ? &log : crash_test::error_file();
   const std::size_t bytes = pawl::Runtime::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
   pawl::posix::SystemPort port;
