@@ -667,7 +667,8 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
             "completed " + numbers(1, sent) + "end,")
       << refused << " refused";
 }
-INSTANTIATE_TEST_SUITE_P(Seeds, RandomMessages, ::testing::Range<std::uint64_t>(1, 41));
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomMessages,
+                         ::testing::Range<std::uint64_t>(1, 41, PAWL_SAMPLE));
 
 }  // namespace
 }  // namespace pawl

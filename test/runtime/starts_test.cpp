@@ -230,7 +230,7 @@ TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
 // A death at each write: what was answered is there and ends; the other starts left nothing.
 TEST_F(Starts, DeathAtEveryWrite) {
   bool all_written = false;
-  for (std::uint64_t nth = 1; !all_written && nth < 400; ++nth) {
+  for (std::uint64_t nth = 1; !all_written && nth < 400; nth += PAWL_SAMPLE) {
     const std::string id = "i" + std::to_string(nth);
     Worker& worker = restart();
     answers.clear();

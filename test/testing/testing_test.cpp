@@ -168,9 +168,9 @@ TEST(TestingWorld, OneSeedOneHistory) {
 
 // Counted up until there is no write left to crash at.
 TEST(TestingWorld, CrashesAtAnyWrite) {
-  std::uint64_t nth = 0;
-  for (bool has_crashed = true; has_crashed;) {
-    SCOPED_TRACE(++nth);
+  std::uint64_t nth = 1;
+  for (bool has_crashed = true; has_crashed; nth += PAWL_SAMPLE) {
+    SCOPED_TRACE(nth);
     rounds(1, 1, nth, &has_crashed);
     ASSERT_LT(nth, 1'000U);
   }
@@ -217,9 +217,9 @@ TEST(TestingWorld, DeclaresDevicesAtEachStart) {
 // A crash at every write, with a device and with code that counts in what it captured. The world is
 // right if each of the three readings was made, and none was made anew after it was recorded.
 TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
-  std::uint64_t nth = 0;
-  for (bool has_crashed = true; has_crashed;) {
-    SCOPED_TRACE(++nth);
+  std::uint64_t nth = 1;
+  for (bool has_crashed = true; has_crashed; nth += PAWL_SAMPLE) {
+    SCOPED_TRACE(nth);
     ASSERT_LT(nth, 1'000U);
     Registry registry;
     int made = 0;
