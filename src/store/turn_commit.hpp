@@ -111,6 +111,7 @@ struct TurnCommit {
   bool more = false;  // passes_max reached: ready again at once
   EndKind end = EndKind::kNone;
   ErrorKind error = ErrorKind::kNone;
+  AtEnd* mailbox = nullptr;  // null: it waits for none, and its unread messages are not counted
   Span<const NewWork> work;
   OpenSessionsMax sessions_max;
   Span<const NewTimer> timers;
@@ -119,7 +120,6 @@ struct TurnCommit {
   Span<const EventId> closed;
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
-  AtEnd* mailbox = nullptr;  // null: it waits for none, and its unread messages are not counted
   NextExecution next;
   Incarnation home = 0;  // who commits
 };

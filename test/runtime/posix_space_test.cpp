@@ -198,7 +198,7 @@ TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
     run(1);
   }
   ASSERT_EQ(why, Status::kQuota) << running;
-  EXPECT_NE(client_->error_text().find("1048576"), std::string_view::npos) << client_->error_text();
+  EXPECT_NE(client_->error_text().find("1024000"), std::string_view::npos) << client_->error_text();
   EXPECT_EQ(client_->enqueue_event("chain0", "q", "text"), Status::kQuota);
   g_end.store(true);
   EXPECT_TRUE(run_until([&] { return completed(ended + running); })) << lines_.all();
@@ -290,7 +290,7 @@ TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
   struct stat reserve = {};
   EXPECT_EQ(::stat((path_ + "-reserve").c_str(), &reserve), 0);
   EXPECT_EQ(reserve.st_mode & 0777U, 0600U);
-  EXPECT_EQ(reserve.st_size, 1'048'576);
+  EXPECT_EQ(reserve.st_size, 1'024'000);
   fill_disk();
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_EQ(start_one("chain", 4, 10), Status::kQuota);
