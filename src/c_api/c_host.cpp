@@ -140,7 +140,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 }  // namespace
 
 // A program in C may give any number, and reading it as an enumeration is what a sanitizer of C++ stops at.
-[[gnu::no_sanitize("enum")]] const char* pawl_status_name(pawl_status status) {
+__attribute__((no_sanitize("enum"))) const char* pawl_status_name(pawl_status status) {
   static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&

@@ -235,11 +235,19 @@ Status History::carry(std::string_view key, std::string_view value, std::int64_t
 
 // --- events ---------------------------------------------------------------------------------------
 
+namespace {
+
+Status no_memory_for(const Event& event, Diagnostic& diagnostic) {
+  diagnostic.format("event %u: no memory left for this history", event.id);
+  return Status::kResourceExhausted;
+}
+
+}  // namespace
+
 Status History::append(const Event& event, Diagnostic& diagnostic) {
   Record* const record = stage(event);
-  const Status status = record == nullptr ? Status::kResourceExhausted : commit(record, diagnostic);
-  if (status == Status::kResourceExhausted)
-    diagnostic.format("event %u: no memory left for this history", event.id);
+  const Status status =
+      record == nullptr ? no_memory_for(event, diagnostic) : commit(record, diagnostic);
   if (status != Status::kOk) drop_staged();
   return status;
 }
@@ -251,12 +259,12 @@ Status History::commit(Record* record, Diagnostic& diagnostic) {
                       reason);
     return Status::kCorrupt;
   }
-  if (!grow(&directory_, &directory_capacity_, count_)) return Status::kResourceExhausted;
-  if (record->event.kind == EventKind::kBranchOpened &&
-      !grow(&branches_, &branches_capacity_, branch_count_))
-    return Status::kResourceExhausted;
-  if (is_write(record->event) && make_key(record->event.name) == nullptr)
-    return Status::kResourceExhausted;
+  const Event& event = record->event;
+  const bool has_room = grow(&directory_, &directory_capacity_, count_) &&
+                        (event.kind != EventKind::kBranchOpened ||
+                         grow(&branches_, &branches_capacity_, branch_count_)) &&
+                        (!is_write(event) || make_key(event.name) != nullptr);
+  if (!has_room) return no_memory_for(event, diagnostic);
   index(record);
   return Status::kOk;
 }

@@ -284,8 +284,13 @@ class Run {
 bool run_all(Store& store) {
   BuddyPool pool(for_histories, sizeof(for_histories));
   Arena arena(for_engine, sizeof(for_engine));
-  Engine engine(arena, EngineLimits());
-  if (!engine.ready()) return false;
+  EngineLimits limits;
+  limits.payload_bytes_max = 1024;
+  Engine engine(arena, limits);
+  if (!engine.ready()) {
+    mps2::say("the engine needs more than %zu bytes", sizeof(for_engine));
+    return false;
+  }
   // The clock of the storage runs from the first batch on.
   BatchInfo info;
   if (store.batch().begin(0, &info) != Status::kOk || store.batch().commit() != Status::kOk)

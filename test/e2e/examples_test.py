@@ -5,6 +5,7 @@
 """
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -12,6 +13,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+
+import error_lines
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 TOOLS = os.path.join(SOURCE, "examples", "sensor_gateway")
@@ -175,6 +178,8 @@ class Gateway:
             status = process.wait(30)
             self.event(f"action=exited role={role} node={node} pid={process.pid} status={status}")
             expect(status == 0, f"{node} ended with {status}")
+            text = pathlib.Path(self.folder, f"{node}.stderr").read_text(errors="replace")
+            expect(not error_lines.unexpected(text, {"activity_unregistered": (0, 1)}), text)
 
     def results(self):
         """The ok= of all finished samples, in order."""

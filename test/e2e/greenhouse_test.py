@@ -6,6 +6,7 @@ while it gets water, and an older release before the newer one.
 """
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -13,6 +14,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+
+import error_lines
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 PROGRAMS = os.path.join(BUILD, "examples", "greenhouse")
@@ -186,6 +189,9 @@ try:
     a_pump_killed_in_the_middle()
     a_bed_that_is_cancelled()
     nothing_is_lost()
+    for path in sorted(pathlib.Path(FOLDER).glob("*.stderr")):
+        problems = error_lines.unexpected(path.read_text(errors="replace"), {})
+        expect(not problems, f"{path.name}: {problems}")
     print("passed")
 finally:
     for left in processes.values():

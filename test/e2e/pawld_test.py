@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 
+import error_lines
+
 SOURCE, PAWLD, CLIENT, SCRATCH, PART = sys.argv[1:6]
 EMULATOR = sys.argv[6:]
 FOLDER = pathlib.Path(SCRATCH) / PART
@@ -778,8 +780,16 @@ test "$PAWL_DEVICE" = {device} && ! flock -n {device} true
     expect(subprocess.run(["flock", "-n", str(device), "true"], check=False).returncode == 0, "the lock outlives pawld")
 
 
+# Errors in the log, by part.
+ANNOUNCED = {
+    "updates": {"orchestration_unregistered": (1, 1)},
+    "service": {"write_lock_is_held": (1, 1), "configuration_wrong": (3, 3)},
+    "endpoint": {"endpoint_failed": (1, 1), "thread_runs": (1, 1)},
+}
 PARTS = {name: value for name, value in list(globals().items()) if name in ("sequence", "programs", "flows", "updates", "config", "service", "unit", "group", "devices", "endpoint")}
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
 PARTS[PART]()
+problems = error_lines.unexpected(log(), ANNOUNCED.get(PART, {}))
+expect(not problems, problems)
 print("ok")

@@ -6,6 +6,7 @@
 
 import fcntl
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -13,6 +14,8 @@ import sqlite3
 import subprocess
 import sys
 import time
+
+import error_lines
 
 SOURCE, BUILD, PART = sys.argv[1:4]
 PROGRAM = [*sys.argv[4:], os.path.join(BUILD, "examples", PART, PART)]
@@ -371,6 +374,9 @@ shutil.rmtree(FOLDER, ignore_errors=True)
 os.makedirs(FOLDER)
 try:
     {"conversation": conversation, "device_gateway": device_gateway, "session_broker": session_broker}[PART]()
+    for path in sorted(pathlib.Path(FOLDER).glob("*.stderr")):
+        problems = error_lines.unexpected(path.read_text(errors="replace"), {})
+        expect(not problems, f"{path.name}: {problems}")
     print("passed")
 finally:
     for left in processes.values():

@@ -14,6 +14,9 @@ import time
 import urllib.parse
 
 PROJECT = pathlib.Path(sys.argv[1])
+sys.path.append(str(PROJECT / "test/e2e"))
+import error_lines  # noqa: E402  (its folder is known only now)
+
 PROGRAM = sys.argv[2]
 TOKEN = "a-token-of-some-length"
 problems = []
@@ -87,8 +90,9 @@ class Program:
             self.arguments.insert(self.arguments.index("--tcp") + 1, token)
         if "--socket" in self.arguments:
             self.socket = self.arguments[self.arguments.index("--socket") + 1]
-        self.process = subprocess.Popen([PROGRAM, self.database, *self.arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.DEVNULL, text=True)
+        self.announced = {}  # errors in its log: event -> (least, most)
+        with open(f"{self.folder}/errors", "wb") as errors:
+            self.process = subprocess.Popen([PROGRAM, self.database, *self.arguments], stdout=subprocess.PIPE, stderr=errors, text=True)
         self.first_line = self.process.stdout.readline().strip() if wait else ""
         self.port = int(self.first_line.split()[1]) if self.first_line.startswith("ready") else 0
         if self.port == 0 and self.first_line.startswith("ready"):
@@ -122,6 +126,8 @@ class Program:
             self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=60)
         self.process.stdout.close()
+        for problem in error_lines.unexpected(pathlib.Path(self.folder, "errors").read_text(errors="replace"), self.announced):
+            check(False, problem)
         return time.monotonic() - began
 
     def connection(self, timeout=30):

@@ -225,6 +225,7 @@ def numbers(at):
 
 
 with Program() as program:
+    program.announced = {"activity_unregistered": (1, 1)}
     for part in (instances, hostile, filters, history, operations, watch, sessions, queue, numbers):
         part(program)
     check(program.stop() < 30, "it ends")
