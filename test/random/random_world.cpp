@@ -218,7 +218,7 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
            (has(line, "events_max") && limits.history_events_max < kEventsEnough) ||
            (has(line, "it was to go on with was removed") && removes_executions_) ||
            (has(line, "payload_bytes_max") && limits.payload_bytes_max < kPayloadEnough) ||
-           ((has(line, "warm_bytes") || has(line, "no memory left to run the code")) &&
+           ((has(line, "warm_bytes") || has(line, "no memory left")) &&
             limits.warm_bytes < kWarmEnough);
   }
   if (event == "worker_was_buried") return has_slow_handoff_;
