@@ -213,7 +213,8 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
                                const std::string& line) const {
   if (event == "instance_stopped") {
     const LimitOptions& limits = of.limits;
-    return (has(line, "more messages wait") && limits.queue_messages_max < kMessagesEnough) ||
+    return ((has(line, "more messages wait") || has(line, "more than mailbox_max")) &&
+            limits.queue_messages_max < kMessagesEnough) ||
            (has(line, "commands_a_turn_max") && limits.commands_a_turn_max < kCommandsEnough) ||
            (has(line, "events_max") && limits.history_events_max < kEventsEnough) ||
            (has(line, "it was to go on with was removed") && removes_executions_) ||
