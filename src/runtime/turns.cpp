@@ -143,9 +143,10 @@ void Turns::run() {
     Turn& turn = list_[i];
     const Arena::Mark mark = loop_.arena.mark();
     runner_.run(turn);
-    // It cannot wait for others, so those behind it do: from the last, as many as it takes.
+    // It cannot wait for others, so those behind it do: from the last, as many as it takes. One that has
+    // yielded its memory to another waits for the next tick, also if that other was abandoned then.
     for (std::size_t end = count;
-         turn.verdict == Turn::Verdict::kWait && is_first && end > i + 1;) {
+         turn.verdict == Turn::Verdict::kWait && turn.warm != nullptr && is_first && end > i + 1;) {
       for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
         yield_warm_memory(list_[end - 1]);
       loop_.arena.rewind(mark);

@@ -227,7 +227,8 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
       std::min({least_.limits.crashes_max, least_.limits.strikes_max, least_.limits.reboots_max});
   if (event == "activity_poisoned") return least <= counts_.kills + counts_.reboots;
   if (event == "activity_unregistered") return has_narrow_worker_;
-  if (event == "activity_abandoned") return least_.timing.activity_grace < std::chrono::seconds(10);
+  if (event == "activity_abandoned" || event == "session_evicted")
+    return least_.timing.activity_grace < std::chrono::seconds(10);
   return false;
 }
 
