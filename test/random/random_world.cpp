@@ -222,7 +222,9 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
            ((has(line, "warm_bytes") || has(line, "no memory left")) &&
             limits.warm_bytes < kWarmEnough);
   }
-  if (event == "worker_was_buried") return has_slow_handoff_;
+  if (event == "worker_was_buried")
+    return has_slow_handoff_ || longest_sleep_ >= least_.leases.session_lock_timeout ||
+           longest_sleep_ >= least_.leases.worker_lock_timeout;
   const std::int64_t least =
       std::min({least_.limits.crashes_max, least_.limits.strikes_max, least_.limits.reboots_max});
   if (event == "activity_poisoned") return least <= counts_.kills + counts_.reboots;
@@ -244,6 +246,8 @@ void RandomWorld::note_least(const Options& options) {
   lower(least_.limits.queue_messages_max, options.limits.queue_messages_max);
   lower(least_.limits.warm_bytes, options.limits.warm_bytes);
   lower(least_.timing.activity_grace, options.timing.activity_grace);
+  lower(least_.leases.session_lock_timeout, options.leases.session_lock_timeout);
+  lower(least_.leases.worker_lock_timeout, options.leases.worker_lock_timeout);
   has_narrow_worker_ = has_narrow_worker_ || options.slots.inline_activities == 0 ||
                        options.slots.threads == 0 || options.slots.cooperative == 0 ||
                        options.worker_tag_filter.mode != TagFilter::Mode::kAny;
@@ -472,7 +476,11 @@ void RandomWorld::manage(std::size_t at) {
 void RandomWorld::trouble() {
   const std::size_t what = any(10);
   if (what == 0) return reboot();
-  if (what < 3) return pass(static_cast<std::int64_t>(any(40'000)));
+  if (what < 3) {
+    const std::chrono::milliseconds slept(any(40'000));
+    longest_sleep_ = std::max(longest_sleep_, slept);
+    return pass(slept.count());
+  }
   if (what == 3) {
     sender_.reset();
     return;

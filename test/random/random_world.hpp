@@ -114,9 +114,10 @@ class RandomWorld {
   std::unique_ptr<Life> workers_[kWorkers];
   std::unique_ptr<Sender> sender_;
   std::vector<std::unique_ptr<Piggybacked>> piggybacked_;
-  Options least_;                   // of all lives, of what may end or stop an instance
-  bool has_slow_handoff_ = false;   // of all lives
-  bool has_narrow_worker_ = false;  // does not take every activity
+  Options least_;                               // of all lives, of what may end or stop an instance
+  bool has_slow_handoff_ = false;               // of all lives
+  std::chrono::milliseconds longest_sleep_{0};  // of all processes at once
+  bool has_narrow_worker_ = false;              // does not take every activity
   bool removes_executions_ = false;
   bool removes_instances_ = false;
   bool dying_ = false;  // a write is made to fail
