@@ -222,12 +222,13 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
            ((has(line, "warm_bytes") || has(line, "no memory left")) &&
             limits.warm_bytes < kWarmEnough);
   }
-  if (event == "worker_was_buried")
-    return has_slow_handoff_ || longest_sleep_ >= least_.leases.session_lock_timeout ||
-           longest_sleep_ >= least_.leases.worker_lock_timeout;
+  const bool slept_over_a_lease = longest_sleep_ >= std::min(least_.leases.session_lock_timeout,
+                                                             least_.leases.worker_lock_timeout);
+  if (event == "worker_was_buried") return has_slow_handoff_ || slept_over_a_lease;
   const std::int64_t least =
       std::min({least_.limits.crashes_max, least_.limits.strikes_max, least_.limits.reboots_max});
-  if (event == "activity_poisoned") return least <= counts_.kills + counts_.reboots;
+  if (event == "activity_poisoned")
+    return least <= counts_.kills + counts_.reboots || slept_over_a_lease;
   if (event == "activity_unregistered") return has_narrow_worker_;
   if (event == "activity_abandoned" || event == "session_evicted")
     return least_.timing.activity_grace < std::chrono::seconds(10);
