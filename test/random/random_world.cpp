@@ -222,13 +222,16 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
            ((has(line, "warm_bytes") || has(line, "no memory left")) &&
             limits.warm_bytes < kWarmEnough);
   }
-  const bool slept_over_a_lease = longest_sleep_ >= std::min(least_.leases.session_lock_timeout,
-                                                             least_.leases.worker_lock_timeout);
-  if (event == "worker_was_buried") return has_slow_handoff_ || slept_over_a_lease;
+  // All processes have slept over a lease, or a slow one was late for a lease that it renews late.
+  const bool loses_leases =
+      longest_sleep_ >=
+          std::min(least_.leases.session_lock_timeout, least_.leases.worker_lock_timeout) ||
+      std::min(least_.leases.session_lock_renewal_buffer,
+               least_.leases.worker_lock_renewal_buffer) < std::chrono::seconds(4);
+  if (event == "worker_was_buried") return has_slow_handoff_ || loses_leases;
   const std::int64_t least =
       std::min({least_.limits.crashes_max, least_.limits.strikes_max, least_.limits.reboots_max});
-  if (event == "activity_poisoned")
-    return least <= counts_.kills + counts_.reboots || slept_over_a_lease;
+  if (event == "activity_poisoned") return least <= counts_.kills + counts_.reboots || loses_leases;
   if (event == "activity_unregistered") return has_narrow_worker_;
   if (event == "activity_abandoned" || event == "session_evicted")
     return least_.timing.activity_grace < std::chrono::seconds(10);
@@ -249,6 +252,8 @@ void RandomWorld::note_least(const Options& options) {
   lower(least_.timing.activity_grace, options.timing.activity_grace);
   lower(least_.leases.session_lock_timeout, options.leases.session_lock_timeout);
   lower(least_.leases.worker_lock_timeout, options.leases.worker_lock_timeout);
+  lower(least_.leases.session_lock_renewal_buffer, options.leases.session_lock_renewal_buffer);
+  lower(least_.leases.worker_lock_renewal_buffer, options.leases.worker_lock_renewal_buffer);
   has_narrow_worker_ = has_narrow_worker_ || options.slots.inline_activities == 0 ||
                        options.slots.threads == 0 || options.slots.cooperative == 0 ||
                        options.worker_tag_filter.mode != TagFilter::Mode::kAny;
