@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pawl/testing.hpp"
+#include "world.hpp"
 
 namespace pawl {
 namespace {
@@ -70,6 +71,16 @@ Poll forever(OrchestrationContext& ctx) {
   return ctx.continue_as_new(ctx.input());
 }
 
+// As many waits as the input says, none of which ends; and one that does.
+Poll listens(OrchestrationContext& ctx) {
+  std::vector<Handle> handles;
+  for (int i = 0; i < number_of(ctx.input()); ++i)
+    handles.push_back(ctx.schedule_wait("never"));
+  handles.push_back(ctx.dequeue_event("end"));
+  PAWL_AWAIT_DONE(ctx.select(handles));
+  return ctx.complete("");
+}
+
 class Large : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -78,6 +89,7 @@ class Large : public ::testing::Test {
     ASSERT_EQ(registry_.add_orchestration("heavy", heavy), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("wide", wide), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("forever", forever), Status::kOk);
+    ASSERT_EQ(registry_.add_orchestration("listens", listens), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
     ASSERT_EQ(registry_.add_activity("kilobyte", kilobyte), Status::kOk);
     ASSERT_EQ(registry_.add_activity("two_kilobytes", two_kilobytes), Status::kOk);
@@ -202,6 +214,46 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
     EXPECT_EQ(status.state, OrchestrationState::kRunning);
     EXPECT_GT(status.execution_id, 10);
   }
+}
+
+// All others of its tick make room for it, and it is abandoned nevertheless: they come with the next
+// tick. It was begun under a larger history_events_max, so a limit does not end it.
+TEST_F(Large, OneThatIsAbandonedWithAllMemory_LeavesTheOthersWhole) {
+  std::size_t abandoned = 0;
+  for (std::size_t warm_bytes = 16'384; warm_bytes <= 40'960; warm_bytes += 256) {
+    SCOPED_TRACE(warm_bytes);
+    testing::expect_errors("instance_stopped", 0, 1);
+    sim::Machine machine{7};
+    Options options;
+    options.database_path = "/data/large.db";
+    TestClient client(machine, options.database_path.c_str());
+    {
+      Worker large(machine, registry_, options);
+      ASSERT_EQ(large.start(), Status::kOk);
+      ASSERT_EQ(client->start_orchestration("listens", InstanceId("0"), "80"), Status::kOk);
+      for (const char* id : {"1", "2", "3"})
+        ASSERT_EQ(client->start_orchestration("listens", InstanceId(id), "1"), Status::kOk);
+      ASSERT_FALSE(testing::drive(
+          machine, {&large}, [] { return false; }, 1'000));
+      ASSERT_EQ(large.runtime->stop(std::chrono::seconds(1)), Status::kOk);
+    }
+    options.limits.history_events_max = 64;
+    options.limits.payload_bytes_max = 1'024;
+    options.limits.warm_bytes = warm_bytes;
+    for (const char* id : {"0", "1", "2", "3"})
+      ASSERT_EQ(client->enqueue_event(id, "unheard", "1"), Status::kOk);
+    for (const char* id : {"1", "2", "3"})
+      ASSERT_EQ(client->enqueue_event(id, "end", ""), Status::kOk);
+    Worker small(machine, registry_, options);
+    ASSERT_EQ(small.start(), Status::kOk) << small.diagnostic.text();
+    EXPECT_TRUE(testing::drive(
+        machine, {&small}, [&] { return small.runtime->stats().orchestrations_completed == 3; },
+        1'000))
+        << small.lines.all();
+    const std::string log = small.lines.all();
+    abandoned += log.find("no memory left to run the code") != std::string::npos ? 1U : 0U;
+  }
+  EXPECT_GT(abandoned, 0U);
 }
 
 // What one tick can read of its messages must leave it room to run: with many of a kilobyte or two
