@@ -58,8 +58,9 @@ struct MailboxLimits {
 
 // How an instance is left whose turn was given up.
 struct Parking {
-  Parking(std::int64_t for_ms) : delay_ms(for_ms) {}
-  Parking(OptionalMs for_ms) : delay_ms(for_ms) {}
+  // Implicit, since most callers have nothing but a delay to say.
+  Parking(std::int64_t for_ms) : delay_ms(for_ms) {}  // NOLINT(google-explicit-constructor)
+  Parking(OptionalMs for_ms) : delay_ms(for_ms) {}    // NOLINT(google-explicit-constructor)
   OptionalMs delay_ms;                 // no worker looks at it for so long; none: for good
   std::optional<MailboxLimits> needs;  // until its next turn workers with less leave it to others
 };
