@@ -63,7 +63,10 @@ void refuse_written(const std::string& path) {
     if (pid.find_first_not_of("0123456789") != std::string::npos || pid == own) continue;
     if (writes("/proc/" + pid + "/fd", file))
       fail(kFailed, status_name(Status::kBusy),
-           path + " is in use by process " + pid + "; stop what uses it first");
+           std::string(path)
+               .append(" is in use by process ")
+               .append(pid)
+               .append("; stop what uses it first"));
   }
 }
 

@@ -142,7 +142,7 @@ struct RandomWorld::Piggybacked {
 };
 
 RandomWorld::RandomWorld(std::uint64_t seed)
-    : seed_(seed), how_(draw_of(seed)), random_(seed), machine_(seed), cuts_power_(any(2) == 0) {
+    : how_(draw_of(seed)), random_(seed), machine_(seed), cuts_power_(any(2) == 0) {
   machine_.set_power_cut_losses(cuts_power_);
   ProcessOptions process;
   process.connections_max = 8;
@@ -234,7 +234,8 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
   if (event == "activity_poisoned") return least <= counts_.kills + counts_.reboots || loses_leases;
   if (event == "activity_unregistered") return has_narrow_worker_;
   if (event == "activity_abandoned" || event == "session_evicted")
-    return least_.timing.activity_grace < std::chrono::seconds(10);
+    return least_.timing.activity_grace < std::chrono::seconds(10) ||
+           longest_sleep_ >= least_.timing.activity_grace;
   return false;
 }
 

@@ -101,7 +101,6 @@ class RandomWorld {
   void check_unread(const std::string& id, std::int64_t unread, std::int64_t all);
   void check_file();
 
-  const std::uint64_t seed_;
   const Draw how_;
   Rng random_;
   sim::Machine machine_;
