@@ -84,7 +84,6 @@ ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule wit
   options_.evict_idle_ms = is_crowded ? 3'000 : 0;
   uses_shared_ = seed % 2 == 0;
   openers_max_ = is_crowded ? kOpenersMaxCrowded : kOpenersMax;
-  if (without == PureRule::kNone && seed % 3 == 1) draw_terms();
   if (beside == Beside::kDatabase) {
     world_ = std::make_unique<World>(seed);
     model_ = std::make_unique<ModelStore>(world_->number("SELECT next_epoch FROM meta"),
@@ -98,20 +97,6 @@ ModelSimulation::ModelSimulation(std::uint64_t seed, Beside beside, PureRule wit
 }
 
 ModelSimulation::~ModelSimulation() = default;
-
-// From the shortest leases to long ones, and from room for one session on.
-void ModelSimulation::draw_terms() {
-  const auto lease = [this](std::int64_t* timeout_ms, std::int64_t* buffer_ms) {
-    *timeout_ms = 1'000 * pick(1, 60);
-    *buffer_ms = *timeout_ms * pick(1, 9) / 10;
-  };
-  lease(&options_.session_lock_timeout_ms, &options_.session_lock_renewal_buffer_ms);
-  lease(&options_.worker_lock_timeout_ms, &options_.worker_lock_renewal_buffer_ms);
-  options_.fast_handoff = chance(50);
-  options_.session_idle_timeout_ms = options_.renewal_interval_ms() + 1'000 * pick(1, 60);
-  options_.evict_idle_ms = chance(30) ? 0 : 1'000 * pick(1, 10);
-  options_.max_sessions_per_worker = static_cast<std::uint32_t>(pick(1, 12));
-}
 
 std::int64_t ModelSimulation::now() { return world_ ? world_->now() : clock_; }
 

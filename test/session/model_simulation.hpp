@@ -53,7 +53,6 @@ class ModelSimulation {
 
  private:
   static constexpr int kNodes = 4;
-  void draw_terms();
   struct Execution {
     ModelStore::HandedOver done;
     Job job;  // of the database
