@@ -156,8 +156,7 @@ void Space::update_stats() {
   loop_.stats.used_bytes = use_.used_bytes;
   loop_.stats.log_bytes = use_.log_bytes;
   loop_.stats.quota_bytes = use_.quota_bytes;
-  const bool is_full =
-      is_short_ && use_.free_bytes < reserve_bytes(loop_.options.space);
+  const bool is_full = is_short_ && use_.free_bytes < reserve_bytes(loop_.options.space);
   if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
     loop_.stats.room = Room::kRejectingNew;
   } else {
