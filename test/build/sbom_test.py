@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 ID = re.compile(r"SPDXRef-[A-Za-z0-9.-]+")
 RELATIONS = {"DESCRIBES", "CONTAINS", "DEPENDS_ON", "DYNAMIC_LINK", "STATIC_LINK"}
@@ -139,7 +140,8 @@ def main(project, build, scratch):
 if __name__ == "__main__":
     if sys.argv[1] == "--check":
         deb_paths = [pathlib.Path(path).resolve() for path in sys.argv[3:]]
-        problems = check(sys.argv[2], deb_paths, pathlib.Path(sys.argv[2]).resolve().with_suffix(".scratch"))[1]
+        with tempfile.TemporaryDirectory() as folder:
+            problems = check(sys.argv[2], deb_paths, pathlib.Path(folder))[1]
     else:
         problems = main(*(pathlib.Path(path).resolve() for path in sys.argv[1:4]))
     print("\n".join(problems))
