@@ -34,7 +34,7 @@ Status PassEnd::finish(const Commands& commands, const Awaits& awaits, Record* e
   find_horizons();
   if (!run_.is_second()) traces_.withdraw();
   PAWL_TRY(append_commands(commands, awaits));
-  if (has_ended_) {
+  if (end != nullptr) {
     end->event.id = history_.last_id() + 1;
     PAWL_TRY(history_.commit(end, run_.diagnostic()));
     is_another_needed_ = false;

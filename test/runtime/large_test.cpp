@@ -11,6 +11,8 @@
 namespace pawl {
 namespace {
 
+using testing::TestClient;
+using testing::Worker;
 using testing::World;
 using testing::WorldOptions;
 
