@@ -16,7 +16,7 @@ bool is_piece(std::size_t bytes) {
   return bytes >= kMost / 8 && bytes <= kMost && (bytes & (bytes - 1)) == 0;
 }
 
-// As SQLite lays it out: 8 bytes for each page of the log, behind a head that takes the place of 34.
+// SQLite has 8 bytes for each page of the log, behind a head that takes the place of 34.
 std::size_t index_pieces(const Layout& layout) {
   constexpr std::size_t kLogPageBytes = 24 + 512;
   const std::size_t entries = layout.log_sectors * kSectorBytes / kLogPageBytes + 34;

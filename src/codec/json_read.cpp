@@ -99,7 +99,7 @@ class Scan {
     return skip_text() || skip_word("true") || skip_word("false") || skip_word("null") ||
            skip_number();
   }
-  // Of a text that has been checked.
+  // Requires: a text that is_json() has checked.
   void skip_value();
 
  private:
