@@ -11,7 +11,7 @@ bool may_have(const SessionRow& session, const TargetFacts& target) {
 }
 
 bool may_claim_early(const SessionRow& session, std::int64_t owned, std::int64_t sessions_max) {
-  return !session.owner.has_value() && !session.device && session.state != State::kStopping &&
+  return !session.owner.has_value() && !session.device && session.state == State::kOpen &&
          has_room(owned, sessions_max);
 }
 

@@ -418,6 +418,28 @@ TEST_F(MessageEnds, EndsFromOutside_LeaveThemUnread) {
   EXPECT_EQ(unread_in_all(), 4) << "they go with their instance";
 }
 
+TEST_F(MessageEnds, APoisonedEnd_LeavesThemUnread) {
+  options.limits.crashes_max = 2;
+  start_worker();
+  start("a", "deaf");
+  send("a", "1");
+  pass(500);
+  for (int life = 0; life < options.limits.crashes_max; ++life) {
+    testing::expect_errors("tick_rolled_back");
+    meanwhile([this, life] {
+      send("a", std::to_string(life + 2));
+      workers.back()->node.kill();
+    });
+    machine.advance(1'000);
+    while (!workers.back()->node.killed())
+      static_cast<void>(workers.back()->runtime->tick(std::chrono::milliseconds::max()));
+    restart();
+  }
+  EXPECT_EQ(end_of("a").substr(0, 13), "failed poison");
+  EXPECT_EQ(unread("a"), "1,2,3,");
+  EXPECT_EQ(logged(), 1U);
+}
+
 TEST_F(MessageEnds, OfAChild_TheyGoWithItsTree) {
   start_worker();
   start("a", "parent");

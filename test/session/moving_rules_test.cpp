@@ -61,6 +61,8 @@ TEST(MovingRules, may_claim_early) {
       {"somebody has it", session(false, kA), 0, false},
       {"a device", session(true), 0, false},
       {"it stops", session(false, {}, State::kStopping), 0, false},
+      {"it was lost", session(false, {}, State::kLost), 0, false},
+      {"it was closed", session(false, {}, State::kClosed), 0, false},
   };
   for (const Row& one : rows) {
     SCOPED_TRACE(one.name);
