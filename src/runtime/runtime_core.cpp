@@ -76,14 +76,16 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
 
 // The first write transaction of this process: adopts the boot, buries who died, registers.
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
-  parts_.space.make_first_reserve();
   Status status = try_to_register(diagnostic);
   for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_suspect(status);
        ++rows)
     status = try_to_register(diagnostic);
-  if (status != Status::kFull || parts_.space.is_short()) return status;
-  parts_.space.disk_is_full();
-  return try_to_register(diagnostic);
+  if (status == Status::kFull && !parts_.space.is_short()) {
+    parts_.space.disk_is_full();
+    status = try_to_register(diagnostic);
+  }
+  if (status == Status::kOk) parts_.space.registered();
+  return status;
 }
 
 Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
@@ -91,6 +93,7 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
   parts_.notices.begin();
   if (status == Status::kOk) {
     status = parts_.registration.write();
+    if (status == Status::kOk) parts_.space.make_first_reserve();
     if (status == Status::kOk) status = parts_.owned.claim_at_start();
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) {

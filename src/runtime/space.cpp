@@ -23,13 +23,28 @@ bool has_long_log(const SpaceUse& use) {
 
 }  // namespace
 
-// A start on a full disk is no failure: what is stored can still be finished.
+// In the batch that says how large it is: nobody sees the one without the other.
 void Space::make_first_reserve() {
-  const Status made = loop_.housekeeping().make_reserve(reserve_bytes(loop_.options.space));
-  if (made == Status::kOk) return;
-  loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", made);
+  const std::int64_t bytes = reserve_bytes(loop_.options.space);
+  first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.housekeeping().make_reserve(bytes);
+}
+
+// A start on a full disk is no failure: what is stored can still be finished.
+void Space::registered() {
+  if (reserve_bytes(loop_.options.space) == 0) return remove_unwanted_reserve();
+  if (first_reserve_ == Status::kOk) return;
+  loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", first_reserve_);
   lose_reserve();
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
+}
+
+// Not in the batch that says that there is to be none: until its commit others would miss it.
+void Space::remove_unwanted_reserve() {
+  BatchInfo info;
+  if (loop_.transaction().begin(loop_.me, &info) != Status::kOk) return;
+  const Status removed = loop_.housekeeping().remove_unwanted_reserve();
+  if (removed != Status::kOk) loop_.log_status(LogLevel::kWarning, "reserve_not_released", removed);
+  loop_.transaction().rollback();
 }
 
 // Half of it would do (Housekeeping::set_space()); so there is something left until the next

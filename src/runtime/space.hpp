@@ -18,6 +18,8 @@ class Space {
   explicit Space(LoopContext& loop) : loop_(loop) {}
 
   void make_first_reserve();
+  // After that of the registration.
+  void registered();
   // Sets the entry of the agenda: is there something to remove, and a need for it?
   void plan();
   // Before a batch: removes what has to go, and cuts the log of a full disk.
@@ -53,12 +55,14 @@ class Space {
   void cut_log();
   void update_stats();
   void lose_reserve();
+  void remove_unwanted_reserve();
   // False: there is no room for it.
   bool remake_reserve();
 
   LoopContext& loop_;
-  SpaceUse use_;              // as of the last commit
-  bool over_mark_ = false;    // little is left of the quota
+  SpaceUse use_;            // as of the last commit
+  bool over_mark_ = false;  // little is left of the quota
+  Status first_reserve_ = Status::kOk;
   bool is_short_ = false;     // the disk was full: there is no reserve
   bool can_relieve_ = false;  // there may be something to remove
   bool looks_for_reserve_ = false;

@@ -75,9 +75,12 @@ class Housekeeping {
   [[nodiscard]] virtual LogUse log_use() = 0;
   // There should be a reserve, and is none; anywhere.
   virtual Result<bool> reserve_missing() = 0;
-  // The rest not in a batch or view. Makes the file of the reserve unless it is there; what could
-  // not be made whole is removed. 0: there is to be none.
+  // Anywhere: makes the file of the reserve unless it is there; what could not be made whole is
+  // removed.
   virtual Status make_reserve(std::int64_t bytes) = 0;
+  // In a batch: removes the file if the stored size is 0.
+  virtual Status remove_unwanted_reserve() = 0;
+  // The rest not in a batch or view. The file goes, whatever is stored.
   virtual Status release_reserve() = 0;
   // Writes the log back and cuts it to nothing. kBusy, at once: others read or write; then as much
   // of it was written back as they allow.

@@ -29,7 +29,7 @@ target_link_libraries(soak_plan PRIVATE pawl_build_flags)
 add_library(soak_code STATIC soak_code.cpp)
 target_link_libraries(soak_code PUBLIC soak_plan pawl::pawl PRIVATE pawl_build_flags)
 add_executable(soak_program soak_program.cpp)
-target_link_libraries(soak_program PRIVATE soak_code pawl_build_flags)
+target_link_libraries(soak_program PRIVATE soak_code option_drawer pawl_gtest pawl_build_flags)
 set_target_properties(soak_plan soak_code soak_program PROPERTIES
   CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
 pawl_add_test(soak_test

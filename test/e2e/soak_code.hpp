@@ -22,6 +22,8 @@ class Witness {
 };
 
 constexpr const char* kDevices[] = {"pump", "valve"};
+// Waiting of one instance, at most.
+constexpr std::uint32_t kQueueMessages = 40;
 
 // `witness` outlives the registry.
 pawl::Status fill(pawl::Registry& registry, Witness& witness);
@@ -36,6 +38,10 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness);
 // it before.
 [[nodiscard]] bool is_waited_for(const Instance& instance, std::size_t action,
                                  std::string_view custom_status);
+
+// What the plan needs, so that it comes to its end within an hour. Of the first worker more: what
+// a worker may leave to others for ever it takes.
+void raise_to_the_plan(pawl::Options& options, bool is_first);
 
 // Whether the caller knows that nothing was written.
 [[nodiscard]] Answer answer_of(Verb verb, pawl::Status status);

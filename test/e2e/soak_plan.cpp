@@ -274,10 +274,14 @@ class Counts {
       before = action;
     }
   }
-  // Each has worked once, in its order; of a cancelled one the last may be missing.
+  // Each has worked once, in its order. Of a cancelled one the last may be missing, and those that
+  // were drained with it.
   void look_at_work() {
     std::vector<std::string> wanted = output_.received;
-    if (output_.is_cancelled && output_.worked.size() + 1 == wanted.size()) wanted.pop_back();
+    const bool drains = instance_.kind == Kind::kDrainer || instance_.kind == Kind::kEmptier;
+    const std::size_t worked = output_.worked.size();
+    if (output_.is_cancelled && worked < wanted.size() && (drains || worked + 1 == wanted.size()))
+      wanted.resize(worked);
     if (wanted == output_.worked) return;
     std::string text = "results:";
     for (const std::string& token : output_.worked)

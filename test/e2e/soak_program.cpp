@@ -21,6 +21,7 @@
 #include <string>
 
 #include "error_file.hpp"
+#include "option_drawer.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "soak_code.hpp"
@@ -28,6 +29,7 @@
 
 namespace {
 
+constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
 constexpr int kBusyStatus =
     75;  // the others held the write lock for busy_ms_max: to be started again
 
@@ -75,6 +77,24 @@ class FileWitness final : public soak::Witness {
   const char* journal_;
 };
 
+// Of one life, drawn from its name. Times stay as they are, since they pass for the test, too.
+pawl::Options options_of(const std::string& worker, std::uint64_t seed, bool is_first) {
+  std::seed_seq name(worker.begin(), worker.end());
+  std::uint32_t of_name[1];
+  name.generate(std::begin(of_name), std::end(of_name));
+  pawl::test::Rng random(seed << 32U | of_name[0]);
+  const pawl::Options usual;
+  pawl::Options options =
+      pawl::test::draw_options(usual, pawl::test::draw_of(seed), random, kBytesMax);
+  soak::raise_to_the_plan(options, is_first);
+  options.leases = usual.leases;
+  options.timing = usual.timing;
+  options.sessions.session_idle_timeout = usual.sessions.session_idle_timeout;
+  options.sessions.session_cleanup_interval = usual.sessions.session_cleanup_interval;
+  options.sessions.evict_idle = std::chrono::milliseconds(50);
+  return options;
+}
+
 pawl::Runtime* serving = nullptr;
 void on_sigterm(int) { serving->request_stop(); }
 
@@ -87,13 +107,9 @@ int serve(pawl::Process& process, int count, char** words) {
   const pawl::Status filled = soak::fill(registry, witness);
   if (filled != pawl::Status::kOk) die("registration", filled, "");
   pawl::posix::FdLogSink log(STDERR_FILENO, pawl::LogLevel::kWarning);
-  pawl::Options options;
+  pawl::Options options = options_of(words[1], number(4), count > 7);
   options.database_path = words[0];
-  // One has another limit, as a smaller machine would.
-  if (count > 7) {
-    options.worker_node_id = words[7];
-    options.limits.instance_batch_max = 2;
-  }
+  if (count > 7) options.worker_node_id = words[7];
   options.log = std::getenv("SOAK_PROGRAM_LOG") != nullptr ? &log : crash_test::error_file();
   const std::size_t bytes = pawl::Runtime::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
@@ -153,6 +169,7 @@ int drive(pawl::Process& process, int count, char** words) {
 
   pawl::ClientOptions options;
   options.database_path = words[0];
+  options.queue_messages_max = soak::kQueueMessages;
   const std::size_t bytes = pawl::Client::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);
   pawl::posix::SystemPort port;

@@ -24,7 +24,6 @@ using pawl::testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 constexpr std::size_t kWorkers = 3;
-constexpr std::uint32_t kQueueMessages = 40;
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
 constexpr std::int64_t kPatienceMs = 3'600'000;
 
@@ -109,55 +108,9 @@ class SimSoak {
     if (number == 0) options.worker_node_id = "gateway";
     options = pawl::test::draw_options(options, pawl::test::draw_of(seed_), random_, kBytesMax);
     raise_to_the_plan(options, number == 0);
-    return options;
-  }
-
-  // What the plan needs, so that it comes to its end within an hour. Of the first worker more: what
-  // a worker may leave to others for ever it takes.
-  static void raise_to_the_plan(pawl::Options& options, bool is_first) {
-    const auto at_least = [](auto& field, auto value) {
-      field = std::max<std::decay_t<decltype(field)>>(field, value);
-    };
-    const auto at_most = [](auto& field, auto value) {
-      field = std::min<std::decay_t<decltype(field)>>(field, value);
-    };
-    const pawl::Options usual;
-    options.limits.payload_bytes_max = 4'096;
-    options.limits.queue_messages_max = kQueueMessages;
-    at_least(options.limits.requests_max, static_cast<std::uint32_t>(std::size(kDevices)));
-    at_least(options.limits.history_events_max, usual.limits.history_events_max);
-    at_least(options.limits.commands_a_turn_max, usual.limits.commands_a_turn_max);
-    at_least(options.limits.kv_keys_max, usual.limits.kv_keys_max);
-    at_least(options.limits.warm_bytes, std::size_t{512} * 1'024);
-    at_least(options.limits.orchestrations_max, usual.limits.orchestrations_max);
-    at_least(options.limits.activities_max, usual.limits.activities_max);
-    // Kills are charged to whatever runs then; poison has its own tests.
-    options.limits.crashes_max = options.limits.strikes_max = 1'000;
-    options.limits.reboots_max = 100'000;
-    // The checker reads what has ended.
-    options.retention.age = std::chrono::milliseconds(0);
-    options.retention.count = 0;
-    options.space.quota_bytes = 0;
     // The disk of the machine forgets what was not flushed, and the plan counts what was accepted.
     options.synchronous_full = true;
-    at_least(options.slots.inline_activities, 1U);
-    at_least(options.slots.threads, 1U);
-    at_least(options.slots.cooperative, 1U);
-    at_least(options.slots.cooperative_scratch_bytes, usual.slots.cooperative_scratch_bytes);
-    at_least(options.sessions.max_sessions_per_worker, 1U);
-    at_least(options.sessions.max_sessions_per_orchestration, 10U);
-    options.sessions.max_sessions_per_owner = 0;
-    at_most(options.sessions.evict_idle, std::chrono::milliseconds(50));
-    if (options.sessions.evict_idle.count() == 0)
-      options.sessions.evict_idle = usual.leases.home_grace;
-    at_most(options.leases.home_grace, usual.leases.home_grace);
-    at_most(options.timing.commit_window, std::chrono::milliseconds(30));
-    at_least(options.timing.cancel_grace, usual.timing.cancel_grace);
-    at_least(options.timing.activity_grace, usual.timing.activity_grace);
-    if (!is_first) return;
-    options.run_orchestrations = true;
-    options.leases = usual.leases;
-    at_least(options.sessions.session_idle_timeout, usual.sessions.session_idle_timeout);
+    return options;
   }
 
   void start(std::size_t number) {

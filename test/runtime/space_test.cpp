@@ -446,6 +446,30 @@ TEST_F(Space, ReserveThatAnotherWorkerDoesNotWantRemovesNothing) {
   EXPECT_EQ(first.runtime->stats().room, Room::kEnough);
 }
 
+// It may die at any of its writes: nothing new is refused, since the disk has room.
+TEST_F(Space, WorkerWithoutAReserveThatDiesAtItsStartRefusesNothing) {
+  bool is_there = true;
+  for (std::uint64_t nth = 1; is_there; nth += PAWL_SAMPLE) {
+    SCOPED_TRACE("write " + std::to_string(nth));
+    ASSERT_LT(nth, 200U);
+    sim::Machine machine{16};
+    Worker first(machine, registry, options);
+    ASSERT_EQ(first.start(), Status::kOk) << first.diagnostic.text();
+    Options none = options;
+    none.space.reserve_bytes = 0;
+    Worker second(machine, registry, none);
+    machine.fail_write(nth, Status::kIo, true);
+    static_cast<void>(second.start());
+    machine.fail_write(0, Status::kOk, false);
+    second.kill();
+    TestClient client(machine, kPath);
+    EXPECT_EQ(client->start_orchestration("quick", InstanceId("a"), ""), Status::kOk)
+        << client->error_text();
+    const std::string reserve = std::string(kPath) + "-reserve";
+    is_there = client.node.port().storage->exists(reserve.c_str()).value();
+  }
+}
+
 // As many as a batch holds, each of which fits alone.
 TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   testing::expect_errors("disk_is_full");

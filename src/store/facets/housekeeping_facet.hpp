@@ -43,6 +43,7 @@ class HousekeepingFacet final : public Housekeeping {
   Result<bool> reserve_missing() override { return space_.reserve_missing(); }
   Status make_reserve(std::int64_t bytes) override { return space_.make_reserve(bytes); }
   Status release_reserve() override { return space_.release_reserve(); }
+  Status remove_unwanted_reserve() override { return space_.remove_unwanted_reserve(); }
   Status empty_log() override { return file_.empty_log(); }
   Status write_back_log() override { return file_.write_back_log(); }
 

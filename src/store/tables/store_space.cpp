@@ -67,9 +67,13 @@ Result<bool> StoreSpace::reserve_missing() {
 }
 
 Status StoreSpace::make_reserve(std::int64_t bytes) {
-  PAWL_CHECK("store-16", file_.is_open() && !context_.in_batch && !context_.in_read);
-  if (bytes == 0) return release_reserve();
-  return fail(file_.make_reserve_file(bytes), "reserve");
+  PAWL_CHECK("store-16", file_.is_open());
+  return file_.make_reserve_file(bytes);  // a batch goes on without it
+}
+
+Status StoreSpace::remove_unwanted_reserve() {
+  require_batch();
+  return context_.reserve_bytes == 0 ? remove_reserve() : Status::kOk;
 }
 
 Status StoreSpace::release_reserve() {
@@ -118,8 +122,7 @@ Status StoreSpace::look_for_room() {
   if (use.free_bytes >= context_.reserve_bytes) return Status::kOk;
   context_.diagnostic.format(
       "the disk was full, and there is room neither for the reserve of %lld bytes nor for as much "
-      "in "
-      "free pages, of which there are %lld bytes",
+      "in free pages, of which there are %lld bytes",
       static_cast<long long>(context_.reserve_bytes), static_cast<long long>(use.free_bytes));
   return Status::kQuota;
 }

@@ -28,6 +28,7 @@ class StoreSpace : private Table {
   Result<bool> reserve_missing();
   Status make_reserve(std::int64_t bytes);
   Status release_reserve();
+  Status remove_unwanted_reserve();
 
   // ---- for the other tables ----
   // kQuota: a new instance or message from outside must not take the room that running work needs.
