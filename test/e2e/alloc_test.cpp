@@ -221,6 +221,22 @@ class OwnProcess {
   mutable pawl::Process process_;
 };
 
+// Counts errors, and hands every line on.
+class CountingSink final : public pawl::LogSink {
+ public:
+  explicit CountingSink(pawl::LogSink& next) : next_(next) {}
+  void write(pawl::LogLevel level, std::string_view event, const pawl::LogField* fields,
+             std::size_t count) noexcept override {
+    errors_ += level == pawl::LogLevel::kError ? 1U : 0U;
+    next_.write(level, event, fields, count);
+  }
+  [[nodiscard]] std::size_t errors() const { return errors_; }
+
+ private:
+  pawl::LogSink& next_;
+  std::size_t errors_ = 0;
+};
+
 // Everything that one loop needs; start(), run() and stop() on one thread.
 class Gateway {
  public:
@@ -230,12 +246,15 @@ class Gateway {
         log_(null_, pawl::LogLevel::kDebug) {
     fill(registry_);
     options_.database_path = database_;
-    options_.log = &log_;
+    options_.log = &counted_;
     options_.slots.threads = 2;
     bytes_ = pawl::Runtime::required_memory(options_);
     block_ = std::make_unique<unsigned char[]>(bytes_);
   }
-  ~Gateway() { ::close(null_); }
+  ~Gateway() {
+    EXPECT_EQ(counted_.errors(), 0U);
+    ::close(null_);
+  }
   Gateway(const Gateway&) = delete;
   Gateway& operator=(const Gateway&) = delete;
 
@@ -262,6 +281,7 @@ class Gateway {
   std::string database_;
   int null_;
   pawl::posix::FdLogSink log_;
+  CountingSink counted_{log_};
   pawl::Registry registry_;
   pawl::Options options_;
   std::size_t bytes_ = 0;

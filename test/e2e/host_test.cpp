@@ -19,14 +19,16 @@ namespace {
 
 class HostLines final : public LogSink {
  public:
-  void write(LogLevel /*level*/, std::string_view event, const LogField* fields,
+  void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override {
+    if (level == LogLevel::kError) errors += std::string(event) + " ";
     text += std::string(event);
     for (std::size_t i = 0; i < count; ++i)
       text += " " + std::string(fields[i].text);
     text += "\n";
   }
   std::string text;
+  std::string errors;
 };
 
 class HostTest : public ::testing::Test {
@@ -39,11 +41,15 @@ class HostTest : public ::testing::Test {
     options_.runtime.database_path = path_;
     options_.runtime.log = &lines_;
   }
-  ~HostTest() override { remove_files(); }
+  ~HostTest() override {
+    remove_files();
+    EXPECT_EQ(lines_.errors, errors_);
+  }
 
   const std::string path_;
   HostLines lines_;
   HostOptions options_;
+  std::string errors_;  // that the test causes, by their events
 
  private:
   // The database, and what stands beside it under its name.
@@ -133,6 +139,7 @@ TEST_F(HostTest, CompletesOnceAndAnswersZero) {
 }
 
 TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
+  errors_ = "host_failed ";
   Host host(options_);
   host.add_orchestration("", completes).add_activity("says", says).add_activity("says", says);
   EXPECT_EQ(host.start(), Status::kInvalidArgument);
@@ -143,6 +150,7 @@ TEST_F(HostTest, TheFirstErrorStaysAndIsNamed) {
 }
 
 TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
+  errors_ = "host_failed instance_stopped host_failed ";
   for (const auto& [code, text] : {std::pair{&fails, "failed: application: no valve"},
                                    std::pair{&steps_over, "stopped: await_stepped_over: "}}) {
     ::unlink(path_.c_str());
@@ -156,6 +164,7 @@ TEST_F(HostTest, AFailedInstanceIsTheExitStatusAndInTheLog) {
 }
 
 TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
+  errors_ = "host_failed host_failed ";
   {
     Host host(options_);
     EXPECT_EQ(host.run_until_done("nobody"), 1);
@@ -172,6 +181,7 @@ TEST_F(HostTest, NoSuchInstanceNoSuchFolderNoSecondHost) {
 }
 
 TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
+  errors_ = "host_failed ";
   Host host(options_);
   host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
   EXPECT_EQ(host.start_once("waits", InstanceId("one"), "").run(), 0) << lines_.text;
@@ -196,6 +206,7 @@ TEST_F(HostTest, ASignalReachesAThreadAndItsWorkGoesOnInTheNextProcess) {
 }
 
 TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
+  errors_ = "host_failed ";
   Host host(options_);
   host.add_orchestration("waits", waits).add_activity("sends_term", sends_term);
   EXPECT_EQ(host.start_once("waits", InstanceId("one"), "").run_until_done("one"), 1);
@@ -239,6 +250,7 @@ TEST_F(HostTest, ADatabaseOfTheProgramOutlivesIt) {
 }
 
 TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {
+  errors_ = "host_failed ";
   Host host(options_);
   host.start_once("completes", InstanceId("a::b"), "");
   EXPECT_EQ(host.run(), 1);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "error_file.hpp"
 #include "pawl/endpoint.hpp"
 #include "pawl/host.hpp"
 
@@ -109,6 +110,7 @@ int main(int argc, char** argv) {
   pawl::HostOptions options;
   options.runtime.database_path = argv[1];
   options.runtime.worker_node_id = pawl::Name(argv[2]);
+  options.runtime.log = crash_test::error_file();
   pawl::Host host(options);
   add_code(host);
   pawl::Endpoint endpoint;

@@ -33,6 +33,7 @@ SOURCE, BUILD = sys.argv[1:3]
 PICTURES = sys.argv[4] if sys.argv[3:4] == ["--pictures"] else None
 PROGRAM = os.path.join(BUILD, "test", "e2e", "page_program")
 SCRATCH = os.path.join(BUILD, "test", "e2e", "page.scratch")
+ERRORS = os.environ["PAWL_TEST_ERRORS"] = os.path.join(SCRATCH, "errors")  # of page_program
 TOKEN = "a-token-for-the-page-test"
 SIZE_MAX = 60 * 1024
 HOSTILE = "<img src=x onerror=window.hit=1>"
@@ -616,6 +617,9 @@ def run_all():
         if browser:
             browser.driver.quit()
         plant.stop()
+    with open(ERRORS, encoding="utf-8", errors="replace") as log:
+        errors = log.read()
+    expect(not errors, f"errors in the log of a worker: {errors}")
 
 
 # --- pictures ----------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 
+#include "error_file.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 
@@ -178,6 +179,7 @@ int main(int argc, char** argv) {
   options.limits.payload_bytes_max = kMost;
   options.limits.warm_bytes = 24 * kMost;
   options.slots.threads = 0;
+  options.log = crash_test::error_file();
   const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options);
   const auto for_sqlite = std::make_unique<unsigned char[]>(sqlite_bytes);
   const std::size_t bytes = pawl::Runtime::required_memory(options);

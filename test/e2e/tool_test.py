@@ -26,6 +26,7 @@ PAWL = [*EMULATOR, os.path.join(BUILD, "src", "tool", "pawl")]
 PROGRAM = [*EMULATOR, os.path.join(BUILD, "test", "e2e", "tool_program")]
 CAMP = [*EMULATOR, os.path.join(BUILD, "test", "e2e", "doctor_program")]
 SCRATCH = os.path.join(BUILD, "test", "e2e", f"tool.{PART}.scratch")
+ERRORS = os.environ["PAWL_TEST_ERRORS"] = os.path.join(SCRATCH, "errors")  # of tool_program
 
 
 def pawl(database, *arguments, status=0):
@@ -1103,6 +1104,9 @@ def main():
     {"tool": tool, "payloads": payloads, "hostile": hostile, "watch": watch, "json": keys_of_json,
      "misuse": misuse, "files": files, "outputs": outputs, "doctor": doctor, "restore": restore,
      "prometheus": prometheus}[PART]()
+    if os.path.exists(ERRORS):
+        with open(ERRORS, encoding="utf-8", errors="replace") as log:
+            expect(not log.read(), f"errors in the log of tool_program: {ERRORS}")
     print("ok")
 
 

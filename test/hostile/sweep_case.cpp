@@ -112,8 +112,10 @@ bool apply(sim::Machine& machine, const std::string& damage, Shared& shared) {
 
 class Case {
  public:
-  Case(sim::Machine& machine, const Expectation& expected, std::size_t log_lines, Shared& shared)
+  Case(sim::Machine& machine, const Options& options, const Expectation& expected,
+       std::size_t log_lines, Shared& shared)
       : machine_(machine),
+        options_(options),
         expected_(expected),
         shared_(shared),
         watch_(shared, expected.known_warnings, log_lines) {}
@@ -126,7 +128,7 @@ class Case {
     stage("Process::start");
     if (!start_process()) return Verdict::kCrashes;
     stage("Runtime::start");
-    Options options = options_of("a");
+    Options options = options_;
     options.log = &watch_;
     worker_ = std::make_unique<Worker>(machine_, known_code(), options);
     const Status started = worker_->start(&process_);
@@ -286,6 +288,7 @@ class Case {
   }
 
   sim::Machine& machine_;
+  const Options& options_;
   const Expectation& expected_;
   Shared& shared_;
   Watch watch_;
@@ -345,8 +348,8 @@ const char* verdict_name(Verdict verdict) {
   return "";
 }
 
-Outcome run_case(sim::Machine& image, const std::string& damage, const Expectation& expected,
-                 std::size_t first_log_lines) {
+Outcome run_case(sim::Machine& image, const Options& options, const std::string& damage,
+                 const Expectation& expected, std::size_t first_log_lines) {
   void* const memory =
       mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   Outcome out;
@@ -362,7 +365,7 @@ Outcome run_case(sim::Machine& image, const std::string& damage, const Expectati
   if (pid == 0) {
     limit_process();
     dup2(fileno(words), STDERR_FILENO);
-    auto* const one = new Case(image, expected, first_log_lines, shared);
+    auto* const one = new Case(image, options, expected, first_log_lines, shared);
     shared.verdict = one->run(damage);
     _exit(0);  // what is still open dies with the process, as it would
   }

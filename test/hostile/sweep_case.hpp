@@ -50,10 +50,10 @@ struct Expectation {
   std::vector<std::uint64_t> known_warnings;  // as Outcome::heard
 };
 
-// `damage`: SQL that changes rows, or empty. `image` is only copied. `first_log_lines`: of
-// Outcome::log.
-Outcome run_case(sim::Machine& image, const std::string& damage, const Expectation& expected,
-                 std::size_t first_log_lines);
+// `options`: of the worker that meets the damage. `damage`: SQL that changes rows, or empty. `image`
+// is only copied. `first_log_lines`: of Outcome::log.
+Outcome run_case(sim::Machine& image, const Options& options, const std::string& damage,
+                 const Expectation& expected, std::size_t first_log_lines);
 
 }  // namespace pawl::hostile
 

@@ -2,7 +2,8 @@
 // value is wrong: no loop spins, no other starves, nothing hangs, and no process dies of it.
 //
 // Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has
-// one of 24 hostile values, for every column of every table (sweep_case.hpp). What belongs to the
+// one of 24 hostile values, for every column of every table (sweep_case.hpp); its limits are the
+// usual ones, the least, the most or any, in turn. What belongs to the
 // damaged row may stop; healthy instances that are started beside it must complete, and ticks and
 // commits stay near what they are without the damage. start() may refuse such a database, with a
 // text. PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them
@@ -11,12 +12,14 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "option_drawer.hpp"
 #include "sqlite/sqlite_vfs.hpp"
 #include "sweep_case.hpp"
 
@@ -36,6 +39,7 @@ constexpr std::uint64_t kMoreCommits = 2'000;
 constexpr std::uint64_t kMoreTicks = 5'000;
 // In the last five minutes, so that what goes on slowly but for ever is found, too.
 constexpr std::uint64_t kMoreIdleCommits = 60;
+constexpr std::size_t kBytesMax = 16 * 1024 * 1024;  // of a worker
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
@@ -161,13 +165,13 @@ std::string damage_of(const Column& column, const Value& value, std::uint64_t ro
 // Failures by table and column, for people.
 class Report {
  public:
-  explicit Report(const Outcome& baseline) : baseline_(baseline) {}
-
-  void add(const std::string& column, const std::string& name, const Outcome& outcome) {
+  // `baseline`: without the damage, with the same options.
+  void add(const Outcome& baseline, const std::string& column, const std::string& name,
+           const Outcome& outcome) {
     ++counts_[static_cast<std::size_t>(outcome.verdict)];
     const bool is_listed = std::getenv("PAWL_SWEEP_LIST") != nullptr;
     if (outcome.verdict == Verdict::kFine || outcome.verdict == Verdict::kNotApplicable) {
-      const bool is_other = outcome.verdict == Verdict::kFine && outcome.states != baseline_.states;
+      const bool is_other = outcome.verdict == Verdict::kFine && outcome.states != baseline.states;
       if (is_other) ++changed_;
       if (is_other && outcome.warnings == 0) {
         ++silent_;
@@ -220,7 +224,6 @@ class Report {
     std::string name;
     std::string text;
   };
-  const Outcome& baseline_;
   std::uint64_t counts_[kVerdicts] = {};
   std::uint64_t changed_ = 0;
   std::uint64_t silent_ = 0;
@@ -285,6 +288,42 @@ void show(const std::string& name, const Outcome& outcome) {
               static_cast<unsigned long long>(outcome.idle_commits), outcome.log.c_str());
 }
 
+// The usual ones, the least and the most of all limits, and any. What decides who gets which work,
+// and when, stays: healthy neighbours need it.
+std::vector<Options> drawn_options(Ending ending) {
+  const Options usual = options_of("a");
+  std::vector<Options> all = {usual};
+  test::Rng random(static_cast<std::uint64_t>(ending));
+  for (const test::Draw how : {test::Draw::kLeast, test::Draw::kMost, test::Draw::kAny}) {
+    Options one = test::draw_options(usual, how, random, kBytesMax);
+    // What the code needs.
+    LimitOptions& limits = one.limits;
+    limits.orchestrations_max = std::max(limits.orchestrations_max, 64U);
+    limits.activities_max = std::max(limits.activities_max, 8U);
+    limits.history_events_max = std::max(limits.history_events_max, 128U);
+    limits.commands_a_turn_max = std::max(limits.commands_a_turn_max, 16U);
+    limits.queue_messages_max = std::max(limits.queue_messages_max, 16U);
+    limits.kv_keys_max = std::max(limits.kv_keys_max, 8U);
+    limits.warm_bytes = std::max<std::size_t>(limits.warm_bytes, 128 * 1024);
+    one.run_orchestrations = true;
+    one.slots = usual.slots;
+    one.leases = usual.leases;
+    one.sessions = usual.sessions;
+    one.timing = usual.timing;
+    one.retention = usual.retention;
+    one.space.quota_bytes = 0;
+    one.space.log_bytes_max = usual.space.log_bytes_max;
+    all.push_back(one);
+  }
+  return all;
+}
+
+struct Meeting {
+  Options options;
+  Outcome baseline;
+  Expectation expected;
+};
+
 void sweep(Ending ending) {
   Process process;
   ProcessOptions host;
@@ -298,15 +337,22 @@ void sweep(Ending ending) {
     EXPECT_TRUE(column.rows > 0 || ending == Ending::kStopped) << column.table;
 
   const std::size_t log_lines = is_watched() ? 60 : 0;
-  const Outcome baseline = run_case(image, "", Expectation(), log_lines);
-  show("undamaged", baseline);
-  ASSERT_EQ(baseline.verdict, Verdict::kFine);
-  const Expectation expected{baseline.ticks + kMoreTicks, baseline.commits + kMoreCommits,
-                             baseline.idle_commits + kMoreIdleCommits, baseline.received};
-  Report report(baseline);
+  std::vector<Meeting> meetings;
+  for (const Options& options : drawn_options(ending)) {
+    Meeting one{options, run_case(image, options, "", Expectation(), log_lines), {}};
+    show("undamaged", one.baseline);
+    ASSERT_EQ(one.baseline.verdict, Verdict::kFine) << test::text_of(options);
+    one.expected = {one.baseline.ticks + kMoreTicks, one.baseline.commits + kMoreCommits,
+                    one.baseline.idle_commits + kMoreIdleCommits, one.baseline.received};
+    meetings.push_back(one);
+  }
+  Report report;
+  std::size_t turn = 0;
   for (const SweepCase& one : chosen(ending, cases_of(ending, columns))) {
-    const Outcome outcome = run_case(image, one.damage, expected, log_lines);
-    report.add(one.column, one.name, outcome);
+    const Meeting& meeting = meetings[turn++ % meetings.size()];
+    const Outcome outcome =
+        run_case(image, meeting.options, one.damage, meeting.expected, log_lines);
+    report.add(meeting.baseline, one.column, one.name, outcome);
     if (is_watched()) show(one.name, outcome);
   }
   report.print();
