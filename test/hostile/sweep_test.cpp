@@ -312,7 +312,7 @@ std::vector<Options> drawn_options(Ending ending) {
     one.timing = usual.timing;
     one.retention = usual.retention;
     one.space.quota_bytes = 0;
-    one.space.log_bytes_max = usual.space.log_bytes_max;
+    one.space.log_bytes_max = std::max(one.space.log_bytes_max, usual.space.log_bytes_max);
     all.push_back(one);
   }
   return all;
