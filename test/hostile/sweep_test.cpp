@@ -3,12 +3,13 @@
 //
 // Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has
 // one of 24 hostile values, for every column of every table (sweep_case.hpp); its limits are the
-// usual ones, the least, the most or any, in turn. What belongs to the
-// damaged row may stop; healthy instances that are started beside it must complete, and ticks and
-// commits stay near what they are without the damage. start() may refuse such a database, with a
-// text. PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them
-// with their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_EVERY=1 and
-// PAWL_SOAK=1 run all of them; PAWL_SWEEP_LIST=1 prints each that is not fine.
+// usual ones, the least, the most or any, in turn. What belongs to the damaged row may stop; healthy
+// instances that are started beside it must complete, and ticks and commits stay near what they are
+// without the damage. start() may refuse such a database, with a text.
+// PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them with
+// their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_OPTIONS=1 gives each case
+// the limits of the next one. PAWL_SWEEP_EVERY=1 and PAWL_SOAK=1 run all of them; PAWL_SWEEP_LIST=1
+// prints each that is not fine.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -39,6 +40,7 @@ constexpr std::uint64_t kMoreCommits = 2'000;
 constexpr std::uint64_t kMoreTicks = 5'000;
 // In the last five minutes, so that what goes on slowly but for ever is found, too.
 constexpr std::uint64_t kMoreIdleCommits = 60;
+constexpr std::size_t kDrawnOptions = 4;
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;  // of a worker
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
@@ -236,6 +238,7 @@ struct SweepCase {
   std::string column;
   std::string name;
   std::string damage;
+  std::size_t number = 0;  // says which options meet it
 };
 
 // All of them, in one order: each value in all rows; and half of them in one row, another one each
@@ -256,6 +259,8 @@ std::vector<SweepCase> cases_of(Ending ending, const std::vector<Column>& column
                      damage_of(column, value, row)});
     }
   }
+  for (std::size_t i = 0; i < out.size(); ++i)
+    out[i].number = i;
   return out;
 }
 
@@ -273,6 +278,10 @@ std::vector<SweepCase> chosen(Ending ending, const std::vector<SweepCase>& all) 
     if (number++ % every != 0) continue;
     if (only == nullptr || one.name.find(only) != std::string::npos) out.push_back(one);
   }
+  // Each time, with all limits: with a large batch others went on in it after the collision.
+  for (std::size_t limits = 0; only == nullptr && limits < kDrawnOptions; ++limits)
+    out.push_back({"meta.next_token", "tokens again with limits " + std::to_string(limits),
+                   "UPDATE meta SET next_token=1", limits});
   return out;
 }
 
@@ -305,6 +314,8 @@ std::vector<Options> drawn_options(Ending ending) {
     limits.queue_messages_max = std::max(limits.queue_messages_max, 16U);
     limits.kv_keys_max = std::max(limits.kv_keys_max, 8U);
     limits.warm_bytes = std::max<std::size_t>(limits.warm_bytes, 128 * 1024);
+    // With one strike what shares a tick with the damaged row is poisoned before the row is found.
+    limits.strikes_max = std::max(limits.strikes_max, usual.limits.strikes_max);
     one.run_orchestrations = true;
     one.slots = usual.slots;
     one.leases = usual.leases;
@@ -347,9 +358,9 @@ void sweep(Ending ending) {
     meetings.push_back(one);
   }
   Report report;
-  std::size_t turn = 0;
+  const std::uint64_t shift = number_of("PAWL_SWEEP_OPTIONS", 0);
   for (const SweepCase& one : chosen(ending, cases_of(ending, columns))) {
-    const Meeting& meeting = meetings[turn++ % meetings.size()];
+    const Meeting& meeting = meetings[(one.number + shift) % meetings.size()];
     const Outcome outcome =
         run_case(image, meeting.options, one.damage, meeting.expected, log_lines);
     report.add(meeting.baseline, one.column, one.name, outcome);

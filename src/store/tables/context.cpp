@@ -18,6 +18,17 @@ bool kills_batch(Status status) {
   }
 }
 
+// A caller goes on with its batch after it, for another item.
+bool is_answer(Status status) {
+  switch (status) {
+    case Status::kStale:
+    case Status::kStillRunning:
+    case Status::kNotFound:
+    case Status::kAlreadyExists: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 Status StoreContext::fail(Status status, const char* what) {
@@ -42,8 +53,9 @@ Status StoreContext::no_progress(const char* table) {
 }
 
 Status StoreContext::written(Status status) {
-  if (status != Status::kOk && in_batch) dead = true;
-  return status;
+  if (status == Status::kOk) return status;
+  if (in_batch) dead = true;
+  return is_answer(status) ? Status::kCorrupt : status;
 }
 
 void StoreContext::require_batch() const { PAWL_CHECK("store-11", in_batch && !dead); }

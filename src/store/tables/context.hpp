@@ -48,7 +48,9 @@ struct StoreContext {
   Status fail(Status status, const char* what);
   // A Walk does not get on: kCorrupt.
   Status no_progress(const char* table);
-  // For a call that had written something when it failed: whatever the status, the batch is dead.
+  // For a call that had written something when it failed: whatever the status, the batch is dead. One
+  // that would be an answer was ruled out before anything was written, so the rows contradict each
+  // other: kCorrupt.
   Status written(Status status);
   // Every call of a batch begins with it: an invariant.
   void require_batch() const;
