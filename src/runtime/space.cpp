@@ -23,7 +23,7 @@ bool has_long_log(const SpaceUse& use) {
 
 }  // namespace
 
-// In the batch that says how large it is: nobody sees the one without the other.
+// In the batch that says how large it is: no process sees the one without the other.
 void Space::make_first_reserve() {
   const std::int64_t bytes = reserve_bytes(loop_.options.space);
   first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.housekeeping().make_reserve(bytes);
