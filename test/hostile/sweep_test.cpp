@@ -358,7 +358,7 @@ void sweep(Ending ending) {
     meetings.push_back(one);
   }
   Report report;
-  const std::uint64_t shift = number_of("PAWL_SWEEP_OPTIONS", 0);
+  const auto shift = static_cast<std::size_t>(number_of("PAWL_SWEEP_OPTIONS", 0));
   for (const SweepCase& one : chosen(ending, cases_of(ending, columns))) {
     const Meeting& meeting = meetings[(one.number + shift) % meetings.size()];
     const Outcome outcome =
