@@ -1,4 +1,5 @@
-// What fails is repeated by a policy: a part of the call, which survives crashes as the call does.
+// A policy repeats an activity that fails. The policy is a part of the call, and survives crashes as
+// the call does.
 #include <chrono>
 #include <cstdio>
 

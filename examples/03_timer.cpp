@@ -1,5 +1,5 @@
-// A timer is durable: kill the program while it waits and start it again, and it waits for the
-// rest.
+// A timer is durable: kill the program while it waits, start it again, and it waits for the rest of
+// the time.
 #include <chrono>
 #include <cstdio>
 

@@ -1,12 +1,13 @@
-// An event is raised from outside for an instance that waits; a select takes what comes first, and closes
-// the other.
+// An event is raised from outside for an instance that waits. A select takes the first of two, and
+// closes the other.
 #include <chrono>
 #include <cstdio>
 
 #include "pawl/host.hpp"
 
 pawl::ActivityResult ring(pawl::ActivityContext& ctx) {
-  // Here the caller opens it at once. An inline activity is on the Runtime's thread, so it may call it.
+  // Here the person at the door opens it at once. An inline activity runs on the Runtime's thread, so
+  // it may call the Runtime.
   pawl::Host& host = *static_cast<pawl::Host*>(ctx.user());
   const pawl::Status raised = host.runtime().raise_event(ctx.instance_id(), "opened", "by Ann");
   return raised == pawl::Status::kOk ? ctx.ok("") : ctx.fail(pawl::status_name(raised));

@@ -16,7 +16,7 @@ pawl::Poll bed(pawl::OrchestrationContext& ctx) {
 }
 
 pawl::Poll garden(pawl::OrchestrationContext& ctx) {
-  PAWL_AWAIT(first, ctx.schedule_sub_orchestration("bed", "roses"));  // an id is made for it
+  PAWL_AWAIT(first, ctx.schedule_sub_orchestration("bed", "roses"));  // Pawl makes an id for it
   PAWL_AWAIT(second,
              ctx.schedule_sub_orchestration("bed", "herbs", {pawl::InstanceId("herb-bed")}));
   return first.ok() && second.ok() ? ctx.complete("") : ctx.fail("a bed is dry");

@@ -5,7 +5,7 @@
 
 #include "pawl/host.hpp"
 
-// What this process keeps is good for as long as the session's epoch is the same.
+// The state that this process keeps. It is valid while the session's epoch stays the same.
 struct Meter {
   std::int64_t epoch = 0;
   int readings = 0;

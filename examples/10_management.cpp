@@ -1,4 +1,4 @@
-// A Client looks into a database, from any process: here the one that has just run.
+// A Client looks into a database from any process: here from the one that has just run.
 #include <cstdio>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// A cron text starts an orchestration at its times; the id of each run says at which. This one is
-// asked for a run now.
+// A cron text starts an orchestration at its times, and the id of each run gives its time. Here the
+// schedule is asked for a run now.
 #include <cstdio>
 
 #include "pawl/host.hpp"
@@ -23,7 +23,7 @@ int main() {
   pawl::Diagnostic why;
   const char* zone = "CET-1CEST,M3.5.0,M10.5.0/3";
   if (fill_schedule(&nightly, "30 2 * * *", zone, "back_up", "the farm", why) != pawl::Status::kOk)
-    return 1;  // `why` has the field and the place in it
+    return 1;  // `why` names the field and the place in it
   bool done = false;
   pawl::Host host("12_schedule.db");
   host.add_orchestration(pawl::kSchedule, pawl::run_schedule);

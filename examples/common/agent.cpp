@@ -15,7 +15,7 @@ namespace example {
 
 bool Agent::start(const std::string& command, const std::string& folder) {
   end();
-  // All that needs memory is done before the fork.
+  // Everything that allocates memory is done before the fork.
   std::istringstream words(command);
   std::vector<std::string> arguments;
   for (std::string word; words >> word;)
@@ -29,7 +29,7 @@ bool Agent::start(const std::string& command, const std::string& folder) {
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
   const pid_t pid = fork();
   if (pid == 0) {
-    // Everything else this process has open is closed by exec.
+    // Exec closes all other files that this process has open.
     if (!folder.empty() && chdir(folder.c_str()) != 0) _exit(127);
     if (dup2(ends[1], STDIN_FILENO) < 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(127);
     execvp(raw[0], raw.data());
@@ -61,9 +61,9 @@ void Agent::end() {
 
 bool Agent::send(std::string_view line) {
   std::string bytes(line);
-  std::replace(bytes.begin(), bytes.end(), '\n', ' ');  // one line is one question
+  std::replace(bytes.begin(), bytes.end(), '\n', ' ');  // a question is one line
   bytes += '\n';
-  // A line fits the socket's buffer: the agent answers one before it gets the next.
+  // A line always fits the socket's buffer: the agent answers each before it gets the next.
   return ::send(socket_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(bytes.size());
 }

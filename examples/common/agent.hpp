@@ -1,8 +1,8 @@
-// Agent: a child process that is spoken to in lines.
+// Agent: a child process that gets and sends lines of text.
 //
-// It holds what must not be in this process: another's program with a state of its own. It is
-// reached over one socket, its standard input and output. When this process dies, in whatever way,
-// the child reads the end of its input and ends as well, so no agent outlives its worker.
+// It holds what must not be in this process: a foreign program with a state of its own. One socket
+// is its standard input and output. When this process dies, in whatever way, the child reads the
+// end of its input and ends as well, so no agent outlives its worker.
 #ifndef EXAMPLE_AGENT_HPP
 #define EXAMPLE_AGENT_HPP
 
@@ -20,35 +20,35 @@ class Agent {
   Agent(const Agent&) = delete;
   Agent& operator=(const Agent&) = delete;
 
-  // Runs `command`, words set apart by spaces, in `folder` (empty: in this one). What was running
-  // before ends. False, with errno.
+  // Runs `command`, words separated by spaces, in `folder` (empty: in the current one). Ends a
+  // program that was running before. False: it failed, and errno says why.
   bool start(const std::string& command, const std::string& folder = "");
-  // Kills and reaps it: no zombie, and no process uses its files any more.
+  // Kills and reaps the child: no zombie is left, and no process uses its files any more.
   void end();
   [[nodiscard]] bool started() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Readable when a line or the end has come; for ActivityContext::when_readable().
+  // The socket, for ActivityContext::when_readable(): readable when a line or the end has come.
   [[nodiscard]] int fd() const { return socket_; }
 
-  // False: it does not listen any more.
+  // False: the agent does not listen any more.
   bool send(std::string_view line);
   enum class Received { kNothing, kLine, kEnd };
-  // Never waits. kEnd: it has ended, or a line is longer than kLineMax.
+  // Never waits. kEnd: the agent has ended, or a line is longer than kLineMax.
   Received receive(std::string* line);
 
  private:
   static constexpr std::size_t kLineMax = 1024;
   pid_t pid_ = -1;
   int socket_ = -1;
-  std::string received_;  // behind the last whole line
+  std::string received_;  // after the last whole line
 };
 
-// For the other side: the next line of standard input without its newline. False: the end.
+// For the agent's side: reads a line of standard input, without its newline. False: the end.
 bool read_line(std::string* line);
-// And an answer, at once.
+// For the agent's side: writes an answer, and flushes it.
 void write_line(const std::string& line);
 
-// This program with other arguments, as a command for start().
+// The command for start() that runs this program itself with `arguments`.
 std::string own_command(const char* arguments);
 
 }  // namespace example

@@ -7,7 +7,7 @@
 namespace example {
 namespace {
 
-// All that SQLite will ever use, for one connection.
+// The memory options of SQLite, for one connection.
 pawl::ProcessOptions process_options() {
   pawl::ProcessOptions options = pawl::ProcessOptions::small();
   options.payload_bytes_max = 1024;  // as small_host() has it
@@ -37,7 +37,7 @@ bool Caller::open(const char* program, const char* database_path) {
   options.payload_bytes_max = 1024;  // as small_host() has it
   const std::size_t bytes = pawl::Client::required_memory(options);
   const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options());
-  // A device would rather have both in .bss.
+  // A program for a device would rather keep both in .bss.
   memory_ = std::make_unique<unsigned char[]>(bytes);
   sqlite_memory_ = std::make_unique<unsigned char[]>(sqlite_bytes);
   pawl::Diagnostic why;

@@ -1,4 +1,4 @@
-// What the processes of the examples have in common: a Host for a small device, and a Caller around
+// The common part of the example programs: options of a Host for a small device, and a Caller around
 // a Client.
 #ifndef EXAMPLE_HOST_HPP
 #define EXAMPLE_HOST_HPP
@@ -9,13 +9,13 @@
 
 namespace example {
 
-// Numbers for a small device: every input and result of the examples is a short text. No activities
-// run but those that the caller gives slots to. The log goes to standard error.
+// Options for a small device: every input and result of the examples is a short text. It has no slots
+// for inline and threaded activities; a caller adds those it needs. The log goes to standard error.
 pawl::HostOptions small_host(const char* database_path, const char* node);
 
 class Caller {
  public:
-  // False, with the reason on stderr.
+  // False: it failed, and the reason is on stderr.
   bool open(const char* program, const char* database_path);
   [[nodiscard]] pawl::Client& client() { return client_; }
 

@@ -19,9 +19,9 @@ using example::Agent;
 using pawl::ActivityContext;
 using pawl::ActivityStep;
 
-// ---- checkpoints: a file for each conversation, replaced in one step -----------------------------------
+// ---- checkpoints: a file for each conversation, replaced in one step ----------------------------
 
-// Ids are the users': what is no plain letter or digit becomes a number.
+// Users choose the ids, so each character that is no plain letter or digit becomes a number.
 std::string file_of(const Worker& worker, const ActivityContext& ctx) {
   std::string path = worker.store + "/";
   for (const char c : ctx.instance_id()) {
@@ -34,7 +34,7 @@ std::string file_of(const Worker& worker, const ActivityContext& ctx) {
   return path + ".checkpoint";
 }
 
-// Empty: there is none yet.
+// Reads a checkpoint. Empty: there is none yet.
 std::string load(const std::string& path) {
   std::string memory;
   std::ifstream file(path);
@@ -58,9 +58,9 @@ bool store(const std::string& folder, const std::string& path, const std::string
   return parent >= 0 && sync_and_close(parent, true);
 }
 
-// ---- one question and its answer, in steps ------------------------------------------------------------
+// ---- one question and its answer, in steps ------------------------------------------------------
 
-// While it lives, the agent does not end.
+// The state of one activity. While it lives, its lease keeps the agent alive.
 struct Exchange {
   Agents::Lease agent;
   bool asked = false;
@@ -80,8 +80,7 @@ Asked ask(Exchange& exchange, const std::string& question) {
   return Asked::kFailed;
 }
 
-// An agent that is silent or talks nonsense is of no use: it ends, and so does the
-// session.
+// Ends an agent that is silent or talks nonsense, and its session too: neither is of use any more.
 ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const char* why) {
   exchange.agent.discard();
   ctx.trace(pawl::LogLevel::kWarning, why);
@@ -89,7 +88,7 @@ ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const char* why) 
   return ctx.fail(why);
 }
 
-// The answer without its first word, which says what it is; null: it is something else.
+// The answer without its first word; null: the first word is not `word`.
 const char* answer_behind(const Exchange& exchange, const char* word) {
   const std::size_t size = strlen(word);
   const std::string& answer = exchange.answer;
@@ -97,7 +96,7 @@ const char* answer_behind(const Exchange& exchange, const char* word) {
   return answer.c_str() + size + 1;
 }
 
-// The result of a step, which its definition has as a struct.
+// Ends the activity with `result`, the struct that its definition names, as JSON.
 template <typename T>
 ActivityStep hand_over(ActivityContext& ctx, const T& result) {
   char text[128];
@@ -109,7 +108,7 @@ ActivityStep hand_over(ActivityContext& ctx, const T& result) {
 
 constexpr std::int64_t kLookAgainMs = 60'000;
 
-// ---- the activities -------------------------------------------------------------------------------------
+// ---- the activities -----------------------------------------------------------------------------
 
 ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
@@ -117,7 +116,7 @@ ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   if (!exchange.agent) {
     exchange.agent = worker.agents.acquire(ctx);
     if (!exchange.agent) return ctx.fail(pawl::status_name(exchange.agent.status()));
-    // Also over one that is there: a request for a new one gives that up.
+    // start() replaces an agent that is there: a request for a new one gives up the old one.
     if (!exchange.agent->start(worker.agent_command))
       return give_up(ctx, exchange, strerror(errno));
   }

@@ -1,4 +1,4 @@
-// What a worker does for conversations: each session has an agent, a child process of this worker.
+// The activities of conversations. Each session has an agent, a child process of its worker.
 #ifndef CONVERSATION_ACTIVITIES_HPP
 #define CONVERSATION_ACTIVITIES_HPP
 
@@ -9,7 +9,7 @@
 
 namespace conversation {
 
-// More than sessions that a worker claims, so that none of its agents ever has to make room.
+// More than the sessions that a worker claims, so no agent ever has to make room for another.
 inline constexpr std::size_t kAgentsMax = 16;
 using Agents = pawl::SessionCache<example::Agent, kAgentsMax>;
 
@@ -19,9 +19,10 @@ struct Worker {
   std::string store;  // folder of the checkpoints
 };
 
-// hydrate, turn, checkpoint, dehydrate: all in steps on the loop, while agents take their time.
+// Adds hydrate, turn, checkpoint and dehydrate. They run in steps on the loop, which agents that
+// take their time do not block.
 pawl::Status add_activities(pawl::Registry& registry, Worker& worker);
-// The state that the largest of them needs.
+// Bytes of state that the largest of these activities needs.
 std::size_t scratch_bytes();
 
 }  // namespace conversation

@@ -11,20 +11,20 @@ using pawl::OrchestrationContext;
 using pawl::Outcome;
 using pawl::Poll;
 
-// Answers are kept for the client that asked; one that did not come back for so long has gone.
+// How long an answer is kept for the client that asked. A client that stays away longer has gone.
 constexpr std::int64_t kAnswersKeptMs = 60'000;
 constexpr char kSession[] = "agent";
-// Turns between two checkpoints: what a new agent has to be given again at most.
+// Turns between two checkpoints: at most so many are said again to a new agent.
 constexpr std::size_t kTurnsACheckpoint = 3;
-// An agent that does not answer, answers nonsense or dies is replaced so often for one message.
+// How many agents one message may need: one that is silent, talks nonsense or dies is replaced.
 constexpr int kTriesMax = 5;
 constexpr char kNoAgent[] = "no agent could be had, or none that knows the checkpoint";
 constexpr std::int64_t kTurnMsMax = 30'000;
 
 struct Conversation {
   std::int64_t written_down = 0;  // turns in the checkpoint
-  std::deque<Message> since;      // those behind it
-  std::int64_t known = -1;        // turns that the agent knows; -1: there is none
+  std::deque<Message> since;      // those after it
+  std::int64_t known = -1;        // turns that the agent knows; -1: no agent
   int tries = 0;
 
   [[nodiscard]] std::int64_t turns() const {
@@ -45,7 +45,8 @@ pawl::ActivityOptions on_session() {
   return options;
 }
 
-// The agent does not move: what it knows is in its memory, so the session is lost with its worker.
+// Opens the session and makes its agent. The agent's knowledge is in the memory of its process, so
+// the session is lost with its worker and does not move.
 Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   pawl::SessionRecovery how;
   how.session = kSession;
@@ -54,17 +55,18 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   how.activity.start_to_close = std::chrono::milliseconds(kTurnMsMax);
   Outcome agent;
   PAWL_CALL(pawl::open_rebuilt_session(ctx, how, &agent));
-  // It may know more than is accounted for here: the checkpoint was written, and its result was
+  // The agent may know more turns than `written_down`: a checkpoint was written, but its result was
   // not.
   Turns of_agent;
   if (agent.ok() && pawl::from_json(agent.value(), &of_agent) == pawl::Status::kOk)
     talk.known = of_agent.turns;
-  // But not more than was said: then it is another conversation's.
+  // An agent that knows more turns than were said belongs to another conversation.
   if (talk.known > talk.turns()) talk.known = -1;
   return Poll::done();
 }
 
-// For the client that asked. What does not fit is said, so that no caller waits for it.
+// Stores the answer for the client that asked. An answer that does not fit is replaced by a note, so
+// that no client waits for it.
 void answer(OrchestrationContext& ctx, const Message& message, std::string_view text) {
   const std::string_view request = message.request.view();
   if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;
@@ -72,7 +74,8 @@ void answer(OrchestrationContext& ctx, const Message& message, std::string_view 
     ctx.trace(pawl::LogLevel::kWarning, "an answer was not kept");
 }
 
-// The next turn that the agent does not know. The newest one is answered, the others were before.
+// Says the next turn to the agent. Only the newest turn is answered to the client: the answers to
+// older ones were stored before.
 Poll take_turn(OrchestrationContext& ctx, Conversation& talk) {
   const Message& message = talk.since[static_cast<std::size_t>(talk.known - talk.written_down)];
   const bool is_newest = talk.known + 1 == talk.turns();
@@ -100,7 +103,7 @@ Poll write_down(OrchestrationContext& ctx, Conversation& talk, const WriteDown& 
   return Poll::done();
 }
 
-// Until the agent knows everything that was said.
+// Goes on until the agent knows everything that was said, or the tries are used up.
 Poll catch_up(OrchestrationContext& ctx, Conversation& talk) {
   while (talk.known < talk.turns() && talk.tries < kTriesMax) {
     if (talk.known >= talk.written_down) {
@@ -113,7 +116,8 @@ Poll catch_up(OrchestrationContext& ctx, Conversation& talk) {
   return Poll::done();
 }
 
-// Written down, and the agent ended; with the next turn the session may begin anywhere.
+// Writes the checkpoint, ends the agent and closes the session. With the next turn the session may
+// begin on any worker.
 Poll dehydrate(OrchestrationContext& ctx, Conversation& talk) {
   while (talk.tries < kTriesMax) {
     PAWL_CALL(catch_up(ctx, talk));
@@ -134,7 +138,7 @@ pawl::PollOf<Progress, Turns> converse(OrchestrationContext& ctx, const Progress
   while (true) {
     PAWL_AWAIT(said, ctx.dequeue_event(kQueue));
     if (said.cancelled()) return ctx.complete(Turns{talk.turns()});
-    if (!said.ok()) continue;  // no Message
+    if (!said.ok()) continue;  // the text is no Message
     const Message& message = said.value();
     const std::string_view text = message.text.view();
     talk.tries = 0;
@@ -158,8 +162,8 @@ pawl::PollOf<Progress, Turns> converse(OrchestrationContext& ctx, const Progress
     if (talk.tries >= kTriesMax) return ctx.fail(kNoAgent);
     if (talk.since.size() < kTurnsACheckpoint) continue;
     PAWL_CALL(write_down(ctx, talk, kCheckpoint));
-    // History begins anew where nothing but the number of turns must be carried over. The session
-    // stays open.
+    // A new history begins where only the number of turns must be carried over. The session stays
+    // open.
     if (talk.since.empty()) return ctx.continue_as_new(Progress{talk.written_down});
   }
 }

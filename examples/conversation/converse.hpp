@@ -1,10 +1,10 @@
 // converse: the orchestration of one conversation.
 //
-// What is said lives in its history, what the agent makes of it in the agent, a child process of
-// the worker that owns the session. The agent's memory is written down every few turns. When the
-// worker dies the session is lost: it is opened again, on whatever worker takes it, an agent is
-// made from what was written down last, and the turns since then are said to it once more. No
-// process who talks to it notices.
+// The history of the orchestration holds what users say. The agent, a child process of the worker
+// that owns the session, holds what it makes of it; its memory is written down every few turns.
+// When the worker dies, the session is lost. The orchestration opens it again on any worker, makes
+// an agent from the last checkpoint, and says the turns since then to it once more. A client does
+// not notice.
 #ifndef CONVERSATION_CONVERSE_HPP
 #define CONVERSATION_CONVERSE_HPP
 
@@ -14,20 +14,21 @@
 
 namespace conversation {
 
-// With what the agent says of it, within payload_bytes_max.
+// Small enough that a text and the agent's answer to it stay within payload_bytes_max.
 inline constexpr std::size_t kTextMax = 400;
 
-// What is said. The answer is the value under the key `request`, for a minute at least. The text
-// "/pause MS" ends the agent for so long, "/bye" the conversation.
+// A message of a user. The answer is the value under the key `request`, for a minute at least. The
+// text "/pause MS" ends the agent and pauses for MS milliseconds; "/bye" ends the conversation.
 struct Message {
   pawl::JsonText<60> request;
   pawl::JsonText<kTextMax> text;
 };
 PAWL_JSON(Message, request, text)
 
-// What goes from one execution to the next.
+// The input of an execution, from the one before it.
 struct Progress {
-  std::optional<std::int64_t> written_down;  // turns in the checkpoint, whose agent is there
+  std::optional<std::int64_t>
+      written_down;  // turns in the checkpoint; its agent lives; none: a new conversation
 };
 PAWL_JSON(Progress, written_down)
 
@@ -44,11 +45,12 @@ PAWL_JSON(Said, number, text)
 
 inline constexpr pawl::QueueType<Message> kQueue{"said"};
 inline constexpr pawl::OrchestrationType<Progress, Turns> kConverse{"converse"};
-// Answers with the turns that the new agent knows. A SessionRecovery names it, too.
+// The activity that makes a new agent. Its result is the turns that the agent knows. A
+// SessionRecovery takes this name, too.
 inline constexpr char kHydrateName[] = "hydrate";
-// Asking twice for one turn gives one answer.
+// Says a turn to the agent. A turn that is said twice gets the same answer.
 inline constexpr pawl::ActivityType<Said, std::string_view> kTurn{"turn"};
-// These take the turns that must be in it.
+// Both write a checkpoint, and take the number of turns that must be in it.
 inline constexpr pawl::ActivityType<Turns, pawl::Nothing> kCheckpoint{"checkpoint"};
 inline constexpr pawl::ActivityType<Turns, pawl::Nothing> kDehydrate{"dehydrate"};
 

@@ -1,5 +1,5 @@
-// conversation: stateful conversations over any number of worker processes, none of which may be
-// missed.
+// conversation: stateful conversations over any number of worker processes. None of the processes is
+// indispensable.
 #include <time.h>
 #include <unistd.h>
 
@@ -69,9 +69,10 @@ int say(const char* path, const std::string& id, const std::string& text) {
   pawl::Client& client = caller.client();
   pawl::Status status =
       client.start_orchestration(conversation::kConverse, pawl::InstanceId(id), {});
-  if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // it goes on
+  if (status == pawl::Status::kAlreadyExists)
+    status = pawl::Status::kOk;  // the conversation goes on
   timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
+  clock_gettime(CLOCK_REALTIME, &now);  // process ids are used again, so the time is added
   const std::string request = std::to_string(getpid()) + "." + std::to_string(now.tv_sec) + "." +
                               std::to_string(now.tv_nsec);
   if (status == pawl::Status::kOk) status = message.request.assign(request);

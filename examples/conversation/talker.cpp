@@ -39,7 +39,7 @@ std::string say(Memory& memory, std::istringstream& in, std::string& last) {
   in >> number;
   in.get();
   std::getline(in, text);
-  if (number == memory.turns && !last.empty()) return last;  // asked again
+  if (number == memory.turns && !last.empty()) return last;  // the turn was said before
   if (number != memory.turns + 1) return "error at turn " + std::to_string(memory.turns);
   memory.say(text);
   last = "answer turn " + std::to_string(memory.turns) + ", " + std::to_string(memory.words) +

@@ -16,7 +16,7 @@
 
 namespace device_gateway {
 
-// ---- Folder -----------------------------------------------------------------------------------------
+// ---- Folder -------------------------------------------------------------------------------------
 
 Folder::~Folder() {
   if (inotify_ >= 0) close(inotify_);
@@ -30,7 +30,7 @@ bool Folder::open(const std::string& path) {
 }
 
 void Folder::look(std::set<std::string>* came, std::set<std::string>* went) {
-  // What the events say in detail may be lost in an overflow; the folder itself is the truth.
+  // The events are only drained: an overflow may lose some, so the folder itself is read.
   char events[4096];
   while (read(inotify_, events, sizeof events) > 0) {
   }
@@ -47,7 +47,7 @@ void Folder::look(std::set<std::string>* came, std::set<std::string>* went) {
   known_ = now;
 }
 
-// ---- OwnedDevices -------------------------------------------------------------------------------------
+// ---- OwnedDevices -------------------------------------------------------------------------------
 
 OwnedDevices::~OwnedDevices() {
   for (const auto& [device, fd] : open_)
@@ -80,7 +80,7 @@ int OwnedDevices::use(std::string_view device, std::string* why) {
   int& fd = at->second;
   struct stat info = {};
   if (fd >= 0 && fstat(fd, &info) == 0 && info.st_nlink == 0) {
-    close(fd);  // pulled out; what is plugged in now is another one
+    close(fd);  // pulled out; a device there now is another one
     fd = -1;
   }
   if (fd < 0) {

@@ -1,4 +1,4 @@
-// What is plugged in, and what of it is ours.
+// The devices that are plugged in, and those whose sessions this process owns.
 #ifndef DEVICE_GATEWAY_DEVICES_HPP
 #define DEVICE_GATEWAY_DEVICES_HPP
 
@@ -18,11 +18,11 @@ class Folder {
   ~Folder();
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
-  // False, with errno.
+  // False: it failed, and errno says why.
   bool open(const std::string& path);
   // Readable when look() will find a difference.
   [[nodiscard]] int fd() const { return inotify_; }
-  // What came and what went since the last look.
+  // Reports the devices that came and went since the last look.
   void look(std::set<std::string>* came, std::set<std::string>* went);
 
  private:
@@ -31,9 +31,9 @@ class Folder {
   std::set<std::string> known_;
 };
 
-// Devices whose session this process owns: open, and locked by the kernel for as long. The lock
-// ends with the process, however that ends, and not before: a frozen owner that was given up by
-// the others still have it. So two processes never use one device, whatever they believe.
+// Devices whose sessions this process owns. Each is open, and locked by the kernel for as long. The
+// lock also ends with the process, however that ends, but not before: a frozen process keeps its
+// locks when the others give it up. Two processes never use one device, whatever they believe.
 class OwnedDevices final : public pawl::SessionListener {
  public:
   OwnedDevices() = default;
@@ -44,11 +44,12 @@ class OwnedDevices final : public pawl::SessionListener {
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override;
   void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override;
 
-  // -1, with what is wrong: it is gone, or another process has the lock.
+  // The open file of a device. -1: the device is not ours or gone, or another process has the lock;
+  // `why` says which.
   int use(std::string_view device, std::string* why);
 
  private:
-  std::map<std::string, int, std::less<>> open_;  // -1: not yet
+  std::map<std::string, int, std::less<>> open_;  // the file of each device; -1: not open
 };
 
 }  // namespace device_gateway

@@ -29,7 +29,7 @@ struct Gateway {
       declare(device);
   }
   void declare(const std::string& device) {
-    // The answer comes with the tick's commit, and names of devices stay.
+    // The answer comes later, with the tick's commit. The entry stays valid: none is ever removed.
     Asked& asked = asked_.emplace(device, Asked{this, device}).first->second;
     const pawl::Status status = runtime.declare_session(device, standby, on_declared, &asked);
     if (status != pawl::Status::kOk) answered(device, "declared", status);
@@ -66,7 +66,7 @@ int run_gateway(const GatewayOptions& wanted) {
   pawl::Host host(options);
   host.add_orchestration(kMeasure, measure);
   host.add_activity(kRead, read_device, pawl::ActivityMode::kInline, &devices);
-  if (host.start() != pawl::Status::kOk) return host.run();  // which says why
+  if (host.start() != pawl::Status::kOk) return host.run();  // prints why
   Gateway gateway(host.runtime(), wanted.standby);
   if (!gateway.folder.open(wanted.folder)) {
     std::fprintf(stderr, "device_gateway: %s: %s\n", wanted.folder, strerror(errno));
@@ -74,7 +74,7 @@ int run_gateway(const GatewayOptions& wanted) {
   }
   gateway.look();
 
-  // A loop of our own, since it watches more than Pawl.
+  // The program has a loop of its own, because it watches more than Pawl.
   pollfd watched[] = {{host.runtime().fd(), POLLIN, 0}, {gateway.folder.fd(), POLLIN, 0}};
   while (!host.runtime().stop_requested()) {
     if (poll(watched, 2, -1) < 0) continue;

@@ -1,4 +1,5 @@
-// A gateway: declares what is plugged in, runs the work of it, and withdraws what is pulled out.
+// A gateway: declares the devices that are plugged in, runs their work, and withdraws those that are
+// pulled out.
 #ifndef DEVICE_GATEWAY_GATEWAY_HPP
 #define DEVICE_GATEWAY_GATEWAY_HPP
 
@@ -8,10 +9,10 @@ struct GatewayOptions {
   const char* database_path = nullptr;
   const char* node = nullptr;
   const char* folder = nullptr;
-  bool standby = false;  // declares behind a worker that has a device already
+  bool standby = false;  // takes over a device when the worker that has it is gone
 };
 
-// The exit status.
+// Returns the exit status.
 int run_gateway(const GatewayOptions& options);
 
 }  // namespace device_gateway

@@ -65,7 +65,7 @@ int read(int argc, char** argv) {
   if (!caller.open("device_gateway", option(argc, argv, "--db"))) return 1;
   pawl::Client& client = caller.client();
   timespec now = {};
-  clock_gettime(CLOCK_REALTIME, &now);  // a process id alone comes again
+  clock_gettime(CLOCK_REALTIME, &now);  // process ids are used again, so the time is added
   const pawl::InstanceId id("read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec));
   pawl::OrchestrationStatus result;
   pawl::Status status = client.start_orchestration(device_gateway::kMeasure, id, request);

@@ -9,10 +9,11 @@ namespace device_gateway {
 pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
                                                 const Request& request) {
   pawl::ActivityOptions options;
-  // Only the worker that declared it, and one at a time, for all instances.
+  // Only the worker that declared the device reads it, one read at a time over all instances.
   options.target = pawl::Target::device(request.device.view(),
                                         std::chrono::milliseconds(request.unavailable_ms));
-  // A sensor may have a bad moment; who is locked out comes in when the lock is free.
+  // A read is retried: a sensor may fail for a moment, and a worker that another process locks out
+  // gets in when the lock is free.
   options.retry.max_attempts = 1'000;
   options.retry.backoff = pawl::Backoff::kFixed;
   options.retry.base = std::chrono::milliseconds(50);
@@ -28,8 +29,8 @@ pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
   return ctx.complete(values);
 }
 
-// A register of the device, here the text in a file. Short, so it runs on the loop; a slow bus
-// would be read in steps or on a thread.
+// Reads a register of the device, here the text in a file. The read is short, so it runs on the loop;
+// a slow bus would be read in steps or on a thread.
 pawl::Reply<Value> read_device(pawl::ActivityContext& ctx, const pawl::Nothing& /*input*/) {
   OwnedDevices& devices = *static_cast<OwnedDevices*>(ctx.user());
   std::string why;

@@ -1,11 +1,11 @@
 // The port to a machine without an operating system: no threads, no processes, no files.
 //
-// Purpose: a Machine is what a Runtime and Clients of one program share: the flash with its files,
-// locks, the index of the log. Each of them has a BareMetalPort of its own on it. What differs
-// between boards is a Board, and a driver of the flash (NorFlash).
+// Purpose: a Runtime and the Clients of one program share a Machine: the flash with its files, the
+// locks, the index of the log. Each of them has a BareMetalPort of its own on it. A Board and a
+// driver of the flash (NorFlash) hold all that differs between boards.
 // Ownership: everything belongs to the application and is best static. Board, flash and memory
 // outlive the Machine, the Machine its ports, a port its Runtime or Client.
-// Thread rule: one thread; BareMetalThreads::wake() also from an interrupt.
+// Thread rule: one thread; an interrupt, too, may call BareMetalThreads::wake().
 #ifndef PAWL_PORT_BARE_METAL_PORT_HPP
 #define PAWL_PORT_BARE_METAL_PORT_HPP
 
@@ -21,36 +21,39 @@ namespace pawl::bare_metal {
 
 class Board {
  public:
-  // Since the machine was switched on or reset, sleep included; never goes back.
+  // Time since the machine was switched on or reset, sleep included; never goes back.
   [[nodiscard]] virtual std::int64_t boot_ms() = 0;
-  // Since 1970 UTC. A board without a clock of its own answers anything, and `false` below.
+  // Time since 1970 UTC. A board without a clock of its own returns any value here, and false from
+  // is_wall_trusted().
   [[nodiscard]] virtual std::int64_t wall_ms() = 0;
   [[nodiscard]] virtual bool is_wall_trusted() = 0;
-  // Fills `out`. Two boots must not draw the same bytes: a random number generator, or an entropy
-  // of the board stretched by a counter that survives.
+  // Fills `out`. Two boots must not draw the same bytes: use a random number generator, or the
+  // board's entropy combined with a counter that survives a reset.
   virtual void random(void* out, std::size_t size) = 0;
-  // Sleeps until an interrupt, at most until then (none: until an interrupt). May return early.
+  // Sleeps until an interrupt, at most until this time (none: no limit). May return early.
   virtual void sleep(OptionalMs until_boot_ms) = 0;
 
  protected:
   ~Board() = default;
 };
 
-// How the flash is used. The same at each start, or the database is not found again.
+// How the flash is used. Must be the same at each start, or the database is not found again.
 struct Layout {
   const char* database_path = "pawl.db";  // Options::database_path must be the same
-  // Room of the log. A transaction that does not fit fails with kFull, so: at least twice
-  // SpaceOptions::checkpoint_pages and what one tick writes. With 250 its index is one piece of 4 KiB.
+  // Size of the log's range. A transaction that does not fit fails with kFull, so take at least
+  // twice SpaceOptions::checkpoint_pages plus what one tick writes. With 250 the log's index is one
+  // piece of 4 KiB.
   std::uint32_t log_sectors = 250;
-  // How much memory SQLite asks for at a time for the index of the log, at 8 bytes a page. Any other
-  // SQLite than that of toolchains/compact_sqlite.cmake asks for 32 KiB.
+  // Bytes that SQLite asks for at a time for the index of the log, at 8 bytes a page. A SQLite
+  // other than that of toolchains/compact_sqlite.cmake asks for 32 KiB.
   std::size_t index_piece_bytes = std::size_t{4} * 1024;
-  bool may_format = true;  // a flash that holds nothing of ours is formatted; false: refused
+  // true: start() formats a flash that holds nothing of Pawl's; false: refuses it.
+  bool may_format = true;
 };
 
-// What Machine::start() needs, in bytes.
+// Sizes that count into Machine::required_memory(), in bytes.
 struct MachineMemory {
-  // Of one worker's notes; a Runtime has one worker.
+  // The notes of one worker; a Runtime has one worker.
   static constexpr std::size_t kNotesBytes = std::size_t{24} * 1024;
 };
 
@@ -64,13 +67,13 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // Of a machine with so many workers, one a Runtime: what the flash needs, the index of the log, and
-  // their notes. Room for one more is needed only where a Runtime may find itself buried and
-  // registers again, which takes another Runtime that holds it to be dead.
+  // Bytes that start() needs for `workers` workers (one a Runtime): the tables of the flash, the
+  // index of the log, and the workers' notes. One worker more is needed only where a Runtime may
+  // find itself buried and registers again, which takes another Runtime that considers it dead.
   [[nodiscard]] static std::size_t required_memory(const NorFlash::Geometry& geometry,
                                                    const Layout& layout, std::size_t workers = 1);
-  // Mounts the flash. Once. Errors of FlashSectors::mount() and FlashFiles::mount(),
-  // and kInvalidArgument: Layout::index_piece_bytes is no power of two of 4 KiB to 32 KiB.
+  // Mounts the flash. Call it once. Errors of FlashSectors::mount() and FlashFiles::mount(), and
+  // kInvalidArgument: Layout::index_piece_bytes is no power of two from 4 KiB to 32 KiB.
   Status start(Board& board, NorFlash& flash, const Layout& layout, void* memory, std::size_t bytes,
                Diagnostic& diagnostic);
 
@@ -113,10 +116,10 @@ class Machine {
   unsigned char* index_ = nullptr;
   std::size_t index_piece_bytes_ = 0;
   std::size_t index_pieces_max_ = 0;
-  std::size_t index_pieces_ = 0;  // that the users of the log have asked for
+  std::size_t index_pieces_ = 0;  // as many as the log's users have asked for
   std::uint32_t log_writes_ = 0;
   std::uint32_t bells_ = 0;
-  std::int64_t ports_ = 0;  // that were made
+  std::int64_t ports_ = 0;  // made so far
 };
 
 class BareMetalClock final : public port::Clock {
@@ -209,7 +212,7 @@ class BareMetalThreads final : public port::Threads {
   std::atomic<std::uint32_t> woken_{0};
 };
 
-// One Runtime's or Client's set.
+// The port of one Runtime or Client.
 class BareMetalPort {
  public:
   explicit BareMetalPort(Machine& machine)

@@ -1,4 +1,4 @@
-// Files, locks and the notes of workers: all of one program, and gone with a reset but the files.
+// Files, locks and the workers' notes. All belong to one program; a reset keeps only the files.
 #include <cstring>
 
 #include "bare_metal_port.hpp"
@@ -16,7 +16,7 @@ bool is_piece(std::size_t bytes) {
   return bytes >= kMost / 8 && bytes <= kMost && (bytes & (bytes - 1)) == 0;
 }
 
-// SQLite has 8 bytes for each page of the log, behind a head that takes the place of 34.
+// SQLite's index has 8 bytes for each page of the log, after a head of the size of 34 entries.
 std::size_t index_pieces(const Layout& layout) {
   constexpr std::size_t kLogPageBytes = 24 + 512;
   const std::size_t entries = layout.log_sectors * kSectorBytes / kLogPageBytes + 34;
@@ -27,7 +27,7 @@ std::size_t index_pieces(const Layout& layout) {
 
 }  // namespace
 
-// ---- the machine ----------------------------------------------------------------------------------
+// ---- the machine --------------------------------------------------------------------------------
 
 std::size_t Machine::required_memory(const NorFlash::Geometry& geometry, const Layout& layout,
                                      std::size_t workers) {
@@ -85,7 +85,7 @@ int Machine::highest_of_others(const Handle& handle) const {
   return highest;
 }
 
-// The last user takes the index along: the next one finds none, and SQLite makes it anew.
+// The last user drops the index: the next one finds none, and SQLite builds it anew.
 void Machine::leave_index(Handle& handle) {
   handle.shared_slots = 0;
   handle.exclusive_slots = 0;
@@ -105,13 +105,13 @@ unsigned char* Machine::notes_of(const Worker& worker) {
   return notes_ + static_cast<std::size_t>(&worker - workers_) * MachineMemory::kNotesBytes;
 }
 
-// ---- files ----------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 
 Result<port::FileHandle> BareMetalStorage::open(const char* path, OpenMode mode) {
   const FilePlace place = machine_.files_.find(path);
   if (place == FilePlace::kNone) return Status::kCannotOpen;
   const bool is_removed = machine_.removed_while_open_[static_cast<std::size_t>(place)];
-  if (is_removed) return Status::kBusy;  // until the last handle of the file before is closed
+  if (is_removed) return Status::kBusy;  // until the removed file's last handle closes
   if (!machine_.files_.exists(place) && !mode.create) return Status::kCannotOpen;
   for (std::size_t i = 0; i < Machine::kHandlesMax; ++i) {
     Machine::Handle& handle = machine_.handles_[i];
@@ -172,9 +172,9 @@ Result<std::int64_t> BareMetalStorage::size(port::FileHandle file) {
   return machine_.files_.size(handle->place);
 }
 
-// Handles go on with the file that had the name, so its sectors stay until the last one is closed.
-// After a cut before that it is there again, as on a file system after an unlink that was not
-// synced; SQLite removes no file that is open.
+// Open handles go on with the removed file, so its sectors stay until the last handle is closed.
+// After a power cut before that, the file exists again, as on a file system after an unlink that
+// was not synced. Harmless: SQLite removes no file that is open.
 Status BareMetalStorage::remove(const char* path) {
   const FilePlace place = machine_.files_.find(path);
   if (place == FilePlace::kNone) return Status::kNotFound;
@@ -191,7 +191,7 @@ Result<bool> BareMetalStorage::exists(const char* path) {
          !machine_.removed_while_open_[static_cast<std::size_t>(place)];
 }
 
-// ---- locks ----------------------------------------------------------------------------------------
+// ---- locks --------------------------------------------------------------------------------------
 
 Status BareMetalStorage::lock(port::FileHandle file, int level) {
   Machine::Handle* const handle = machine_.handle(file);
@@ -227,7 +227,7 @@ Result<bool> BareMetalStorage::reserved(port::FileHandle file) {
   return handle->level >= kReserved || machine_.highest_of_others(*handle) >= kReserved;
 }
 
-// ---- the index of the log -------------------------------------------------------------------------
+// ---- the index of the log -----------------------------------------------------------------------
 
 Status BareMetalStorage::shm_map(port::FileHandle file, int index, std::size_t size, bool extend,
                                  void volatile** out) {
@@ -238,7 +238,7 @@ Status BareMetalStorage::shm_map(port::FileHandle file, int index, std::size_t s
   const auto wanted = static_cast<std::size_t>(index) + 1;
   handle->uses_index = true;
   if (wanted > machine_.index_pieces_ && !extend) return Status::kOk;
-  // The log's range of the flash is shorter than what they are good for.
+  // More index than the log's range of the flash can fill.
   if (wanted > machine_.index_pieces_max_) return Status::kResourceExhausted;
   for (; machine_.index_pieces_ < wanted; ++machine_.index_pieces_)
     std::memset(machine_.index_ + machine_.index_pieces_ * size, 0, size);
@@ -278,7 +278,7 @@ Status BareMetalStorage::shm_unmap(port::FileHandle file, bool) {
   return Status::kOk;
 }
 
-// ---- places ---------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 Status BareMetalStorage::create_whole(const char* path, const void* data, std::size_t size) {
   const FilePlace place = machine_.files_.find(path);
@@ -286,7 +286,7 @@ Status BareMetalStorage::create_whole(const char* path, const void* data, std::s
   return machine_.files_.create_whole(place, data, size);
 }
 
-// Each file has its range of the flash for itself: nothing else can fill that.
+// Unsupported, since each file has a flash range of its own that no other file can fill.
 Status BareMetalStorage::allocate(const char*, std::int64_t) { return Status::kUnsupported; }
 
 Status BareMetalStorage::check_place(const char* database_path, Diagnostic& diagnostic) {
@@ -302,10 +302,10 @@ Result<std::int64_t> BareMetalStorage::free_bytes(const char*) {
   return machine_.files_.free_bytes();
 }
 
-// ---- workers --------------------------------------------------------------------------------------
+// ---- workers ------------------------------------------------------------------------------------
 
-// In memory: a reset ends every worker of this machine, and its lock with it. What a worker ran
-// when the machine was reset is not known afterwards.
+// The lock and the notes are in memory: a reset ends every worker of this machine, and its lock
+// with it. After a reset it is not known what a worker ran.
 Result<port::Storage::WorkerFile> BareMetalStorage::worker_create(const char*,
                                                                   std::int64_t incarnation,
                                                                   std::size_t notes_bytes) {

@@ -1,9 +1,9 @@
-// Clock and waiting: both are the board's.
+// Clock and waiting, both by the Board.
 #include "bare_metal_port.hpp"
 
 namespace pawl::bare_metal {
 
-// A reset ends all there is, so the bytes drawn at start are of this boot alone.
+// A reset ends everything, so the bytes drawn at start identify this boot.
 Status BareMetalClock::open(Diagnostic& diagnostic) {
   if (machine_.board_ != nullptr) return Status::kOk;
   diagnostic.format("the Machine of this port was not started");
@@ -53,8 +53,8 @@ port::WakeReasons BareMetalThreads::take_pending() {
   return reasons;
 }
 
-// An interrupt between the look and the sleep: Board::sleep() returns for it (WFI does, also while
-// interrupts are masked).
+// An interrupt may come between take_pending() and sleep(): Board::sleep() returns for it (WFI
+// does, also while interrupts are masked).
 port::WakeReasons BareMetalThreads::wait(OptionalMs due_boot_ms) {
   for (;;) {
     port::WakeReasons reasons = take_pending();
@@ -64,7 +64,7 @@ port::WakeReasons BareMetalThreads::wait(OptionalMs due_boot_ms) {
   }
 }
 
-// The other ports of this program began with it.
+// Another port of this program has the start time 1, that of the program.
 std::int64_t BareMetalThreads::process_start_time(std::int64_t pid) {
   return pid > 0 && pid <= machine_.ports_ ? (pid == id_ ? start_time_ : 1) : 0;
 }

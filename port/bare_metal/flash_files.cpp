@@ -12,7 +12,7 @@ std::uint32_t sectors_of(std::uint32_t bytes) { return (bytes + kSector - 1) / k
 
 }  // namespace
 
-// ---- the directory --------------------------------------------------------------------------------
+// ---- the directory ------------------------------------------------------------------------------
 
 Status FlashFiles::mount(FlashSectors& sectors, const char* database_path,
                          std::uint32_t log_sectors, Diagnostic& diagnostic) {
@@ -61,7 +61,8 @@ void FlashFiles::lay_out(std::uint32_t log_sectors) {
       first_database, sectors_->sector_count() - first_database};
 }
 
-// After the bytes, of whichever file: it names none that is not there.
+// The buffered bytes go first, of whichever file, so that the directory never names bytes that are
+// not in the flash.
 Status FlashFiles::write_directory() {
   PAWL_TRY(flush());
   alignas(8) unsigned char bytes[kSectorBytes] = {};
@@ -71,8 +72,8 @@ Status FlashFiles::write_directory() {
   return Status::kOk;
 }
 
-// What a file does not reach takes no room. Only after the directory says so: until then a cut
-// brings back the file that was longer.
+// Frees the sectors beyond the file's end. Only after the directory has the new size: until then a
+// power cut brings back the longer file.
 void FlashFiles::forget_beyond(FilePlace place) {
   const Range& all = range(place);
   const std::uint32_t used = exists(place) ? sectors_of(entry(place).size) : 0;
@@ -108,7 +109,7 @@ void FlashFiles::create(FilePlace place, const char* path) {
   directory_is_dirty_ = true;
 }
 
-// Its sectors belong to no file until the directory names it.
+// The file's sectors belong to no file until the directory names it.
 Status FlashFiles::create_whole(FilePlace place, const void* data, std::size_t size) {
   if (exists(place)) return Status::kAlreadyExists;
   if (size > std::size_t{range(place).count} * kSectorBytes) return Status::kFull;
@@ -160,7 +161,7 @@ Status FlashFiles::truncate(FilePlace place, std::int64_t size) {
   return Status::kOk;
 }
 
-// ---- bytes ----------------------------------------------------------------------------------------
+// ---- bytes --------------------------------------------------------------------------------------
 
 Result<std::size_t> FlashFiles::read(FilePlace place, void* out, std::size_t size,
                                      std::int64_t offset) {
@@ -207,7 +208,7 @@ Status FlashFiles::write(FilePlace place, const void* data, std::size_t size, st
   return Status::kOk;
 }
 
-// Within one sector.
+// Writes a piece that lies within one sector.
 Status FlashFiles::write_piece(FilePlace place, const unsigned char* data, std::size_t size,
                                std::uint32_t offset) {
   const std::uint32_t sector = range(place).first + offset / kSector;
@@ -238,7 +239,7 @@ Status FlashFiles::fill_with_zeros(FilePlace place, std::uint32_t until) {
   return Status::kOk;
 }
 
-// Into the buffer. What a shorter file had behind its end reads as zeros.
+// Loads a sector into the buffer. Bytes beyond the end of the file read as zeros.
 Status FlashFiles::load(std::uint32_t sector, FilePlace place, std::uint32_t index) {
   if (sector == buffered_) return Status::kOk;
   PAWL_TRY(flush());

@@ -1,8 +1,9 @@
 // FlashFiles: three files in the sectors of a flash: the database, its log, and one more.
 //
-// Purpose: what SQLite asks of a file, and no more. A write is durable after sync(), and in the
-// order in which it was made: of what was not synced a power cut leaves a part from the front. A
-// file's making, its removal and its shortening are whole or not there, and durable at once.
+// Purpose: what SQLite asks of a file, and no more. A write is durable after sync(). Writes become
+// durable in the order in which they were made: a power cut keeps a first part of the writes that
+// were not synced. Creating, removing or shortening a file happens as a whole or not at all, and is
+// durable at once.
 // Form: sector 0 is the directory; each file has a range of sectors of its own after it.
 // Ownership: the sectors belong to the caller and outlive this. Thread rule: one thread.
 #ifndef PAWL_PORT_BARE_METAL_FLASH_FILES_HPP
@@ -15,35 +16,37 @@
 
 namespace pawl::bare_metal {
 
-// Which file: a place in the directory.
+// A file, named by its place in the directory.
 enum class FilePlace : std::uint8_t { kDatabase, kLog, kOther, kNone };
 
 class FlashFiles {
  public:
   static constexpr std::size_t kNameBytesMax = 63;
-  // Room of the third file. Pawl makes none; it is there for an application's own few bytes.
+  // Size of the third file's range. Pawl makes no such file; it is for an application's own few
+  // bytes.
   static constexpr std::uint32_t kOtherSectors = 4;
 
-  // `database_path` is the name of the database; its log has the same with "-wal".
+  // `database_path` is the name of the database; the log's name is the same with "-wal".
   // kInvalidArgument: the name is empty or too long, or the log leaves no room for a database;
   // kUnsupported: the flash was formatted with another size of the log; kCorrupt, kIo, kFull.
   Status mount(FlashSectors& sectors, const char* database_path, std::uint32_t log_sectors,
                Diagnostic& diagnostic);
 
-  // kNone: a name that can have no file. What is not there has a place all the same.
+  // kNone: no file can have this name. A file that does not exist has a place all the same.
   [[nodiscard]] FilePlace find(const char* path) const;
   [[nodiscard]] bool exists(FilePlace place) const { return entry(place).exists != 0; }
   [[nodiscard]] std::int64_t size(FilePlace place) const { return entry(place).size; }
-  // Empty, if it is not there; durable with the next sync().
+  // Makes the file empty if it does not exist; durable with the next sync().
   void create(FilePlace place, const char* path);
-  // As FlashFiles says above; kAlreadyExists; kFull: more bytes than the file's range has.
+  // Makes the file with these bytes, as a whole or not at all. kAlreadyExists; kFull: the file's
+  // range has fewer bytes.
   Status create_whole(FilePlace place, const void* data, std::size_t size);
   Status remove(FilePlace place);
   Status truncate(FilePlace place, std::int64_t size);
 
   // Bytes read; fewer than `size` only at the end of the file.
   Result<std::size_t> read(FilePlace place, void* out, std::size_t size, std::int64_t offset);
-  // kFull: the file's range ends before, or no sector is free.
+  // kFull: the file's range ends before the last byte, or no sector is free.
   Status write(FilePlace place, const void* data, std::size_t size, std::int64_t offset);
   Status sync();
 
@@ -90,7 +93,7 @@ class FlashFiles {
   Directory directory_;
   bool directory_is_dirty_ = false;
   Range ranges_[kPlaces];
-  // The sector that was written in part last: frames of a log begin where the one before ended.
+  // The sector that was last written in part: a frame of the log begins where the one before ended.
   static constexpr std::uint32_t kNoSector = 0xffffffff;
   std::uint32_t buffered_ = kNoSector;
   bool buffer_is_dirty_ = false;

@@ -13,7 +13,7 @@ constexpr std::uint32_t kSlotBytes = kSectorBytes + kHeadBytes;
 constexpr std::uint32_t kBlockMagic = 0x42774150;  // "PAwB"
 constexpr std::uint32_t kFormat = 1;
 
-// As it lies in the flash: numbers in the byte order of the machine, which nothing else reads.
+// The head as it lies in the flash. Numbers have the machine's byte order; nothing else reads them.
 struct BlockHead {
   std::uint32_t magic = kBlockMagic;
   std::uint32_t format = kFormat;
@@ -62,7 +62,7 @@ std::size_t FlashSectors::required_memory(const NorFlash::Geometry& geometry) {
   return sizeof(Block) * geometry.block_count + sizeof(Slot) * capacity(geometry);
 }
 
-// ---- mount ----------------------------------------------------------------------------------------
+// ---- mount --------------------------------------------------------------------------------------
 
 Status FlashSectors::mount(NorFlash& flash, void* memory, std::size_t bytes, bool may_format,
                            Diagnostic& diagnostic) {
@@ -100,7 +100,7 @@ Status FlashSectors::mount(NorFlash& flash, void* memory, std::size_t bytes, boo
   return Status::kOk;
 }
 
-// Which blocks are ours is known before any is erased.
+// Finds all blocks of Pawl's before any block is erased.
 Status FlashSectors::look_at_blocks(bool may_format, Diagnostic& diagnostic) {
   std::uint32_t ours = 0;
   for (std::uint32_t block = 0; block < geometry_.block_count; ++block) {
@@ -150,7 +150,7 @@ Status FlashSectors::look_at_slots(std::uint32_t block) {
   return count_used(block);
 }
 
-// A cut leaves a slot with bytes and no head, so a slot is blank only if all of it is.
+// A power cut leaves a slot with bytes and no head, so a slot is blank only if all its bytes are.
 Status FlashSectors::count_used(std::uint32_t block) {
   std::uint32_t used = slots_a_block_;
   bool blank = true;
@@ -173,15 +173,15 @@ Status FlashSectors::is_blank(std::uint32_t address, std::size_t size, bool* bla
   return Status::kOk;
 }
 
-// The block that was being filled is the one that is neither blank nor full. More than one there
-// is only if a program operation was cut that left no trace; any of them will do.
+// The open block is the one that is neither blank nor full. There is more than one only if a power
+// cut ended a program operation that left no trace; any of them will do.
 void FlashSectors::find_open_block() {
   for (std::uint32_t block = 0; block < geometry_.block_count && open_ == kNoBlock; ++block) {
     if (blocks_[block].used > 0 && blocks_[block].used < slots_a_block_) open_ = block;
   }
 }
 
-// ---- reading and writing --------------------------------------------------------------------------
+// ---- reading and writing ------------------------------------------------------------------------
 
 std::uint32_t FlashSectors::address_of(std::uint32_t slot) const {
   return slot / slots_a_block_ * geometry_.block_bytes + static_cast<std::uint32_t>(kHeadBytes) +
@@ -207,9 +207,9 @@ Status FlashSectors::write(std::uint32_t sector, const void* data) {
   return append(sector, data, crc32c(data, kSectorBytes));
 }
 
-// Before anything else is written, so that copies that a cut interrupted are finished first: until
-// then each block that they went to holds nothing but copies. So when cut after cut has spoiled
-// all that was free, such a block is given up, and the copies begin anew.
+// Runs before anything else is written, so that copies that a power cut interrupted are finished
+// first: until then each block they went to holds nothing but copies. If power cuts have spoiled
+// all free slots, such a block is given up, and the copying begins anew.
 Status FlashSectors::make_room() {
   for (std::uint32_t round = 0; round < 2 * geometry_.block_count; ++round) {
     const std::uint32_t wanted = has_open_slot() ? kFreeBlocksKept : kFreeBlocksKept + 1;
@@ -232,8 +232,8 @@ std::uint32_t FlashSectors::free_slots() const {
   return all < left_out ? 0 : all - left_out;
 }
 
-// The block that has least that counts, and of those the one that was erased least; none: all that
-// is there counts.
+// The block with the fewest live slots, and among equals the one erased least. kNoBlock: every slot
+// is live.
 std::uint32_t FlashSectors::choose_victim() const {
   std::uint32_t victim = kNoBlock;
   for (std::uint32_t i = 0; i < geometry_.block_count; ++i) {
@@ -248,7 +248,7 @@ std::uint32_t FlashSectors::choose_victim() const {
   return victim;
 }
 
-// Erases a block of which all that counts is there once more, in the version before.
+// Erases a block whose live sectors all exist once more elsewhere, as the version before.
 Status FlashSectors::give_up_copies() {
   for (std::uint32_t block = 0; block < geometry_.block_count; ++block) {
     if (blocks_[block].used == 0) continue;
@@ -261,8 +261,8 @@ Status FlashSectors::give_up_copies() {
   return Status::kFull;
 }
 
-// `is_whole`: each sector that counts in this block has its newest other version elsewhere, with
-// the same bytes. `apply`: those count from now on.
+// `is_whole`: each live sector of this block has its newest other version elsewhere, with the same
+// bytes. `apply`: the sectors point to those versions from now on.
 Status FlashSectors::point_before(std::uint32_t block, bool apply, bool* is_whole) {
   *is_whole = true;
   for (std::uint32_t i = 0; i < slots_a_block_ && *is_whole; ++i) {
@@ -332,8 +332,9 @@ std::uint32_t FlashSectors::erases_max() const {
 Status FlashSectors::append(std::uint32_t sector, const void* data, std::uint32_t data_crc) {
   if (!has_open_slot()) PAWL_TRY(open_block());
   if (is_first_write_) {
-    // A program operation that was cut before its first bit reads as blank, and a bit that is half
-    // programmed may read as either. Nothing is programmed over it.
+    // A program operation that was cut before its first bit reads as blank, and a half-programmed
+    // bit may read as either value. So the first slot after mount() is skipped, not programmed
+    // over.
     is_first_write_ = false;
     ++blocks_[open_].used;
     if (!has_open_slot()) PAWL_TRY(open_block());
@@ -353,8 +354,8 @@ Status FlashSectors::append(std::uint32_t sector, const void* data, std::uint32_
   return Status::kOk;
 }
 
-// The free block that was erased least. Which one depends on the flash alone, so that after a cut
-// the same one is opened, and the slot that is left out is the one that was cut.
+// Opens the free block that was erased least. The choice depends on the flash alone: after a power
+// cut the same block is opened, and the slot that is skipped is the one that was cut.
 Status FlashSectors::open_block() {
   std::uint32_t found = kNoBlock;
   for (std::uint32_t block = 0; block < geometry_.block_count; ++block) {
@@ -366,7 +367,7 @@ Status FlashSectors::open_block() {
   return Status::kOk;
 }
 
-// Copies what counts of a block, and erases it.
+// Copies the live sectors of a block, and erases it.
 Status FlashSectors::collect(std::uint32_t victim) {
   alignas(8) unsigned char bytes[kSectorBytes];
   for (std::uint32_t i = 0; i < slots_a_block_; ++i) {
@@ -376,23 +377,23 @@ Status FlashSectors::collect(std::uint32_t victim) {
     PAWL_TRY(head_of(slot, &head, &valid));
     if (!valid || slots_[head.sector] != slot) continue;
     PAWL_TRY(flash_->read(address_of(slot), bytes, kSectorBytes));
-    // With the checksum that it had: what was damaged stays so, and is noticed by who reads it.
+    // The old checksum stays: damaged bytes stay damaged, and their reader notices it.
     PAWL_TRY(append(head.sector, bytes, head.data_crc));
   }
   return renew(victim);
 }
 
-// The head says that the erase came to its end: a block without one is erased again.
+// The head says that the erase was completed: a block without a head is erased again.
 Status FlashSectors::renew(std::uint32_t block) {
   BlockHead head;
   head.block_bytes = geometry_.block_bytes;
   head.block_count = geometry_.block_count;
-  // A count that was lost with the head is at most that of the block that has most.
+  // The lost count of a block without a head is at most the highest count of all blocks.
   const std::uint32_t most = erases_max();
   head.erases = blocks_[block].ours ? blocks_[block].erases + 1 : (most > 0 ? most : 1);
   head.crc = crc_of(head);
   if (open_ == block) open_ = kNoBlock;
-  blocks_[block].used = static_cast<std::uint16_t>(slots_a_block_);  // until the head is there
+  blocks_[block].used = static_cast<std::uint16_t>(slots_a_block_);  // full until it has a head
   PAWL_TRY(flash_->erase(block));
   PAWL_TRY(flash_->program(block * geometry_.block_bytes, &head, sizeof(head)));
   blocks_[block].ours = true;

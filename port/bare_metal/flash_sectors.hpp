@@ -1,11 +1,12 @@
-// FlashSectors: sectors of 1 KiB that are written anew as often as one likes, on a NOR flash.
+// FlashSectors: rewritable sectors of 1 KiB on a NOR flash.
 //
-// Purpose: a write of a sector is whole or not there, whenever the power goes, and it is durable
+// Purpose: a sector is written as a whole or not at all, whenever the power goes, and is durable
 // when write() returns. A new version goes to the next free slot of a block; the old one is erased
-// with its block, later, when all that still counts in that block was copied.
+// with its block, later, when all live sectors of that block were copied.
 // Form of a block: a head of 32 bytes, then slots. A slot is the sector's bytes, then a head of 32
 // bytes with its number, a sequence number and checksums. The head is programmed after the bytes:
-// only a slot with a valid head counts, and of several of one sector the highest sequence number.
+// only a slot with a valid head counts, and of several slots of one sector the highest sequence
+// number.
 // Ownership: flash and memory belong to the caller and outlive this. Thread rule: one thread.
 #ifndef PAWL_PORT_BARE_METAL_FLASH_SECTORS_HPP
 #define PAWL_PORT_BARE_METAL_FLASH_SECTORS_HPP
@@ -21,34 +22,34 @@ inline constexpr std::size_t kSectorBytes = 1024;
 
 class FlashSectors {
  public:
-  // Blocks that no sector may count on: copies go there, and what a cut has spoiled.
+  // Blocks that the capacity leaves out: for copies, and for slots that a power cut has spoiled.
   static constexpr std::uint32_t kSpareBlocks = 5;
   static constexpr std::uint32_t kBlocksMin = 2 * kSpareBlocks + 1;
 
-  // Sectors that such a flash has room for; 0: it is not one for this (blocks of 4 KiB to
-  // 1 MiB, at least kBlocksMin of them, at most 65,535 slots).
+  // Sectors that such a flash has room for; 0: the geometry is not allowed (allowed: blocks of 4
+  // KiB to 1 MiB, at least kBlocksMin of them, at most 65,535 slots).
   [[nodiscard]] static std::uint32_t capacity(const NorFlash::Geometry& geometry);
-  // Bytes that mount() needs for them.
+  // Bytes that mount() needs for such a flash.
   [[nodiscard]] static std::size_t required_memory(const NorFlash::Geometry& geometry);
 
   // Reads the heads of all slots, and erases blocks that a power cut left without a head. A flash
-  // without any block of ours is made one if `may_format`.
+  // without any block of Pawl's is formatted if `may_format`.
   // kUnsupported: the geometry is not allowed, or is not the one that the flash was formatted with;
-  // kForeignDatabase: no block is ours; kResourceExhausted: too little memory; kIo.
+  // kForeignDatabase: no block is Pawl's; kResourceExhausted: too little memory; kIo.
   // The memory is aligned as std::uint64_t is.
   Status mount(NorFlash& flash, void* memory, std::size_t bytes, bool may_format,
                Diagnostic& diagnostic);
 
   // kNotFound: never written, or forgotten; kCorrupt: the bytes are not those that were written.
   Status read(std::uint32_t sector, void* out);
-  // kFull: as many sectors are in use as there is room for. After an error the old bytes are there.
+  // kFull: as many sectors are in use as there is room for. After an error the old bytes remain.
   Status write(std::uint32_t sector, const void* data);
-  // It takes no room any more. Not durable: after the next mount() it may be there again.
+  // Frees the sector's room. Not durable: after the next mount() the sector may exist again.
   void forget(std::uint32_t sector);
 
   [[nodiscard]] std::uint32_t sector_count() const { return sector_count_; }
   [[nodiscard]] std::uint32_t sectors_in_use() const { return in_use_; }
-  // Erases of the block that has most, since the flash was formatted.
+  // Highest erase count of a block since the flash was formatted.
   [[nodiscard]] std::uint32_t erases_max() const;
 
  private:
@@ -91,9 +92,9 @@ class FlashSectors {
   std::uint32_t sector_count_ = 0;
   std::uint32_t in_use_ = 0;
   std::uint32_t open_ = kNoBlock;
-  std::uint64_t sequence_ = 0;  // of the newest slot
+  std::uint64_t sequence_ = 0;  // number of the newest slot
   bool is_first_write_ = true;  // since mount()
-  Slot* slots_ = nullptr;       // of each sector
+  Slot* slots_ = nullptr;       // where each sector lies
   Block* blocks_ = nullptr;
 };
 

@@ -1,8 +1,8 @@
-// NorFlash: what a driver of a NOR flash does. The only thing below the storage of this port.
+// NorFlash: a driver of a NOR flash, the only thing below the storage of this port.
 //
 // Purpose: a chip, or the part of one that holds the database. Addresses begin at 0 in that part.
-// Rules that a chip has to keep, and what a power cut may leave: docs/porting/bare-metal.md.
-// Ownership: the driver belongs to the application and outlives what is mounted on it.
+// docs/porting/bare-metal.md has the rules for a chip, and the states that a power cut may leave.
+// Ownership: the driver belongs to the application and outlives the Machine.
 // Thread rule: the thread of the Runtime. Units: bytes.
 #ifndef PAWL_PORT_BARE_METAL_NOR_FLASH_HPP
 #define PAWL_PORT_BARE_METAL_NOR_FLASH_HPP
@@ -14,14 +14,15 @@
 
 namespace pawl::bare_metal {
 
-// What one program operation covers at least, and where it begins: a multiple of this. Each such
-// unit is programmed once between two erases, as chips with an error code over a unit ask for.
+// Smallest unit of a program operation, and its alignment. Each unit is programmed once between two
+// erases, as chips with an error code over a unit require.
 inline constexpr std::size_t kProgramBytes = 32;
 
 class NorFlash {
  public:
   struct Geometry {
-    // Of one erase. A driver of a chip with small blocks may join several to one. 4 KiB to 1 MiB.
+    // Bytes of one erase, 4 KiB to 1 MiB. A driver of a chip with small blocks may join several to
+    // one.
     std::uint32_t block_bytes = 0;
     std::uint32_t block_count = 0;
   };
@@ -31,7 +32,7 @@ class NorFlash {
   // Clears bits and sets none. Address and size are multiples of kProgramBytes, and all of it lies
   // in one block. Returns when the bytes survive a power cut. kIo: the chip reports an error.
   virtual Status program(std::uint32_t address, const void* data, std::size_t size) = 0;
-  // All bytes of the block become 0xff. Returns as program().
+  // All bytes of the block become 0xff. Returns as program() does.
   virtual Status erase(std::uint32_t block) = 0;
 
  protected:

@@ -16,7 +16,7 @@
 namespace pawl::posix {
 namespace {
 
-// Text of a fixed size, cut at its end: a log must never make a second write or allocate.
+// A text of fixed size, cut at its end: a log must never make a second write or allocate.
 template <std::size_t kBytes>
 class Buffer final : public TextSink {
  public:
@@ -26,8 +26,9 @@ class Buffer final : public TextSink {
     const int size = std::snprintf(digits, sizeof(digits), "%" PRId64, number);
     add({digits, static_cast<std::size_t>(size)});
   }
-  // What does not fit whole is cut between two characters, or left out if it is an escape; nothing
-  // follows it. The answer is true even so: the writer goes on, and full() says that it was cut.
+  // A piece that does not fit is cut between two characters, or left out if it is an escape;
+  // nothing follows it. Returns true even then: the writer goes on, and full() says that the text
+  // was cut.
   bool write(std::string_view piece) noexcept override {
     std::size_t fits = full_ ? 0 : kBytes - 1 - size_;
     if (piece.size() <= fits) {
@@ -42,7 +43,7 @@ class Buffer final : public TextSink {
     size_ += fits;
     return true;
   }
-  // All or nothing, whatever the bytes are.
+  // Adds all bytes or none, whatever they are.
   void add_bytes(std::string_view bytes) {
     if (full_ || bytes.size() > kBytes - 1 - size_) {
       full_ = true;
@@ -53,12 +54,12 @@ class Buffer final : public TextSink {
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool full() const { return full_; }
-  // Forgets what was written since the buffer had this size.
+  // Forgets everything written after the buffer had this size.
   void cut_to(std::size_t size) {
     size_ = size;
     full_ = false;
   }
-  // For the byte that the buffer keeps free.
+  // Uses the byte that the buffer keeps free.
   void end_line() { text_[size_++] = '\n'; }
   [[nodiscard]] const char* data() const { return text_; }
 
@@ -70,14 +71,14 @@ class Buffer final : public TextSink {
 
 constexpr std::size_t kLineBytes = 512;
 constexpr std::size_t kJsonLineBytes =
-    4096;  // a pipe takes so much in one piece (PIPE_BUF of Linux)
+    4096;  // PIPE_BUF of Linux: a pipe takes this much in one piece
 constexpr std::size_t kJsonTextBytesMax = 1024;
 
 using Line = Buffer<kLineBytes>;
 using JsonLine = Buffer<kJsonLineBytes>;
 
-// Quoted where a reader could not find the end of the value; with nothing in it that a terminal
-// obeys, nor a line break of its own.
+// Quotes a value if a reader could not find its end otherwise. Escapes line breaks and everything
+// that a terminal obeys.
 void add_value(std::string_view text, Line& line) {
   const bool plain = !text.empty() && text.find_first_of(" =\"\\") == std::string_view::npos;
   if (!plain) line.add("\"");
@@ -109,7 +110,7 @@ struct TimeText {
   std::size_t size;
 };
 
-// ISO 8601 in UTC, with milliseconds.
+// The time by ISO 8601 in UTC, with milliseconds.
 TimeText time_text(const timespec& now) {
   tm date = {};
   ::gmtime_r(&now.tv_sec, &date);
@@ -128,7 +129,7 @@ TimeText time_text_of_now() {
   return time_text(now);
 }
 
-// At most so many bytes, cut between two characters.
+// The first `bytes` bytes at most, cut between two characters.
 std::string_view front_of(std::string_view text, std::size_t bytes) {
   if (text.size() <= bytes) return text;
   while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xc0U) == 0x80U)
@@ -136,7 +137,7 @@ std::string_view front_of(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-// The line is JSON whatever is in the fields: one that does not fit goes as a whole.
+// The line is JSON whatever the fields hold: a field that does not fit is left out as a whole.
 void add_json(LogLevel level, std::string_view event, const LogField* fields, std::size_t count,
               JsonLine& line) {
   constexpr std::string_view kEnd = ",\"cut\":true}\n";
@@ -161,7 +162,7 @@ void add_json(LogLevel level, std::string_view event, const LogField* fields, st
   out.end_object();
 }
 
-// ---- the journal ---------------------------------------------------------------------------------
+// ---- the journal --------------------------------------------------------------------------------
 
 int severity_of(LogLevel level) {
   switch (level) {
@@ -173,8 +174,7 @@ int severity_of(LogLevel level) {
   return 3;
 }
 
-// "KEY=value", or, if there are line ends in it, "KEY", a line end, the size in 64 bits, and the
-// value.
+// "=value", or, for a value with line ends: a line end, the size in 64 bits, and the value.
 template <std::size_t kSize>
 void add_journal_field(std::string_view value, Buffer<kSize>& out) {
   if (value.find('\n') == std::string_view::npos) {
@@ -190,7 +190,7 @@ void add_journal_field(std::string_view value, Buffer<kSize>& out) {
   out.add("\n");
 }
 
-// Of the letters that the journal takes, with the prefix of ours.
+// The key with Pawl's prefix, in the characters that the journal takes.
 template <std::size_t kSize>
 void add_journal_key(std::string_view key, Buffer<kSize>& out) {
   out.add("PAWL_");
@@ -205,14 +205,14 @@ void add_journal_key(std::string_view key, Buffer<kSize>& out) {
 }  // namespace
 
 FdLogSink::FdLogSink(int fd, LogLevel least, LogForm form) : fd_(fd), least_(least), form_(form) {
-  // The C library may read the time zone at the first use of a date, which takes memory.
+  // The C library may read the time zone at the first use of a date, which allocates memory.
   if (form != LogForm::kText) (void)time_text_of_now();
 }
 
 void FdLogSink::write(LogLevel level, std::string_view event, const LogField* fields,
                       std::size_t count) noexcept {
   if (!takes(level)) return;
-  // A log that cannot be written cannot report that.
+  // A log that cannot be written cannot report its own failure.
   const auto put = [this](auto& line) {
     line.end_line();
     (void)retried([&] { return ::write(fd_, line.data(), line.size()); });
@@ -235,7 +235,7 @@ void FdLogSink::write(LogLevel level, std::string_view event, const LogField* fi
   put(line);
 }
 
-// ---- logs that take datagrams --------------------------------------------------------------------
+// ---- logs that take datagrams -------------------------------------------------------------------
 
 DatagramLogSink::DatagramLogSink(std::string_view identifier, LogLevel least, const Path& socket)
     : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)), least_(least) {
@@ -253,7 +253,7 @@ DatagramLogSink::~DatagramLogSink() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-// Sent to the path and not over a connection: so a log that was started anew is found.
+// Sends to the path, not over a connection, so that a restarted log is found.
 bool DatagramLogSink::send(LogLevel level, std::string_view event, const LogField* fields,
                            std::size_t count) noexcept {
   char message[kMessageBytes];
@@ -281,7 +281,7 @@ void DatagramLogSink::write(LogLevel level, std::string_view event, const LogFie
   }
 }
 
-// Each field as a whole or not at all.
+// Adds each field as a whole or not at all.
 std::size_t JournalLogSink::format(LogLevel level, std::string_view event, const LogField* fields,
                                    std::size_t count, char (&out)[kMessageBytes]) const noexcept {
   Line line;

@@ -24,7 +24,7 @@ std::string_view last_name(const char* path) {
   return slash == nullptr ? path : slash + 1;
 }
 
-// A path, or a stream that has none.
+// The output: a path, or a stream without one.
 struct Output {
   const char* path = "this stream";
   bool is_there = false;
@@ -32,7 +32,7 @@ struct Output {
   bool has_name = false;
   struct stat folder {};
 
-  // Whether it is this file, or would be if that were made.
+  // Whether `other` is this file, or would be once this file is made.
   [[nodiscard]] bool is(const char* other) const {
     char above[kPathBytes];
     struct stat info {};
@@ -40,7 +40,7 @@ struct Output {
     return has_name && folder_of(above, other) && ::stat(above, &info) == 0 && same(info, folder) &&
            last_name(other) == last_name(path);
   }
-  // Whether it lies in this folder, under whatever name.
+  // Whether this file lies in that folder, under any name.
   [[nodiscard]] bool is_in(const char* other) const {
     struct stat info {};
     const Descriptor open(
@@ -73,9 +73,9 @@ Status check_own(const Output& output, const char* database_path, Diagnostic& wh
   return Status::kOk;
 }
 
-// Whether `path` is a database's name with `ending`, and that database is there. Each has a bell for ever;
-// its header is not read, since to close the file would drop the locks that this process may have on
-// it.
+// Whether `path` is a database's name with `ending`, and that database exists. A database is known
+// by its bell, which always exists. Its header is not read: closing the file would drop the locks
+// that this process may have on it.
 bool is_beside(std::string_view path, std::string_view ending, char (&database)[kPathBytes]) {
   char bell[kPathBytes];
   struct stat info {};
@@ -98,7 +98,7 @@ Status check_others(const char* path, const char* folder, Diagnostic& why) {
   return Status::kInvalidArgument;
 }
 
-// Looks at the file that lies there, whatever its kind.
+// Checks the file that lies at the path, whatever its kind.
 Status check_use(const char* path, const char* database_path, Diagnostic& why) {
   Output output;
   char folder[kPathBytes];
@@ -159,7 +159,8 @@ Status NewFile::make(const char* path, const char* ending, unsigned mode, const 
   PAWL_TRY(check_output(path, database_path, why));
   PAWL_TRY(check_use(name, database_path, why));
   PAWL_TRY(check_use(name, path, why));
-  // Whatever lies there is not opened, so a pipe holds nothing up and a second name keeps its file.
+  // An existing file is removed, not opened, so a pipe blocks nothing and a second name keeps its
+  // file.
   if (::unlink(name) == 0 || errno == ENOENT)
     descriptor_ = open_own(name, O_WRONLY | O_CREAT | O_EXCL, mode);
   if (descriptor_ >= 0) return Status::kOk;

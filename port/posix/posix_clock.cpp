@@ -14,9 +14,9 @@
 
 #include "posix_descriptor.hpp"
 
-// Early in a boot the kernel's pool may not be seeded, and plain getrandom() would hold the start
-// of a gateway for minutes. Ids need no secrecy; the flag came with Linux 5.6 and is missing in old
-// headers.
+// Early in a boot the kernel's pool may not be seeded, and plain getrandom() would delay the start
+// of a gateway for minutes. Ids need no secrecy. The flag came with Linux 5.6 and is missing in
+// older headers.
 #ifndef GRND_INSECURE
 #define GRND_INSECURE 0x0004
 #endif
@@ -37,7 +37,8 @@ bool read_clock_ns(clockid_t clock, std::int64_t& out) {
   return true;
 }
 
-// The offsets file describes the namespace of the *children*; it is ours only if the two are one.
+// The offsets file describes the time namespace of the *children*; it applies to this process only
+// if both are in the same one.
 bool children_share_the_time_namespace() {
   struct stat mine {};
   struct stat children {};
@@ -86,8 +87,8 @@ port::BootId read_boot_id() {
   struct statfs place {};
   char text[64];
   port::BootId id;
-  // A container manager puts a file of its own over this one, with an id that changes with every
-  // start of the container: worse than no id, since each start would look like a boot.
+  // A container manager may mount its own file over this one, with an id that changes at every
+  // start of the container. Worse than no id, since each start would look like a boot.
   if (!file.valid() || ::fstatfs(file.get(), &place) != 0 || place.f_type != PROC_SUPER_MAGIC ||
       read_text(file.get(), text, sizeof(text)) < 0 || !parse_boot_id(text, id)) {
     return port::BootId();
@@ -102,7 +103,7 @@ bool kernel_says_synced() {
   return answer >= 0 && answer != TIME_ERROR && (state.status & STA_UNSYNC) == 0;
 }
 
-// Fills by one source and says how much it gave.
+// Fills from one source and returns how many bytes it gave.
 std::size_t fill_from(unsigned flags, unsigned char* out, std::size_t size) {
   std::size_t got = 0;
   while (got < size) {
@@ -124,7 +125,8 @@ std::size_t fill_from_device(unsigned char* out, std::size_t size) {
   return got;
 }
 
-// The last resort of a call that cannot fail: distinct, not unpredictable (splitmix64).
+// The last resort of a call that cannot fail: the bytes are distinct, not unpredictable
+// (splitmix64).
 void fill_from_clocks(unsigned char* out, std::size_t size) {
   static std::atomic<std::uint32_t> calls{0};
   std::int64_t boot_ns = 0;
@@ -194,7 +196,7 @@ Status SystemClock::read_namespace_offset(Diagnostic& diagnostic) {
 
 std::int64_t SystemClock::boot_ms() {
   std::int64_t now_ns = 0;
-  read_clock_ns(CLOCK_BOOTTIME, now_ns);  // open() has seen it work
+  read_clock_ns(CLOCK_BOOTTIME, now_ns);  // open() has checked that it works
   return (now_ns - namespace_offset_ns_) / kNsPerMs;
 }
 
@@ -221,8 +223,8 @@ bool SystemClock::trust_file_is_of_this_boot() {
   const std::int64_t touched_ms =
       std::int64_t{file.st_mtim.tv_sec} * kMsPerSecond + file.st_mtim.tv_nsec / kNsPerMs;
   const std::int64_t now_ms = wall_ms();
-  // A time ahead of the wall clock is a file of an earlier boot seen with the clock set back (no
-  // RTC): the very case in which the wall must not be believed.
+  // If the file's time is ahead of the wall clock, the file is of an earlier boot and the clock was
+  // set back (no RTC). In this very case the wall clock must not be trusted.
   return touched_ms >= now_ms - boot_ms() && touched_ms <= now_ms;
 }
 

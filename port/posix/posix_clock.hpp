@@ -1,6 +1,6 @@
-// The machine's clocks on Linux, and when the wall clock is believed.
+// The machine's clocks on Linux, and when the wall clock is trusted.
 //
-// Thread rule: open() first and once; then everything is callable from any thread.
+// Thread rule: open() first and once; then every function is callable from any thread.
 #ifndef PAWL_PORT_POSIX_CLOCK_HPP
 #define PAWL_PORT_POSIX_CLOCK_HPP
 
@@ -25,7 +25,7 @@ class SystemClock final : public port::Clock {
   void random(void* out, std::size_t size) override;
 
   void set_wall_trusted(bool trusted) { host_trusts_.store(trusted); }
-  // What this process's CLOCK_BOOTTIME is ahead of the machine's.
+  // How far this process's CLOCK_BOOTTIME is ahead of the machine's.
   [[nodiscard]] std::int64_t namespace_offset_ns() const { return namespace_offset_ns_; }
 
  private:

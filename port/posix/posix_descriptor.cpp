@@ -58,8 +58,8 @@ int open_own(const char* path, int flags, unsigned mode) {
   if (why == 0 && info.st_nlink > 1) why = kSecondName;
   constexpr mode_t kRights = 0777;
   const bool differs = (flags & O_CREAT) != 0 && (info.st_mode & kRights) != mode;
-  // The umask has taken the group's rights, or the database was given others since. What is another
-  // user's has the mode that he gave it.
+  // The mode differs if the umask removed the group's rights, or if the database's mode was changed
+  // since. A file of another user keeps the mode that its owner gave it.
   if (why == 0 && differs && mode == kGroupToo && info.st_uid == ::geteuid() &&
       ::fchmod(fd, mode) != 0)
     why = errno;

@@ -1,4 +1,4 @@
-// Small things every file of the Linux port needs: an owned descriptor, EINTR, paths, errno.
+// Small things that every file of the Linux port needs: an owned descriptor, EINTR, paths, errno.
 //
 // Ownership: Descriptor closes what it holds. Thread rule: plain values, not shared.
 #ifndef PAWL_PORT_POSIX_DESCRIPTOR_HPP
@@ -35,11 +35,12 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// What errno says after open_own().
+// Values of errno after open_own().
 inline constexpr int kOtherKind = ENXIO;  // which open() also answers for a pipe without a reader
 inline constexpr int kSecondName = EMLINK;
 
-// Calls until the answer is not EINTR. Never for close(): Linux has closed the descriptor then.
+// Repeats a call until it does not end with EINTR. Not for close(): Linux has closed the descriptor
+// then.
 template <typename Call>
 auto retried(Call call) {
   for (;;) {
@@ -53,16 +54,16 @@ auto retried(Call call) {
 inline constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 inline constexpr mode_t kGroupToo = kOwnerOnly | S_IRGRP | S_IWGRP;
 
-// The mode of a file beside this database: for the group too if the database is. Of one that is not
-// there yet `group_access` says it.
+// The mode of a file beside this database: for the group too if the database's mode is. If the
+// database does not exist yet, `group_access` decides.
 [[nodiscard]] mode_t mode_beside(const char* database_path, bool group_access = false);
 
-// `text` + `suffix`; false if it does not fit.
+// Joins `text` and `suffix`; false if the result does not fit.
 [[nodiscard]] bool join_path(char (&out)[kPathBytes], const char* text, const char* suffix);
 // The folder of a path: "." for a bare name.
 [[nodiscard]] bool folder_of(char (&out)[kPathBytes], const char* path);
 
-// Reads at most size - 1 bytes from the descriptor's position on and ends them with 0; -1 on error.
+// Reads at most size - 1 bytes from the descriptor's position on and ends them with 0; -1: error.
 std::ptrdiff_t read_text(int fd, char* out, std::size_t size);
 
 }  // namespace pawl::posix

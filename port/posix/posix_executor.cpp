@@ -16,13 +16,13 @@
 
 namespace pawl::posix {
 
-// Each has its own way to be woken, and says without a lock that it is idle: many that end at the
-// same time hold up neither each other nor the loop.
+// Each slot has a semaphore of its own and reports that it is idle without a lock: many jobs that
+// end at the same time hold up neither each other nor the loop.
 struct ExecutorSlot {
   ExecutorPool* pool = nullptr;
   pthread_t thread{};
   sem_t work;
-  void (*job)(void*) = nullptr;  // null when it is woken: the end
+  void (*job)(void*) = nullptr;  // null after a wake-up: the thread ends
   void* argument = nullptr;
   std::atomic<bool> busy{false};
   bool ended = false;
@@ -30,11 +30,11 @@ struct ExecutorSlot {
 
 struct ExecutorPool {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  pthread_cond_t one_ended;  // on the monotonic clock: a stop must not wait for a wall clock step
+  pthread_cond_t one_ended;  // on the monotonic clock: a wall clock step must not delay a stop
   unsigned count = 0;
   unsigned living = 0;
   Descriptor wake;
-  std::atomic<unsigned> finished{0};  // a word: RISC-V has no exchange of less
+  std::atomic<unsigned> finished{0};  // a word: RISC-V has no exchange of a smaller type
   std::atomic<unsigned> users{1};
   ExecutorSlot slots[port::kThreadsMax];
 };
@@ -50,7 +50,7 @@ void let_go(ExecutorPool* pool) {
   delete pool;
 }
 
-// Once for all that end before the waiter looks.
+// Wakes once for all jobs that end before the waiter looks.
 void wake_waiter(ExecutorPool& pool) {
   if (pool.finished.exchange(1) != 0) return;
   const std::uint64_t one = 1;
@@ -126,7 +126,7 @@ bool start_thread(ExecutorPool& pool, std::size_t stack_bytes) {
     pool.users.fetch_sub(1);
     return false;
   }
-  char name[16];  // the kernel keeps no more
+  char name[16];  // the kernel keeps no more characters
   std::snprintf(name, sizeof name, "pawl-work-%u", pool.count);
   ::pthread_setname_np(slot.thread, name);
   ++pool.count;
@@ -151,7 +151,7 @@ Status Executor::start(unsigned count, std::size_t stack_bytes, int wake_fd) {
   pool_ = make_pool(wake_fd);
   if (pool_ == nullptr) return Status::kResourceExhausted;
   // The host's signals belong to the host's threads: a handler running on a small stack, or a
-  // driver call ended by EINTR, would surprise both sides. A thread inherits the mask of its maker.
+  // driver call ended by EINTR, would surprise both sides. A new thread inherits this mask.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -190,7 +190,7 @@ bool Executor::stop(std::int64_t wait_ms) {
   if (pool_ == nullptr) return true;
   ExecutorPool* pool = pool_;
   const timespec until = monotonic_after(wait_ms < 0 ? 0 : wait_ms);
-  // A job that was given before comes first.
+  // A thread first finishes the job that it was given before.
   for (unsigned i = 0; i < pool->count; ++i)
     ::sem_post(&pool->slots[i].work);
   ::pthread_mutex_lock(&pool->mutex);

@@ -21,12 +21,12 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // `wake_fd` is an eventfd, of which the pool keeps a duplicate.
+  // `wake_fd` is an eventfd; the pool keeps a duplicate of it.
   Status start(unsigned count, std::size_t stack_bytes, int wake_fd);
   void submit(unsigned slot, void (*job)(void*), void* argument);
   [[nodiscard]] bool idle(unsigned slot);
   bool stop(std::int64_t wait_ms);
-  // Has a job ended since this was asked last?
+  // Whether a job has ended since the last call.
   [[nodiscard]] bool take_finished();
 
  private:

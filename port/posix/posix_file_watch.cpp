@@ -11,9 +11,9 @@ namespace pawl::posix {
 namespace {
 
 constexpr std::uint32_t kFileEvents = IN_MODIFY | IN_DELETE_SELF | IN_MOVE_SELF | IN_DONT_FOLLOW;
-// The folder is watched for names that come, since the log is removed by the last connection that
-// closes and made anew by the next. IN_MODIFY on the folder would need no watch of the files, but
-// would wake a sleeping runtime for every write to any other file there.
+// The folder is watched for new names, since the last connection that closes removes the log and
+// the next one makes it anew. IN_MODIFY on the folder would need no watch of the files, but would
+// wake a sleeping runtime for every write to any other file there.
 constexpr std::uint32_t kFolderEvents = IN_CREATE | IN_MOVED_TO | IN_ONLYDIR;
 
 const char* last_part(const char* path) {

@@ -1,4 +1,4 @@
-// What the kernel reports about the bell and the log of one database (inotify).
+// FileWatch: the kernel's reports about the bell and the log of one database (inotify).
 //
 // Thread rule: the owner of the Threads object only.
 #ifndef PAWL_PORT_POSIX_FILE_WATCH_HPP
@@ -11,13 +11,13 @@ namespace pawl::posix {
 
 class FileWatch {
  public:
-  // kUnsupported: no notification here (no inotify, or its limits are reached); poll instead.
+  // kUnsupported: inotify is missing or its limits are reached; poll instead.
   Status open(const char* database_path);
   void close();
   [[nodiscard]] int fd() const { return inotify_.get(); }
-  // False once a watch was lost and could not be had again: from then on poll.
+  // False once a watch was lost and could not be made again: poll from then on.
   [[nodiscard]] bool working() const { return inotify_.valid() && !broken_; }
-  // Reads all that is queued and adds it to `reasons`.
+  // Reads all queued events and adds them to `reasons`.
   void drain(port::WakeReasons& reasons);
 
  private:
@@ -26,9 +26,9 @@ class FileWatch {
     const char* name = nullptr;  // last part of path
     int watch = -1;
   };
-  // Watches what the name means now; forgets what it meant before.
+  // Watches the file that has the name now; drops the watch of the file before.
   bool watch_again(Watched& file);
-  // A changed file, or one that came or went under its name: true if it concerns `file`.
+  // Whether this event concerns `file`: it changed, or a file came or went under its name.
   bool concerns(Watched& file, int watch, std::uint32_t mask, const char* name);
   void everything_changed(port::WakeReasons& reasons);
 

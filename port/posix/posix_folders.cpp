@@ -1,6 +1,6 @@
-// A folder is removed without recursion and without "..": a folder that lies two levels down is
-// moved up to the first one, where its turn comes. So however deep a tree is, a few descriptors are
-// enough, and each folder is moved once.
+// A folder is removed without recursion and without "..". A folder two levels down is moved up to
+// the first level, where its turn comes. So a tree of any depth needs only a few descriptors, and
+// each folder is moved once.
 #include "posix_folders.hpp"
 
 #include <fcntl.h>
@@ -22,12 +22,12 @@ int open_root(const char* root) {
   return retried([&] { return ::open(root, kOpenFolder); });
 }
 
-// A folder without any rights does not keep its owner out.
+// Gives the owner its rights to a folder. Works also on a folder without any rights.
 bool allow_owner(int parent, const char* name) {
   const Descriptor folder(retried(
       [&] { return ::openat(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); }));
   if (!folder.valid()) return false;
-  // The descriptor names the folder itself, whatever stands under its name by now.
+  // The descriptor refers to the folder itself, even if another file has its name by now.
   char path[40];
   std::snprintf(path, sizeof path, "/proc/self/fd/%d", folder.get());
   return ::chmod(path, S_IRWXU) == 0;
@@ -41,7 +41,7 @@ int open_below(int parent, const char* name) {
   if (folder < 0 && errno == EACCES && allow_owner(parent, name)) folder = open();
   struct stat info {};
   if (folder >= 0 && ::fstat(folder, &info) == 0 && (info.st_mode & S_IRWXU) != S_IRWXU) {
-    // If that is refused, what follows is too, and says so.
+    // If this is refused, the calls that follow are refused too, and report it.
     static_cast<void>(::fchmod(folder, S_IRWXU));
   }
   return folder;
@@ -49,7 +49,7 @@ int open_below(int parent, const char* name) {
 
 enum class Taken { kGone, kHasEntries, kRefused };
 
-// A mount point is busy before it is checked for being empty: no call gets into one.
+// The kernel answers EBUSY for a mount point before it checks for emptiness, so no call enters one.
 Taken take(int parent, const char* name) {
   if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return Taken::kGone;
   const int why = errno;
@@ -60,20 +60,20 @@ Taken take(int parent, const char* name) {
   return Taken::kRefused;
 }
 
-// Under a name of its own; the number of a folder is no other's.
+// Moves the folder to a name of its own, made from its inode number, which no other folder has.
 bool move_up(int from, const char* name, std::uint64_t inode, int to) {
   for (int tries = 0; tries < kMoveTriesMax; ++tries) {
     char moved[48];
     std::snprintf(moved, sizeof moved, ".pawl-%" PRIx64 "-%d", inode, tries);
     if (::renameat(from, name, to, moved) == 0 || errno == ENOENT) return true;
-    // To give it another parent is to write to it.
+    // A new parent is a write to the folder itself, so its owner needs the rights to it.
     if (errno == EACCES && tries == 0 && Descriptor(open_below(from, name)).valid()) continue;
     if (errno != EEXIST && errno != ENOTEMPTY && errno != ENOTDIR && errno != EACCES) return false;
   }
   return false;
 }
 
-// One removal: at most so many steps, and what it could not do.
+// One removal: takes at most `steps` steps, and reports what it could not remove.
 class Removal {
  public:
   Removal(const char* root, const char* name, std::size_t steps, Diagnostic& diagnostic)
@@ -90,7 +90,7 @@ class Removal {
     if (*more) return Status::kOk;
     if (::unlinkat(root, name_, AT_REMOVEDIR) == 0 || errno == ENOENT) return Status::kOk;
     if (errno != ENOTEMPTY && errno != EEXIST) return refuse("", "");
-    // Folders that were moved up, or what another process put there meanwhile.
+    // Entries are left: folders that were moved up, or files that another process made meanwhile.
     *more = removed_ > 0;
     return *more ? Status::kOk : refuse("", "");
   }
@@ -142,7 +142,7 @@ class Removal {
   const char* root_;
   const char* name_;
   std::size_t left_;
-  std::size_t removed_ = 0;  // or moved
+  std::size_t removed_ = 0;  // entries removed or moved
   Diagnostic& diagnostic_;
 };
 
@@ -155,7 +155,7 @@ Status cannot(const char* what, const char* root, const char* name, Diagnostic& 
 }  // namespace
 
 bool NameReader::next(int folder) {
-  // Of struct linux_dirent64: ino, offset, size of the record, type, name.
+  // struct linux_dirent64: ino, offset, size of the record, type, name.
   constexpr std::size_t kSizeAt = 16;
   constexpr std::size_t kNameAt = 19;
   while (true) {

@@ -1,5 +1,5 @@
-// Folders on Linux: every step is relative to an open descriptor and one name, so no link that
-// another process puts in the way leads elsewhere.
+// Folders on Linux: every step is relative to an open descriptor and uses one name, so a link that
+// another process puts in the way leads nowhere else.
 //
 // Thread rule: one thread at a time.
 #ifndef PAWL_PORT_POSIX_FOLDERS_HPP
@@ -10,10 +10,10 @@
 
 namespace pawl::posix {
 
-// Reads the names of an open folder, "." and ".." left out. The C library's own would allocate.
+// Reads the names in an open folder, without "." and "..". The C library's reader would allocate.
 class NameReader {
  public:
-  // False: there is no more, or errno is not 0.
+  // False: no more names (errno is 0), or an error (errno is not 0).
   bool next(int folder);
   // Valid until the next call; ends with 0.
   [[nodiscard]] const char* name() const { return name_; }
@@ -21,7 +21,7 @@ class NameReader {
   void clear() { at_ = size_ = 0; }
 
  private:
-  static constexpr std::size_t kBufferBytes = 1024;  // a few of the longest names
+  static constexpr std::size_t kBufferBytes = 1024;  // room for a few of the longest names
   alignas(8) char buffer_[kBufferBytes];
   std::size_t at_ = 0;
   std::size_t size_ = 0;

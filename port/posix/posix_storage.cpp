@@ -23,7 +23,7 @@ struct NetworkFilesystem {
   const char* name;
 };
 
-// Numbers of linux/magic.h and, where that has none, of the file systems' own sources.
+// The numbers are from linux/magic.h, or else from the file systems' own sources.
 constexpr NetworkFilesystem kNetworkFilesystems[] = {
     {0x6969, "nfs"},       {0x517B, "smb"},          {0xFF534D42, "cifs"},   {0xFE534D42, "smb2"},
     {0x564C, "ncp"},       {0x01021997, "9p"},       {0x5346414F, "afs"},    {0x6B414653, "kafs"},
@@ -32,8 +32,8 @@ constexpr NetworkFilesystem kNetworkFilesystems[] = {
     {0xBACBACBC, "hgfs"},  {0x20030528, "orangefs"}, {0x19830326, "fhgfs"},
 };
 
-// Null if locks there hold for the whole machine. FUSE says the same number for sshfs and for a
-// stick with exFAT; only the latter sits on a block device, whose number has a major part.
+// Null if locks there hold for the whole machine. FUSE has one number for sshfs and for a stick
+// with exFAT; only the latter sits on a block device, whose number has a major part.
 const char* network_filesystem(const char* folder, dev_t device) {
   struct statfs place {};
   if (retried([&] { return ::statfs(folder, &place); }) != 0) return nullptr;
@@ -73,7 +73,7 @@ Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there) {
     return Status::kCannotOpen;
   }
   // SQLite keeps the log beside the link's target, Pawl its locks and bell beside the name given:
-  // two names of one database would not see each other's workers, nor each other's commits.
+  // two names of one database would see neither each other's workers nor each other's commits.
   if (S_ISLNK(info.st_mode)) {
     diagnostic.format("%s: is a symbolic link; give the path it points to", path);
     return Status::kCannotOpen;
@@ -108,7 +108,7 @@ Status check_file(const char* path, Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// Notes of workers and their locks lie in it: its owner decides which workers are dead.
+// The folder holds the workers' notes and locks: its owner decides which workers are dead.
 Status check_workers(const char* folder, const char* database_path, Diagnostic& diagnostic) {
   struct stat info {};
   if (::lstat(folder, &info) != 0) {
@@ -120,7 +120,8 @@ Status check_workers(const char* folder, const char* database_path, Diagnostic& 
     diagnostic.format("%s: is in the place of the workers' folder and is none", folder);
     return Status::kCannotOpen;
   }
-  // The database's owner may do anything with it; an operator's tool may run as root, too.
+  // The database's owner may do anything with it anyway. The owner need not be this process's user:
+  // an operator's tool may run as root.
   struct stat database {};
   const bool is_owners = ::lstat(database_path, &database) == 0 && info.st_uid == database.st_uid;
   if (is_owners || info.st_uid == ::geteuid()) return Status::kOk;
@@ -129,8 +130,8 @@ Status check_workers(const char* folder, const char* database_path, Diagnostic& 
   return Status::kCannotOpen;
 }
 
-// What SQLite opens beside the database it opens by itself, and would wait at a pipe for ever; what
-// Pawl opens it would find again when it is too late to say so.
+// SQLite opens the files beside the database without a check, and would wait at a pipe for ever.
+// Pawl's own files would fail later, when there is no place for a clear text.
 Status check_beside(const char* database_path, Diagnostic& diagnostic) {
   char path[kPathBytes];
   for (const char* suffix : port::kFilesBeside) {
@@ -141,7 +142,7 @@ Status check_beside(const char* database_path, Diagnostic& diagnostic) {
   return check_workers(path, database_path, diagnostic);
 }
 
-// Is what we hold open still what others find under the name?
+// Whether the open file is still the one under the name.
 bool names_this_file(const char* path, int fd) {
   struct stat named {};
   struct stat held {};
@@ -150,7 +151,7 @@ bool names_this_file(const char* path, int fd) {
 }
 
 Status write_new(const char* path, const void* data, std::size_t size, mode_t mode) {
-  // Left by a process that died in here.
+  // A leftover of a process that died in create_whole().
   if (::unlink(path) != 0 && errno != ENOENT) return status_of_errno(errno);
   const Descriptor file(retried([&] {
     return ::open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
@@ -168,8 +169,8 @@ Status write_new(const char* path, const void* data, std::size_t size, mode_t mo
   return retried([&] { return ::fsync(file.get()); }) == 0 ? Status::kOk : status_of_errno(errno);
 }
 
-// Never over a file that has come meanwhile. What a file system says that cannot promise it, is
-// EINVAL. By its number, since musl has no function for this call.
+// Renames, but never over a file that has come meanwhile. A file system that cannot promise this
+// answers EINVAL. The call goes by its number, since musl has no function for it.
 Status give_name(const char* from, const char* to) {
   constexpr unsigned kNoReplace = 1;  // RENAME_NOREPLACE of the kernel
   if (::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, kNoReplace) == 0) return Status::kOk;
@@ -183,9 +184,10 @@ int open_bell(const char* bell_path, mode_t mode) {
   return open_own(bell_path, O_WRONLY | O_CREAT, mode);
 }
 
-// Under a name that no process asks for, by one process at a time, who has the bell locked: the
-// kernel frees that when a process ends in here, and the next one begins anew. It is closed before
-// it has its name: to close a file drops the locks that SQLite has on it in this process.
+// The file is written under a name that no process asks for, by one process at a time: the one that
+// has the bell locked. The kernel frees this lock when the process ends in here, and the next one
+// begins anew. The file is closed before it gets its name: closing drops the locks that SQLite has
+// on a file in this process.
 Status SystemStorage::create_whole(const char* path, const void* data, std::size_t size) {
   char bell[kPathBytes];
   char unseen[kPathBytes];
@@ -200,7 +202,7 @@ Status SystemStorage::create_whole(const char* path, const void* data, std::size
   }
   if (may(path, F_OK)) return Status::kAlreadyExists;
   Status status = write_new(unseen, data, size, mode);
-  // The folder is flushed by SQLite, with the first flush of a log that it made.
+  // SQLite flushes the folder, with the first flush of a log that it made.
   if (status == Status::kOk) status = give_name(unseen, path);
   if (status != Status::kOk) ::unlink(unseen);
   return status;
@@ -215,8 +217,8 @@ Status SystemStorage::allocate(const char* path, std::int64_t size) {
   std::memcpy(database, path, length - kSuffix);
   const Descriptor file(open_own(path, O_RDWR | O_CREAT, mode_beside(database)));
   if (!file.valid()) return status_of_errno(errno);
-  // posix_fallocate() would write zeros where the file system cannot, and some keep those for
-  // nothing.
+  // posix_fallocate() would write zeros where the file system cannot reserve room, and some file
+  // systems keep those for nothing.
   if (retried([&] { return ::fallocate(file.get(), 0, 0, bytes); }) != 0)
     return errno == EOPNOTSUPP || errno == ENOSYS ? Status::kUnsupported : status_of_errno(errno);
   if (retried([&] { return ::ftruncate(file.get(), bytes); }) != 0) return status_of_errno(errno);
@@ -242,7 +244,7 @@ struct LockLine {
 };
 
 bool read_line(const char* text, LockLine& out) {
-  // The kernel's own numbers.
+  // The numbers are the kernel's own, so they are not checked.
   // NOLINTNEXTLINE(cert-err34-c)
   return std::sscanf(text, "%*d: %7s %*s %7s %lld %x:%x:%llu %lld", out.kind, out.access, &out.pid,
                      &out.major_part, &out.minor_part, &out.inode, &out.first) == 7;
@@ -296,8 +298,8 @@ bool is_locked(const struct stat& file, std::int64_t* pid) {
   return found;
 }
 
-// From the kernel's list: to open the log's index and close it again would drop the locks that
-// SQLite has on it in this process, and fcntl() does not report this process's own.
+// Read from the kernel's list: opening and closing the log's index would drop the locks that SQLite
+// has on it in this process, and fcntl() does not report this process's own.
 Result<std::int64_t> SystemStorage::lock_holder(const char* database_path, port::LogLock lock) {
   char path[kPathBytes];
   struct stat index {};
@@ -338,13 +340,13 @@ Status SystemStorage::check_place(const char* database_path, Diagnostic& diagnos
   return Status::kOk;
 }
 
-// A user who may write a folder can replace any file there; but for the sticky
-// bit, which leaves that to their owners.
+// A user who may write a folder can replace any file in it, unless the sticky bit leaves that to
+// the files' owners.
 bool SystemStorage::others_may_write(const char* database_path) {
   char folder[kPathBytes];
   struct stat info {};
   if (!folder_of(folder, database_path) || ::stat(folder, &info) != 0) return false;
-  // The group of a database that is the group's may.
+  // The group of a group-accessible database may write the folder.
   const bool group_may = mode_beside(database_path) == kGroupToo;
   const mode_t others = group_may ? S_IWOTH : S_IWGRP | S_IWOTH;
   return (info.st_mode & others) != 0 && (info.st_mode & S_ISVTX) == 0;
@@ -365,22 +367,22 @@ void SystemStorage::ring(const char* database_path) {
   char path[kPathBytes];
   if (!join_path(path, database_path, "-bell")) return;
   ::pthread_mutex_lock(&bell_mutex_);
-  // A bell that was deleted or replaced would be rung without a listener; one stat beside a flush
-  // is nothing.
+  // A bell that was deleted or replaced would be rung without a listener; the cost of one stat is
+  // nothing beside a flush.
   if (!bell_.valid() || std::strcmp(path, bell_path_) != 0 || !names_this_file(path, bell_.get())) {
     bell_.reset(open_bell(path, mode_beside(database_path, group_access_)));
     std::memcpy(bell_path_, path, sizeof(path));
   }
   // Always the same byte, so that the file does not grow and a full disk does not silence it. A
-  // failure is left: sleepers also watch the log, and the commit itself has succeeded.
+  // failure is ignored: sleepers also watch the log, and the commit itself has succeeded.
   if (bell_.valid() && retried([&] { return ::pwrite(bell_.get(), "!", 1, 0); }) < 0)
     bell_.reset(-1);
   ::pthread_mutex_unlock(&bell_mutex_);
 }
 
-// On the bell, which nothing else locks so: flock() and the locks of open file descriptions do not
-// meet. Why not a classic lock: it is the process's, and two connections of one process would not
-// exclude each other.
+// flock() on the bell, which no other code locks this way: flock() and the locks of open file
+// descriptions do not conflict. A classic lock will not do: it belongs to the process, and two
+// connections of one process would not exclude each other.
 Result<port::FileHandle> SystemStorage::turn_open(const char* database_path) {
   char path[kPathBytes];
   if (!join_path(path, database_path, "-bell")) return Status::kInvalidArgument;

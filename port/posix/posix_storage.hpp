@@ -13,14 +13,14 @@
 
 namespace pawl::posix {
 
-// Opens `<database>-bell` for writing, making it if needed; an invalid descriptor on failure.
+// Opens `<database>-bell` for writing, and makes it if needed; -1: failure.
 [[nodiscard]] int open_bell(const char* bell_path, mode_t mode);
 
-// A regular file with this name only, or none: kOk. Else kCannotOpen with a text.
+// kOk: a regular file with this name only, or no file. Else kCannotOpen with a text.
 Status check_kind(const char* path, Diagnostic& diagnostic, bool* is_there = nullptr);
 
-// Whether a process, this one too, has a lock of any kind on the file; `pid` is its number if the kernel
-// says it, else as it was.
+// Whether any process, this one included, has a lock of any kind on the file. `pid` gets the
+// process's number if the kernel reports it.
 [[nodiscard]] bool is_locked(const struct stat& file, std::int64_t* pid);
 
 class SystemStorage final : public port::Storage {
@@ -82,7 +82,7 @@ class SystemStorage final : public port::Storage {
  private:
   const bool allow_network_filesystem_;
   const bool group_access_;
-  // The bell rung last: a Storage serves one database, so one is enough and others cost an open.
+  // The bell rung last. A Storage serves one database, so one is enough; another one costs an open.
   pthread_mutex_t bell_mutex_ = PTHREAD_MUTEX_INITIALIZER;
   Descriptor bell_;
   char bell_path_[kPathBytes] = {};

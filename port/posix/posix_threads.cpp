@@ -18,7 +18,8 @@
 #ifndef TFD_TIMER_CANCEL_ON_SET
 #define TFD_TIMER_CANCEL_ON_SET (1 << 1)
 #endif
-// The same number on every architecture since Linux 5.3; C libraries of the time lack the name.
+// The number is the same on every architecture since Linux 5.3; C libraries of the time lack the
+// name.
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
@@ -26,13 +27,13 @@
 namespace pawl::posix {
 namespace {
 
-// What epoll hands back; a watched process is kTagProcess + its place in the table.
+// The values that epoll hands back; a watched process is kTagProcess + its place in the table.
 enum Tag : std::uint64_t { kTagWake, kTagDue, kTagStep, kTagFiles, kTagHost, kTagProcess };
 
-// Where notification was wanted and cannot be had. watches_files() is false then, so the caller
-// knows.
+// Poll interval where notification was wanted and cannot be had. watches_files() is false then, so
+// the caller knows.
 constexpr int kPollMsFallback = 1000;
-// 73 years of uptime: later due times wait for ever all the same, and no product overflows.
+// 73 years of uptime: later due times are never reached anyway, and no product overflows.
 constexpr std::int64_t kDueMsMax = INT64_MAX / 1'000'000 / 4;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
@@ -156,8 +157,8 @@ void SystemThreads::arm(OptionalMs due_boot_ms) {
     if (!next_poll_ms_.has_value()) next_poll_ms_ = clock_.boot_ms() + interval_ms;
     target.keep_earlier(next_poll_ms_);
   }
-  // At once, as a busy loop has it in each tick: an event costs less than a timer and its
-  // interrupt.
+  // Signals at once, since a busy loop has a passed time in each tick: an event costs less than a
+  // timer and its interrupt.
   if (target.has_passed(0)) {
     notice();
     target.clear();
@@ -189,7 +190,7 @@ void SystemThreads::take_step_notice(port::WakeReasons& reasons) {
       retried([&] { return ::read(step_timer_.get(), &expirations, sizeof(expirations)); });
   if (got < 0 && errno == EAGAIN) return;
   reasons.clock = true;
-  // If it expired the wall stands beyond the year 2255; armed again it would fire without end.
+  // If the timer expired, the wall clock is beyond 2255; armed again it would fire without end.
   if (got < 0) arm_step_notice();
 }
 
@@ -241,7 +242,7 @@ port::WakeReasons SystemThreads::wait(OptionalMs due_boot_ms) {
   port::WakeReasons reasons;
   for (;;) {
     const bool passed = due_boot_ms.has_passed(clock_.boot_ms());
-    // A passed time is not armed: it would leave fd() readable after the poll that answered it.
+    // A passed time is not armed: fd() would stay readable after the poll that answered it.
     arm(passed ? OptionalMs() : due_boot_ms);
     const bool waited = collect(!passed, reasons);
     reasons.due = due_boot_ms.has_passed(clock_.boot_ms());
@@ -263,13 +264,14 @@ Status SystemThreads::watch_process(std::int64_t pid, std::int64_t start_time) {
     ++index;
   if (index == kProcessesMax) return Status::kResourceExhausted;
   Descriptor pidfd(open_pidfd(pid));
-  // EINVAL, and ENOENT in later kernels: the number now names a thread of another process.
+  // EINVAL, and ENOENT in later kernels: the number is now a thread of another process.
   const bool gone = !pidfd.valid() && (errno == ESRCH || errno == EINVAL || errno == ENOENT);
   if (!pidfd.valid() && !gone) {
     return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? Status::kResourceExhausted
                                                                  : Status::kUnsupported;
   }
-  // Compared after opening: from here on the descriptor means one process, even if another one gets the number.
+  // Compared after opening: from here on the descriptor means one process, even if the number is
+  // used again.
   if (gone || (start_time != 0 && process_start_time(pid) != start_time)) {
     death_pending_ = true;
     notice();
@@ -309,7 +311,7 @@ std::int64_t SystemThreads::process_id() { return ::getpid(); }
 std::int64_t SystemThreads::process_start_time(std::int64_t pid) {
   char path[48];
   std::snprintf(path, sizeof(path), "/proc/%" PRId64, pid);
-  // In two steps: user-mode emulators answer for /proc/<own id>/stat with a start time of their
+  // Opened in two steps: user-mode emulators answer /proc/<own id>/stat with a start time of their
   // own, which other processes would take for a reused id.
   const Descriptor folder(
       retried([&] { return ::open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));

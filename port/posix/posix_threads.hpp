@@ -1,6 +1,6 @@
 // Waiting, identity and the executor on Linux: one epoll descriptor that covers every reason.
 //
-// Thread rule: wake() from anywhere, signal handlers included; the rest on the thread that called
+// Thread rule: wake() from any thread and from signal handlers; the rest on the thread that called
 // open().
 #ifndef PAWL_PORT_POSIX_THREADS_HPP
 #define PAWL_PORT_POSIX_THREADS_HPP
@@ -66,7 +66,7 @@ class SystemThreads final : public port::Threads {
   void notice();
   void arm_step_notice();
   [[nodiscard]] bool polling() const;
-  // Takes what is ready now, or waits for something if `block`; false if the kernel refuses.
+  // Takes the events that are ready now, or waits for one if `block`; false if the kernel refuses.
   bool collect(bool block, port::WakeReasons& reasons);
   void take(std::uint64_t tag, port::WakeReasons& reasons);
   void take_step_notice(port::WakeReasons& reasons);
@@ -77,16 +77,16 @@ class SystemThreads final : public port::Threads {
   pthread_t owner_{};
   bool opened_ = false;
   bool has_database_ = false;
-  // Lives as long as this object, not as long as open(): wake() may come from a signal handler at
-  // any moment, and a closed number could by then be another file.
+  // Lives as long as this object, not as long as open(): a signal handler may call wake() at any
+  // moment, and a closed number could by then be another file.
   Descriptor wake_event_;
-  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of less
+  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of a smaller type
   bool death_pending_ = false;
   Descriptor epoll_;
   Descriptor due_timer_;
   Descriptor step_timer_;
   FileWatch files_;
-  std::int64_t armed_ns_ = 0;  // of due_timer_; 0: it is not armed
+  std::int64_t armed_ns_ = 0;  // setting of due_timer_; 0: not armed
   OptionalMs next_poll_ms_;
   Watched processes_[kProcessesMax];
   Executor executor_;

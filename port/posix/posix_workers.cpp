@@ -1,11 +1,11 @@
 // Worker files: a lock that ends with its process and with nothing else.
 //
-// Why an open-file-description lock: a classic record lock ends when *any* descriptor of the file
-// is closed in the process, and answers "free" to the process that holds it, so two Runtimes of one
-// process could not see each other. flock() would do natively, but cannot be asked without taking
-// it. What such a lock needs in return: it lives as long as any reference to the description. So
-// (1) close-on-exec, (2) forked children close it before they run anything of their own, and (3)
-// the notes are mapped through a description of their own, since a mapping is a reference that fork
+// The lock is an open-file-description lock. A classic record lock will not do: it ends when *any*
+// descriptor of the file is closed in the process, and answers "free" to the process that holds it,
+// so two Runtimes of one process could not see each other. flock() cannot be tested without taking
+// it. The chosen lock lives as long as any reference to the description, therefore: (1)
+// close-on-exec, (2) forked children close it before they run anything of their own, and (3) the
+// notes are mapped through a description of their own, since a mapping is a reference that fork
 // copies.
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,9 +22,9 @@
 namespace pawl::posix {
 namespace {
 
-constexpr int kWorkersMax = 64;  // of one process
+constexpr int kWorkersMax = 64;  // in one process
 constexpr int kFree = -1;
-constexpr int kLostByFork = -2;  // the lock is the parent's: the child may not remove the file
+constexpr int kLostByFork = -2;  // the parent holds the lock: the child may not remove the file
 
 struct LockTable {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -44,7 +44,7 @@ LockTable& table() {
   return locks;
 }
 
-// Holding the mutex over fork() means no descriptor can be copied before the table knows it.
+// fork() runs with the mutex held, so no descriptor is copied before the table knows it.
 void before_fork() { ::pthread_mutex_lock(&table().mutex); }
 void after_fork_in_parent() { ::pthread_mutex_unlock(&table().mutex); }
 void after_fork_in_child() {
@@ -91,7 +91,7 @@ Status make_folder(const char* database_path) {
   const bool of_group = mode_beside(database_path) == kGroupToo;
   const mode_t mode = of_group ? S_IRWXU | S_IRWXG : S_IRWXU;
   if (::mkdir(folder, mode) == 0)
-    // The umask has taken the group's rights; the set-group-id bit comes from the folder above.
+    // The umask has removed the group's rights; the set-group-id bit comes from the folder above.
     return of_group ? allow_group(folder) : Status::kOk;
   if (errno != EEXIST) return status_of_errno(errno);
   struct stat info {};
@@ -99,7 +99,7 @@ Status make_folder(const char* database_path) {
   return S_ISDIR(info.st_mode) ? Status::kOk : Status::kCannotOpen;
 }
 
-// Real zero bytes, not a hole: a full disk must be an error here and not a SIGBUS at the first
+// Writes real zero bytes, not a hole: a full disk must be an error here, not a SIGBUS at the first
 // note.
 Status write_zeros(int fd, std::size_t bytes) {
   static constexpr char kZeros[512] = {};
@@ -114,7 +114,8 @@ Status write_zeros(int fd, std::size_t bytes) {
 }
 
 Status open_locked(const char* path, mode_t mode, Descriptor& out) {
-  // Left by a start that was killed between here and the rename; no living process uses our pid.
+  // A leftover of a start that was killed between here and the rename; no living process uses our
+  // pid.
   if (::unlink(path) != 0 && errno != ENOENT) return status_of_errno(errno);
   out.reset(retried([&] {
     return ::open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, kOwnerOnly);
@@ -139,7 +140,7 @@ Status map_notes(const char* path, std::size_t bytes, void*& out) {
   return Status::kOk;
 }
 
-// Locked under a name that no process asks for, then renamed: so no process finds the file
+// Locks the file under a name that no process asks for, then renames it: no process finds it
 // unlocked.
 Status publish(const char* database_path, std::int64_t incarnation, std::size_t notes_bytes,
                Descriptor& lock, void*& notes) {
@@ -198,7 +199,7 @@ void SystemStorage::worker_close(const char* database_path, std::int64_t incarna
   LockTable& locks = table();
   const int fd = locks.descriptors[file.handle];
   if (fd == kFree) return;
-  // Removed before it is free: a process that finds the name finds it held.
+  // The file is removed before its lock is freed: a process that finds the name finds it held.
   char path[kPathBytes];
   if (fd != kLostByFork && worker_path(path, database_path, incarnation, "")) ::unlink(path);
   if (locks.notes[file.handle] != nullptr) {
@@ -214,13 +215,13 @@ port::Held SystemStorage::worker_test(const char* database_path, std::int64_t in
   if (!worker_path(path, database_path, incarnation, "")) return port::Held::kUntestable;
   const Descriptor file(open_own(path, O_RDONLY));
   if (!file.valid()) return errno == ENOENT ? port::Held::kFree : port::Held::kUntestable;
-  // A reader's lock conflicts with the holder's and with no other test, and a read-only descriptor
-  // may ask for it.
+  // A reader's lock conflicts with the holder's lock and with no other test, and a read-only
+  // descriptor may ask for it.
   struct flock range = whole_file(F_RDLCK);
   if (retried([&] { return ::fcntl(file.get(), F_OFD_GETLK, &range); }) == 0) {
     return range.l_type == F_UNLCK ? port::Held::kFree : port::Held::kHeld;
   }
-  // An emulator may know how to take such a lock and not how to ask for it.
+  // An emulator may support taking such a lock but not testing it.
   range = whole_file(F_RDLCK);
   if (retried([&] { return ::fcntl(file.get(), F_OFD_SETLK, &range); }) == 0) {
     return port::Held::kFree;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMessageBytesMax = 1'024;
 
-// 0: it is not set, or no number.
+// The variable's number; 0: not set, or no number.
 std::int64_t number_of(const char* variable) {
   const char* const text = std::getenv(variable);
   if (text == nullptr) return 0;
@@ -25,13 +25,13 @@ std::int64_t number_of(const char* variable) {
   return read.ec == std::errc() && read.ptr == end && number > 0 ? number : 0;
 }
 
-// Connected, so that a message is one call; -1: it cannot be.
+// A connected socket, so that a message is one call; -1: it cannot be connected.
 int connect_to(std::string_view name) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (name.size() >= sizeof(address.sun_path)) return -1;
   std::memcpy(address.sun_path, name.data(), name.size());
-  // "@name" is in the kernel's own name space, where a zero byte stands first.
+  // "@name" is in the kernel's abstract name space, where a zero byte comes first.
   const bool is_abstract = name.front() == '@';
   if (is_abstract) address.sun_path[0] = '\0';
   const std::size_t size = offsetof(sockaddr_un, sun_path) + name.size() + (is_abstract ? 0 : 1);
@@ -49,7 +49,7 @@ ServiceNotify::ServiceNotify() {
   const char* const socket = std::getenv("NOTIFY_SOCKET");
   const std::string_view name = socket == nullptr ? std::string_view() : socket;
   asked_ = !name.empty();
-  // Another kind, as vsock:, is asked for and cannot be served.
+  // Another kind of address, such as vsock:, counts as asked for but cannot be served.
   if (asked_ && (name.front() == '/' || name.front() == '@')) fd_ = connect_to(name);
   const std::int64_t usec = number_of("WATCHDOG_USEC");
   const bool of_other = std::getenv("WATCHDOG_PID") != nullptr &&

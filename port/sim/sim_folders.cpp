@@ -73,7 +73,7 @@ Status NodeFolders::make(const char* root, const char* name, Diagnostic& diagnos
   return Status::kAlreadyExists;
 }
 
-// Entries sort behind the folders they are in, so the last one is empty.
+// Entries sort after the folder that holds them, so the last entry is a file or an empty folder.
 Status NodeFolders::remove_some(const char* root, const char* name, std::size_t steps_max,
                                 bool* more, Diagnostic& diagnostic) {
   const std::string path = joined(root, name);

@@ -48,8 +48,8 @@ void MachineImpl::remember_unsynced(File& file, Unsynced what) const {
   file.unsynced.push_back(std::move(what));
 }
 
-// Of what was not synced, each write by itself is kept, lost, or cut at a sector: a disk promises
-// no order between syncs.
+// Each write that was not synced is kept, lost, or cut at a sector, independently of the others: a
+// disk promises no order between syncs.
 void MachineImpl::lose_unsynced(File& file) {
   constexpr std::size_t kSectorBytes = 512;
   if (file.unsynced.empty()) return;
@@ -109,7 +109,7 @@ std::int64_t Machine::wall_ms() const { return impl_->boot_ms + impl_->wall_ahea
 
 void Machine::reboot(std::int64_t off_ms, bool rtc, std::int64_t wall_without_rtc_ms) {
   const std::int64_t wall = rtc ? wall_ms() + off_ms : wall_without_rtc_ms;
-  // A copy, since killing takes the node out of the list.
+  // A copy, since kill() takes the node out of the list.
   const std::vector<NodeImpl*> running = impl_->nodes;
   for (NodeImpl* node : running)
     node->kill();

@@ -1,7 +1,7 @@
-// The insides of the simulated machine: its files, locks, processes and clocks.
+// The internals of the simulated machine: its files, locks, processes and clocks.
 //
 // Ownership: MachineImpl holds the files; NodeImpl holds what one process has open. A file lives
-// while it has a name or is open, as on Unix. Thread rule: one thread, but for Threads::wake().
+// while it has a name or is open, as on Unix. Thread rule: one thread, except Threads::wake().
 #ifndef PAWL_PORT_SIM_MACHINE_HPP
 #define PAWL_PORT_SIM_MACHINE_HPP
 
@@ -44,7 +44,7 @@ struct File {
   unsigned shm_users = 0;
 };
 
-// One open(). SQLite's locks lie between these, whichever process they belong to.
+// One open(). SQLite's locks conflict between OpenFiles, whichever process they belong to.
 struct OpenFile {
   struct View {
     void* memory = nullptr;
@@ -62,9 +62,9 @@ struct OpenFile {
 };
 
 void drop_shm(OpenFile& open);
-// Closed, or its process is dead: its locks are free, and what dead objects still do to shared
-// memory while they are destroyed (SQLite clears hash tables when it rolls back) reaches no other
-// process.
+// For a file that was closed or whose process is dead. Frees its locks. Dead objects may still
+// write to shared memory while they are destroyed (SQLite clears hash tables when it rolls back):
+// that reaches no other process.
 void release(OpenFile& open);
 void unmap_views(OpenFile& open);
 
@@ -93,22 +93,22 @@ struct MachineImpl {
   bool fails_for_ever = false;
   Status failure = Status::kOk;
   bool power_cut_losses = false;
-  std::int64_t sync_ms = 0;             // that a sync takes
+  std::int64_t sync_ms = 0;             // duration of a sync
   std::int64_t disk_bytes = 0;          // 0: without limit
-  std::map<std::string, bool> entries;  // of folders, by their paths: is it a folder?
+  std::map<std::string, bool> entries;  // folders' contents by path: is it a folder?
   Status folders_failure = Status::kOk;
 
   [[nodiscard]] std::uint64_t next_random();
   void new_boot_id();
   // Counts down to the failure the test asked for.
   Status fault();
-  // Truncation and removal are no writes to count, but a disk that is gone takes them neither.
+  // Truncation and removal do not count as writes, but a disk that is gone refuses them, too.
   [[nodiscard]] bool disk_is_gone() const { return fails_for_ever && fails_in == 1; }
-  // Of all files.
+  // Sum over all files.
   [[nodiscard]] std::int64_t stored_bytes() const;
   void remember_unsynced(File& file, Unsynced what) const;
   void lose_unsynced(File& file);
-  // What inotify would report to the processes that watch this name.
+  // Reports what inotify would report to the processes that watch this name.
   void file_changed(const std::string& path);
   void clock_changed();
 };
@@ -156,7 +156,7 @@ class NodeStorage final : public port::Storage {
   Status shm_unmap(port::FileHandle file, bool remove) override;
 
   Status create_whole(const char* path, const void* data, std::size_t size) override;
-  // As on a file system that knows no other way than to write.
+  // Behaves as a file system that can only write bytes.
   Status allocate(const char*, std::int64_t) override { return Status::kUnsupported; }
   Result<std::int64_t> lock_holder(const char* database_path, port::LogLock lock) override;
   Status check_place(const char* database_path, Diagnostic& diagnostic) override;
@@ -228,7 +228,7 @@ class NodeThreads final : public port::Threads {
   bool opened_ = false;
   std::string database_;
   port::WakeReasons pending_;
-  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of less
+  std::atomic<unsigned> woken_{0};  // a word: RISC-V has no exchange of a smaller type
   std::vector<std::int64_t> watched_;
   std::set<int> descriptors_;
   std::set<int> readable_;

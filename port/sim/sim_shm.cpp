@@ -1,8 +1,8 @@
 // Shared memory of the simulated machine.
 //
-// Why real shared mappings and not one buffer: a killed process's objects may be destroyed later,
-// and SQLite then writes to memory the living still use. Each open file has a view of its own, and
-// the views of the dead are turned into private copies at the same address.
+// Real shared mappings, not one buffer: a killed process's objects may be destroyed later, and
+// SQLite then writes to memory that living processes still use. Each open file has a view of its
+// own, and the views of dead processes become private copies at the same address.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -14,7 +14,7 @@
 namespace pawl::sim {
 namespace {
 
-// A region a file, so that no page size of a target can be larger than a region's offset.
+// A region has a file of its own, so its offset is 0 whatever the target's page size.
 Status add_region(File& file, std::size_t size) {
   const int fd = ::memfd_create("pawl-sim-shm", MFD_CLOEXEC);
   if (fd < 0) return Status::kIo;
@@ -44,8 +44,8 @@ void unmap_views(OpenFile& open) {
   open.views.clear();
 }
 
-// When the last user goes, the contents go: the next one finds zeros and recovers, as on Unix,
-// where the first user truncates what it finds.
+// The contents go with the last user: the next one finds zeros and recovers, as on Unix, where the
+// first user truncates what it finds.
 void drop_shm(OpenFile& open) {
   open.shared_slots = 0;
   open.exclusive_slots = 0;
@@ -121,7 +121,7 @@ Status NodeStorage::shm_lock(port::FileHandle file, int first, int count, bool t
 }
 
 Result<std::int64_t> NodeStorage::lock_holder(const char* database_path, port::LogLock lock) {
-  // SQLite's slots: 0 is whose turn it is to write, those from 3 on are views (walformat.html).
+  // SQLite's slots: 0 is the turn to write, those from 3 on are readers (walformat.html).
   constexpr unsigned kWriteSlot = 1U;
   constexpr unsigned kReadSlots = 0xf8U;
   const auto file = node_.machine.files.find(database_path);

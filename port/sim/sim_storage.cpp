@@ -197,7 +197,7 @@ Result<bool> NodeStorage::reserved(port::FileHandle file) {
   return open->level >= kReserved || highest_of_others(*open) >= kReserved;
 }
 
-// In pieces, each of which may be the last; until the name is given it belongs to no process.
+// Written in pieces, each of which may fail. Until the file has its name no process sees it.
 Status NodeStorage::create_whole(const char* path, const void* data, std::size_t size) {
   constexpr std::size_t kPieceBytes = 4096;
   if (node_.killed) return Status::kIo;
@@ -287,8 +287,8 @@ void NodeStorage::ring(const char* database_path) {
   if (!node_.killed) node_.machine.file_changed(std::string(database_path) + "-bell");
 }
 
-// The notes are kept as they were at the moment of death; what the dead process's objects do to
-// theirs while they are destroyed does not count.
+// The notes are kept as they were at the moment of death. The dead process's objects may still
+// write to theirs while they are destroyed; that does not count.
 void NodeStorage::release_all() {
   for (const auto& open : files_) {
     if (open != nullptr) release(*open);

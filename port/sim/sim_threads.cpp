@@ -55,7 +55,8 @@ port::WakeReasons NodeThreads::wait(OptionalMs due_boot_ms) {
   if (node_.killed) return port::WakeReasons();
   MachineImpl& machine = node_.machine;
   port::WakeReasons reasons = take_pending();
-  // Also before a poll: a loop that never sleeps must not keep its activities from running.
+  // Jobs run even before a poll: a loop that never sleeps must not keep its activities from
+  // running.
   if (!any(reasons) && !node_.jobs_held && run_jobs() > 0) reasons = take_pending();
   const bool passed = due_boot_ms.has_passed(machine.boot_ms);
   if (!any(reasons) && !passed && !node_.killed) {
@@ -131,7 +132,7 @@ bool NodeThreads::executor_idle(unsigned slot) { return slot >= busy_.size() || 
 bool NodeThreads::executor_stop(std::int64_t wait_ms) {
   if (!node_.jobs_held) run_jobs();
   const bool all_ended = jobs_.empty();
-  // Held jobs stand for driver calls that do not come back: the caller waits for nothing.
+  // Held jobs stand for driver calls that do not return, so the caller waits its full time.
   if (!all_ended && wait_ms > 0) node_.machine.boot_ms += wait_ms;
   jobs_.clear();
   busy_.clear();

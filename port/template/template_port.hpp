@@ -1,9 +1,9 @@
-// The template of a port: copy this folder, rename, and write function after function.
+// The template of a port: copy this folder, rename it, and write function after function.
 //
-// Every function here answers kUnsupported or the neutral value of its documentation, so that a
+// Every function here returns kUnsupported or the neutral value of its documentation, so a
 // half-written port fails at the first thing it lacks and says so. The comments in the .cpp files
-// say what to write; the order is that of docs/porting.md. Contracts are in pawl/port.hpp and are
-// not repeated.
+// say what to write; the order is that of docs/porting.md. The contracts are in pawl/port.hpp and
+// are not repeated.
 #ifndef PAWL_PORT_TEMPLATE_HPP
 #define PAWL_PORT_TEMPLATE_HPP
 
@@ -97,7 +97,7 @@ class TemplateFolders final : public port::Folders {
   void end_list() override;
 };
 
-// One process's set. It outlives the Runtime or Client given its port().
+// The port of one process. It outlives the Runtime or Client given its port().
 class TemplatePort {
  public:
   [[nodiscard]] port::Port port() { return {&clock_, &storage_, &threads_, &folders_}; }

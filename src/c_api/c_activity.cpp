@@ -2,7 +2,7 @@
 
 #include "c_types.hpp"
 
-// What a function of C is called with: an answer is kept here until it returns.
+// The argument of an activity's C function: keeps the answer until the function returns.
 struct pawl_activity {
   pawl::ActivityContext& context;
   std::optional<pawl::ActivityResult> result;

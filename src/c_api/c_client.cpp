@@ -72,7 +72,7 @@ bool take_start_options(const pawl_start_options* given, StartOptions* out) {
 using namespace pawl::c_api;  // NOLINT(google-build-using-namespace)
 using pawl::Status;
 
-// The order is that of ending: the client first, what it lies in last.
+// Members end in reverse order: the client first, the memory it lies in last.
 struct pawl_client {
   ~pawl_client() {
     client.close();
@@ -90,7 +90,7 @@ struct pawl_client {
   }
 
   pawl::posix::SystemPort port;
-  pawl_host* host = nullptr;  // null: it has a process of its own
+  pawl_host* host = nullptr;  // null: the client has a process of its own
   pawl::HeapBlock for_sqlite;
   pawl::HeapBlock for_client;
   pawl::Process process;
@@ -117,7 +117,7 @@ Status pawl_client::open(const pawl::ClientOptions& options, pawl_host* of, pawl
 
 namespace {
 
-// The answer, with a text that may not fit.
+// Fills the answer; a text may be too long for its buffer.
 pawl_status answer(pawl_client* client, Status status, const pawl::OrchestrationStatus& from,
                    pawl_instance_status* out, pawl_buffer* output, pawl_buffer* custom_status) {
   if (status != Status::kOk && status != Status::kTimeout) return client->keep(status);

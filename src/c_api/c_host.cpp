@@ -15,7 +15,7 @@ void CallbackLog::write(LogLevel level, std::string_view event, const LogField* 
   const auto add = [&](std::string_view text) {
     const std::size_t room = sizeof line - size;
     const std::size_t taken = text.size() < room ? text.size() : room;
-    // What a terminal would obey, or end the line with, is not handed on.
+    // Bytes that a terminal obeys, or that end the line, are replaced.
     for (std::size_t i = 0; i < taken; ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
       line[size + i] = byte < 0x20 || byte == 0x7f ? '?' : text[i];
@@ -92,7 +92,7 @@ HostOptions host_options(const pawl_host_options& given) {
   return options;
 }
 
-// Names are those of a registration, so they must be there.
+// A registration keeps its name, so there must be one.
 Status may_register(const pawl_host* host, const char* name, bool has_function) {
   if (host == nullptr || name == nullptr || !has_function) return Status::kInvalidArgument;
   return host->is_started ? Status::kStale : Status::kOk;
@@ -100,7 +100,7 @@ Status may_register(const pawl_host* host, const char* name, bool has_function) 
 
 }  // namespace
 
-// Calls of a runtime that wait for their answer.
+// Frees the entry before it calls the function, which may make a new call.
 void AnswerPool::pass_on(void* of, Status status) noexcept {
   Asked& asked = *static_cast<Asked*>(of);
   const pawl_answer_fn answer = asked.answer;
@@ -125,7 +125,7 @@ using pawl::Status;
 
 namespace {
 
-// Does a piggybacked call, whose answer goes to a function of C.
+// Makes a piggybacked call, whose answer goes to a C function.
 template <typename Call>
 pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& call) {
   if (!host->is_started) return PAWL_STOPPED;
@@ -139,7 +139,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 }  // namespace
 
-// A program in C may give any number, and reading it as an enumeration is what a sanitizer of C++ stops at.
+// A C program may pass any number, and a C++ sanitizer stops when it is read as an enumeration.
 __attribute__((no_sanitize("enum"))) const char* pawl_status_name(pawl_status status) {
   static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
@@ -148,7 +148,7 @@ __attribute__((no_sanitize("enum"))) const char* pawl_status_name(pawl_status st
                 static_cast<int>(Status::kStopped) == PAWL_STOPPED &&
                 static_cast<int>(Status::kQuota) == PAWL_QUOTA);
   const auto number = static_cast<unsigned>(status);
-  constexpr unsigned kNumbers = 256;  // of a Status, which names those that are none
+  constexpr unsigned kNumbers = 256;  // Status values; some have no name
   if (number >= kNumbers) return "unknown";
   return pawl::status_name(static_cast<Status>(number));
 }

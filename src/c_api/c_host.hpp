@@ -1,7 +1,7 @@
-// pawl_host: a Host, and what a program of C has with it.
+// pawl_host: a Host, and the parts that a C program needs beside it.
 //
-// Purpose: the log and the answers go to functions of C, and registrations of steps have a place.
-// Ownership: it owns all of it. Thread rule: as pawl_host.h.
+// Purpose: the log and the answers go to C functions, and registrations of steps have a place.
+// Ownership: it owns all its parts. Thread rule: the same as in pawl_host.h.
 #ifndef PAWL_C_HOST_HPP
 #define PAWL_C_HOST_HPP
 
@@ -26,6 +26,7 @@ class CallbackLog final : public LogSink {
   void* user_;
 };
 
+// Calls of a Runtime that wait for their answer.
 class AnswerPool {
  public:
   struct Asked {
@@ -38,9 +39,9 @@ class AnswerPool {
     count_ = asked_ == nullptr ? 0 : count;
     return asked_ != nullptr;
   }
-  // Null: all of them wait.
+  // Null: every entry waits for its answer.
   Asked* take(pawl_answer_fn answer, void* user);
-  // An Answer of an Asked.
+  // The Answer of an entry: passes the status on to its C function, and frees the entry.
   static void pass_on(void* of, Status status) noexcept;
 
  private:
@@ -48,7 +49,7 @@ class AnswerPool {
   std::size_t count_ = 0;
 };
 
-// A text with a zero byte behind it.
+// A text that ends with a zero byte.
 class LastError {
  public:
   void set(std::string_view text) {
@@ -70,14 +71,15 @@ struct pawl_host {
     if (given.log != nullptr) host.options().runtime.log = &log;
   }
 
-  // The status, with its text for pawl_host_error(); without one, the Runtime's.
+  // Returns the status, and keeps its text for pawl_host_error(); without a text given, the
+  // Runtime's.
   pawl_status keep(pawl::Status status) { return keep(status, host.runtime().error_text()); }
   pawl_status keep(pawl::Status status, std::string_view text) {
     const bool failed = status != pawl::Status::kOk && status != pawl::Status::kTimeout;
     if (failed) error.set(text.empty() ? pawl::status_name(status) : text);
     return pawl::c_api::status_of(status);
   }
-  // Null: there are as many as a registry takes.
+  // Null: there are as many steps as a registry takes.
   pawl::c_api::Steps* next_steps(const pawl::c_api::Steps& with) {
     if (steps_count == pawl::Registry::kActivitiesMax) return nullptr;
     steps[steps_count] = with;
@@ -91,7 +93,7 @@ struct pawl_host {
   pawl::c_api::LastError error;
   std::atomic<std::uint32_t> clients{0};
   bool is_started = false;
-  pawl::Host host;  // the last: its end needs what stands above
+  pawl::Host host;  // the last member: its destructor needs those above
 };
 
 #endif  // PAWL_C_HOST_HPP

@@ -5,7 +5,7 @@
 namespace pawl::c_api {
 namespace {
 
-// A handle of C is the bytes of the C++ one, which is a plain value.
+// A C handle holds the bytes of the C++ one, which is a plain value.
 static_assert(sizeof(Handle) <= sizeof(pawl_handle));
 static_assert(std::is_trivially_copyable_v<Handle>);
 
@@ -32,12 +32,12 @@ pawl_poll take(const Outcome& outcome, pawl_outcome* out) {
   return PAWL_DONE;
 }
 
-// The name of nothing: the call refuses it, and the await says so.
+// An empty name: the call refuses it, and the await reports that.
 constexpr std::string_view kRefused;
 
 constexpr std::size_t kHandlesMax = 64;
 
-// Handles of C as those of C++, in front of a call.
+// Turns C handles into C++ handles for a call.
 class Handles {
  public:
   Handles(const pawl_handle* handles, std::size_t count)
@@ -58,7 +58,7 @@ class Handles {
 
 std::chrono::milliseconds ms(std::int64_t count) { return std::chrono::milliseconds(count); }
 
-// False: values that no option has.
+// False: a value that the options do not have.
 bool take_target(const pawl_activity_options& given, Target* target) {
   const std::string_view session = name_of(given.session);
   SessionTarget of = Target::session(session);

@@ -1,7 +1,7 @@
-// What the parts of pawl.h share: texts, options of any release, and the host that others see.
+// Shared by the parts of pawl.h: texts, options of any release, and the host that other parts see.
 //
-// Purpose: the C calls say what the C++ calls say, in another form. Ownership: nothing is kept here.
-// Thread rule: as pawl.h.
+// Purpose: the C calls do the same as the C++ calls, in another form. Ownership: nothing is kept
+// here. Thread rule: the same as in pawl.h.
 #ifndef PAWL_C_TYPES_HPP
 #define PAWL_C_TYPES_HPP
 
@@ -28,22 +28,22 @@ namespace pawl::c_api {
 
 inline pawl_status status_of(Status status) { return static_cast<pawl_status>(status); }
 
-// A name: null is empty, which every call refuses.
+// A null name is empty, which every call refuses.
 inline std::string_view name_of(const char* text) {
   return text == nullptr ? std::string_view() : std::string_view(text);
 }
-// Null with a length is no text at all.
+// A null pointer with a length is no text.
 inline bool is_bytes(const void* data, std::size_t size) { return data != nullptr || size == 0; }
 inline std::string_view bytes_of(const void* data, std::size_t size) {
   return size == 0 ? std::string_view() : std::string_view(static_cast<const char*>(data), size);
 }
-// C may not pass a null pointer to memcpy(), even of no bytes.
+// Never null: C may not pass a null pointer to memcpy(), even for no bytes.
 inline pawl_text text_of(std::string_view text) {
   return {text.data() == nullptr ? "" : text.data(), text.size()};
 }
 
-// Takes the members that a program of this or an earlier release knows. `first_size`: that of the
-// first release. False: of no release.
+// Takes the members that a program of this or an earlier release knows. `first_size`: size of the
+// options in the first release. False: the size is of no release.
 template <typename T>
 bool take_options(const T& given, T* out, std::size_t first_size) {
   if (given.size < first_size || given.size > sizeof(T)) return false;
@@ -53,10 +53,10 @@ bool take_options(const T& given, T* out, std::size_t first_size) {
   return true;
 }
 
-// False: null, or of no release.
+// False: the options are null, or their size is of no release.
 bool take_start_options(const pawl_start_options* given, StartOptions* out);
 
-// False: the buffer is too small. Null: the text is not wanted.
+// False: the buffer is too small. A null buffer: the text is not wanted.
 inline bool copy_text(std::string_view text, pawl_buffer* out) {
   if (out == nullptr) return true;
   out->size = text.size();
@@ -68,7 +68,7 @@ inline bool copy_text(std::string_view text, pawl_buffer* out) {
 
 using internal::function_cast;
 
-// --- a pawl_ctx is the C++ object ---
+// --- casts: a pawl_ctx is the C++ object ---
 
 inline OrchestrationContext& context_of(pawl_ctx* ctx) {
   return *reinterpret_cast<OrchestrationContext*>(ctx);
@@ -79,11 +79,11 @@ inline const OrchestrationContext& context_of(const pawl_ctx* ctx) {
 inline pawl_ctx* ctx_of(OrchestrationContext& context) {
   return reinterpret_cast<pawl_ctx*>(&context);
 }
-// What is registered for functions of C.
+// The functions that are registered in place of C functions.
 Poll call_orchestration(Orchestration function, OrchestrationContext& context);
 ActivityResult call_activity(Activity function, ActivityContext& context);
 
-// A cooperative activity: the pointer that the C++ registration gives.
+// The function and user pointer of a cooperative activity; the C++ registration points to it.
 struct Steps {
   pawl_step_fn step;
   void* user;
@@ -93,7 +93,7 @@ struct StepState {
 };
 ActivityStep call_step(ActivityContext& context, StepState& state);
 
-// Of a started host; null: it has not started.
+// The Process of a started host; null: the host has not started.
 Process* process_of(pawl_host* host);
 
 }  // namespace pawl::c_api

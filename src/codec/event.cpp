@@ -6,7 +6,8 @@
 namespace pawl {
 namespace {
 
-// The fixed part of a row as bytes of one order, so that a database may change machines.
+// The fixed part of a row as bytes in a fixed order, so that a database may move to another kind of
+// machine.
 class RowBytes {
  public:
   void add(std::uint64_t number) {

@@ -1,4 +1,4 @@
-// Behind PAWL_JSON: where a field is, and the writer.
+// The part of PAWL_JSON that knows the place of a field, and the writer.
 #include "pawl/json.hpp"
 
 #include <charconv>
@@ -10,7 +10,7 @@
 
 namespace pawl::internal {
 
-// --- where ----------------------------------------------------------------------------------------
+// --- places --------------------------------------------------------------------------------------
 
 bool JsonPlace::enter(Level level) {
   if (depth_ == kLevelsMax) return fail(Status::kResourceExhausted, "has more than 16 levels");
@@ -39,7 +39,7 @@ bool JsonPlace::fail(Status status, const char* what) {
   return false;
 }
 
-// --- writing --------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 bool JsonWriter::put(std::string_view text) {
   if (text.size() > capacity_ - size_) return fail(Status::kResourceExhausted, "does not fit");
@@ -66,7 +66,7 @@ bool JsonWriter::put_unsigned(std::uint64_t number) {
   return number <= static_cast<std::uint64_t>(kExactDouble) ? put(digits) : put_quoted(digits);
 }
 
-// The shortest text that reads back as the same double.
+// Writes the shortest text that reads back as the same double.
 bool JsonWriter::put_double(double number) {
   if (!std::isfinite(number))
     return fail(Status::kInvalidArgument, "is no finite number, which JSON cannot express");
@@ -75,7 +75,8 @@ bool JsonWriter::put_double(double number) {
   return put({text, static_cast<std::size_t>(end - text)});
 }
 
-// Of a float: shorter than that of the double it is.
+// Writes the shortest text that reads back as the same float; that of the equal double may be
+// longer.
 bool JsonWriter::put_float(float number) {
   if (!std::isfinite(number)) return put_double(static_cast<double>(number));
   char text[24];

@@ -1,7 +1,8 @@
-// Behind PAWL_JSON: the reader, which looks for each field in the text itself.
+// The reader of PAWL_JSON, which looks for each field in the text itself.
 //
-// A tree of all values takes up to 32 times the memory of the text, and no stack of a board has that. So
-// the text is checked once, and a field is looked for when it is asked for. cJSON reads the numbers.
+// A tree of all values takes up to 32 times the memory of the text, and no stack on a small board
+// has that. Therefore the text is checked once, and a field is looked up when it is asked for.
+// cJSON reads the numbers.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -47,7 +48,7 @@ Utf8 utf8(std::uint32_t code) {
   return out;
 }
 
-// A place in a text, and what may stand there.
+// A place in a JSON text, with the tokens that may stand there.
 class Scan {
  public:
   Scan(const char* at, const char* end) : at_(at), end_(end) {}
@@ -86,8 +87,8 @@ class Scan {
     if (!take_here('+')) take_here('-');
     return skip_digits();
   }
-  // Behind the quote that begins a text: the next character of it. None: the text ends here, or what
-  // stands here is wrong.
+  // After the opening quote of a text: its next character. None: the text ends here, or the bytes
+  // here are wrong.
   std::optional<Utf8> next_character();
   bool skip_text() {
     if (!take_here('"')) return false;
@@ -99,7 +100,7 @@ class Scan {
     return skip_text() || skip_word("true") || skip_word("false") || skip_word("null") ||
            skip_number();
   }
-  // Requires: a text that is_json() has checked.
+  // Requires: is_json() has checked the text.
   void skip_value();
 
  private:
@@ -124,7 +125,7 @@ std::optional<Utf8> Scan::next_character() {
   if (*at_ != '\\') return Utf8{{*at_++}, 1};
   const char* const before = at_++;
   const auto wrong = [&] {
-    at_ = before;  // no quote stands there
+    at_ = before;  // a place without a quote, so that the text cannot end there
     return std::nullopt;
   };
   constexpr std::string_view kLetters = "\"\\/bfnrt";
@@ -159,10 +160,10 @@ void Scan::skip_value() {
   } while (depth > 0);
 }
 
-// The grammar of JSON, in a loop, since a text may open a level with each byte.
+// Checks the grammar of JSON, in a loop, since a text may open a level with each byte.
 bool is_json(const char* at, const char* end) {
   Scan scan(at, end);
-  char closing[kDepthMax];  // of each level that is open
+  char closing[kDepthMax];  // the closing bracket of each open level
   int depth = 0;
   const auto in_object = [&] { return depth > 0 && closing[depth - 1] == '}'; };
   const auto take_name = [&] {
@@ -221,7 +222,7 @@ class Children {
   const char* value_ = nullptr;
 };
 
-// Decodes the text at `at`. False: it has no room.
+// Decodes the text at `at`. False: `into` has no room for it.
 bool copy_text(const char* at, const char* end, const JsonRoom& into) {
   Scan scan(at + 1, end);
   *into.size = 0;
@@ -233,7 +234,7 @@ bool copy_text(const char* at, const char* end, const JsonRoom& into) {
   return true;
 }
 
-// A text of at most kCapacity bytes, decoded; of a longer one the beginning.
+// A text of at most kCapacity bytes, decoded; only the beginning of a longer one.
 template <std::size_t kCapacity>
 class ShortText {
  public:
@@ -268,7 +269,7 @@ std::optional<double> number_at(const char* at, const char* end) {
   return item->valuedouble;
 }
 
-// A whole number, or a text of one: how those beyond 2^53 are written.
+// Reads a whole number, or a text of one: numbers beyond 2^53 are written as texts.
 template <typename T>
 bool read_integer(const char* at, const char* end, T* number) {
   if (*at == '"') {
@@ -291,7 +292,7 @@ bool read_integer(const char* at, const char* end, T* number) {
 Status JsonReader::read(std::string_view text, Use use, void* value, Diagnostic* why) {
   JsonReader reader(text, why);
   Scan scan(text.data(), reader.end_);
-  scan.skip_word("\xef\xbb\xbf");  // some editors begin a file with it
+  scan.skip_word("\xef\xbb\xbf");  // some editors begin a file with this byte order mark
   scan.skip_space();
   if (!is_safe_json(text, kDepthMax))
     reader.fail(Status::kCorrupt, "has a zero character, an open text or more than 16 levels");
@@ -360,7 +361,7 @@ bool JsonReader::get_rest(JsonNode object, Knows knows, const void* fields, cons
     const ShortText<kNameMax> name(members.name(), end_);
     if (name.fits() && knows(fields, name.view())) continue;
     bool fits = rest.size() == 0 || rest.put(",");
-    // All but the space between its parts.
+    // Copies everything except the space between the parts.
     for (Scan scan(members.name(), members.end()); fits && scan.at() != members.end();) {
       const char* const from = scan.at();
       if (!scan.skip_text()) scan.take_here(*from);

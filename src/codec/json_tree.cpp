@@ -12,7 +12,7 @@ struct JsonBlock {
   unsigned char* base = nullptr;
   std::size_t size = 0;
   std::size_t used = 0;
-  bool was_short = false;  // an allocation did not fit
+  bool was_short = false;  // a request did not fit
 };
 thread_local JsonBlock json_block;
 
@@ -28,10 +28,12 @@ void* json_allocate(std::size_t size) {
   return block.base + start;
 }
 
-// A call frees all it has allocated before it ends, and the next one starts from the beginning.
+// Releases nothing: a call of cJSON frees all it has allocated before it ends, and the next parse
+// starts from the beginning.
 void json_release(void*) {}
 
-// Skips the text that begins before `at`; false when it has a zero character, raw or escaped.
+// Skips the text that begins before `at`; false if it contains a zero character, raw or escaped, or
+// has no end.
 bool skip_text(std::string_view text, std::size_t* at) {
   for (; *at < text.size(); ++*at) {
     if (text[*at] == '"') return true;
@@ -74,7 +76,7 @@ const cJSON* parse_json(std::string_view text) {
   install_json_hooks();
   json_block.used = 0;
   json_block.was_short = false;
-  // cJSON 1.7.15 may look at the byte behind the text: give it a zero there.
+  // cJSON 1.7.15 may look at the byte behind the text, so a zero is put there.
   auto* const copy = static_cast<char*>(json_allocate(text.size() + 1));
   if (copy == nullptr) return nullptr;
   if (!text.empty()) std::memcpy(copy, text.data(), text.size());
@@ -88,7 +90,7 @@ bool json_memory_was_short() { return json_block.was_short; }
 JsonMemory::JsonMemory(void* block, std::size_t size) {
   PAWL_CHECK("codec-2", json_block.base == nullptr);
   json_block = {static_cast<unsigned char*>(block), size, 0, false};
-  // Pieces are aligned by their offset.
+  // Allocations are aligned by their offset, so the base must be aligned.
   const auto misaligned = reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t);
   if (misaligned != 0 && block != nullptr) {
     const std::size_t skip = alignof(std::max_align_t) - misaligned;

@@ -1,11 +1,12 @@
 // The JSON of the meta column.
 //
-// Written on the hot path: the tree is built from cJSON items on the stack, so that writing
-// allocates nothing and only printing is left to cJSON. Numbers are printed by us ("raw" items):
-// cJSON keeps numbers as doubles, which are slow to print and cannot hold 64 bits. Beyond 2^53 they
-// are texts, since SQL's JSON functions read numbers as doubles. Read when a
-// history is loaded: these bytes may come from anywhere, so size and nesting are checked before
-// cJSON's recursive parser sees them.
+// Writing is on the hot path: the tree is built from cJSON items on the stack, so that writing
+// allocates nothing and cJSON does only the printing. Numbers are printed here ("raw" items): cJSON
+// keeps numbers as doubles, which are slow to print and cannot hold 64 bits. Beyond 2^53 they are
+// texts, since SQL's JSON functions read numbers as doubles.
+//
+// Reading happens when a history is loaded. The bytes may come from anywhere, so size and nesting
+// are checked before cJSON's recursive parser sees them.
 #include <charconv>
 #include <cstring>
 
@@ -16,10 +17,10 @@
 namespace pawl {
 namespace {
 
-// What we write is flat; deeper values can only be members of a newer writer.
+// Pawl writes flat objects; deeper values can only be members of a newer writer.
 constexpr int kNestingMax = 4;
 
-// --- writing --------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
 char* put_hex(std::uint64_t number, char* out) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -94,7 +95,7 @@ class MetaWriter {
   bool valid_ = true;
 };
 
-// --- reading --------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 bool read_number(const cJSON& item, std::int64_t* number) {
   if (cJSON_IsNumber(&item)) {

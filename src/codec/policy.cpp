@@ -8,14 +8,14 @@ namespace {
 constexpr std::int64_t kAttemptsMax = 1'000'000;
 constexpr std::int64_t kPercentMax = 100;
 constexpr std::int64_t kBurstMax = 1'000'000;
-constexpr std::int64_t kIdleCloseLeast = 1'000;  // a session with work is looked at as often
+constexpr std::int64_t kIdleCloseLeast = 1'000;  // looks at a session with work come this often
 
-// A member as a number, whatever its type.
+// One member, read and written as a number whatever its type.
 template <typename Of>
 struct Member {
-  const char* key;   // stored
+  const char* key;   // its key in the stored text
   const char* name;  // for people
-  bool of_retry;     // without retries it means nothing
+  bool of_retry;     // it means nothing without retries
   std::int64_t least;
   std::int64_t most;
   std::int64_t (*get)(const Of&);
@@ -84,7 +84,7 @@ constexpr Member<SessionSettings> kSettings[] = {
     {"idle_ms", "idle_timeout", false, 0, kDurationMax.count(),
      [](const SessionSettings& s) -> std::int64_t { return s.idle_timeout.count(); },
      [](SessionSettings& s, std::int64_t n) { s.idle_timeout = std::chrono::milliseconds(n); }},
-    // Short, so that the text with all members at their most fits: see PolicyText.
+    // The keys are short, so that the text with all members at their largest fits: see PolicyText.
     {"close", "idle_close", false, 0, kDurationMax.count(),
      [](const SessionSettings& s) -> std::int64_t { return s.idle_close.count(); },
      [](SessionSettings& s, std::int64_t n) { s.idle_close = std::chrono::milliseconds(n); }},
@@ -167,8 +167,8 @@ bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
   return true;
 }
 
-// A notice of half the time at most: so one that was given is never taken for that of a later
-// silence (session::look_at()).
+// A notice takes at most half of the time: so a notice that was given is never taken for that of a
+// later idle time (session::look_at()).
 bool may_close_idle(const SessionSettings& settings) {
   const std::int64_t notice_ms = settings.idle_close_notice.count();
   return (settings.idle_close.count() == 0 || settings.idle_close.count() >= kIdleCloseLeast) &&

@@ -55,7 +55,8 @@ void Arena::rewind(Mark mark) {
   PAWL_CHECK("core-3", !sealed_);
   PAWL_CHECK("core-4", mark.offset <= used_);
 #ifndef NDEBUG
-  // A reader of memory that was given back sees nonsense at once, not now and then.
+  // Filled so that a reader of memory that was given back sees nonsense at once, not only
+  // sometimes.
   if (used_ > mark.offset) std::memset(base_ + mark.offset, 0xA5, used_ - mark.offset);
 #endif
   used_ = mark.offset;

@@ -2,13 +2,13 @@
 //
 // Purpose: every byte that Pawl uses comes from blocks of the caller. An Arena hands one out piece
 // by piece; it takes pieces back only by rewinding to an earlier mark (the turn arena), and after
-// seal() it refuses for ever, which is how "no allocation after start" is held and not only
-// promised. ArenaPlan has the same calls and only counts: one template function lays out both, so
-// the memory asked for and the memory used cannot drift apart. A pointer got from a plan is null
-// and may be stored, never followed.
-// Ownership: the block belongs to the caller and outlives the arena. No destructor is ever run for
-// what lies in it: array() therefore takes only types that need none; the caller of make() destroys its object
-// with a destructor calls it. Thread rule: one thread at a time.
+// seal() it refuses for ever, which enforces "no allocation after start". ArenaPlan has the same
+// calls and only counts: one template function lays out both, so the memory asked for and the
+// memory used cannot drift apart. A pointer from a plan is null and may be stored, never
+// dereferenced.
+// Ownership: the block belongs to the caller and outlives the arena. The arena never runs
+// destructors: array() therefore takes only types that need none, and the caller of make() calls
+// the destructor of an object that has one. Thread rule: one thread at a time.
 // Errors: an exhausted or sealed arena answers null, changes nothing, and exhausted() stays true.
 #ifndef PAWL_CORE_ARENA_HPP
 #define PAWL_CORE_ARENA_HPP
@@ -21,14 +21,14 @@
 
 namespace pawl {
 
-// The strictest alignment an arena serves: a cache line of the machines we run on.
+// The strictest alignment that an arena serves: a cache line of the machines that Pawl runs on.
 inline constexpr std::size_t kArenaAlign = 64;
 
 class Arena {
  public:
   static constexpr bool kCountsOnly = false;
 
-  // A place in the arena to come back to.
+  // A place in the arena to rewind to.
   struct Mark {
     std::size_t offset = 0;
   };
@@ -49,20 +49,20 @@ class Arena {
   template <typename T>
   [[nodiscard]] T* array(std::size_t count);
 
-  // Bytes that were never written: pages of the machine that are never used are never had.
+  // The buffer is not written here: the machine never provides pages that are never used.
   [[nodiscard]] char* buffer(std::size_t bytes) { return static_cast<char*>(allocate(bytes, 1)); }
 
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments);
 
   [[nodiscard]] Mark mark() const { return {used_}; }
-  // Gives back everything allocated since `mark`. Requires: not sealed, and the mark lies behind
-  // us.
+  // Gives back everything allocated since `mark`. Requires: not sealed, and the mark is not ahead
+  // of the present place.
   void rewind(Mark mark);
   void seal() { sealed_ = true; }
 
   [[nodiscard]] bool sealed() const { return sealed_; }
-  // True once anything was refused.
+  // True once a request was refused.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
   [[nodiscard]] std::size_t used() const { return used_; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
@@ -94,9 +94,9 @@ class ArenaPlan {
   }
 
   [[nodiscard]] std::size_t used() const { return used_; }
-  // True when the sum does not fit a size_t.
+  // True if the sum does not fit a size_t.
   [[nodiscard]] bool exhausted() const { return exhausted_; }
-  // Size of a block that suffices whatever its own alignment; of one aligned to kArenaAlign, used()
+  // The size of a block that suffices at any alignment; for a block aligned to kArenaAlign, used()
   // suffices.
   [[nodiscard]] std::size_t required_memory() const;
 

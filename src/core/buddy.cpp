@@ -13,10 +13,10 @@ constexpr unsigned kUsed = 0x80;
 constexpr unsigned kFree = 0x40;
 constexpr unsigned kOrderMask = 0x3F;
 
-// Two pointers of the widest machine: what the list of free blocks needs in each.
+// Two pointers of the widest machine: each free block holds the links of its list.
 constexpr std::size_t kLinkBytesMax = 16;
 
-// Both want a number other than 0. gcc and clang turn these into an instruction or two.
+// Both need a number other than 0. gcc and clang compile them to one or two instructions.
 static_assert(sizeof(std::size_t) == sizeof(unsigned long));
 unsigned lowest_bit(std::size_t bits) { return static_cast<unsigned>(__builtin_ctzl(bits)); }
 unsigned highest_bit(std::size_t bits) {
@@ -42,8 +42,8 @@ void BuddyPool::attach(void* block, std::size_t size, std::size_t block_bytes_mi
   state_ = base_ + (count << shift_);
   block_count_ = count;
   std::memset(state_, 0, count);
-  // The largest powers of two first: each then lies at a multiple of its own size, as joining
-  // wants.
+  // The largest powers of two come first: each block then lies at a multiple of its own size, as
+  // joining requires.
   std::size_t index = 0;
   while (index < count) {
     const unsigned order = highest_bit(count - index);
@@ -76,7 +76,7 @@ std::size_t BuddyPool::live_index(const void* pointer) const {
   return index;
 }
 
-// False when no block of this pool can ever be as large.
+// False if no block of this pool can ever be large enough.
 bool BuddyPool::order_for(std::size_t size, unsigned* order) const {
   if (size > capacity()) return false;
   const std::size_t blocks = (size + block_bytes_min() - 1) >> shift_;
@@ -137,7 +137,7 @@ void BuddyPool::release(void* pointer) {
   state_[index] = 0;
   while (order + 1 < kOrders) {
     const std::size_t buddy = index ^ (std::size_t{1} << order);
-    // The end of the pool may lie inside the buddy: then it was never a block.
+    // The end of the pool may lie inside the buddy, which then was never a block.
     if (buddy >= block_count_ || state_[buddy] != (kFree | order)) break;
     unlink(buddy, order);
     index &= ~(std::size_t{1} << order);

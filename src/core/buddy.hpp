@@ -1,13 +1,14 @@
 // BuddyPool: a heap over one block, given at start.
 //
-// Purpose: SQLite's heap and the pool of decoded histories. Blocks are powers of two times the
-// least block, so that the worst fragmentation has a known bound (Robson) and freed neighbours join
-// again. Every call takes O(log n) steps, and at most one per doubling of the least block.
+// Purpose: serves SQLite's heap and the pool of decoded histories. Blocks are powers of two times
+// the least block, so that the worst fragmentation has a known bound (Robson) and freed neighbours
+// join again. Every call takes O(log n) steps: at most one per doubling of the least block.
 // Ownership: the block belongs to the caller and outlives the pool. A byte for each least block
 // lies at its end (1/64 of it); lists of free blocks lie in the free blocks. Thread rule: none;
-// callers that share a pool lock around it (SQLite is built single-threaded or holds its own mutex).
-// Errors: what cannot be served answers null and is counted. Releasing what is not a live
-// allocation of this pool is a broken invariant.
+// callers that share a pool lock around it (SQLite is built single-threaded or holds its own
+// mutex).
+// Errors: a request that cannot be served answers null and is counted. Releasing a pointer that is
+// no live allocation of this pool breaks an invariant.
 #ifndef PAWL_CORE_BUDDY_HPP
 #define PAWL_CORE_BUDDY_HPP
 
@@ -27,7 +28,7 @@ class BuddyPool {
   BuddyPool(const BuddyPool&) = delete;
   BuddyPool& operator=(const BuddyPool&) = delete;
 
-  // Any size will do; one too small for a single least block gives a pool of capacity 0.
+  // Any size is accepted; one too small for a single least block gives a pool of capacity 0.
   // Requires: no block yet; `block_bytes_min` is a power of two, 16 or more.
   void attach(void* block, std::size_t size, std::size_t block_bytes_min = kBlockBytesMin);
 
@@ -36,13 +37,13 @@ class BuddyPool {
   [[nodiscard]] void* allocate(std::size_t size);
   // Null is allowed.
   void release(void* pointer);
-  // Keeps the place if the block is large enough already; else moves. Null when there is no room
-  // (counted): then `pointer` is as before. Null pointer: allocate().
+  // Keeps the place if the block is large enough already; otherwise moves. Null when there is no
+  // room (counted): then `pointer` stays valid. Null pointer: allocate().
   [[nodiscard]] void* resize(void* pointer, std::size_t size);
 
   // Usable bytes of a live allocation.
   [[nodiscard]] std::size_t size_of(const void* pointer) const;
-  // What allocate(size) would really take; `size` itself if that is beyond the whole pool.
+  // The bytes that allocate(size) takes; `size` itself if that is more than the whole pool.
   [[nodiscard]] std::size_t round_up(std::size_t size) const;
 
   // Bytes in blocks; the bookkeeping is not counted.
@@ -52,14 +53,14 @@ class BuddyPool {
   [[nodiscard]] std::uint64_t failures() const { return failures_; }
   [[nodiscard]] std::size_t largest_free() const;
   [[nodiscard]] std::size_t block_bytes_min() const { return std::size_t{1} << shift_; }
-  // Does this address lie in the pool?
+  // Whether this address lies in the pool.
   [[nodiscard]] bool contains(const void* pointer) const;
 
  private:
   // Enough for every size_t.
   static constexpr unsigned kOrders = sizeof(std::size_t) * 8;
 
-  // Lies at the beginning of a free block.
+  // Stands at the beginning of a free block.
   struct FreeBlock {
     FreeBlock* next;
     FreeBlock* previous;
@@ -73,7 +74,7 @@ class BuddyPool {
   void unlink(std::size_t index, unsigned order);
 
   unsigned char* base_ = nullptr;
-  unsigned char* state_ = nullptr;  // one a least block; 0 inside a larger block
+  unsigned char* state_ = nullptr;  // one byte a least block; 0 inside a larger block
   std::size_t block_count_ = 0;
   unsigned shift_ = 6;
   std::size_t free_orders_ = 0;  // bit n: free_[n] is not empty

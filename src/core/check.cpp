@@ -7,7 +7,7 @@
 
 namespace pawl {
 
-// Standard error is unbuffered, so nothing is lost with the abort and nothing is allocated.
+// Standard error is unbuffered, so the abort loses nothing and nothing is allocated.
 void invariant_broken(const char* id) {
   std::fputs("pawl: invariant ", stderr);
   std::fputs(id, stderr);
@@ -15,7 +15,7 @@ void invariant_broken(const char* id) {
   std::abort();
 }
 
-// Here, since every layer has answers of a Client in its hands.
+// Defined here, because every layer handles answers of a Client.
 void internal::refuse_stale_text() { invariant_broken("client-1"); }
 
 }  // namespace pawl

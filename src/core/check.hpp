@@ -1,8 +1,8 @@
 // PAWL_CHECK: broken internal invariants stop the process, in every build, with a stable id.
 //
-// Only for what can never be caused by input, stored data, the clock, the disk or the network:
-// those are values. An id is "<module>-<number>" and is never reused, so that a report from the
-// field names the place whatever the version.
+// Only for conditions that input, stored data, the clock, the disk or the network can never cause:
+// those are reported as values. An id is "<module>-<number>" and is never reused, so that a report
+// from the field names the place in any version.
 #ifndef PAWL_CORE_CHECK_HPP
 #define PAWL_CORE_CHECK_HPP
 

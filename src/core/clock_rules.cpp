@@ -10,7 +10,7 @@ constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kHighest = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kDayMs = std::int64_t{24} * 3600 * 1000;
 
-// Days from 1970-01-01 to the first of a month, to hold the constants against the calendar.
+// Days from 1970-01-01 to the first of a month, to check the constants against the calendar.
 constexpr std::int64_t days_to(std::int64_t year, int month) {
   constexpr int kDaysBefore[12] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
   const std::int64_t y = year - 1;
@@ -31,8 +31,8 @@ AdoptResult begin_boot(const ClockRow& row, const ClockSample& sample, std::int6
   result.row.boot_id = sample.boot_id;
   result.row.boot_seq = add_saturating(row.boot_seq, 1);
   result.row.k = k;
-  // Under an unknown id a later boot may have gone unnoticed, and with it a gap before some of what
-  // was made in this boot_seq. Only what is older surely waited through all that a sync will learn.
+  // With an unknown id a later boot may have gone unnoticed, and with it a gap before some items of
+  // this boot_seq. Only older items certainly waited through all the time that a sync will find.
   if (!row.boot_id.known && row.off_known && row.off_seq == row.boot_seq) result.row.off_seq -= 1;
   return result;
 }
@@ -76,19 +76,19 @@ AdoptResult adopt(const ClockRow& row, const ClockSample& sample) {
   if (!row.adopted) return first_boot(sample);
   const bool both_known = row.boot_id.known && sample.boot_id.known;
   const bool equal = both_known && same_id(row.boot_id, sample.boot_id);
-  // The whole uptime counts: the kernel that wrote the mark is gone.
+  // The whole uptime counts, since the kernel that wrote the mark no longer runs.
   if (both_known && !equal) return begin_boot(row, sample, row.mark);
   const std::int64_t marked_boot_ms = subtract_saturating(row.mark, row.k);
   if (sample.boot_ms < marked_boot_ms) {
-    // Boot time went back. Unknown ids: another boot. Equal ids: a machine's snapshot was put back
-    // under the file; nothing of its uptime may count again, so P goes on from the mark.
+    // Boot time went back. Unknown ids: another boot. Equal ids: a machine's snapshot was restored
+    // under the file. None of its uptime may count again, so P goes on from the mark.
     return begin_boot(row, sample,
                       equal ? subtract_saturating(row.mark, sample.boot_ms) : row.mark);
   }
   AdoptResult result{row, Adoption::kNone};
   if (row.boot_id.known && !sample.boot_id.known) {
-    // Else a later process with a known id would take this boot for a new one, and count its uptime
-    // a second time.
+    // Otherwise a later process with a known id would take this boot for a new one, and count its
+    // uptime a second time.
     result.row.boot_id = sample.boot_id;
     result.kind = Adoption::kSameBoot;
   }
@@ -107,8 +107,9 @@ ClockRow mark(const ClockRow& row, std::int64_t p) {
 
 std::int64_t next_mark_boot_ms(std::int64_t adopted_boot_ms, std::int64_t marked_boot_ms,
                                std::int64_t clock_mark_ms) {
-  // The interval hangs on the age of the adoption alone, so marks that rode on commits in between
-  // neither lengthen nor shorten it: 30 s before 30 s, 60 s before 90 s, 120 s before 210 s, ...
+  // The interval depends only on the time since the adoption, so marks piggybacked on commits in
+  // between neither lengthen nor shorten it: 30 s before 30 s, 60 s before 90 s, 120 s before 210
+  // s, ...
   const std::int64_t age = subtract_saturating(marked_boot_ms, adopted_boot_ms);
   std::int64_t interval = kMarkFirstMs;
   std::int64_t lasts_until = kMarkFirstMs;
@@ -129,8 +130,7 @@ SyncResult sync(const ClockRow& row, const ClockSample& sample, const SyncLimits
     result.gap = subtract_saturating(off, row.off);
     result.credited = result.gap > 0 && result.gap <= limits.max_gap_ms;
     result.refused = result.gap < 0 || result.gap > limits.max_gap_ms;
-    // What was made after the boot of the last confirmed offset did not wait through all of the
-    // gap.
+    // Items made after the boot of the last confirmed offset did not wait through all of the gap.
     result.credit_seg_max = row.off_seq;
   } else if (row.off_known) {
     result.step = subtract_saturating(off, row.off);

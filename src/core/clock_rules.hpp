@@ -1,16 +1,17 @@
-// The rules of time, as pure functions from (row, sample) to (row, what happened).
+// clock_rules: the rules of time, as pure functions from (row, sample) to (row, what happened).
 //
 // Purpose: everything that waits is kept in Pawl time P = boot time + k, a counter that never
-// jumps, never runs backwards and never counts more than what truly passed. A trusted wall clock
-// maps P to UTC, and once a boot it shows how long the power was off, by which older timers are
-// pulled forward. The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is
-// read and nothing is stored here.
+// jumps, never runs backwards and never counts more time than has passed. A trusted wall clock maps
+// P to UTC, and once a boot it shows how long the power was off; older timers are pulled forward by
+// that time. The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is read
+// and nothing is stored here.
 // How to use: inside a write transaction read the row, and only then take the sample; pass it
-// through adopt(), sync() and mark_if_older(); write the row back; commit. A sample taken before
+// through adopt(), sync(), needs_mark() and mark(); write the row back; commit. A sample taken before
 // the lock was held could be older than a mark of another process, and adopt() would see time going
 // back.
 // Ownership: plain values. Thread rule: pure functions. Errors: none; numbers saturate instead of
-// overflowing, so that a damaged row or a mad clock is late, never undefined.
+// overflowing, so that a damaged row or a broken clock causes a late result, never an undefined
+// one.
 #ifndef PAWL_CORE_CLOCK_RULES_HPP
 #define PAWL_CORE_CLOCK_RULES_HPP
 
@@ -21,25 +22,25 @@
 
 namespace pawl {
 
-// A wall clock before this is wrong, though the system calls it synchronised: 2026-11-01T00:00:00Z. A
-// constant and not the compiler's date, so that equal sources make equal libraries; raise it now
-// and then.
+// A wall clock before this time is wrong, even if the system calls it synchronised:
+// 2026-11-01T00:00:00Z. A constant and not the compiler's date, so that equal sources make equal
+// libraries; raise it now and then.
 inline constexpr std::int64_t kBuildDateMs = 1793491200000;
 // 2200-01-01T00:00:00Z.
 inline constexpr std::int64_t kWallMsEnd = 7258118400000;
 
 inline constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
-// Where a look through rows in the order of a time begins: no row has an earlier one.
+// The beginning of a look through rows in the order of a time: no row has an earlier one.
 inline constexpr std::int64_t kBeforeAll = std::numeric_limits<std::int64_t>::min();
-inline constexpr std::int64_t kMarkAgeMs = 1000;           // older: a commit writes the mark too
-inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // T2, when nothing is committed
+inline constexpr std::int64_t kMarkAgeMs = 1000;           // a commit writes an older mark, too
+inline constexpr std::int64_t kMarkFirstMs = 30 * 1000;    // T2, if no commit comes earlier
 inline constexpr std::int64_t kClockMarkMs = 3600 * 1000;  // default of option clock_mark_ms
-inline constexpr std::int64_t kStepMs = 1000;              // a wall that moved by less is no step
+inline constexpr std::int64_t kStepMs = 1000;              // a smaller move is no step
 inline constexpr std::int64_t kSyncLookFirstMs = 1000;
 inline constexpr std::int64_t kSyncLookMs = 300 * 1000;
 inline constexpr std::int64_t kMaxGapMs = std::int64_t{400} * 24 * 3600 * 1000;  // default
 
-// The one row of `meta` that all verdicts hang on.
+// The one row of `meta` that all verdicts depend on.
 struct ClockRow {
   port::BootId boot_id;
   std::int64_t boot_seq = 0;  // counts adoptions; 0: none yet
@@ -47,7 +48,8 @@ struct ClockRow {
   std::int64_t mark = 0;      // highest P committed
   std::int64_t off = 0;       // wall - P, taken while synced; UTC estimate U = P + off
   bool off_known = false;
-  // The boot in which `off` was last confirmed; one less once it is over, if its id was unknown.
+  // The boot in which `off` was last confirmed; one less once that boot is over, if its id was
+  // unknown.
   std::int64_t off_seq = 0;
   bool adopted = false;  // false: a new database
 };
@@ -55,27 +57,27 @@ struct ClockRow {
 struct ClockSample {
   std::int64_t boot_ms = 0;
   std::int64_t wall_ms = 0;
-  bool synced = false;  // as the port says
+  bool synced = false;  // from the port
   port::BootId boot_id;
 };
 
-// What a due time is counted in; stored.
+// The clock in which a due time is counted; stored.
 enum class TimeBase : std::uint8_t { kPawl = 0, kUtc = 1 };
 
-// --- time ------------------------------------------------------------------------------------------
+// --- time ----------------------------------------------------------------------------------------
 
 [[nodiscard]] std::int64_t add_saturating(std::int64_t a, std::int64_t b);
 [[nodiscard]] std::int64_t subtract_saturating(std::int64_t a, std::int64_t b);
 
 // P. Requires for meaning: the row was adopted in this boot.
 [[nodiscard]] std::int64_t pawl_time(const ClockRow& row, std::int64_t boot_ms);
-// The boot time at which P is `p`: what to arm a timer with.
+// The boot time at which P is `p`, for arming a timer.
 [[nodiscard]] std::int64_t boot_time(const ClockRow& row, std::int64_t p);
-// Does the wall clock count as synchronised: the port says so, and it shows a time after the build
-// date and before 2200?
+// Whether the wall clock counts as synchronised: the port says so, and it shows a time from
+// kBuildDateMs on and before 2200.
 [[nodiscard]] bool wall_trusted(const ClockSample& sample);
 
-// --- T1: adopt -------------------------------------------------------------------------------------
+// --- T1: adopt -----------------------------------------------------------------------------------
 
 enum class Adoption : std::uint8_t {
   kNone,      // the boot is known and nothing is to be written
@@ -87,69 +89,71 @@ struct AdoptResult {
   ClockRow row;
   Adoption kind = Adoption::kNone;
 };
-// In the first write transaction of a process, before anything is made, marked or fired.
+// Call it in the first write transaction of a process, before anything is made, marked or fired.
 [[nodiscard]] AdoptResult adopt(const ClockRow& row, const ClockSample& sample);
 
-// --- T2: mark --------------------------------------------------------------------------------------
+// --- T2: mark ------------------------------------------------------------------------------------
 
-// Is the mark old enough to be piggybacked on a commit?
+// Whether the mark is old enough to be piggybacked on a commit.
 [[nodiscard]] bool needs_mark(const ClockRow& row, std::int64_t p);
-// The row with its mark at P, or as it was if that is later.
+// The row with its mark at P, or unchanged if its mark is later.
 [[nodiscard]] ClockRow mark(const ClockRow& row, std::int64_t p);
 // Boot time of the next mark if nothing is committed before it and something waits in Pawl time:
-// after 30 s, then intervals that double up to `clock_mark_ms`, so that a cut loses at most two
-// thirds of an uptime. `adopted_boot_ms`: when this process adopted; `marked_boot_ms`: of the last
-// mark.
+// after 30 s, then at intervals that double up to `clock_mark_ms`, so that a power cut loses at
+// most two thirds of an uptime. `adopted_boot_ms`: when this process adopted; `marked_boot_ms`:
+// when the last mark was made.
 [[nodiscard]] std::int64_t next_mark_boot_ms(std::int64_t adopted_boot_ms,
                                              std::int64_t marked_boot_ms,
                                              std::int64_t clock_mark_ms);
 
-// --- T3: sync --------------------------------------------------------------------------------------
+// --- T3: sync ------------------------------------------------------------------------------------
 
 struct SyncLimits {
   std::int64_t max_gap_ms = kMaxGapMs;
 };
 struct SyncResult {
   ClockRow row;
-  bool changed = false;  // the row is to be written with the next commit
-  // First confirmation in this boot, or the wall moved by kStepMs: commit even if nothing else is
-  // to be. Less is the jitter of two clocks read one after the other, and not worth a flush.
+  bool changed = false;  // the row must be written with the next commit
+  // The first confirmation in this boot, or the wall clock moved by kStepMs: commit even without
+  // other changes. A smaller move is the jitter of two clocks read one after the other, and not
+  // worth a flush.
   bool worth_a_commit = false;
   // Pull every item of base kPawl with seg <= credit_seg_max forward by gap, in this transaction:
   // UPDATE .. SET due = due - gap WHERE base = 0 AND seg <= credit_seg_max.
   bool credited = false;
   bool refused = false;  // the gap was negative or above the limit: nothing is credited, report it
-  std::int64_t gap = 0;  // between the boots, if there was one to learn; 0 otherwise
+  std::int64_t gap = 0;  // between the boots, if it became known; 0 otherwise
   std::int64_t credit_seg_max = 0;
   std::int64_t step = 0;  // how far the wall moved against P since it was confirmed in this boot
 };
-// In any write transaction after adoption; without trust it changes nothing.
+// Call it in any write transaction after adoption; it changes nothing if the wall clock is not
+// trusted.
 [[nodiscard]] SyncResult sync(const ClockRow& row, const ClockSample& sample,
                               const SyncLimits& limits);
-// What the UPDATE does to one item of base kPawl.
+// The due time that the UPDATE gives one item of base kPawl.
 [[nodiscard]] std::int64_t credited_due(const SyncResult& result, std::int64_t due,
                                         std::int64_t seg);
 
-// Could a sync in this boot help anything that waits? `pawl_seg_min`: the lowest seg among items of
-// base kPawl, kNever if there are none; `utc_waits`: there are items of base kUtc.
+// Whether a sync in this boot could help anything that waits. `pawl_seg_min`: the lowest seg among
+// items of base kPawl, kNever if there are none; `utc_waits`: there are items of base kUtc.
 [[nodiscard]] bool sync_could_help(const ClockRow& row, std::int64_t pawl_seg_min, bool utc_waits);
 // The wait before the next look at the synchronised flag while a sync could help: 1, 2, 4 .. 300 s.
 // `previous_ms`: 0 at first and after a step notice.
 [[nodiscard]] std::int64_t next_sync_look_ms(std::int64_t previous_ms);
 
-// --- T4, T5: due and make --------------------------------------------------------------------------
+// --- T4, T5: due and make ------------------------------------------------------------------------
 
 [[nodiscard]] bool due(TimeBase base, std::int64_t due_ms, const ClockRow& row, std::int64_t p);
-// The P at which an item is due; kNever while a UTC item has no offset. Also the order of firing
-// among the items of one look.
+// The P at which an item is due; kNever while a UTC item has no offset. Items of one look fire in
+// this order, too.
 [[nodiscard]] std::int64_t due_in_pawl_time(TimeBase base, std::int64_t due_ms,
                                             const ClockRow& row);
-// Due of a duration: P + delay, kNever if that overflows; a negative delay is none.
+// The due time of a duration: P + delay, kNever if that overflows; a negative delay counts as 0.
 [[nodiscard]] std::int64_t make_due(std::int64_t p, std::int64_t delay_ms);
 
-// --- T9: stamps ------------------------------------------------------------------------------------
+// --- T9: stamps ----------------------------------------------------------------------------------
 
-// How good a stamp of this boot is.
+// The quality of a stamp of this boot.
 enum class StampQuality : std::uint8_t {
   kUnset,      // the raw wall clock, which is not trusted
   kEstimated,  // from an offset of an earlier boot: behind by the off time since
@@ -159,7 +163,7 @@ struct Stamp {
   std::int64_t utc_ms = 0;
   StampQuality quality = StampQuality::kUnset;
 };
-// Shown to people and recorded; nothing is ever scheduled by it.
+// The stamp is shown to people and recorded; nothing is ever scheduled by it.
 [[nodiscard]] Stamp stamp(const ClockRow& row, const ClockSample& sample);
 
 }  // namespace pawl

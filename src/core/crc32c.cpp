@@ -5,7 +5,8 @@ namespace pawl {
 namespace {
 
 constexpr std::uint32_t kPolynomialReversed = 0x82F63B78U;
-// Eight bytes a round, with a table of 1 KiB for each. Where size counts there is one table: rows are short.
+// Eight bytes a round, with a table of 1 KiB for each. A build for small size has one table: rows
+// are short.
 #ifdef __OPTIMIZE_SIZE__
 constexpr std::size_t kSlices = 1;
 #else
@@ -35,13 +36,14 @@ constexpr Tables make_tables() {
 
 constexpr Tables kTables = make_tables();
 
-// Byte by byte in a stated order: right on every machine, and one load where that is allowed.
+// Reads byte by byte in a fixed order: correct on every machine, and compiled to one load where
+// that is allowed.
 [[maybe_unused]] std::uint32_t load_le32(const unsigned char* from) {
   return static_cast<std::uint32_t>(from[0]) | static_cast<std::uint32_t>(from[1]) << 8 |
          static_cast<std::uint32_t>(from[2]) << 16 | static_cast<std::uint32_t>(from[3]) << 24;
 }
 
-// The whole rounds of eight; what is left of the data has fewer.
+// Processes whole rounds of eight bytes if there are eight tables; the caller processes the rest.
 template <std::size_t kCount>
 std::uint32_t eight_at_once(const std::uint32_t (&t)[kCount][256], std::uint32_t crc,
                             const unsigned char*& at, std::size_t& size) {

@@ -27,7 +27,7 @@ std::uint64_t round(std::uint64_t lane, std::uint64_t input) {
   return rotate_left(lane + input * kPrime2, 31) * kPrime1;
 }
 
-// The last 0 .. 31 bytes.
+// Adds the last 0 .. 31 bytes.
 std::uint64_t add_tail(std::uint64_t hash, const unsigned char* at, std::size_t size) {
   for (; size >= 8; size -= 8, at += 8) {
     hash = rotate_left(hash ^ round(0, load_le(at, 8)), 27) * kPrime1 + kPrime4;

@@ -3,8 +3,8 @@
 // Purpose: XXH64 with seed 0, as published (xxhash.com, specification 0.1.1), over a stream of
 // bytes that is fixed here: a number is its 8 bytes, least significant first; a text is its length
 // as such a number, then its bytes. Values are stored on disk for ever: neither the algorithm nor
-// the stream may change, and the tests hold pinned values. Not for secrets: an attacker who chooses the
-// input can choose the hash.
+// the stream may change, and the tests hold pinned values. Not for secrets: an attacker who chooses
+// the input can choose the hash.
 // Thread rule: a plain value. Errors: none.
 #ifndef PAWL_CORE_HASH_HPP
 #define PAWL_CORE_HASH_HPP
@@ -21,11 +21,11 @@ class Hash64 {
     return add(static_cast<std::uint64_t>(text.size())).add_bytes(text.data(), text.size());
   }
   Hash64& add(std::uint64_t number);
-  // A literal must not be taken for a number.
+  // Deleted, so that a literal is not taken for a number.
   Hash64& add(const char* text) { return add(std::string_view(text)); }
-  // Without length: only for the last part, or for parts of a fixed size.
+  // Adds no length: only for the last part, or for parts of a fixed size.
   Hash64& add_bytes(const void* data, std::size_t size);
-  // Of all that was added; more may follow.
+  // The hash of all that was added; more may follow.
   [[nodiscard]] std::uint64_t value() const;
 
  private:
@@ -40,7 +40,7 @@ class Hash64 {
   unsigned char pending_[kStripe] = {};
 };
 
-// XXH64 of the bytes alone, without length.
+// XXH64 of the bytes alone, without a length.
 [[nodiscard]] std::uint64_t hash64(std::string_view bytes);
 
 }  // namespace pawl

@@ -1,7 +1,7 @@
-// IndexMap: a hash map from integers to small values, of a capacity that never grows.
+// IndexMap: a hash map from integers to small values, with a capacity that never grows.
 //
-// Purpose: instance key -> slot. Open addressing with linear probing; removing shifts what follows
-// back instead of leaving tombstones, so a map that lives for years does not slow down.
+// Purpose: instance key -> slot. Open addressing with linear probing; erasing shifts the following
+// entries back instead of leaving tombstones, so a map that lives for years does not slow down.
 // Ownership: storage comes from an Arena. Pointers to values end with the next insert or erase.
 // Thread rule: one thread at a time.
 // Errors: a full map answers kResourceExhausted, a present key kAlreadyExists; nothing changes
@@ -28,7 +28,7 @@ class IndexMap {
   IndexMap(const IndexMap&) = delete;
   IndexMap& operator=(const IndexMap&) = delete;
 
-  // Takes storage for `capacity` entries, once. Over an ArenaPlan it only counts.
+  // Takes storage for `capacity` entries, once. With an ArenaPlan it only counts.
   template <typename AnyArena>
   [[nodiscard]] Status allocate(AnyArena& arena, std::size_t capacity) {
     PAWL_CHECK("core-40", slots_ == nullptr);
@@ -67,7 +67,7 @@ class IndexMap {
     if (find(key) != nullptr) return Status::kAlreadyExists;
     if (full()) return Status::kResourceExhausted;
     Slot& slot = slots_[probe(key)];
-    slot.value = value;  // first: `value` may lie in the map
+    slot.value = value;  // first, because `value` may lie in the map
     slot.key = key;
     slot.used = true;
     ++size_;
@@ -80,7 +80,7 @@ class IndexMap {
     std::size_t hole = probe(key);
     if (!slots_[hole].used) return false;
     for (std::size_t at = next(hole); slots_[at].used; at = next(at)) {
-      // What lies at `at` may move back only if its own place is not between the hole and it.
+      // The entry at `at` may move back only if its own place is not between the hole and it.
       const std::size_t from_home = (at - home(slots_[at].key)) & mask_;
       if (from_home < ((at - hole) & mask_)) continue;
       slots_[hole] = slots_[at];
@@ -97,7 +97,7 @@ class IndexMap {
     size_ = 0;
   }
 
-  // visit(key, value) once for each entry, in no order; it must not insert or erase.
+  // Calls visit(key, value) once for each entry, in no order; visit must not insert or erase.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     for (std::size_t i = 0; slots_ != nullptr && i <= mask_; ++i) {
@@ -123,8 +123,8 @@ class IndexMap {
   }
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & mask_; }
   [[nodiscard]] std::size_t home(K key) const {
-    // Keys are often consecutive, which is fine, but also multiples of a power of two, which is
-    // not: mix them (the finaliser of MurmurHash3).
+    // Keys are often consecutive, which is no problem, but also multiples of a power of two, which
+    // is one: mix them (the finaliser of MurmurHash3).
     std::uint64_t bits = static_cast<std::uint64_t>(key);
     bits = (bits ^ bits >> 33) * 0xFF51AFD7ED558CCDU;
     bits = (bits ^ bits >> 33) * 0xC4CEB9FE1A85EC53U;

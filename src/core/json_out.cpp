@@ -18,7 +18,8 @@ JsonOut& JsonOut::open(char bracket) {
   return *this;
 }
 
-// What ends was an element of what goes on, so that is not empty: no stack is needed.
+// The value that ends was an element of the enclosing one, which is therefore not empty: no stack
+// is needed.
 JsonOut& JsonOut::end(char bracket) {
   put({&bracket, 1});
   first_ = false;
@@ -77,7 +78,7 @@ JsonOut& JsonOut::put_quoted(std::string_view value) {
   std::size_t done = 0;
   for (std::size_t i = 0; i < value.size();) {
     const std::optional<Character> next = first_character(value.substr(i));
-    PAWL_CHECK("core-64", next.has_value());  // the callers looked
+    PAWL_CHECK("core-64", next.has_value());  // the callers have checked it
     const std::size_t end = i + next->bytes;
     if (!is_shown(next->code) || next->code == '"' || next->code == '\\') {
       put(value.substr(done, i - done));
@@ -91,7 +92,7 @@ JsonOut& JsonOut::put_quoted(std::string_view value) {
   return *this;
 }
 
-// All that is escaped lies below U+10000.
+// All characters that are escaped lie below U+10000.
 void JsonOut::put_code(std::uint32_t code) {
   FixedText<8> digits;
   if (digits.append("\\u") == Status::kOk && digits.append_hex(code, 4) == Status::kOk)

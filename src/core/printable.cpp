@@ -33,7 +33,7 @@ Escape escape_of(std::string_view text, const std::optional<Character>& next) {
 }  // namespace
 
 bool write_printable(std::string_view text, TextSink& sink) {
-  std::size_t plain = 0;  // at the front, not written yet
+  std::size_t plain = 0;  // bytes at the front that are not written yet
   while (plain < text.size()) {
     const std::optional<Character> next = first_character(text.substr(plain));
     if (next && is_shown(next->code) && next->code != '\\') {

@@ -1,7 +1,7 @@
 // Span: a list that another object owns.
 //
-// Purpose: pointer and length in one value; it is copied as a number is. Ownership: none; the
-// elements outlive it.
+// Purpose: pointer and length in one value that is cheap to copy. Ownership: none; the elements
+// outlive it.
 // Thread rule: that of the elements.
 #ifndef PAWL_CORE_SPAN_HPP
 #define PAWL_CORE_SPAN_HPP

@@ -5,7 +5,7 @@
 
 namespace pawl {
 
-// No default label: a new status without a name is a compiler's warning.
+// No default label, so that the compiler warns about a new status without a name.
 const char* status_name(Status status) {
   switch (status) {
     case Status::kOk: return "ok";
@@ -58,7 +58,7 @@ void Diagnostic::format(const char* format, ...) {
     return;
   }
   const std::size_t whole = static_cast<std::size_t>(written);
-  // vsnprintf() ends its text with a zero byte, so one byte less than the capacity is kept.
+  // vsnprintf() ends its text with a zero byte, so the text is one byte shorter than the capacity.
   size_ = whole < kCapacity ? whole : kCapacity - 1;
 }
 

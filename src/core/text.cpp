@@ -47,14 +47,14 @@ Status Text::append_signed(std::int64_t number) {
   if (number >= 0) return append_unsigned(static_cast<std::uint64_t>(number), 10, 1);
   const std::size_t before = size_;
   PAWL_TRY(append('-'));
-  // Negated as unsigned: the lowest number has no positive twin.
+  // Negated as unsigned: the lowest number has no positive counterpart.
   const Status status = append_unsigned(0 - static_cast<std::uint64_t>(number), 10, 1);
   if (status != Status::kOk) truncate(before);
   return status;
 }
 
 Status Text::append_unsigned(std::uint64_t number, unsigned base, unsigned digits) {
-  constexpr std::size_t kDigitsMax = 20;  // of 2^64 - 1
+  constexpr std::size_t kDigitsMax = 20;  // digits of 2^64 - 1
   char reversed[kDigitsMax];
   std::size_t at = kDigitsMax;
   const std::size_t wanted = digits < kDigitsMax ? digits : kDigitsMax;
@@ -70,7 +70,7 @@ bool Text::assign_cut(std::string_view text) {
   std::size_t size = text.size();
   if (size > capacity_) {
     size = capacity_;
-    // Bytes 10xxxxxx continue a character; step back to where the cut one begins.
+    // Bytes 10xxxxxx continue a character: steps back to the first byte of the one that was cut.
     while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
       --size;
   }

@@ -1,11 +1,11 @@
 // Text and FixedText: strings with a capacity that never grows.
 //
-// Purpose: Text is what functions take; FixedText<N> is a thin leaf with room for N bytes inside.
-// The text is always followed by a zero byte, which does not count.
+// Purpose: functions take a Text; FixedText<N> derives from it and holds room for N bytes. The text
+// is always followed by a zero byte, which does not count.
 // Ownership: a Text does not own its storage. Thread rule: one thread at a time.
-// Errors: what does not fit whole answers kResourceExhausted and changes nothing; assign_cut() is
-// for texts made for people, where the beginning is better than nothing. Arguments may be views
-// into the text itself.
+// Errors: a text that does not fit whole answers kResourceExhausted and changes nothing;
+// assign_cut() is for texts for people, where the beginning is better than nothing. Arguments may
+// be views into the text itself.
 #ifndef PAWL_CORE_TEXT_HPP
 #define PAWL_CORE_TEXT_HPP
 
@@ -26,7 +26,7 @@ class Text {
   Text(const Text&) = delete;
   Text& operator=(const Text&) = delete;
 
-  // Takes storage for `capacity` bytes and the zero byte, once. Over an ArenaPlan it only counts.
+  // Takes storage for `capacity` bytes and the zero byte, once. With an ArenaPlan it only counts.
   template <typename AnyArena>
   [[nodiscard]] Status allocate(AnyArena& arena, std::size_t capacity) {
     if (capacity == SIZE_MAX) return Status::kResourceExhausted;
@@ -55,7 +55,7 @@ class Text {
   [[nodiscard]] Status append_hex(std::uint64_t number, unsigned digits = 1) {
     return append_unsigned(number, 16, digits);
   }
-  // As much as fits, cut between two UTF-8 characters; true if all of it fitted.
+  // Takes as much as fits, cut between two UTF-8 characters; true if all of it fits.
   bool assign_cut(std::string_view text);
   void clear() { truncate(0); }
   // Keeps the first `size` bytes; a longer `size` changes nothing.
@@ -68,7 +68,7 @@ class Text {
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
  protected:
-  // For a leaf whose storage does not live yet, and begins to as zeros.
+  // For a derived class whose storage does not live yet, and begins as zeros.
   struct Unborn {};
   Text(Unborn, char* storage, std::size_t bytes) : data_(storage), capacity_(bytes - 1) {}
   // Requires: text.size() <= capacity().

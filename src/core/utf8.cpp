@@ -3,10 +3,10 @@
 namespace pawl {
 namespace {
 
-// What the first byte says of a character, and the bounds of the second byte, which exclude
-// overlong forms, surrogates and what lies beyond U+10FFFF.
+// The length of a character by its first byte, and the bounds of its second byte, which exclude
+// overlong forms, surrogates and characters beyond U+10FFFF.
 struct Lead {
-  std::size_t bytes = 0;  // 0: no character begins so
+  std::size_t bytes = 0;  // 0: no character begins with this byte
   unsigned char low = 0x80;
   unsigned char high = 0xbf;
 };

@@ -1,4 +1,4 @@
-// UTF-8 read character by character, and which characters are safe to show.
+// utf8: reads UTF-8 character by character, and knows which characters are safe to show.
 #ifndef PAWL_CORE_UTF8_HPP
 #define PAWL_CORE_UTF8_HPP
 
@@ -14,12 +14,12 @@ struct Character {
   std::size_t bytes = 1;
 };
 
-// The well-formed character at the front of `text` (RFC 3629); none: it begins with a byte that is
-// part of no such character. Requires: `text` is not empty.
+// The well-formed character at the front of `text` (RFC 3629); none: the first byte belongs to no
+// such character. Requires: `text` is not empty.
 [[nodiscard]] std::optional<Character> first_character(std::string_view text);
 [[nodiscard]] bool is_utf8(std::string_view text);
-// False for what a terminal obeys instead of showing it: control characters below U+00A0, line and
-// paragraph separators, and all that has Unicode's property Bidi_Control.
+// False for characters that a terminal obeys instead of showing: control characters below U+00A0,
+// line and paragraph separators, and all with Unicode's property Bidi_Control.
 [[nodiscard]] bool is_shown(std::uint32_t code);
 
 }  // namespace pawl

@@ -1,13 +1,13 @@
 // Vector and FixedVector: arrays with a capacity that never grows.
 //
-// Purpose: Vector<T> is what functions take; it knows its storage and capacity, which are not part
-// of its type. FixedVector<T, N> is a thin leaf with the storage inside; allocate() takes the
-// storage from an Arena (or counts it in an ArenaPlan) instead.
+// Purpose: functions take a Vector<T>; its storage and capacity are not part of its type.
+// FixedVector<T, N> derives from it and holds the storage; allocate() takes the storage from an
+// Arena (or counts it in an ArenaPlan) instead.
 // Ownership: a Vector does not own its storage; all `capacity` elements exist from the start, and
-// adding one assigns it. Elements that left keep their old value until overwritten, which is why T
+// adding one assigns it. Removed elements keep their old value until overwritten, which is why T
 // must need no destructor. Thread rule: one thread at a time.
-// Errors: a full vector answers kResourceExhausted and is unchanged. An index outside [0, size) is
-// a broken invariant.
+// Errors: a full vector answers kResourceExhausted and is unchanged. An index outside [0, size)
+// breaks an invariant.
 #ifndef PAWL_CORE_VECTOR_HPP
 #define PAWL_CORE_VECTOR_HPP
 
@@ -29,7 +29,7 @@ class Vector {
   Vector(const Vector&) = delete;
   Vector& operator=(const Vector&) = delete;
 
-  // Takes storage for `capacity` elements, once; kResourceExhausted: the arena has too little. Over
+  // Takes storage for `capacity` elements, once; kResourceExhausted: the arena has too little. With
   // an ArenaPlan it counts and leaves the vector without capacity.
   template <typename AnyArena>
   [[nodiscard]] Status allocate(AnyArena& arena, std::size_t capacity) {
@@ -74,13 +74,13 @@ class Vector {
     ++size_;
     return Status::kOk;
   }
-  // A new value-initialised element at the end, or null when full.
+  // Adds a value-initialised element at the end; null when full.
   [[nodiscard]] T* add() {
     if (full()) return nullptr;
     data_[size_] = T();
     return &data_[size_++];
   }
-  // Before the element at `index`, or at the end; order is kept. `value` may be an element.
+  // Inserts before the element at `index`, or at the end; order is kept. `value` may be an element.
   [[nodiscard]] Status insert_at(std::size_t index, const T& value) {
     PAWL_CHECK("core-12", index <= size_);
     if (full()) return Status::kResourceExhausted;
@@ -91,7 +91,7 @@ class Vector {
     ++size_;
     return Status::kOk;
   }
-  // All of `other`, or nothing and kResourceExhausted.
+  // Appends all of `other`, or nothing and kResourceExhausted.
   [[nodiscard]] Status assign(const Vector& other) {
     if (other.size_ > capacity_) return Status::kResourceExhausted;
     copy_from(other);
@@ -105,14 +105,14 @@ class Vector {
     PAWL_CHECK("core-13", size <= size_);
     size_ = size;
   }
-  // Keeps the order of the others.
+  // Keeps the order of the other elements.
   void erase_at(std::size_t index) {
     PAWL_CHECK("core-14", index < size_);
     for (std::size_t i = index + 1; i < size_; ++i)
       data_[i - 1] = data_[i];
     --size_;
   }
-  // Moves the last element into the gap: constant time, order lost.
+  // Moves the last element into the gap: constant time, the order is lost.
   void erase_at_swap(std::size_t index) {
     PAWL_CHECK("core-15", index < size_);
     if (index + 1 != size_) data_[index] = data_[size_ - 1];

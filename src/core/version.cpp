@@ -26,7 +26,7 @@ bool is_valid_identifier(std::string_view text) {
   return is_numeric(text) ? is_valid_number(text) : !text.empty();
 }
 
-// Takes what stands before the next dot.
+// Takes the part before the next dot.
 std::string_view take_part(std::string_view* rest) {
   const std::size_t dot = rest->find('.');
   const std::string_view part = rest->substr(0, dot);
@@ -45,7 +45,7 @@ Halves halves_of(std::string_view text) {
   return {text.substr(0, dash), text.substr(dash + 1)};
 }
 
-// Without leading zeros the longer number is the larger one, however large.
+// Without leading zeros the longer number is the larger one, at any length.
 int compare_numbers(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
   return a.compare(b);
@@ -56,7 +56,7 @@ int compare_identifiers(std::string_view a, std::string_view b) {
   return is_numeric(a) ? compare_numbers(a, b) : a.compare(b);
 }
 
-// All of one: fewer identifiers are older.
+// If all identifiers of one list match, the list with fewer of them is older.
 int compare_lists(std::string_view a, std::string_view b) {
   while (!a.empty() && !b.empty()) {
     const int order = compare_identifiers(take_part(&a), take_part(&b));
@@ -88,7 +88,7 @@ int compare_versions(std::string_view a, std::string_view b) {
   const Halves right = halves_of(b);
   const int core = compare_lists(left.core, right.core);
   if (core != 0) return core;
-  // What comes before a release is older than it.
+  // A pre-release is older than its release.
   if (left.pre.empty() != right.pre.empty()) return left.pre.empty() ? 1 : -1;
   return compare_lists(left.pre, right.pre);
 }

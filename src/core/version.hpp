@@ -1,8 +1,7 @@
-// Versions of orchestrations: MAJOR.MINOR.PATCH[-PRE], as Semantic Versioning 2.0.0 has them.
+// Versions of orchestrations: MAJOR.MINOR.PATCH[-PRE], as in Semantic Versioning 2.0.0.
 //
-// Purpose: strict form and order. Build metadata ("+...") is refused: it has no place in the order,
-// and two versions must never be equal and not the same. Thread rule: plain functions. Errors:
-// none.
+// Purpose: strict form and order. Build metadata ("+...") is refused: the order ignores it, and two
+// different versions must never be equal. Thread rule: plain functions. Errors: none.
 #ifndef PAWL_CORE_VERSION_HPP
 #define PAWL_CORE_VERSION_HPP
 
@@ -14,7 +13,7 @@ namespace pawl {
 inline constexpr std::size_t kVersionBytesMax = 64;
 
 [[nodiscard]] bool is_valid_version(std::string_view text);
-// Below 0, 0 or above 0 as `a` is older than, the same as or newer than `b`. Requires: both are
+// Below 0, 0 or above 0 if `a` is older than, the same as or newer than `b`. Requires: both are
 // valid.
 [[nodiscard]] int compare_versions(std::string_view a, std::string_view b);
 

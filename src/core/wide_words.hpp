@@ -1,8 +1,8 @@
 // Integers of 64 bits in two words, where a processor has no atomics of 64 bits.
 //
 // Purpose: on ARMv6 and PowerPC, and without an operating system, an atomic of 64 bits is a lock in
-// libatomic: another library to link, and a lock that another process never sees. Elsewhere these
-// are one atomic each. Ownership: plain values. Thread rule: with each class.
+// libatomic: another library to link, and a lock that another process never sees. Elsewhere each
+// class here is one atomic. Ownership: plain values. Thread rule: with each class.
 #ifndef PAWL_CORE_WIDE_WORDS_HPP
 #define PAWL_CORE_WIDE_WORDS_HPP
 
@@ -14,8 +14,8 @@ namespace pawl {
 
 inline constexpr bool kHasWideAtomics = std::atomic<std::uint64_t>::is_always_lock_free;
 
-// A count that any thread adds to and any thread reads. In two words it reads 4 Gi too low for the
-// moment between the end of the low word's range and the carry.
+// A counter that any thread adds to and any thread reads. In two words it reads 4 Gi too low
+// between the overflow of the low word and the carry.
 template <bool kNative = kHasWideAtomics>
 class WideCounter {
  public:
@@ -55,9 +55,9 @@ class WideCounter<false> {
   std::atomic<std::uint32_t> high_{0};
 };
 
-// A number that one thread notes in memory which outlives the process, to be read once it is dead.
-// It lies there as a std::int64_t. In two words a process that dies between them leaves the old
-// number, the new one, or one whose low word is 0: no number below 1 << 32 but 0.
+// A number that one thread notes in memory which outlives the process, to be read once the process
+// is dead. The memory holds a std::int64_t. In two words, a process that dies between the writes
+// leaves the old number, the new one, or one whose low word is 0: no number below 1 << 32 but 0.
 template <bool kNative = kHasWideAtomics>
 class WideNote {
  public:
@@ -73,7 +73,8 @@ class alignas(std::int64_t) WideNote<false> {
   void store(std::int64_t value) {
     const auto bits = static_cast<std::uint64_t>(value);
     words_[kLow].store(0, std::memory_order_relaxed);
-    // It is read when the thread is dead: the compiler must keep the order, and no more.
+    // The number is read when the thread is dead: the compiler must keep the order, and no more is
+    // needed.
     std::atomic_signal_fence(std::memory_order_seq_cst);
     words_[1 - kLow].store(static_cast<std::uint32_t>(bits >> 32), std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);

@@ -12,11 +12,11 @@
 namespace pawld {
 namespace {
 
-constexpr int kFirstFree = 10;  // beyond what the child gives fixed numbers to
+constexpr int kFirstFree = 10;  // beyond the numbers that the child assigns
 constexpr int kDevice = 3;
 constexpr int kCannotStart = 127;
 
-// What the child says before the program begins.
+// The child's report of an error before the program begins.
 struct Report {
   int error = 0;
   bool cwd = false;
@@ -36,7 +36,7 @@ struct Pipe {
 
 bool without_waiting(int fd) { return fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) == 0; }
 
-// All from `first` on are closed when the program begins. An old kernel has no call for that.
+// Closes all descriptors from `first` on when the program begins. An old kernel has no call for it.
 void close_at_exec(int first) {
 #ifdef SYS_close_range
   constexpr unsigned kCloseOnExec = 4;  // CLOSE_RANGE_CLOEXEC
@@ -47,7 +47,7 @@ void close_at_exec(int first) {
     if (fcntl(fd, F_GETFD) >= 0) fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// In the child, where nothing may be called but what a signal handler may.
+// Runs in the child, where only functions that a signal handler may call are allowed.
 [[noreturn]] void run(const Launch& launch, pid_t parent, int in, int out, int err, int status) {
   Report report;
   const auto give_up = [&] {
@@ -57,13 +57,13 @@ void close_at_exec(int first) {
   };
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kCannotStart);  // it has ended before it was watched
+  if (getppid() != parent) _exit(kCannotStart);  // the parent ended before the kernel watched it
   for (int number = 1; number < NSIG; ++number)
     signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  // First out of the way of each other's numbers.
+  // First moves all descriptors beyond the fixed numbers, so that none overwrites another.
   in = fcntl(in, F_DUPFD, kFirstFree);
   out = fcntl(out, F_DUPFD, kFirstFree);
   err = fcntl(err, F_DUPFD, kFirstFree);
@@ -85,7 +85,7 @@ void close_at_exec(int first) {
 
 }  // namespace
 
-// --- Leftovers ------------------------------------------------------------------------------------
+// ---- Leftovers ----------------------------------------------------------------------------------
 
 void Leftovers::add(pid_t pid) {
   reap();
@@ -102,7 +102,7 @@ void Leftovers::reap() {
   }
 }
 
-// --- Child ----------------------------------------------------------------------------------------
+// ---- Child --------------------------------------------------------------------------------------
 
 Child::~Child() {
   if (pid_ > 0) {
@@ -153,7 +153,7 @@ int Child::start(const Launch& launch, Leftovers& leftovers) {
     return error;
   }
   pid_ = pid;
-  setpgid(pid, pid);  // the child does it too, and one of both is first
+  setpgid(pid, pid);  // the child does it too; one of the two is first
 #ifdef SYS_pidfd_open
   pid_fd_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
 #endif
@@ -195,13 +195,13 @@ std::size_t Child::read_from(int* fd, char* into, std::size_t room) {
 
 void Child::signal(int number) const {
   if (pid_ <= 0) return;
-  // Before its setpgid() it is no group yet.
+  // Before its setpgid() the child is no group yet.
   if (kill(-pid_, number) != 0) kill(pid_, number);
 }
 
 bool Child::has_ended(Ended* ended) {
   siginfo_t info = {};
-  // The number of the group is its own as long as it is not waited for.
+  // WNOWAIT: the group's number is not used again until the program is waited for.
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
       info.si_pid != pid_)
     return false;

@@ -1,11 +1,11 @@
 // Child: one run of a program, without a shell, that cannot outlive this process.
 //
 // Purpose: fork, pipes, signals and the end of a process group. It never blocks: all pipes are
-// without waiting, and fd() is readable when there is something to do.
-// The child is a process group of its own; its standard streams are pipes, and it has no other
-// descriptor but the device's, as number 3. It is killed by the kernel when this process ends.
-// Ownership: the destructor kills what runs and closes everything. Thread rule: one thread, which is
-// the one that lives as long as the process (the kernel watches the thread that forked).
+// non-blocking, and fd() is readable when there is something to do. The child is a process group of
+// its own; its standard streams are pipes, and its only other descriptor is the device's, as number
+// 3. The kernel kills the child when this process ends.
+// Ownership: the destructor kills the running program and closes everything. Thread rule: one
+// thread, which must live as long as the process (the kernel watches the thread that forked).
 #ifndef PAWL_DAEMON_CHILD_HPP
 #define PAWL_DAEMON_CHILD_HPP
 
@@ -21,16 +21,16 @@ namespace pawld {
 struct Launch {
   char* const* argv = nullptr;
   char* const* environment = nullptr;
-  const char* cwd = nullptr;  // null: as it is
+  const char* cwd = nullptr;  // null: unchanged
   int device = -1;            // becomes descriptor 3; -1: none
 };
 
-// Processes that were killed and have not ended yet, as those in a driver's sleep.
+// Processes that were killed and have not ended yet, for example in an uninterruptible driver call.
 class Leftovers {
  public:
   static constexpr std::size_t kMost = 64;
   void add(pid_t pid);
-  // Takes the exit status of those that have ended, so that no zombie stays.
+  // Takes the exit status of the processes that have ended, so that no zombie stays.
   void reap();
 
  private:
@@ -38,12 +38,12 @@ class Leftovers {
   std::size_t count_ = 0;
 };
 
-// How a program ended.
+// The way in which a program ended.
 struct Ended {
   bool by_signal = false;
   int number = 0;           // exit code or signal
-  int start_error = 0;      // errno of what failed before the program began; 0: it began
-  bool cwd_failed = false;  // that was the change of the folder
+  int start_error = 0;      // errno of a failure before the program began; 0: it began
+  bool cwd_failed = false;  // start_error is from the change of the folder
 };
 
 class Child {
@@ -53,26 +53,26 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Returns 0 or the errno of what failed.
+  // Returns 0 or the errno of the failure.
   [[nodiscard]] int start(const Launch& launch, Leftovers& leftovers);
   [[nodiscard]] bool is_running() const { return pid_ > 0; }
   [[nodiscard]] pid_t pid() const { return pid_; }
-  // Readable when there is output, room for input, or the end.
+  // Readable when there is output, room for input, or when the program has ended.
   [[nodiscard]] int fd() const { return epoll_; }
-  // False: fd() does not say when the program ends, so it must be asked now and then.
+  // False: fd() does not report the program's end, so call has_ended() at intervals.
   [[nodiscard]] bool end_is_seen() const { return pid_fd_ >= 0; }
 
-  // Writes as much as there is room for; with the last byte, or when no process reads, standard input
-  // ends. Returns how much of it is written.
+  // Writes as much as the pipe takes. Closes standard input after the last byte, or when no process
+  // reads. Returns the bytes of `rest` that are done.
   std::size_t write_input(std::string_view rest);
   // Returns bytes; 0: nothing now, or the end.
   std::size_t read_output(char* into, std::size_t room) { return read_from(&out_, into, room); }
   std::size_t read_errors(char* into, std::size_t room) { return read_from(&err_, into, room); }
 
-  // To the whole group.
+  // Sends the signal to the whole group.
   void signal(int number) const;
-  // Whether the program has ended. Then the rest of its group is killed, and it is no zombie any
-  // more. Output that is still in the pipes can be read.
+  // Whether the program has ended. If so, the rest of its group is killed and no zombie stays.
+  // Output that is still in the pipes can be read.
   [[nodiscard]] bool has_ended(Ended* ended);
 
  private:

@@ -25,7 +25,7 @@ bool has_control(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
-// What is wrong with the name of an activity, an orchestration or a node.
+// Returns the problem with the name of an activity, orchestration or node; empty: none.
 std::string name_problem(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > pawl::kNameBytesMax) return "is longer than 256 bytes";
@@ -252,7 +252,7 @@ void Config::read_log(Section& top) {
   log_form = static_cast<pawl::posix::LogForm>(form);
 }
 
-// One socket: a token guards a port, the mode of its file a Unix socket.
+// Reads the one socket. A token guards a port; the file's mode guards a Unix socket.
 void Config::read_endpoint(Section& top) {
   const auto found = top.find("endpoint");
   if (!found.has_value()) return;
@@ -330,7 +330,7 @@ std::vector<std::string> Config::read(const std::string& file, std::string_view 
 }
 
 std::vector<std::string> Config::read_file(const std::string& file) {
-  // It decides which programs this user runs.
+  // The file decides which programs this user runs.
   constexpr unsigned kOthersMayWrite = 022;
   pawl::Diagnostic why;
   const int fd = pawl::posix::open_trusted(file.c_str(), kOthersMayWrite, why);

@@ -1,8 +1,8 @@
 // Config: the configuration file of pawld, read and checked as a whole.
 //
 // Purpose: docs/pawld.md and docs/pawld/programs.md are the reference of the format. Ownership: a
-// Config owns all of its texts and does not move once it is read, since others keep names of it.
-// Thread rule: constant after read().
+// Config owns all of its texts and does not move after read(), since other objects keep pointers to
+// them. Thread rule: constant after read().
 #ifndef PAWL_DAEMON_CONFIG_HPP
 #define PAWL_DAEMON_CONFIG_HPP
 
@@ -48,15 +48,15 @@ struct InstanceToStart {
   std::string input;
 };
 
-// Where the log goes. kAuto: the journal if standard error leads there.
+// The target of the log. kAuto: the journal if standard error leads there.
 enum class LogPlace : std::uint8_t { kAuto, kStandardError, kJournal, kSyslog };
 
-// The HTTP endpoint: a Unix socket, or with a port a socket of TCP.
+// The HTTP endpoint: a Unix socket, or a TCP socket if a port is set.
 struct EndpointConfig {
   std::string socket;     // empty: beside the database
   std::int64_t port = 0;  // 0: no TCP
   std::string address = "127.0.0.1";
-  std::string token_file;    // with a port
+  std::string token_file;    // needed with a port
   std::string host_name;     // empty: none
   std::string metrics_file;  // empty: none
   bool allow_others = false;
@@ -69,9 +69,9 @@ class Config {
   Config(const Config&) = delete;
   Config& operator=(const Config&) = delete;
 
-  // Returns the problems; empty: all is well, and the members below have it.
+  // Returns the problems; empty: none, and the members below hold the values.
   [[nodiscard]] std::vector<std::string> read(const std::string& file, std::string_view text);
-  // The same of a file.
+  // The same for a file.
   [[nodiscard]] std::vector<std::string> read_file(const std::string& file);
 
   [[nodiscard]] const ProgramActivity* find_activity(std::string_view name) const;
@@ -82,12 +82,12 @@ class Config {
   std::string node = "pawld";
   pawl::LogLevel log = pawl::LogLevel::kInfo;
   LogPlace log_to = LogPlace::kAuto;
-  pawl::posix::LogForm log_form = pawl::posix::LogForm::kTimedText;  // on standard error
+  pawl::posix::LogForm log_form = pawl::posix::LogForm::kTimedText;  // for standard error
   std::optional<EndpointConfig> endpoint;
   bool group_access = false;
   pawl::posix::WallTrust clock = pawl::posix::WallTrust::kKernel;
   std::string session_folders;  // empty: none
-  std::int64_t programs = 4;    // at once
+  std::int64_t programs = 4;    // at the same time
   std::int64_t payload_max = 64 * 1024;
   std::int64_t sessions = 128;
   std::int64_t memory = 2 * 1024 * 1024;  // for decoded histories

@@ -25,7 +25,7 @@ constexpr std::int64_t kLookAtDevicesMs = 2'000;
 constexpr std::int64_t kRoundMs = 60'000;
 constexpr std::int64_t kNotReadyMs = 200;
 
-// Set by SIGHUP, which may only wake the Runtime.
+// For the handler of SIGHUP, which may only wake the Runtime.
 std::atomic<pawl::Runtime*> woken{nullptr};
 std::atomic<bool> hung_up{false};
 
@@ -79,7 +79,7 @@ class Daemon {
   bool said_ready_ = false;
   bool was_ready_ = true;
   pawl::Host host_;
-  HttpEndpoint endpoint_;  // behind the Host, so that it ends before it
+  HttpEndpoint endpoint_;  // after the Host, so that it is destroyed first
 };
 
 void Daemon::note(pawl::LogLevel level, const char* event, std::string_view text) {
@@ -125,7 +125,7 @@ milliseconds Daemon::pause() const {
   return milliseconds(said_ready_ && was_ready_ ? pause : std::min(pause, kNotReadyMs));
 }
 
-// The watchdog hears nothing while the Runtime is not ready, as when its loop hangs.
+// Sends nothing to the watchdog while the Runtime is not ready, for example when its loop hangs.
 void Daemon::notify() {
   const bool ready = host_.runtime().ready();
   if (ready && !said_ready_) {
@@ -168,7 +168,7 @@ pawl::Status Daemon::work() {
 }
 
 int Daemon::run() {
-  signal(SIGPIPE, SIG_IGN);  // a program that does not read its input
+  signal(SIGPIPE, SIG_IGN);  // for a program that does not read its input
   if (programs_.add_to(host_.registry()) != pawl::Status::kOk ||
       orchestrations_.add_to(host_.registry()) != pawl::Status::kOk) {
     note(pawl::LogLevel::kError, "not_registered", "an activity or orchestration");
@@ -180,7 +180,7 @@ int Daemon::run() {
     note(pawl::LogLevel::kError, "endpoint_failed", why.text());
     return kFailed;
   }
-  if (host_.start() != pawl::Status::kOk) return host_.run();  // which says why
+  if (host_.start() != pawl::Status::kOk) return host_.run();  // reports the reason
   woken.store(&host_.runtime(), std::memory_order_release);
   struct sigaction action = {};
   action.sa_handler = on_hang_up;
@@ -199,7 +199,7 @@ int Daemon::run() {
   return ended == pawl::Status::kStopped && stopped == pawl::Status::kOk ? kStopped : kFailed;
 }
 
-// Under a thread that does not come back nothing may be destroyed.
+// If a thread does not return, the process ends at once: nothing may be destroyed under it.
 void Daemon::end_threads(pawl::Status host_stopped) {
   const bool endpoint_runs = endpoint_.stop() != pawl::Status::kOk;
   if (endpoint_runs) note(pawl::LogLevel::kError, "thread_runs", HttpEndpoint::kThreadName);
@@ -209,7 +209,7 @@ void Daemon::end_threads(pawl::Status host_stopped) {
 }  // namespace
 
 int run_daemon(const Config& config, const std::string& file) {
-  // Of some hundred KiB, mostly the Registry's; and of the life of the process.
+  // On the heap: some hundred KiB, mostly the Registry's. Lives as long as the process.
   const auto daemon = std::make_unique<Daemon>(config, file);
   return daemon->run();
 }

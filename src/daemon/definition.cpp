@@ -8,7 +8,7 @@ namespace pawld {
 namespace {
 
 constexpr std::size_t kStepsMax = 100;
-constexpr std::int64_t kFormat = 1;  // of the record
+constexpr std::int64_t kFormat = 1;  // version of the record's format
 
 using Id = JsonDocument::Id;
 using Names = std::vector<std::string>;
@@ -20,7 +20,7 @@ bool is_step_name(std::string_view name) {
          name.find_first_not_of(kLetters) == std::string_view::npos;
 }
 
-// What is read, with what its placeholders may name.
+// Reads a definition, and checks that its placeholders name values that exist.
 class Reader {
  public:
   Reader(const Policies& policies, const Names& orchestrations)
@@ -56,7 +56,7 @@ void Reader::check_paths(Section& section, const char* name, const Names& paths,
     std::string all;
     for (const std::string& root : roots)
       all.append(all.empty() ? "{" : ", {").append(root).append("}");
-    // "inptu.bed" is meant to be "input", "steps.siol.dry" to be "steps.soil".
+    // "inptu.bed" gives "input", "steps.siol.dry" gives "steps.soil".
     const std::size_t dot = path.find('.');
     std::string meant = suggestion(path.substr(0, dot), roots);
     if (meant.empty() && dot != std::string::npos)
@@ -320,7 +320,7 @@ Definition read_definition(Section& section, const Policies& policies,
       "type", "one of \"sequence\", \"fan-out\", \"watch-and-alarm\", \"schedule\"");
   const std::size_t before = section.problems().lines().size();
   section.read_choice("type", {"sequence", "fan-out", "watch-and-alarm", "schedule"}, &type);
-  // Of an unknown type all members would be unknown, too.
+  // With an unknown type all members would be unknown, too.
   if (!has_type || section.problems().lines().size() != before) return out;
   out.type = static_cast<Definition::Type>(type);
   Reader reader(policies, orchestrations);
@@ -353,7 +353,7 @@ Names activities_of(const Definition& definition) {
 }
 
 std::string record_of(const JsonDocument& document, Id definition, std::optional<Id> activities) {
-  // A second reading, of what was found to be right, for the names.
+  // The definition was found correct before; it is read again for the names of its activities.
   Problems none("");
   Section section(document, definition, "", none);
   Policies policies;

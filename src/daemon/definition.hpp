@@ -1,9 +1,9 @@
-// Definition: an orchestration as data, and how it is recorded.
+// Definition: an orchestration as data, and its record in the history.
 //
-// Purpose: what the configuration says under "orchestrations". An instance must not meet another
-// definition than the one it began with, so its first step records the definition's text with the
-// policies of the activities that it names (record_of()), and from then on it runs what its history
-// has (read_record()). Configuration and history are read by one reader.
+// Purpose: the entries of the configuration under "orchestrations". An instance must not change to
+// another definition than the one it began with. So its first step records the definition's text
+// with the policies of the activities that it names (record_of()), and from then on the instance
+// runs what its history holds (read_record()). One reader reads configuration and history.
 // Ownership: values own their texts. Thread rule: none. Units: ms.
 #ifndef PAWL_DAEMON_DEFINITION_HPP
 #define PAWL_DAEMON_DEFINITION_HPP
@@ -22,7 +22,7 @@ namespace pawld {
 
 inline constexpr std::int64_t kDurationMostMs = pawl::kDurationMax.count();
 
-// Where an activity runs and how it is repeated: what is part of the recorded command.
+// Where an activity runs and how it is repeated; part of the recorded command.
 struct Policy {
   pawl::Retry retry;
   std::int64_t timeout_ms = 60'000;   // one attempt; 0: none
@@ -67,7 +67,7 @@ struct Watch {
   std::optional<double> alarm_below;
   std::optional<double> clear_below;
   std::optional<double> clear_above;
-  std::int64_t alarm_after_failures = 0;  // 0: failures are logged alone
+  std::int64_t alarm_after_failures = 0;  // 0: failures are only logged
   Call alarm;
   std::optional<Call> clear;
 };
@@ -81,10 +81,10 @@ struct Definition {
   pawl::Schedule schedule;
 };
 
-// Reads the members of a policy. Other members are the caller's.
+// Reads the members of a policy. The caller reads the other members.
 void read_policy(Section& section, Policy* out);
 
-// Of the activities that are configured or recorded: null, there is none of this name.
+// The policies of the activities that are configured or recorded; null: no activity of this name.
 class Policies {
  public:
   struct Entry {
@@ -96,17 +96,17 @@ class Policies {
   std::vector<Entry> entries;
 };
 
-// Each problem is reported by the section.
+// The section reports each problem.
 [[nodiscard]] Definition read_definition(Section& section, const Policies& policies,
                                          const std::vector<std::string>& orchestrations);
 
-// What the first step of an instance records. Both objects are of `document`.
+// The text that the first step of an instance records. Both ids are of `document`.
 [[nodiscard]] std::string record_of(const JsonDocument& document, JsonDocument::Id definition,
                                     std::optional<JsonDocument::Id> activities);
-// Returns whether this program can run it; `why` has the first reason.
+// Returns whether this program can run the record; if not, `why` has the first reason.
 [[nodiscard]] bool read_record(std::string_view record, Definition* out, std::string* why);
 
-// The activities that a definition names, each once.
+// The names of the activities in a definition, each once.
 [[nodiscard]] std::vector<std::string> activities_of(const Definition& definition);
 
 }  // namespace pawld

@@ -14,7 +14,7 @@ using pawl::OrchestrationContext;
 using pawl::Poll;
 using std::chrono::milliseconds;
 
-// The kind stays, and the text says in which part it was.
+// Fails with the same kind; the text names the part that failed.
 Poll fail_in(OrchestrationContext& ctx, const std::string& part, ErrorKind kind,
              std::string_view text) {
   const std::string all = part + ": " + std::string(text);
@@ -61,7 +61,7 @@ Poll run_call(OrchestrationContext& ctx, const Call& call, const Scope& scope, E
   return Poll::done();
 }
 
-// --- sequence -------------------------------------------------------------------------------------
+// ---- sequence -----------------------------------------------------------------------------------
 
 namespace {
 
@@ -109,7 +109,7 @@ Poll run_sequence(OrchestrationContext& ctx, const Sequence& sequence, Scope& sc
   return ctx.complete(output);
 }
 
-// --- fan-out --------------------------------------------------------------------------------------
+// ---- fan-out ------------------------------------------------------------------------------------
 
 namespace {
 
@@ -119,7 +119,8 @@ struct Item {
   std::string result;
 };
 
-// Every `stride`-th item from `first` on, one behind the other. A lane writes what is its own.
+// Runs every `stride`-th item from `first` on, one after the other. A lane writes only its own
+// items.
 struct Lane {
   const FanOut* fan_out;
   const Scope* scope;
@@ -159,7 +160,7 @@ bool items_of(const FanOut& fan_out, const Scope& scope, std::vector<Item>* item
   return true;
 }
 
-// False: it is longer than an output may be.
+// False: the output is longer than allowed.
 bool write_output(const std::vector<Item>& items, std::size_t bytes_max, std::string* out) {
   std::string& output = *out = "[";
   for (const Item& item : items) {
@@ -202,15 +203,15 @@ Poll run_fan_out(OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope)
   return ctx.complete(output);
 }
 
-// --- watch-and-alarm ------------------------------------------------------------------------------
+// ---- watch-and-alarm ----------------------------------------------------------------------------
 
 namespace {
 
-constexpr std::int64_t kExecutionMs = 600'000;  // so long an edited definition waits
-constexpr std::int64_t kSamplesMax = 50;        // of one execution
+constexpr std::int64_t kExecutionMs = 600'000;  // how long an edited definition waits at most
+constexpr std::int64_t kSamplesMax = 50;        // in one execution
 
-// What one execution leaves to the next, as a value of the instance: only its code writes those,
-// while an input is any text that a caller sends.
+// State that one execution leaves to the next, as a value of the instance. A value, not an input,
+// since only the instance's code writes values, while an input is any text that a caller sends.
 struct WatchState {
   bool alarmed = false;
   std::int64_t failures = 0;
@@ -218,14 +219,15 @@ struct WatchState {
 PAWL_JSON(WatchState, alarmed, failures)
 constexpr std::string_view kWatchState = "pawld.watch";
 
-// Above the threshold, or below it, and how far back it must come.
+// The alarm's threshold, above or below, and the value at which the alarm clears.
 struct Threshold {
   explicit Threshold(const Watch& watch)
       : above(watch.alarm_above.has_value()),
         alarm(above ? *watch.alarm_above : *watch.alarm_below),
         clear((above ? watch.clear_below : watch.clear_above).value_or(alarm)) {}
   [[nodiscard]] bool is_alarm(double value) const { return above ? value > alarm : value < alarm; }
-  // Strictly on the good side of a threshold without hysteresis, so that it is never both.
+  // Without hysteresis strictly on the good side of the threshold, so never alarm and clear at
+  // once.
   [[nodiscard]] bool is_clear(double value) const {
     return above ? value <= clear : value >= clear;
   }
@@ -236,9 +238,9 @@ struct Threshold {
 
 struct Sampled {
   std::optional<double> number;
-  std::string value = "null";  // as JSON
+  std::string value = "null";  // JSON
   std::string sample = "null";
-  std::string why;  // without a number
+  std::string why;  // reason if there is no number
 };
 
 void find_number(const Watch& watch, Sampled* out) {
@@ -248,7 +250,7 @@ void find_number(const Watch& watch, Sampled* out) {
     out->value = "null";
     return;
   }
-  // "21.5" in quotes is no number; JSON's are, and strtod reads all of them.
+  // "21.5" in quotes is no number. JSON's numbers are, and strtod() reads all of them.
   const char first = out->value.front();
   const double number = std::strtod(out->value.c_str(), nullptr);
   if (first == '-' || (first >= '0' && first <= '9')) {
@@ -300,7 +302,8 @@ class Watcher {
   Poll judge(const Sampled& sampled) {
     show(sampled);
     if (!sampled.number.has_value()) {
-      // The first in a row, so that a sensor that is gone for a month does not fill the log.
+      // Logs the first failure of a series, so that a sensor that is missing for a month does not
+      // fill the log.
       if (state_.failures++ == 0) ctx_.trace(pawl::LogLevel::kWarning, "no sample: " + sampled.why);
       const bool silent_too_long =
           watch_.alarm_after_failures > 0 && state_.failures >= watch_.alarm_after_failures;
@@ -321,7 +324,7 @@ class Watcher {
     return Poll::done();
   }
 
-  // An alarm that cannot be raised is no reason to stop watching; it is in the log.
+  // An alarm that cannot be raised does not end the watch; the log has it.
   Poll report(const Call& call, const Sampled& sampled, const char* reason) {
     Scope scope = scope_;
     scope.set("value", sampled.value);
@@ -358,9 +361,9 @@ Poll run_watch(OrchestrationContext& ctx, const Watch& watch, const Scope& scope
   return Watcher(ctx, watch, scope).run();
 }
 
-// --- schedule -------------------------------------------------------------------------------------
+// ---- schedule -----------------------------------------------------------------------------------
 
-// The times are those of the definition that this execution recorded; its input says nothing.
+// The times are those of the definition that this execution recorded; the input is not used.
 Poll run_schedule(OrchestrationContext& ctx, const pawl::Schedule& schedule) {
   return pawl::run_schedule(ctx, {schedule});
 }

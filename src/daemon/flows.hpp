@@ -1,6 +1,6 @@
 // The flows of a definition: sequence, fan-out, watch-and-alarm, schedule.
 //
-// Purpose: pure functions over the calls of a context, as any orchestration's. Ownership: the
+// Purpose: pure functions over the calls of a context, as in any orchestration. Ownership: the
 // definition lives until the function returns. Thread rule: the Runtime's thread.
 #ifndef PAWL_DAEMON_FLOWS_HPP
 #define PAWL_DAEMON_FLOWS_HPP
@@ -13,11 +13,11 @@
 
 namespace pawld {
 
-// The options of a call with this input. Returns false, and `why`: its session has no name.
+// Makes the options of a call with this input. Returns false, with `why`: its session has no name.
 [[nodiscard]] bool options_of(const Policy& policy, std::string_view input,
                               pawl::ActivityOptions* out, std::string* why);
-// One activity: its input and its place are made from the scope, and its result is JSON. Of a
-// failure `error` has the kind, and `result` the text.
+// Runs one activity: the scope gives its input and its place; its result is JSON. On failure
+// `error` has the kind, and `result` the text.
 pawl::Poll run_call(pawl::OrchestrationContext& ctx, const Call& call, const Scope& scope,
                     pawl::ErrorKind* error, std::string* result);
 

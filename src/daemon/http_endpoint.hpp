@@ -1,7 +1,7 @@
-// HttpEndpoint: the endpoint of the library, as the configuration asks for it.
+// HttpEndpoint: the library's endpoint, set up by the configuration.
 //
-// Purpose: the one place that knows whether this pawld was built with the library of the endpoint.
-// Ownership: it ends before the Host that it was started with. Thread rule: the daemon's thread.
+// Purpose: only this class knows whether pawld was built with the endpoint's library. Ownership: it
+// ends before the Host that it was started with. Thread rule: the daemon's thread.
 #ifndef PAWL_DAEMON_HTTP_ENDPOINT_HPP
 #define PAWL_DAEMON_HTTP_ENDPOINT_HPP
 
@@ -21,7 +21,7 @@ class HttpEndpoint {
   HttpEndpoint(const HttpEndpoint&) = delete;
   HttpEndpoint& operator=(const HttpEndpoint&) = delete;
 
-  // Does nothing where the configuration asks for none.
+  // Does nothing if the configuration has no endpoint.
   // Returns kOk; kUnsupported: pawld was built without it; as pawl::Endpoint::start().
   // Requires: before host.start().
   pawl::Status start(const Config& config, pawl::Host& host, pawl::Diagnostic& why);

@@ -51,7 +51,7 @@ char unescaped(char c) {
   }
 }
 
-// For a message: a character that may be anything.
+// Shows any character in a message.
 std::string shown(char c) {
   const auto byte = static_cast<unsigned char>(c);
   if (byte > 0x20 && byte < 0x7f) return std::string("\"") + c + "\"";
@@ -126,7 +126,7 @@ std::string compact_json(std::string_view json) {
   return out;
 }
 
-// --- the tree -------------------------------------------------------------------------------------
+// ---- the tree -----------------------------------------------------------------------------------
 
 std::string_view JsonDocument::raw(Id value) const {
   const Node& node = nodes_[value];
@@ -135,7 +135,7 @@ std::string_view JsonDocument::raw(Id value) const {
 
 std::optional<JsonDocument::Id> JsonDocument::first(Id value) const {
   if (nodes_[value].count == 0) return std::nullopt;
-  return value + 1;  // nodes stand in the order of the text
+  return value + 1;  // nodes are in the order of the text
 }
 
 std::optional<JsonDocument::Id> JsonDocument::next(Id value) const {
@@ -172,7 +172,7 @@ JsonPosition JsonDocument::position_of(std::size_t offset) const {
   return position;
 }
 
-// --- the parser -----------------------------------------------------------------------------------
+// ---- the parser ---------------------------------------------------------------------------------
 
 bool JsonDocument::fail(std::string why) {
   error_ = std::move(why);
@@ -199,7 +199,7 @@ bool JsonDocument::parse(std::string_view text) {
   return at_end() || fail("there is something behind the end: " + shown(here()));
 }
 
-// One round a value: its name if it is a member, its beginning, and what ends behind it.
+// Each round reads a value: its name if it is a member, its beginning, and the ends that follow it.
 bool JsonDocument::read_values() {
   for (bool done = false; !done;) {
     Node node;
@@ -275,7 +275,7 @@ bool JsonDocument::read_scalar(Node* node) {
   return fail("expected a value, found " + shown(c));
 }
 
-// Behind a value: ends of containers, then a comma or the end of all.
+// After a value: reads ends of containers, then a comma or the end of the text.
 bool JsonDocument::close_and_go_on(bool* done) {
   while (!open_.empty()) {
     Node& container = nodes_[open_.back().container];

@@ -1,11 +1,11 @@
-// JsonDocument: a parsed JSON text that knows where each value stands.
+// JsonDocument: a parsed JSON text that knows the position of each value.
 //
 // Purpose: the configuration file, and payloads that templates read. pawl/json.hpp reads structs of
-// known fields, in 16 KiB and without positions; a file that people write needs lines in its errors,
-// and a payload has members that only the configuration knows.
+// known fields, up to 16 KiB and without positions. A file that people write needs lines in its
+// errors, and only the configuration knows the members of a payload.
 // The parser keeps a stack of its own, so no text makes it recurse; it takes kLevelsMax levels, and
-// 28 bytes a value. Ownership: values are views of the text given to parse(), which must outlive the
-// document. Thread rule: none.
+// 28 bytes for each value. Ownership: values are views of the text given to parse(), which must
+// outlive the document. Thread rule: none.
 #ifndef PAWL_DAEMON_JSON_DOCUMENT_HPP
 #define PAWL_DAEMON_JSON_DOCUMENT_HPP
 
@@ -33,7 +33,7 @@ class JsonDocument {
   static constexpr std::size_t kLevelsMax = 32;
   static constexpr std::size_t kBytesMax = std::size_t{4} * 1024 * 1024;
 
-  // Names a value. Good for the document that gave it.
+  // Names a value of the document that returned it.
   using Id = std::uint32_t;
 
   // Returns whether the text is JSON; if not, error() says why and error_at() where.
@@ -43,18 +43,18 @@ class JsonDocument {
 
   [[nodiscard]] Id root() const { return 0; }
   [[nodiscard]] JsonType type(Id value) const { return nodes_[value].type; }
-  // As it stands in the text, quotes and brackets included.
+  // The value's text, quotes and brackets included.
   [[nodiscard]] std::string_view raw(Id value) const;
   [[nodiscard]] JsonPosition position(Id value) const { return position_of(nodes_[value].begin); }
-  // Members or elements.
+  // Number of members or elements.
   [[nodiscard]] std::size_t size(Id value) const { return nodes_[value].count; }
   [[nodiscard]] std::optional<Id> first(Id value) const;
   [[nodiscard]] std::optional<Id> next(Id value) const;
   // The name of a member, without escapes.
   [[nodiscard]] std::string key(Id member) const;
-  // The last member of this name; none: there is none, or the value is no object.
+  // The last member with this name; none: no such member, or the value is no object.
   [[nodiscard]] std::optional<Id> member(Id object, std::string_view name) const;
-  // Of a text, without escapes.
+  // The characters of a text value, without escapes.
   [[nodiscard]] std::string text(Id value) const;
   [[nodiscard]] bool is_true(Id value) const { return text_[nodes_[value].begin] == 't'; }
 
@@ -98,11 +98,11 @@ class JsonDocument {
   std::size_t error_offset_ = 0;
 };
 
-// The characters of a text that the parser took, quotes included.
+// The characters of a text that the parser accepted, given with its quotes.
 [[nodiscard]] std::string decode_json_text(std::string_view quoted);
 // Appends a text with its quotes.
 void append_json_text(std::string_view text, std::string* out);
-// JSON without the blanks and line ends that only people need.
+// The JSON without blanks and line ends between its parts.
 [[nodiscard]] std::string compact_json(std::string_view json);
 
 }  // namespace pawld

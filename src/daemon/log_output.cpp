@@ -12,7 +12,7 @@ namespace {
 constexpr char kIdentifier[] = "pawld";
 
 // systemd.exec(5): JOURNAL_STREAM has device and inode of the stream that leads to the journal. A
-// program that was started by another one has the variable, too, and another standard error.
+// program that was started by another program has the variable, too, but another standard error.
 bool is_the_journal(int fd) {
   const char* const stream = std::getenv("JOURNAL_STREAM");
   struct stat seen = {};

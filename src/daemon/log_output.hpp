@@ -1,4 +1,4 @@
-// LogOutput: where the lines of pawld go, as the configuration says.
+// LogOutput: the target of pawld's log lines, as the configuration says.
 //
 // Purpose: standard error for a terminal and for other supervisors, the journal with native fields
 // under systemd, syslog. Ownership: the configuration outlives it. Thread rule: as pawl::LogSink.

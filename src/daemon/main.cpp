@@ -13,7 +13,7 @@
 
 namespace {
 
-// Standard streams that are closed would be taken by the database.
+// Opens closed standard streams: otherwise the database would get their numbers.
 void open_streams() {
   int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
   while (fd >= 0 && fd <= STDERR_FILENO)
@@ -28,7 +28,7 @@ int main(int argc, char** argv) {
   const std::string_view first = argc > 1 ? argv[1] : "";
   const bool checks_config = first == "--check-config";
   const bool checks_replay = first == "--replay-check";
-  if (first == "--help" || first == "--man") {  // the latter for the build
+  if (first == "--help" || first == "--man") {  // --man is for the build
     std::fputs((first == "--help" ? pawld::help_text() : pawld::manual_page()).c_str(), stdout);
     return pawld::kStopped;
   }

@@ -10,7 +10,7 @@ struct Use {
   std::string_view option;  // empty: none
   bool takes_file;
   std::string_view does;  // for --help
-  std::string_view more;  // for the page, behind that
+  std::string_view more;  // for the manual page, after `does`
 };
 
 constexpr Use kUses[] = {
@@ -41,7 +41,7 @@ std::string words_of(const Use& use) {
   return words;
 }
 
-// A minus is a hyphen in roff, and a dot at the beginning is a request.
+// In roff a minus is a hyphen, and a dot at the beginning of a line is a request.
 std::string roff(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,7 +1,7 @@
-// Manual: what `pawld --help` and the manual page say, from one table.
+// Manual: the texts of `pawld --help` and of the manual page, from one table.
 //
-// Purpose: the page is made by the program in the build, so it never has other options than the
-// program. Ownership: none. Thread rule: any.
+// Purpose: the build runs the program to make the page, so page and program have the same options.
+// Ownership: none. Thread rule: any.
 #ifndef PAWL_DAEMON_MANUAL_HPP
 #define PAWL_DAEMON_MANUAL_HPP
 
@@ -12,7 +12,7 @@ namespace pawld {
 inline constexpr char kDefaultFile[] = "/etc/pawl/pawld.json";
 
 [[nodiscard]] std::string help_text();
-// pawld(8), in roff.
+// The page pawld(8), in roff.
 [[nodiscard]] std::string manual_page();
 
 }  // namespace pawld

@@ -1,6 +1,6 @@
-// What the configuration means as options of the library.
+// Options of the library, made from the configuration.
 //
-// Purpose: one place, since the replay check must have the limits of the Runtime. Thread rule: none.
+// Purpose: one place, since the replay check must have the Runtime's limits. Thread rule: none.
 #ifndef PAWL_DAEMON_OPTIONS_HPP
 #define PAWL_DAEMON_OPTIONS_HPP
 
@@ -10,7 +10,7 @@
 
 namespace pawld {
 
-// Without log, listener and scratch, which the daemon has.
+// Without log, listener and scratch, which the daemon sets.
 [[nodiscard]] pawl::Options runtime_options(const Config& config);
 [[nodiscard]] pawl::posix::PortOptions port_options(const Config& config);
 

@@ -6,7 +6,7 @@ namespace pawld {
 namespace {
 
 constexpr char kDefinition[] = "pawld.definition";
-// Of the code in this folder: a version of it that asks for other things gets another number, and
+// Version of the code in this folder. A version that makes other calls gets another number, and
 // this one stays registered.
 constexpr char kVersion[] = "1.0.0";
 

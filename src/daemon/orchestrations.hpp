@@ -1,11 +1,11 @@
-// Orchestrations: the code that runs what the configuration says, deterministically.
+// Orchestrations: the deterministic code that runs the configured definitions.
 //
 // Purpose: one function for all definitions. The first step of each execution records the
-// definition's text by an activity (pawld.definition); everything behind it is decided by that text,
-// the input and recorded results. So a configuration may change under an instance: it goes on with
-// what it began with, and takes the new text when it continues as new.
-// Ownership: the Orchestrations outlive the Runtime, and their Config outlives them. Thread rule: the
-// Runtime's thread. Units: ms.
+// definition's text by an activity (pawld.definition); that text, the input and recorded results
+// decide everything after it. So the configuration may change under an instance: the instance goes
+// on with the text that it began with, and takes the new one when it continues as new.
+// Ownership: the Orchestrations outlive the Runtime, and their Config outlives them. Thread rule:
+// the Runtime's thread. Units: ms.
 #ifndef PAWL_DAEMON_ORCHESTRATIONS_HPP
 #define PAWL_DAEMON_ORCHESTRATIONS_HPP
 
@@ -16,7 +16,7 @@
 
 namespace pawld {
 
-// Hears which definitions replayed instances have; for --replay-check.
+// Gets the definitions of replayed instances; for --replay-check.
 class DefinitionListener {
  public:
   virtual void on_definition(const Definition& definition) noexcept = 0;

@@ -51,7 +51,8 @@ void Devices::look(pawl::Runtime& runtime) {
     struct stat info = {};
     const bool is_there = stat(device.path.c_str(), &info) == 0;
     if (is_there && device.state == State::kAbsent) {
-      // The answer comes with a tick; what cannot be asked now is asked with the next look.
+      // on_declared() gets the answer in a tick; if the request is refused now, the next look
+      // repeats it.
       const auto asked = runtime.declare_session(device.path, true, on_declared, &device);
       if (asked == pawl::Status::kOk) device.state = State::kAsked;
     } else if (!is_there && device.state == State::kDeclared) {
@@ -87,7 +88,7 @@ int Devices::open_locked(std::string_view path, std::string* why) {
                        fstat(device->fd, &held) == 0 && named.st_dev == held.st_dev &&
                        named.st_ino == held.st_ino;
   if (is_same) return device->fd;
-  if (device->fd >= 0) close(device->fd);  // pulled out; what is there now is another one
+  if (device->fd >= 0) close(device->fd);  // unplugged; the file there now is another device
   device->fd = open(device->path.c_str(), O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
   if (device->fd >= 0 && flock(device->fd, LOCK_EX | LOCK_NB) == 0) return device->fd;
   *why = device->path + ": " +

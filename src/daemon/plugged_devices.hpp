@@ -1,8 +1,9 @@
-// Devices: which files of devices are there, and the kernel's lock on those that are ours.
+// Devices: which device files exist, and the kernel's lock on those that this worker owns.
 //
-// Purpose: a device is declared while its file exists and withdrawn when it has gone; while this
-// worker owns it, its file is open and locked (flock), so that no other gateway's program comes to
-// it. Looked at every so often, since a folder such as /dev/serial/by-id comes and goes itself.
+// Purpose: a device is declared while its file exists and withdrawn when the file has gone. While
+// this worker owns it, its file is open and locked (flock), so that no other gateway's program uses
+// it. look() is called at intervals, since a folder such as /dev/serial/by-id itself comes and
+// goes.
 // Ownership: outlives the Runtime whose listener it is. Thread rule: the Runtime's thread.
 #ifndef PAWL_DAEMON_PLUGGED_DEVICES_HPP
 #define PAWL_DAEMON_PLUGGED_DEVICES_HPP
@@ -22,11 +23,12 @@ class Devices final : public pawl::SessionListener {
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  // Declares what came and withdraws what went.
+  // Declares devices whose file came and withdraws those whose file went.
   void look(pawl::Runtime& runtime);
   [[nodiscard]] bool empty() const { return devices_.empty(); }
   [[nodiscard]] bool knows(std::string_view path) const;
-  // The open and locked file. Returns -1, and `why`: not ours, or not to be had now.
+  // The open and locked file. Returns -1, with `why`: not owned by this worker, or not available
+  // now.
   [[nodiscard]] int open_locked(std::string_view path, std::string* why);
 
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override;

@@ -18,10 +18,10 @@ using pawl::CancelReason;
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kLookAgainMs = 60'000;
-constexpr std::int64_t kAskMs = 50;  // where the kernel does not say when a process ends
-constexpr int kReadsAStep = 16;      // of each stream, so that none holds up the loop
+constexpr std::int64_t kAskMs = 50;  // where the kernel does not report when a process ends
+constexpr int kReadsAStep = 16;      // from each stream, so that none holds up the loop
 constexpr std::size_t kErrorLineMax = 400;
-constexpr int kErrorLinesMax = 100;  // of an attempt
+constexpr int kErrorLinesMax = 100;  // in one attempt
 
 std::int64_t monotonic_ms() {
   timespec now = {};
@@ -66,7 +66,7 @@ class ErrorLines {
   int lines_ = 0;
 };
 
-// Variables that are pawld's own business.
+// Variables that are meant for pawld itself, not for its programs.
 bool is_inherited(std::string_view variable) {
   for (const std::string_view name :
        {"NOTIFY_SOCKET=", "WATCHDOG_USEC=", "WATCHDOG_PID=", "LISTEN_FDS=", "LISTEN_PID=",
@@ -152,9 +152,9 @@ class ProgramRun {
   Programs* programs_ = nullptr;
   const ProgramActivity* activity_ = nullptr;
   char* buffer_ = nullptr;
-  std::size_t size_ = 0;  // of the result so far
+  std::size_t size_ = 0;  // length of the result so far
   std::size_t written_ = 0;
-  std::int64_t kill_at_ms_ = 0;  // 0: it was not asked to end
+  std::int64_t kill_at_ms_ = 0;  // 0: not asked to end
   bool too_long_ = false;
   Child child_;
   ErrorLines errors_;
@@ -195,14 +195,14 @@ bool ProgramRun::begin(ActivityContext& ctx, std::string* why) {
   return false;
 }
 
-// Returns whether more may be there at once.
+// Returns whether more output may be there at once.
 bool ProgramRun::exchange(ActivityContext& ctx) {
   const std::string_view input = ctx.input();
   written_ += child_.write_input(input.substr(std::min(written_, input.size())));
   bool more = false;
   const auto most = static_cast<std::size_t>(activity_->result_max);
   for (int i = 0; i < kReadsAStep; ++i) {
-    // One byte more than it may have shows that it is too long. What follows is read and dropped.
+    // One byte more than allowed shows that the result is too long. The rest is read and dropped.
     char dropped[1024];
     const std::size_t got = size_ > most ? child_.read_output(dropped, sizeof dropped)
                                          : child_.read_output(buffer_ + size_, most + 1 - size_);
@@ -227,7 +227,7 @@ void ProgramRun::stop_if_asked(ActivityContext& ctx) {
   }
   if (!ctx.is_cancelled()) return;
   const std::int64_t grace = activity_->kill_after_ms;
-  // A worker that stops lets programs finish as long as there is time to end them.
+  // When the worker stops, programs may finish as long as there is time left to end them.
   const pawl::OptionalMs left = ctx.time_left_ms();
   const bool may_finish = ctx.cancel_reason() == CancelReason::kShutdown && left.has_value() &&
                           left.value() > grace + 2 * kAskMs;
@@ -244,7 +244,7 @@ std::int64_t ProgramRun::wait_ms(ActivityContext& ctx) const {
   std::int64_t wait = child_.end_is_seen() ? kLookAgainMs : kAskMs;
   if (kill_at_ms_ > 0)
     return std::clamp<std::int64_t>(kill_at_ms_ - monotonic_ms(), kAskMs / 2, kLookAgainMs);
-  // A stop that waits: the next look must come before its grace is over.
+  // A stop waits for the program: the next look must come before the stop's grace is over.
   const pawl::OptionalMs left = ctx.time_left_ms();
   if (ctx.is_cancelled() && left.has_value())
     wait =
@@ -257,7 +257,8 @@ ActivityStep ProgramRun::go_on(ActivityContext& ctx) {
   stop_if_asked(ctx);
   Ended ended;
   if (!more && child_.has_ended(&ended)) {
-    // What it wrote at last may have come behind the look above; a kept-open end gives nothing more.
+    // The last output may have come after the exchange() above; a pipe that stays open gives no
+    // more.
     for (int i = 0; i < kReadsAStep && exchange(ctx); ++i) {
     }
     return end(ctx, ended);
@@ -274,7 +275,7 @@ ActivityStep ProgramRun::end(ActivityContext& ctx, const Ended& ended) {
     return ctx.fail_permanently(text);
   }
   if (ended.by_signal || ended.start_error != 0 || ended.number != 0) return end_failed(ctx, ended);
-  if (ctx.is_cancelled()) static_cast<void>(ctx.cancel_reason());  // it is done, and counts
+  if (ctx.is_cancelled()) static_cast<void>(ctx.cancel_reason());  // done: the result counts
   std::string_view result(buffer_, size_);
   if (!result.empty() && result.back() == '\n') result.remove_suffix(1);
   if (!result.empty() && result.back() == '\r') result.remove_suffix(1);
@@ -299,7 +300,7 @@ ActivityStep ProgramRun::end_failed(ActivityContext& ctx, const Ended& ended) {
   return is_permanent ? ctx.fail_permanently(text) : ctx.fail(text);
 }
 
-// --- Programs -------------------------------------------------------------------------------------
+// ---- Programs -----------------------------------------------------------------------------------
 
 Programs::Programs(const Config& config, Devices& devices) : devices_(devices) {
   for (char** variable = environ; *variable != nullptr; ++variable)

@@ -1,8 +1,9 @@
-// Programs: activities that are programs, as a cooperative activity.
+// Programs: configured programs, each run as a cooperative activity.
 //
 // Purpose: input on standard input, the result on standard output, standard error to the log, the
 // exit code as the outcome. All of it in steps on the Runtime's loop: no thread waits for a child.
-// Bounded: as many at once as cooperative slots, and a buffer for each result taken at start.
+// The number at the same time is bounded by the cooperative slots, and each start takes a buffer
+// for its result.
 // Ownership: outlives the Runtime; its Config and Devices outlive it. Thread rule: the Runtime's
 // thread. Units: ms.
 #ifndef PAWL_DAEMON_PROGRAMS_HPP
@@ -25,9 +26,9 @@ class Programs {
 
   // Registers one activity for each program of the configuration.
   [[nodiscard]] pawl::Status add_to(pawl::Registry& registry);
-  // Bytes that a slot needs: SlotOptions::cooperative_scratch_bytes.
+  // Bytes of scratch for a slot: SlotOptions::cooperative_scratch_bytes.
   [[nodiscard]] static std::size_t scratch_bytes();
-  // What was killed and would not end.
+  // Takes the exit status of killed programs that ended late.
   void reap() { leftovers_.reap(); }
 
  private:
@@ -40,7 +41,7 @@ class Programs {
   void give_back(const char* buffer);
 
   Devices& devices_;
-  std::vector<std::string> inherited_;  // of the environment
+  std::vector<std::string> inherited_;  // parts of the environment
   std::vector<Entry> entries_;
   std::size_t buffer_bytes_ = 0;
   std::vector<char> memory_;

@@ -1,4 +1,4 @@
-// pawld --replay-check: the library's check, and what only the configuration knows.
+// pawld --replay-check: the library's check, and the checks that need the configuration.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -14,7 +14,8 @@
 namespace pawld {
 namespace {
 
-// The code of a definition always agrees with its record; what may be missing is what it calls.
+// The code of a definition always agrees with its record; only activities or orchestrations that
+// the definition calls may be missing.
 class Visitor final : public pawl::ReplayVisitor, public DefinitionListener {
  public:
   explicit Visitor(const Config& config) : config_(config) {}

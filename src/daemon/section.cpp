@@ -19,7 +19,7 @@ constexpr Unit kDurations[] = {
 constexpr Unit kSizes[] = {
     {"B", 1}, {"KiB", 1'024}, {"MiB", std::int64_t{1} << 20}, {"GiB", std::int64_t{1} << 30}};
 
-// "10s": a whole number and a unit.
+// Reads a whole number and a unit, such as "10s".
 template <std::size_t N>
 std::optional<std::int64_t> with_unit(std::string_view text, const Unit (&units)[N]) {
   std::int64_t number = 0;
@@ -34,7 +34,7 @@ std::optional<std::int64_t> with_unit(std::string_view text, const Unit (&units)
   return std::nullopt;
 }
 
-// The largest unit that leaves a whole number.
+// The value in the largest unit that leaves a whole number.
 template <std::size_t N>
 std::string shown_with_unit(std::int64_t value, const Unit (&units)[N]) {
   const Unit* best = units;
@@ -66,7 +66,7 @@ void Problems::add(JsonPosition at, std::string_view path, std::string_view what
   line.append(":").append(std::to_string(at.column)).append(": ");
   if (!path.empty()) line.append(path).append(": ");
   line.append(what);
-  // What the file has in it may not reach a terminal as it is.
+  // Text from the file may hold characters that a terminal obeys.
   lines_.push_back(pawl::programs::printable(line));
 }
 

@@ -44,8 +44,8 @@ bool split(std::string_view text, std::vector<Piece>* pieces, std::string* why) 
   return true;
 }
 
-// Of a JSON text, from one text in quotes to the next: `between` gets what stands between them,
-// `quoted` each text and whether it is the name of a member.
+// Walks a JSON text from one text in quotes to the next: `between` gets the characters between
+// them, `quoted` gets each text and whether it is a member's name.
 template <typename Between, typename Quoted>
 bool walk_texts(std::string_view json, Between between, Quoted quoted) {
   std::size_t at = 0;
@@ -83,7 +83,7 @@ std::optional<JsonDocument::Id> child(const JsonDocument& document, JsonDocument
   return at;
 }
 
-// "{input.bed}: ..."
+// Begins a message: "{input.bed}: ...".
 std::string about(std::string_view path, std::string_view what) {
   return std::string("{").append(path).append("}: ").append(what);
 }
@@ -151,7 +151,7 @@ std::string plain_text(std::string_view json) {
 
 namespace {
 
-// Asked behind each part, so that what is too long ends with the part that made it so.
+// Checked after each part, so that the text that is too long ends with the part that made it so.
 bool is_within(const Scope& scope, const std::string& out, std::string* why) {
   if (out.size() <= scope.bytes_max()) return true;
   *why = "becomes longer than " + std::to_string(scope.bytes_max()) + " bytes";

@@ -1,6 +1,7 @@
-// Files that are in the program: the page, and the description of the routes.
+// Files inside the program: the page, and the description of the routes.
 //
-// The build makes the table from src/endpoint/page and openapi.json (embed.cmake). Ownership: constants.
+// The build makes the table from src/endpoint/page and openapi.json (embed.cmake). Ownership:
+// constants.
 #ifndef PAWL_ENDPOINT_EMBEDDED_HPP
 #define PAWL_ENDPOINT_EMBEDDED_HPP
 
@@ -18,7 +19,7 @@ struct EmbeddedFile {
 extern const EmbeddedFile kEmbedded[];
 extern const std::size_t kEmbeddedCount;
 
-// Null: there is none.
+// Null: no such file.
 inline const EmbeddedFile* find_embedded(std::string_view name) {
   for (std::size_t i = 0; i < kEmbeddedCount; ++i)
     if (kEmbedded[i].name == name) return &kEmbedded[i];

@@ -21,7 +21,7 @@ namespace pawl {
 namespace {
 
 constexpr std::int64_t kRetryMs = 1'000;  // between two tries to open the database
-// A byte of a payload is six in JSON at most; what stands around the rows of a page.
+// A byte of a payload takes at most six in JSON; the rest is for the text around a page's rows.
 constexpr std::size_t kAnswerAround = 64 * 1024;
 
 std::size_t answer_bytes(const EndpointOptions& options) {
@@ -76,7 +76,7 @@ struct Endpoint::Parts final : http::Server::Owner {
   EndpointOptions options;
   posix::SystemPort port;
   Client client;
-  std::unique_ptr<unsigned char[]> memory;  // of the client
+  std::unique_ptr<unsigned char[]> memory;  // for the client
   http::Gate gate;
   http::Listener listener;
   http::Server server;
@@ -89,7 +89,7 @@ struct Endpoint::Parts final : http::Server::Owner {
   bool has_begun = false;  // the Process may be used
   std::atomic<bool> stops{false};
   int wake_fd = -1;
-  int ended_fd = -1;  // readable when the thread has done its last
+  int ended_fd = -1;  // readable when the thread has ended
   pthread_t thread = {};
   bool has_thread = false;
 };
@@ -121,8 +121,8 @@ Status Endpoint::Parts::check(Diagnostic& why) const {
   return check_metrics_file(why);
 }
 
-// What lies there may change, so each writing looks again; and a disk that is full now is not so for
-// ever.
+// kOk also after other failures: the file at the path may change, so each writing checks again, and
+// a full disk may have room later.
 Status Endpoint::Parts::check_metrics_file(Diagnostic& why) const {
   if (options.metrics_file.empty()) return Status::kOk;
   posix::NewFile file;
@@ -192,7 +192,7 @@ Status Endpoint::Parts::start(Diagnostic& why) {
   return Status::kResourceExhausted;
 }
 
-// std::thread was rejected: where the system has none it throws, which ends the process.
+// std::thread was rejected: where the system has no thread left it throws, which ends the process.
 bool Endpoint::Parts::start_thread() {
   const auto run_parts = [](void* given) -> void* {
     auto& parts = *static_cast<Parts*>(given);
@@ -202,7 +202,7 @@ bool Endpoint::Parts::start_thread() {
     static_cast<void>(!::write(ended, &one, sizeof one));
     return nullptr;
   };
-  // Signals are for the threads of the program.
+  // Signals are for the program's own threads.
   sigset_t all;
   sigset_t before;
   ::sigfillset(&all);
@@ -213,7 +213,7 @@ bool Endpoint::Parts::start_thread() {
   return has_thread;
 }
 
-// As long as a request may take: what the thread is in then ends no more, or not soon.
+// Waits as long as a request may take: a thread that takes longer never ends, or not soon.
 bool Endpoint::Parts::join() {
   if (!has_thread) return true;
   pollfd ended = {ended_fd, POLLIN, 0};
@@ -260,7 +260,7 @@ void Endpoint::Parts::run() {
   }
 }
 
-// A Host starts its Process after this thread was begun; the board says when it has.
+// A Host starts its Process after this thread began; the board shows when it has started.
 http::Backend& Endpoint::Parts::backend() {
   if (!has_begun && (options.board == nullptr || options.board->life().running)) has_begun = true;
   if (!has_begun)
@@ -278,7 +278,7 @@ void Endpoint::Parts::open_database() {
   if (answers.closed == Status::kOk) answers.client = &client;
 }
 
-// For the textfile collector: under another name first, so that it never reads a part.
+// For the textfile collector: written under another name first, so that it never reads half a file.
 void Endpoint::Parts::write_metrics_file() {
   metrics_due_ms = now_ms + options.metrics_interval.count();
   http::Backend& from = backend();
@@ -294,7 +294,7 @@ void Endpoint::Parts::write_metrics_file() {
 
 Endpoint::Endpoint() = default;
 Endpoint::~Endpoint() {
-  // Nothing may be freed under the thread that is left.
+  // A thread is left: nothing that it uses may be freed.
   if (stop() == Status::kTimeout) static_cast<void>(parts_.release());
 }
 

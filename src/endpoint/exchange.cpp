@@ -37,7 +37,7 @@ bool Exchange::take_path(std::string_view path) {
   if (path.empty() || path[0] != '/') return false;
   path.remove_prefix(1);
   if (path.empty()) return true;
-  // More segments than any route has are one too many: no route fits, and that is the answer.
+  // Stops at kSegmentsMax, one more than any route has: no route fits a longer path, as it must be.
   while (segment_count_ < kSegmentsMax) {
     const std::size_t end = path.find('/');
     if (!decode(path.substr(0, end), false, &segments_[segment_count_++])) return false;
@@ -65,7 +65,7 @@ bool Exchange::take_query(std::string_view query) {
   return true;
 }
 
-// What is decoded is never longer than what it was decoded from.
+// Decoded text is never longer than its source.
 bool Exchange::decode(std::string_view from, bool plus_is_space, std::string_view* out) {
   char* const begin = decoded_ + decoded_size_;
   std::size_t size = 0;
@@ -100,7 +100,7 @@ void Exchange::fail(int http_status, std::string_view name, std::string_view mes
   is_page = false;
   watch_until.reset();
   answer_.clear();
-  // It may show bytes of the request that are no text, or half a character at its end.
+  // The message may hold bytes of the request that are no text, or half a character at its end.
   char text[4 * Diagnostic::kCapacity];
   Buffer shown;
   shown.attach(text, sizeof text);

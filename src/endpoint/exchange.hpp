@@ -1,6 +1,6 @@
 // Exchange: one request and its answer, in memory of fixed size.
 //
-// Ownership: the buffers are those of the slot that it lives in, for one request after the other.
+// Ownership: the buffers belong to the slot that it lives in, for one request after another.
 // Thread rule: the endpoint's thread.
 #ifndef PAWL_ENDPOINT_EXCHANGE_HPP
 #define PAWL_ENDPOINT_EXCHANGE_HPP
@@ -19,7 +19,7 @@ namespace pawl::http {
 
 enum class Method : std::uint8_t { kGet, kPost, kDelete, kOther };
 
-// A text of bounded size; what does not fit is refused and does not change it.
+// A text of bounded size; a piece that does not fit is refused and changes nothing.
 class Buffer final : public TextSink {
  public:
   void attach(char* memory, std::size_t bytes) {
@@ -35,7 +35,7 @@ class Buffer final : public TextSink {
   }
   void clear() { size_ = 0; }
   void truncate(std::size_t size) { size_ = size; }
-  // Takes one character out.
+  // Removes one character.
   void erase(std::size_t at) {
     std::memmove(memory_ + at, memory_ + at + 1, size_ - at - 1);
     --size_;
@@ -64,10 +64,10 @@ class Exchange {
     body_.attach(body, body_bytes);
     answer_.attach(answer, answer_bytes);
   }
-  // Takes the path and the query apart, and decodes each part by itself, so that an id may hold what
-  // parts them..
+  // Splits the URI into path and query, and decodes each part by itself, so that an id may hold the
+  // characters that separate parts.
   void begin(std::string_view uri);
-  // 0: it is good; else the HTTP status of what is wrong with the URI.
+  // 0: the URI is good; else the HTTP status of the problem.
   [[nodiscard]] int uri_problem() const { return uri_problem_; }
 
   Method method = Method::kOther;
@@ -80,16 +80,16 @@ class Exchange {
   Buffer& body() { return body_; }
   Buffer& answer() { return answer_; }
 
-  int status = 0;  // of the answer; 0: there is none yet
+  int status = 0;  // status of the answer; 0: none yet
   const char* content_type = "application/json";
-  const char* allow = nullptr;              // of 405
-  std::string_view constant;                // in the place of answer(), for files of the page
-  bool is_page = false;                     // with the headers of one
-  bool too_large = false;                   // the body
-  bool closes = false;                      // the connection, behind the answer
-  std::optional<std::int64_t> watch_until;  // it waits; boot ms
+  const char* allow = nullptr;              // header of a 405
+  std::string_view constant;                // replaces answer(), for files of the page
+  bool is_page = false;                     // send the page's headers
+  bool too_large = false;                   // the body is
+  bool closes = false;                      // close the connection after the answer
+  std::optional<std::int64_t> watch_until;  // end of the wait, boot ms; none: does not wait
 
-  // {"error":name,"message":...} in the place of whatever was written.
+  // Replaces the answer by {"error":name,"message":...}.
   void fail(int http_status, std::string_view name, std::string_view message);
 
  private:

@@ -27,8 +27,7 @@ Status refuse(Diagnostic& why, const char* path, const char* text) {
   return Status::kInvalidOptions;
 }
 
-// As many bytes as the longer has are looked at, whatever they are: how long it takes says nothing of
-// the token but its length.
+// Always looks at kTokenBytesMax bytes, so the time taken reveals nothing about the token.
 bool equal_in_constant_time(std::string_view given, std::string_view token) {
   unsigned different = given.size() == token.size() ? 0 : 1;
   for (std::size_t i = 0; i < Gate::kTokenBytesMax; ++i) {
@@ -55,7 +54,7 @@ Status Gate::guard_tcp(const char* token_file, std::string_view address, std::st
   tcp_ = true;
   address_ = Name(address);
   host_name_ = Name(host_name);
-  // Its group may read it, so that a group of operators can share it.
+  // The group may read it, so that a group of operators can share it.
   constexpr unsigned kForbidden = 027;
   Diagnostic unfit;
   const File file(posix::open_trusted(token_file, kForbidden, unfit));
@@ -89,8 +88,8 @@ bool Gate::has_token(std::string_view authorization) const {
   return equal_in_constant_time(given, {token_, token_size_});
 }
 
-// A page of another site can give its own name the address of this machine and send requests that its
-// browser takes for requests to itself. Their Host is that name.
+// A page of another site can let its own name point to this machine's address and send requests
+// that its browser takes for requests to that site. Their Host is the site's name.
 bool Gate::is_this_machine(std::string_view host) const {
   const std::size_t bracket = host.rfind(']');
   const std::size_t colon = host.rfind(':');

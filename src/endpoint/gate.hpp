@@ -1,4 +1,4 @@
-// Gate: who may send a request, before anything is done for it.
+// Gate: decides which requests are admitted, before any work is done for them.
 //
 // Ownership: the token is kept here, and nowhere else. Thread rule: the endpoint's thread.
 #ifndef PAWL_ENDPOINT_GATE_HPP
@@ -23,7 +23,7 @@ struct Head {
   std::string_view origin;
   bool has_origin = false;
   bool marked = false;     // has X-Pawl-Request
-  bool ambiguous = false;  // two readers could take it for different requests
+  bool ambiguous = false;  // two programs could read different requests in it
   std::optional<std::uint64_t> body_bytes;
 };
 
@@ -32,7 +32,7 @@ class Gate {
   static constexpr std::size_t kTokenBytesMax = 512;
   static constexpr std::size_t kTokenBytesLeast = 16;
 
-  // On TCP: reads the token, and takes the names of this machine.
+  // For TCP: reads the token, and takes the names of this machine.
   // Returns kOk; kInvalidOptions, with the path and what is wrong with the file.
   Status guard_tcp(const char* token_file, std::string_view address, std::string_view host_name,
                    Diagnostic& why);
@@ -41,7 +41,7 @@ class Gate {
 
   // Null: the request is refused, and exchange has the answer.
   const Route* admit(const Head& head, Exchange& exchange) const;
-  // Every client of a Unix socket is trusted, and on TCP each that shows the token.
+  // Trusted are all clients of a Unix socket, and clients on TCP that send the token.
   [[nodiscard]] bool trusts(const Head& head) const {
     return !tcp_ || has_token(head.authorization);
   }

@@ -6,7 +6,7 @@
 namespace pawl::http {
 namespace {
 
-constexpr std::size_t kActivitiesMax = 100;  // of one instance, in its detail
+constexpr std::size_t kActivitiesMax = 100;  // in the detail of one instance
 constexpr std::int64_t kExecutionsMax = 20;
 constexpr std::size_t kValuesMax = 50;
 
@@ -32,7 +32,7 @@ void answer_instances(Call& call, List&& list) {
 
 class ExecutionRows final : public ExecutionVisitor {
  public:
-  // Those behind `after`, at most `most`.
+  // Takes the executions after `after`, at most `most`.
   ExecutionRows(Buffer& out, std::int64_t after, std::size_t most)
       : rows(out), after_(after), most_(most) {}
   void on_execution(const ExecutionInfo& one) noexcept override {
@@ -84,7 +84,7 @@ class ValueRows final : public KvVisitor {
   KvPage last;
 };
 
-// Changes with whatever is seen of an instance.
+// A text that changes with everything visible of an instance.
 struct Revision {
   char text[160] = {};
 };
@@ -174,7 +174,7 @@ void get_instance(Call& call) {
   status = call.client().list_activities(id, activities);
   put_flag(call, "],\"activities_more\":", activities.more);
   if (status != Status::kOk) return call.end(status);
-  // The last ones are what people look for, so where they begin is read first.
+  // People look for the last executions, so a first pass finds where they begin.
   class LastId final : public ExecutionVisitor {
    public:
     void on_execution(const ExecutionInfo& one) noexcept override { id = one.execution_id; }
@@ -260,8 +260,8 @@ void list_values(Call& call) {
   if (visitor.rows.full() && visitor.rows.count() == 0)
     return call.exchange().fail(500, "resource_exhausted", "a row is longer than an answer");
   static_cast<void>(call.out().write("],"));
-  // JsonOut writes members of what it began, so the key of the last row is one of an object that
-  // ends the answer.
+  // JsonOut writes members only of an object that it began. So "after" and "more" go into a new
+  // object that ends the answer, and its opening brace is removed.
   const std::string_view last = visitor.rows.full() ? visitor.last.after_key() : page.after_key();
   const std::size_t brace = call.out().size();
   JsonOut out(call.out());
@@ -286,7 +286,7 @@ void get_value(Call& call) {
   call.end(status);
 }
 
-// A long poll: the request waits in the server, and this is asked again, until something changed.
+// A long poll: the request waits in the server, which calls this again until something has changed.
 void watch_instance(Call& call) {
   const std::string_view known = call.text("revision");
   const std::int64_t timeout = call.number("timeout_ms", 0, kWatchMsMax, kWatchMs);

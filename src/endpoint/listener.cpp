@@ -31,15 +31,15 @@ void Listener::close() {
   bound_ = false;
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
-  // Last: the next holder of the lock may make the name anew.
+  // Last: the next holder of the lock may make the socket's name anew.
   if (lock_fd_ >= 0) ::close(lock_fd_);
   lock_fd_ = -1;
   port_ = 0;
 }
 
-// A lock says whether an endpoint has the name: a socket that a killed process left cannot be known
-// from one whose process is about to listen. The kernel drops it with its process. The file stays, for
-// one that is removed may be locked by two.
+// The lock says whether an endpoint has the name: a socket left by a killed process looks like one
+// whose process is about to listen. The kernel drops the lock with its process. The lock's file
+// stays, since two processes could each lock a removed file and a new one.
 Status Listener::lock(Diagnostic& why) {
   char path[sizeof path_ + 8];
   std::snprintf(path, sizeof path, "%s.lock", path_);
@@ -94,8 +94,8 @@ Status Listener::listen_unix(std::string_view path, unsigned mode, Diagnostic& w
   PAWL_TRY(lock(why));
   PAWL_TRY(clear_path(why));
   fd_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  // Before there is a name, so that at no moment another user may connect; the umask may take away
-  // more, and chmod() gives what was asked for.
+  // Mode 0600 before the socket has a name, so that no other user can connect at any moment. The
+  // umask may remove more rights; chmod() sets the mode that was asked for.
   bound_ =
       fd_ >= 0 && ::fchmod(fd_, 0600) == 0 && ::bind(fd_, generic(&address), sizeof address) == 0;
   if (bound_ && ::chmod(path_, mode) == 0 && ::listen(fd_, kBacklog) == 0) return Status::kOk;

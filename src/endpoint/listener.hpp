@@ -1,7 +1,7 @@
-// Listener: the socket that an endpoint is reached at.
+// Listener: the listening socket of an endpoint.
 //
-// Ownership: the descriptor, the name of a Unix socket, and the lock beside it, until close(). Thread
-// rule: one thread.
+// Ownership: the descriptor, the name of a Unix socket, and the lock beside it, until close().
+// Thread rule: one thread.
 #ifndef PAWL_ENDPOINT_LISTENER_HPP
 #define PAWL_ENDPOINT_LISTENER_HPP
 
@@ -20,11 +20,11 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Returns kOk; kInvalidOptions: a path that is too long for a socket; kAlreadyExists: another program
-  // listens there; kCannotOpen.
+  // Returns kOk; kInvalidOptions: the path is too long for a socket; kAlreadyExists: another
+  // program listens there; kCannotOpen.
   Status listen_unix(std::string_view path, unsigned mode, Diagnostic& why);
-  // Returns kOk; kInvalidOptions: no address, or one of others without `allow_others`;
-  // kAlreadyExists: the port is in use; kCannotOpen.
+  // Returns kOk; kInvalidOptions: no address, or another machine may reach it without
+  // `allow_others`; kAlreadyExists: the port is in use; kCannotOpen.
   Status listen_tcp(std::string_view address, std::uint16_t port, bool allow_others,
                     Diagnostic& why);
   void close();

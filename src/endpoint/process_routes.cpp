@@ -4,8 +4,8 @@
 namespace pawl::http {
 namespace {
 
-// The loop of a Runtime has a next time always, for leases are renewed. What is later than this
-// stands for a loop that is stuck: in an inline activity, or in a file system that does not answer.
+// A Runtime's loop always has a next due time, since it renews leases. A loop that is later than
+// this is stuck: in an inline activity, or in a file system that does not answer.
 constexpr std::int64_t kLateMs = 10'000;
 
 struct Liveness {
@@ -20,8 +20,8 @@ Liveness look(const Backend& backend) {
   const RuntimeBoard::Life life = backend.board->life();
   now.runtime = life.running;
   if (!life.running || !life.next_due.has_passed(backend.now_ms)) return now;
-  // What was due long before the tick, as a time of the years without power, is late from the tick
-  // on.
+  // A due time long before the tick, such as one from years without power, counts as late only from
+  // the tick on.
   const std::int64_t since =
       life.next_due.value() > life.tick_ms ? life.next_due.value() : life.tick_ms;
   now.late_ms = backend.now_ms - since;
@@ -140,7 +140,7 @@ void get_openapi(Call& call) {
   call.exchange().is_page = false;
 }
 
-// For the page, which offers no change where none is taken.
+// For the page, which offers no changes on a read-only endpoint.
 void get_endpoint(Call& call) {
   JsonOut out(call.out());
   out.begin_object().flag("read_only", call.backend().read_only).end_object();
@@ -158,7 +158,7 @@ void get_health(Call& call) {
   call.end(Status::kOk, now.stalled ? 503 : 200);
 }
 
-// Of an endpoint without a Runtime the database alone decides.
+// Without a Runtime the database alone decides.
 void get_ready(Call& call) {
   const Backend& backend = call.backend();
   const char* reason = "ok";

@@ -1,4 +1,4 @@
-// What waits: work of workers, and messages of instances.
+// Routes of the queues: work of workers, and messages of instances.
 #include "routes.hpp"
 
 namespace pawl::http {

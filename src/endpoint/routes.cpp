@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kPageOf = "after limit ";
 
-// src/endpoint/openapi.json describes each; test/endpoint compares both.
+// src/endpoint/openapi.json describes each route; test/endpoint compares both.
 constexpr Route kRoutes[] = {
     {Method::kGet, "/", "", get_page, Access::kOpen, Needs::kNothing},
     {Method::kGet, "/page/{file}", "", get_page_file, Access::kOpen, Needs::kNothing},
@@ -61,7 +61,7 @@ constexpr Route kRoutes[] = {
     {Method::kDelete, "/v1/devices/{device}", "", forget_device},
 };
 
-// Segment by segment; a name in braces takes any that is not empty.
+// Compares segment by segment; a name in braces takes any segment that is not empty.
 bool fits(std::string_view path, const Exchange& exchange) {
   path.remove_prefix(1);
   std::size_t at = 0;
@@ -76,7 +76,7 @@ bool fits(std::string_view path, const Exchange& exchange) {
   return at == exchange.segments();
 }
 
-// Each word of `words` has a space behind it.
+// A space follows each word of `words`.
 bool has_word(std::string_view words, std::string_view word) {
   while (!words.empty()) {
     const std::size_t end = words.find(' ');
@@ -221,7 +221,7 @@ void Call::end(Status status, int http_status) {
 }
 
 void Call::end_rows(Status status, const Rows& rows, std::int64_t last, const Page& page) {
-  // What cannot be written at all must not be asked for again and again.
+  // A row that no answer can hold is an error; else the client would ask for it again and again.
   if (status == Status::kOk && rows.full() && rows.count() == 0)
     return exchange_.fail(500, "resource_exhausted", "a row is longer than an answer");
   char text[96];

@@ -1,6 +1,6 @@
-// The routes of the endpoint: which there are, and what answers each.
+// The routes of the endpoint and the functions that answer them.
 //
-// Ownership: nothing is kept between requests but the counts of a second. Thread rule: the endpoint's
+// Ownership: only the counts of a second are kept between requests. Thread rule: the endpoint's
 // thread.
 #ifndef PAWL_ENDPOINT_ROUTES_HPP
 #define PAWL_ENDPOINT_ROUTES_HPP
@@ -20,7 +20,7 @@ namespace pawl::http {
 
 inline constexpr std::int64_t kRowsDefault = 50;
 inline constexpr std::int64_t kRowsMax = 200;
-inline constexpr std::size_t kPageBytes = 256 * 1024;  // a page ends behind the row that reaches it
+inline constexpr std::size_t kPageBytes = 256 * 1024;  // a page ends after the row that reaches it
 inline constexpr std::int64_t kWatchMs = 25'000;
 inline constexpr std::int64_t kWatchMsMax = 30'000;
 
@@ -33,7 +33,7 @@ std::array<const char*, kCount> words_of(const char* (*name)(State)) {
   return words;
 }
 
-// What answers are made of.
+// The sources of the answers.
 struct Backend {
   Client* client = nullptr;  // null: the database is not open, `closed` says why
   Status closed = Status::kStopped;
@@ -42,11 +42,11 @@ struct Backend {
   RuntimeCounters* counters = nullptr;  // room for a copy
   port::Clock* clock = nullptr;
   std::int64_t now_ms = 0;    // boot time
-  std::uint32_t watches = 0;  // that wait now
+  std::uint32_t watches = 0;  // requests that wait now
   std::uint32_t watches_max = 0;
   bool read_only = false;  // the gate refuses writes
 
-  // What the database holds, counted at most once a second however often it is asked for.
+  // Counts the rows of the database, at most once a second however often it is called.
   Status count();
   PrometheusCounts counts;
   OptionalMs counted_ms;
@@ -54,7 +54,8 @@ struct Backend {
 
 class Rows;
 
-// A request with its parameters read. The first that is wrong is the answer, and good() is false.
+// A request whose parameters are read one by one. The first wrong one sets the answer; good() is
+// false then.
 class Call {
  public:
   Call(Exchange& exchange, Backend& backend) : exchange_(exchange), backend_(backend) {}
@@ -64,22 +65,22 @@ class Call {
   [[nodiscard]] std::string_view segment(std::size_t at) const { return exchange_.segment(at); }
   Buffer& out() { return exchange_.answer(); }
 
-  // Empty: it is not there.
+  // Empty: no such parameter.
   std::string_view text(std::string_view name);
   std::string_view required(std::string_view name);
   std::int64_t number(std::string_view name, std::int64_t least, std::int64_t most,
                       std::int64_t absent);
   bool flag(std::string_view name);
-  // The index of the word; `absent` if it is not there.
+  // The index of the word; `absent` if there is no such parameter.
   std::size_t one_of(std::string_view name, const char* const* words, std::size_t count,
                      std::size_t absent);
   Page page();
   [[nodiscard]] bool good() const { return exchange_.status == 0; }
 
-  // Answers with what was written, if `status` is kOk, else with the error.
+  // Answers with the text written so far if `status` is kOk, else with the error.
   void end(Status status, int http_status = 200);
   void done(Status status);  // {"status":"ok"}
-  // Ends a page of numbered rows: the list, "after", which is that of the last row, and "more".
+  // Ends a page of numbered rows: the list, "after" (the last row's number), and "more".
   void end_rows(Status status, const Rows& rows, std::int64_t last, const Page& page);
   void refuse(std::string_view message) { exchange_.fail(400, "bad_request", message); }
 
@@ -92,7 +93,7 @@ class Call {
 class Rows {
  public:
   explicit Rows(Buffer& out) : out_(out), begin_(out.size()) {}
-  // False: it did not fit, and nothing was written; no later one is taken.
+  // False: the row did not fit, and nothing was written; no later row is taken.
   template <typename Row>
   bool add(const Row& row) {
     if (full_ || out_.size() - begin_ >= kPageBytes) return !(full_ = true);
@@ -117,32 +118,32 @@ class Rows {
   bool full_ = false;
 };
 
-// A probe is open, too, and has places that other requests without the token do not take from it.
+// A probe needs no token either, but its places are safe from other requests without the token.
 enum class Access : std::uint8_t { kOpen, kProbe, kToken };
 enum class Needs : std::uint8_t { kNothing, kDatabase };
 
-// In the order of a row of the table, which people read.
+// The members are in the order of a row of the table, which people read.
 // NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct Route {
   Method method;
   const char* path;        // a segment in braces takes any
-  const char* parameters;  // names with a space behind each
+  const char* parameters;  // names, each followed by a space
   void (*answer)(Call& call);
   Access access = Access::kToken;
   Needs needs = Needs::kDatabase;
   bool takes_body = false;
 };
 
-// Null: none. A path that has other methods: exchange->allow has them.
+// Null: no route. For a path with other methods, exchange->allow has them.
 const Route* find_route(Exchange& exchange);
 // Leaves exchange.status at 0 if the request waits for a change: call again.
 void answer(const Route& route, Exchange& exchange, Backend& backend);
 
-// What /metrics answers, of counts that are fresh (Backend::count()).
+// Writes the answer of /metrics from fresh counts (Backend::count()).
 // Returns kOk; kIo: the sink took no more.
 Status write_all_metrics(const Backend& backend, TextSink& out);
 
-// --- the answers ----------------------------------------------------------------------------------
+// ---- the answers --------------------------------------------------------------------------------
 void get_page(Call& call);
 void get_page_file(Call& call);
 void get_openapi(Call& call);

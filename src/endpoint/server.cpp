@@ -14,14 +14,15 @@
 namespace pawl::http {
 namespace {
 
-// Headers and the first line; the library answers more with 431 or 414.
+// Limit of the first line and the headers; the library answers a longer head with 431 or 414.
 constexpr std::size_t kHeadBytesMax = 16 * 1024;
 constexpr std::int64_t kHeadMs = 3'000;          // a head, from its connection to its last byte
-constexpr std::int64_t kWatchPauseMs = 250;      // between two looks at what is watched
+constexpr std::int64_t kWatchPauseMs = 250;      // between two looks at the watched instances
 constexpr std::int64_t kNoDescriptorMs = 1'000;  // until another try to accept
 constexpr int kAcceptedMax = 32;                 // in one run()
 
-// Scripts, styles and answers of this server alone; nothing that a payload smuggles into a page runs.
+// The page uses scripts, styles and answers of this server alone, so no script that a payload
+// smuggles into it runs.
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src "
     "'self'; "
@@ -46,7 +47,8 @@ std::size_t times(MHD_Connection* connection, const char* name) {
   return search.found;
 }
 
-// A proxy may take the other of two, and then sees where a request ends, or whose it is, differently.
+// If one of these headers comes twice, a proxy may use the other one, and see another end of the
+// request or another sender.
 bool is_ambiguous(MHD_Connection* connection) {
   const std::size_t lengths = times(connection, "Content-Length");
   const std::size_t encodings = times(connection, "Transfer-Encoding");
@@ -77,7 +79,7 @@ Method method_of(std::string_view name) {
   return Method::kOther;
 }
 
-// The parts of a URI are decoded after they were parted (Exchange::begin()), so not by the library.
+// URIs are decoded after they were split (Exchange::begin()), so the library must not decode them.
 std::size_t leave_as_it_is(void* /*user*/, MHD_Connection* /*connection*/, char* text) {
   return std::strlen(text);
 }
@@ -85,14 +87,14 @@ std::size_t leave_as_it_is(void* /*user*/, MHD_Connection* /*connection*/, char*
 // The library sees the end of the stream in its next run, and cleans up.
 void hang_up(const Place& place) { static_cast<void>(::shutdown(place.fd, SHUT_RDWR)); }
 
-// Null: the connection was let in without one, and goes.
+// Null: the connection was let in without a place, and must go.
 Place* place_of(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
   return info == nullptr ? nullptr : static_cast<Place*>(info->socket_context);
 }
 
-// What peers do wrong is no news for a log.
+// Errors of clients are not logged.
 void ignore_log(void* /*user*/, const char* /*format*/, va_list /*arguments*/) {}
 
 }  // namespace
@@ -103,12 +105,12 @@ struct Server::Slot {
   MHD_Connection* connection = nullptr;
   Place* place = nullptr;
   bool used = false;
-  bool begun = false;      // its head was looked at
-  bool suspended = false;  // it waits for a change
+  bool begun = false;      // the head was looked at
+  bool suspended = false;  // waits for a change
   std::size_t body_bytes = 0;
 };
 
-// What the library calls.
+// The functions that the library calls.
 struct Server::Callbacks {
   static void* on_uri(void* user, const char* uri, MHD_Connection* /*connection*/) {
     return static_cast<Server*>(user)->take_slot(uri);
@@ -186,7 +188,7 @@ Status Server::start(int fd, const Gate& gate, Owner& owner, const ServerOptions
 
 void Server::stop() {
   if (daemon_ == nullptr) return;
-  // The library ends the process if a connection is suspended still.
+  // The library ends the process if a connection is still suspended.
   for (std::size_t i = 0; i < options_.connections; ++i)
     if (slots_[i].suspended) resume(slots_[i]);
   MHD_stop_daemon(daemon_);
@@ -203,7 +205,7 @@ void Server::run(std::int64_t now_ms) {
   MHD_run(daemon_);
   accept_waiting();
   look_at_watches();
-  // MHD_get_timeout() does not say that something was resumed.
+  // MHD_get_timeout() does not report resumed connections.
   if (resumed_) MHD_run(daemon_);
   resumed_ = false;
   places_.for_each_overdue(now_ms, &hang_up);
@@ -254,8 +256,8 @@ int Server::listen_fd() const {
   return lets_in && !accepts_again_ms_.has_value() ? listen_fd_ : -1;
 }
 
-// Each is served before the next one is let in: its head may be there already, and then it does not
-// count as one without.
+// Each connection is served before the next one is let in: if its head has come already, it does
+// not count as one without a head.
 void Server::accept_waiting() {
   if (accepts_again_ms_.has_passed(now_ms_)) accepts_again_ms_.clear();
   for (int i = 0; i < kAcceptedMax; ++i) {
@@ -265,11 +267,12 @@ void Server::accept_waiting() {
     socklen_t size = sizeof address;
     auto* const peer = static_cast<sockaddr*>(static_cast<void*>(&address));
     const int fd = ::accept4(listen_fd_, peer, &size, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    // A socket that stays readable because nothing can be accepted must not keep the loop awake.
+    // Without descriptors nothing can be accepted: the readable socket must not keep the loop
+    // awake.
     if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS))
       accepts_again_ms_ = now_ms_ + kNoDescriptorMs;
     if (fd < 0) return;
-    static_cast<void>(MHD_add_connection(daemon_, fd, peer, size));  // it closes what it refuses
+    static_cast<void>(MHD_add_connection(daemon_, fd, peer, size));  // closes a refused fd
     MHD_run(daemon_);
   }
 }
@@ -281,8 +284,9 @@ bool Server::make_room() {
   return places_.has_room();
 }
 
-// The head is here and the body is not. A request is refused before a long body comes. A short one
-// is read first, because a client that is still sending when its connection closes misses the answer.
+// Called when the head has come and the body has not. A request is refused before a long body
+// comes. A short body is read first: a client that still sends when its connection closes misses
+// the answer.
 int Server::begin_request(Slot& slot, const char* method) {
   slot.begun = true;
   slot.exchange.method = method_of(method);
@@ -301,8 +305,8 @@ int Server::begin_request(Slot& slot, const char* method) {
   return reads ? MHD_YES : send(slot);
 }
 
-// A body of unknown length that turns out too long is read to its end, or to four times what is
-// allowed, because the library takes no answer in between.
+// A body of unknown length that is too long is read to its end, or to four times the limit, because
+// the library takes no answer in between.
 int Server::take_body(Slot& slot, const char* data, std::size_t* size) const {
   slot.body_bytes += *size;
   if (slot.body_bytes > 4 * options_.body_bytes_max) return MHD_NO;
@@ -315,11 +319,12 @@ int Server::take_body(Slot& slot, const char* data, std::size_t* size) const {
 int Server::end_request(Slot& slot) {
   if (slot.exchange.too_large && slot.exchange.status == 0)
     slot.exchange.fail(413, "too_large", "the body is longer than this path takes");
-  // A client may have left just now, and its place is this one's.
+  // A client may have left just now; its place is then free for this one.
   if (watches_ >= owner_->backend().watches_max) look_at_watches();
   if (slot.exchange.status == 0) answer(slot);
   if (slot.exchange.status != 0) return send(slot);
-  // It waits, and is looked at again; its connection must not be closed as overdue.
+  // The request waits and is looked at again; meanwhile its connection must not be closed as
+  // overdue.
   slot.suspended = true;
   if (watches_++ == 0) watches_due_ms_ = now_ms_ + kWatchPauseMs;
   slot.place->deadline_ms =
@@ -364,8 +369,8 @@ int Server::send(Slot& slot) const {
   return queued;
 }
 
-// The library takes a client that closed its side for one that is gone, too, but does not look at the
-// socket of a request that waits.
+// The library, too, treats a client that closed its side as gone, but it does not look at the
+// socket of a waiting request.
 bool Server::has_left(const Slot& slot) {
   pollfd peer = {slot.place->fd, POLLRDHUP, 0};
   return ::poll(&peer, 1, 0) == 1;

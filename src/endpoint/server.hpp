@@ -1,11 +1,12 @@
 // Server: connections and their requests, over libmicrohttpd, on the thread that calls run().
 //
-// Ownership: the library's daemon and the buffers of `connections` requests, taken by start(). Thread
-// rule: one thread, but for wake().
-// Why this library: it serves sockets that are already open, in a loop that is ours, its memory for a
-// connection is bounded, and a request can wait without a thread. It has no deadline for a whole head
-// or request (its timeout begins anew with each byte), and it stops accepting when all places are
-// taken. So this class accepts, keeps the deadlines, and says whose place a new connection gets.
+// Ownership: the library's daemon and the buffers of `connections` requests, taken by start().
+// Thread rule: one thread, except wake().
+// Why this library: it serves sockets that are already open in a loop of our own, its memory for
+// each connection is bounded, and a request can wait without a thread. But it has no deadline for a
+// whole head or request (its timeout begins anew with each byte), and it stops accepting when all
+// places are taken. So this class accepts, keeps the deadlines, and decides which connection makes
+// place for a new one.
 #ifndef PAWL_ENDPOINT_SERVER_HPP
 #define PAWL_ENDPOINT_SERVER_HPP
 
@@ -48,17 +49,17 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Takes `fd`, which listens and stays the caller's.
+  // Takes the listening `fd`, which stays the caller's.
   // Returns kOk; kResourceExhausted: no memory, or no more descriptors.
   Status start(int fd, const Gate& gate, Owner& owner, const ServerOptions& options);
   void stop();
   // Readable when there is something to do.
   [[nodiscard]] int fd() const;
-  // The listening socket, readable when a client waits; -1: while no client can be let in.
+  // The listening socket, readable when a client waits; -1: no client can be let in now.
   [[nodiscard]] int listen_fd() const;
-  // Answers what has come.
+  // Answers the requests that have come.
   void run(std::int64_t now_ms);
-  // Until run() has something to do by itself; none: not before fd() says so.
+  // The time at which run() has work of its own; none: only when fd() is readable.
   [[nodiscard]] OptionalMs next_due(std::int64_t now_ms) const;
 
  private:

@@ -1,6 +1,6 @@
-// HeapBlock: memory of the heap for a Process, a Runtime or a Client, taken once.
+// HeapBlock: heap memory for a Process, a Runtime or a Client, taken once.
 //
-// Ownership: freed with the object, unless it was left. Thread rule: one thread.
+// Ownership: freed with the object, unless leave() was called. Thread rule: one thread.
 #ifndef PAWL_HOST_HEAP_BLOCK_HPP
 #define PAWL_HOST_HEAP_BLOCK_HPP
 
@@ -18,16 +18,16 @@ class HeapBlock {
   HeapBlock(const HeapBlock&) = delete;
   HeapBlock& operator=(const HeapBlock&) = delete;
 
-  // Aligned as start() and open() want it. False: the heap has not as much.
+  // Takes the block, aligned as start() and open() require. False: the heap has too little memory.
   bool take(std::size_t bytes) {
     data_ = ::operator new(bytes, std::align_val_t(kAlign), std::nothrow);
     bytes_ = bytes;
     return data_ != nullptr;
   }
   void release() { ::operator delete(std::exchange(data_, nullptr), std::align_val_t(kAlign)); }
-  // It stays until the process ends, since a program's own connections to SQLite use it
-  // (Process::stop() says kBusy). One at most does: a later Process goes on with it. It is kept where
-  // a search for leaks finds it.
+  // Leaves the block until the process ends, because a program's own connections to SQLite use it
+  // (Process::stop() answers kBusy). At most one block is left: a later Process goes on with it.
+  // Its address is kept where a leak checker finds it.
   void leave() { left().store(std::exchange(data_, nullptr)); }
   [[nodiscard]] void* data() const { return data_; }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }

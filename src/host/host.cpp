@@ -14,7 +14,7 @@
 namespace pawl {
 namespace {
 
-// The one that runs: of its functions a signal handler may call request_stop() alone.
+// The Runtime that runs. A signal handler may call only its request_stop().
 std::atomic<Runtime*> running{nullptr};
 static_assert(std::atomic<Runtime*>::is_always_lock_free, "read by a signal handler");
 
@@ -25,14 +25,14 @@ void on_stop_signal(int /*number*/) {
 
 constexpr int kSignals[] = {SIGINT, SIGTERM};
 
-// What the process did at these signals before.
+// Takes the signals, and keeps the process's former actions.
 class Signals {
  public:
   void take(Runtime& runtime) {
     running.store(&runtime, std::memory_order_release);
     struct sigaction action = {};
     action.sa_handler = on_stop_signal;
-    // Who asks twice does not want to wait for what hangs.
+    // A user who sends a signal twice does not want to wait for code that hangs.
     action.sa_flags = static_cast<int>(SA_RESTART | SA_RESETHAND);
     for (std::size_t i = 0; i < kCount; ++i)
       taken_[i] = ::sigaction(kSignals[i], &action, &before_[i]) == 0;
@@ -51,11 +51,11 @@ class Signals {
   bool taken_[kCount] = {};
 };
 
-constexpr std::chrono::milliseconds kRound{86'400'000};  // of waiting for one instance
+constexpr std::chrono::milliseconds kRound{86'400'000};  // one round of waiting for an instance
 
 }  // namespace
 
-// The order is that of ending: the Runtime first, what it lies in last.
+// Members end in reverse order: the Runtime first, the memory it lies in last.
 struct Host::Parts {
   explicit Parts(const HostOptions& given)
       : port(given.port),
@@ -67,7 +67,7 @@ struct Host::Parts {
   Parts(const Parts&) = delete;
   Parts& operator=(const Parts&) = delete;
 
-  // The first one stays.
+  // Notes an error; the first one stays.
   void note(const char* call, std::string_view about, Status failed, std::string_view text) {
     note(call, about, failed, status_name(failed), text);
   }
@@ -75,14 +75,14 @@ struct Host::Parts {
             std::string_view text) {
     if (status != Status::kOk) return;
     status = failed;
-    // An empty view may have no address, which a format must not be given.
+    // An empty view may have a null address, which must not be given to a format.
     why.format("%s %.*s: %s%s%.*s", call, static_cast<int>(about.size()),
                about.empty() ? "" : about.data(), what, text.empty() ? "" : ": ",
                static_cast<int>(text.size()), text.empty() ? "" : text.data());
   }
   Status start();
   Status stop();
-  // What is left of a run, in the log. The exit status.
+  // Logs the error of a run, if there is one. Returns the exit status.
   int report();
   bool is_over(std::string_view id);
 
@@ -95,15 +95,15 @@ struct Host::Parts {
   HeapBlock for_runtime;
   posix::FdLogSink log;
   Process process;
-  std::unique_ptr<RuntimeBoard> board;  // null: it was not asked for
+  std::unique_ptr<RuntimeBoard> board;  // null: no board was asked for
   Runtime runtime;
   Signals signals;
   Status status = Status::kOk;
   Diagnostic why;
-  std::size_t starts = 0;  // asked for, and not answered yet
+  std::size_t starts = 0;  // starts that are not answered yet
   bool is_started = false;
   bool is_stopped = false;
-  bool is_stuck = false;  // a thread still uses all of this
+  bool is_stuck = false;  // a thread still uses this memory
 };
 
 Status Host::Parts::start() {
@@ -151,10 +151,11 @@ int Host::Parts::report() {
   return 1;
 }
 
-// Stopped code is not tried again while this process runs, so nothing is to be waited for.
+// True also for a stopped instance: its code is not tried again while this process runs, so waiting
+// is useless.
 bool Host::Parts::is_over(std::string_view id) {
   if (status != Status::kOk) return true;
-  if (starts > 0) return false;  // this one, maybe
+  if (starts > 0) return false;  // maybe the start of this instance
   OrchestrationStatus now;
   const Status read = runtime.get_status(id, &now);
   if (read != Status::kOk) {
@@ -187,7 +188,7 @@ Host::Host(const Path& database_path) {
 
 Host::~Host() {
   if (stop() != Status::kTimeout) return;
-  // Nothing may be freed under the thread that is left.
+  // Nothing may be freed while a thread still uses it.
   static_cast<void>(parts_.release());
 }
 

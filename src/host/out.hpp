@@ -1,7 +1,7 @@
-// What a program prints: the one way out for all of its text.
+// Out: the one way out for all text that a program prints.
 //
-// Purpose: texts of others (out of a database, or off the command line) are escaped, those of the
-// program are not; which is which is said at each call. Thread rule: one thread.
+// Purpose: texts from outside (a database, the command line) are escaped, the program's own are
+// not; each call says which it has. Thread rule: one thread.
 #ifndef PAWL_HOST_OUT_HPP
 #define PAWL_HOST_OUT_HPP
 
@@ -18,12 +18,12 @@ class Out final : private TextSink {
  public:
   explicit Out(std::FILE* to) : to_(to) {}
 
-  // A text of this program, as it is: a word, a separator, a line end.
+  // Prints a text of this program unchanged: a word, a separator, a line end.
   Out& own(std::string_view text) {
     write(text);
     return *this;
   }
-  // Any text from outside, so that a terminal shows it and does nothing else.
+  // Prints any text from outside, so that a terminal shows it and does nothing else.
   Out& text(std::string_view text) {
     write_printable(text, *this);
     return *this;
@@ -33,7 +33,7 @@ class Out final : private TextSink {
     const int size = std::snprintf(digits, sizeof digits, "%" PRId64, number);
     return own({digits, static_cast<std::size_t>(size)});
   }
-  // False: something could not be written.
+  // False: a text could not be written.
   [[nodiscard]] bool flush() { return std::fflush(to_) == 0 && std::ferror(to_) == 0; }
 
  private:

@@ -1,4 +1,4 @@
-// The main() of a program that checks its own code against a database.
+// main() of a program that checks its own code against a database.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

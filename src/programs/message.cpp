@@ -50,7 +50,7 @@ bool begins_with(std::string_view text, std::string_view begin) {
 std::string printable(std::string_view text) {
   std::string shown;
   Append append(&shown);
-  static_cast<void>(write_printable(text, append));  // the sink takes all
+  static_cast<void>(write_printable(text, append));  // the sink takes everything
   return shown;
 }
 
@@ -61,7 +61,7 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   for (const std::string& name : names) {
     const std::string_view letters = std::string_view(name).substr(0, kLettersMax);
     const std::size_t changed = begins_with(letters, word) ? 1 : distance(word, letters);
-    // One letter of two may be wrong in the shortest words, a third of the letters in long ones.
+    // In the shortest words one letter of two may be wrong, in long ones a third of the letters.
     if (changed > std::max<std::size_t>(1, std::max(word.size(), letters.size()) / 3)) continue;
     if (best != nullptr && changed >= least) continue;
     best = &name;

@@ -12,13 +12,13 @@
 
 namespace pawl::internal {
 
-// Recorded by way of the hash: never reuse a number.
+// The hash is recorded, and these numbers with it: never reuse a number.
 enum PathMark : std::uint64_t {
   kPathCommand = 1,
   kPathJoin = 2,
   kPathSelect = 3,
   kPathRead = 4,
-  kPathCancelled = 5  // what the cancel request answered, behind what was awaited
+  kPathCancelled = 5  // the cancel request's answer, after what was awaited
 };
 
 inline void add_to_path(BranchRun& branch, std::uint64_t number) {

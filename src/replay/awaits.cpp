@@ -7,7 +7,7 @@
 
 namespace pawl::internal {
 
-// --- handles --------------------------------------------------------------------------------------
+// --- handles -------------------------------------------------------------------------------------
 
 Awaits::Leaves Awaits::leaves_of(const Handle& handle) const {
   Leaves leaves;
@@ -96,7 +96,7 @@ bool Awaits::may_await(const Record& leaf) const {
   return branch != nullptr;
 }
 
-// --- resolving ------------------------------------------------------------------------------------
+// --- resolving -----------------------------------------------------------------------------------
 
 Awaits::Resolution Awaits::resolve(const Record& leaf) const {
   if (!may_await(leaf)) return {How::kRefused, 0};
@@ -114,8 +114,9 @@ Awaits::Resolution Awaits::resolve(const Record& leaf) const {
   return completion == 0 ? Resolution() : Resolution{How::kCompleted, completion};
 }
 
-// Of a join, the first member that is not resolved; else the last of all positions. A member that
-// may not be awaited here has its result, an error, like one that was never issued.
+// For a join: the first member that is not resolved, else the last position of all members. A
+// member that may not be awaited here counts as resolved: its result is an error, as for one that
+// was never issued.
 Awaits::Resolution Awaits::resolve(const Handle& handle) const {
   const HandleForm form = form_of(handle);
   if (form == HandleForm::kNotIssued) return {How::kCancelled, history_.cancel_id()};
@@ -131,7 +132,8 @@ Awaits::Resolution Awaits::resolve(const Handle& handle) const {
   return all;
 }
 
-// Is it a call that the cancel request kept from being issued, or a join with one?
+// Whether the handle is a call that the cancel request kept from being issued, or a join with such
+// a call.
 bool Awaits::is_unissued(const Handle& handle) const {
   if (form_of(handle) == HandleForm::kJoin)
     return static_cast<const Join*>(handle.target_)->has_unissued;
@@ -150,7 +152,7 @@ Outcome Awaits::cancel_reason() const {
   return Outcome::failure(ErrorKind::kCancelled, history_.event(history_.cancel_id()).payload);
 }
 
-// `counts`: as one of those that code gets which does not heed the request.
+// `counts`: the answer counts towards the limit for code that ignores the cancel request.
 Outcome Awaits::cancelled(bool counts) {
   BranchRun& branch = run_.current();
   branch.position = std::max(branch.position, history_.cancel_id());
@@ -161,7 +163,8 @@ Outcome Awaits::cancelled(bool counts) {
   return Outcome::pending();
 }
 
-// The first answer for a command of the branch does not count: there are only so many of them.
+// The first answer for a command of the branch does not count, since the number of commands is
+// limited.
 bool Awaits::counts_as_ignored(const Handle& handle) {
   if (form_of(handle) != HandleForm::kCommand) return true;
   Record& leaf = leaves_of(handle)[0];
@@ -170,10 +173,10 @@ bool Awaits::counts_as_ignored(const Handle& handle) {
   return false;
 }
 
-// --- awaiting -------------------------------------------------------------------------------------
+// --- awaiting ------------------------------------------------------------------------------------
 
-// Completed, and what this branch owns: most of a long history is awaited through here, with the
-// answer that receive() would give.
+// Whether the command is completed and owned by this branch: most awaits of a long history are
+// answered this way, as receive() would answer them.
 inline bool Awaits::is_plain(const Record& leaf) const {
   const EventId cancel = history_.cancel_id();
   return leaf.completion != 0 && leaf.completion <= run_.current().horizon &&
@@ -312,7 +315,7 @@ void Awaits::add_to_path(const Handle& handle) {
   run_.current().path_hash = hash.value();
 }
 
-// --- closing --------------------------------------------------------------------------------------
+// --- closing -------------------------------------------------------------------------------------
 
 void Awaits::close(Record* leaf) {
   const History::InPass& target = leaf->pass;
@@ -335,7 +338,7 @@ void Awaits::close_all(const Handle& handle) {
     close(&leaves[at]);
 }
 
-// A branch leaves nothing behind.
+// Closes all that the branch still has open.
 void Awaits::close_own(const BranchRun& branch) {
   for (Record* own = branch.first_own; own != nullptr && run_.is_ok(); own = own->pass.next_own)
     close(own);

@@ -1,4 +1,4 @@
-// Awaits: what handles are, what awaits of them answer, and what closes them.
+// Awaits: handles, the answers of their awaits, and what closes them.
 //
 // Purpose: resolves commands, branches and joins by what their branch may see, suspends a branch
 // whose await has no answer, and closes the losers of a select. Ownership: as Run. Thread rule: the
@@ -17,7 +17,7 @@
 
 namespace pawl::internal {
 
-// What a handle is, or why it is nothing.
+// The kind of a handle, or the reason why it is invalid.
 enum class HandleForm : std::uint32_t {
   kNone,
   kCommand,
@@ -26,7 +26,7 @@ enum class HandleForm : std::uint32_t {
   kBadSession,
   kBadTag,
   kBadId,
-  kNotPlain,  // an id: is_plain_id()
+  kNotPlain,  // an id that is no plain one: is_plain_id()
   kBadVersion,
   kBadPayload,
   kNoJson,
@@ -35,7 +35,7 @@ enum class HandleForm : std::uint32_t {
   kNotIssued,  // the cancel request came before it (R8.4)
   kInvalid
 };
-// What an await of such a handle answers.
+// The answer of an await of such a handle.
 [[nodiscard]] Outcome refused(HandleForm form);
 
 class Awaits {
@@ -57,21 +57,21 @@ class Awaits {
   Handle join(BranchRun& branch, const Handle* handles, std::size_t count);
   Selection select(BranchRun& branch, const Handle* handles, std::size_t count);
 
-  // --- of the current branch ---
+  // --- calls of the current branch ---
   Outcome await(const Handle& handle);
   Outcome await_first(const Selection& selection);
   void cancel(BranchRun& branch, const Handle& handle);
-  // A branch leaves nothing behind (R3.7).
+  // Closes what the branch still has open at its end (R3.7).
   void close_own(const BranchRun& branch);
 
-  // Does a living branch wait for what this closes? Requires: the effective horizons are known.
+  // Whether a living branch waits for what this closes. Requires: the effective horizons are known.
   [[nodiscard]] bool wakes_another(const Record& close) const;
 
  private:
   struct Join {
     std::size_t count;
     Record** leaves;
-    bool has_unissued;  // a member that R8.4 kept from being issued
+    bool has_unissued;  // R8.4 kept a member from being issued
   };
   struct Leaves {
     Record* single = nullptr;
@@ -88,7 +88,7 @@ class Awaits {
     How how = How::kNot;
     EventId position = 0;
   };
-  // A branch that waits for what another one owns.
+  // A branch that waits for a command of another branch.
   struct WaitOfOtherBranch {
     const BranchRun* waiter;
     const Record* leaf;

@@ -1,8 +1,8 @@
-// Calls: activities, timers, waits, children and recorded values. Each is checked and becomes one
-// command.
+// Calls: activities, timers, waits, children and recorded values. Each call is checked and becomes
+// one command.
 //
-// Ownership: as Run. Thread rule: the Runtime's. Errors: what an argument is refused for is the
-// form of the handle, and so the answer of its await.
+// Ownership: as Run. Thread rule: the Runtime's. Errors: the reason for refusing an argument is
+// stored as the form of the handle, and so becomes the answer of its await.
 #ifndef PAWL_REPLAY_CALLS_HPP
 #define PAWL_REPLAY_CALLS_HPP
 
@@ -36,8 +36,8 @@ class Calls {
   Calls(const Calls&) = delete;
   Calls& operator=(const Calls&) = delete;
 
-  // Without options; most of a long history is re-run through here. Inlined whatever the compiler makes
-  // of its callers: the call is a tenth of a step.
+  // The call without options, through which most of a long history is re-run. Always inlined,
+  // whatever the compiler makes of its callers: the call is a tenth of a step.
   [[gnu::always_inline]] Handle schedule_activity(BranchRun& branch, std::string_view name,
                                                   std::string_view input) {
     Record* const recorded = commands_.take_bare_activity(branch, name, input);
@@ -46,7 +46,7 @@ class Calls {
   }
   Handle schedule_activity(BranchRun& branch, std::string_view name, std::string_view input,
                            const ActivityOptions& given);
-  // Of a typed value that does not go as JSON.
+  // For a typed value that cannot be written as JSON.
   Handle refuse_payload(BranchRun& branch);
   Handle schedule_timer(BranchRun& branch, TimerBase base, std::int64_t number);
   // `kind`: kWait or kDequeue.

@@ -8,13 +8,13 @@
 namespace pawl::internal {
 namespace {
 
-// What Event::session is to a kind of command.
+// The meaning of Event::session for a kind of command.
 const char* session_meaning(EventKind kind) {
   if (kind == EventKind::kSessionOpen || kind == EventKind::kSessionSettings) return "owner label";
   return kind == EventKind::kActivity ? "session" : "instance id";
 }
 
-// Which part of two commands differs, or null.
+// The part in which two commands differ, or null.
 const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.kind != issued.kind) return "kind";
   if (recorded.name != issued.name) return "name";
@@ -39,8 +39,8 @@ const char* difference(const Event& recorded, const Event& issued) {
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
 
-// An activity of which difference() looks at nothing but what and after what: for all else is at
-// its default.
+// An activity for which difference() compares only its name, its input and its path, since all else
+// has its default.
 bool is_bare(const Event& event) {
   return event.kind == EventKind::kActivity && event.session.empty() && event.policy.empty() &&
          event.tag.empty() && event.version.empty();
@@ -48,9 +48,9 @@ bool is_bare(const Event& event) {
 
 }  // namespace
 
-// --- recorded ones --------------------------------------------------------------------------------
+// --- recorded commands ---------------------------------------------------------------------------
 
-// The current branch has issued it.
+// Marks the record as issued by this branch, the current one.
 inline void Commands::adopt(Record& record, BranchRun& branch) const {
   History::InPass mine;
   mine.run = run_.number();
@@ -62,7 +62,7 @@ inline void Commands::adopt(Record& record, BranchRun& branch) const {
   branch.path_hash = 0;
 }
 
-// It is one that the branch could wait for.
+// Adds the record to those that the branch could wait for.
 inline void Commands::own(Record& record, BranchRun& branch) {
   (branch.first_own == nullptr ? branch.first_own : branch.last_own->pass.next_own) = &record;
   branch.last_own = &record;
@@ -165,7 +165,7 @@ bool Commands::has_room(const Event& event) {
         event_kind_name(event.kind), event.branch, event.ordinal,
         run_.limits().commands_a_turn_max);
   } else if (run_.history().last_id() + staged_count_ + 2 > run_.limits().events_max) {
-    // One is kept for the end.
+    // One event is reserved for the end.
     run_.diagnostic().format(
         "%s (branch %u, ordinal %u): history would have more than events_max (%u) events",
         event_kind_name(event.kind), event.branch, event.ordinal, run_.limits().events_max);
@@ -205,8 +205,8 @@ void Commands::check_all_issued() {
         branch->suspended ? "waits" : "ends");
     return run_.fail(Status::kNondeterminism);
   }
-  // A branch that was not opened leaves a command of its opener behind; so this cannot be the
-  // code's.
+  // A branch that was not opened leaves a command of its opener unissued, so code cannot cause this
+  // mismatch.
   PAWL_CHECK("replay-4", reissued_ == run_.history().command_count_);
 }
 

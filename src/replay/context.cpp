@@ -1,4 +1,4 @@
-// The public face of a pass.
+// The public interface of a pass: OrchestrationContext and its handles.
 #include "pass.hpp"
 
 namespace pawl {
@@ -40,7 +40,7 @@ std::optional<std::string_view> OrchestrationContext::cancel_reason() const {
 
 CleanUpScope OrchestrationContext::clean_up() { return pass_.clean_up(branch_); }
 
-// Every run lies in the same place, so that one which is over is known by its number.
+// Every run lies at the same address, so the run's number shows whether it is over.
 CleanUpScope::~CleanUpScope() {
   if (run_ != nullptr && run_->number() == number_) --branch_->clean_ups;
 }

@@ -57,7 +57,8 @@ Poll EndCalls::end(BranchRun& branch, EndKind kind, ErrorKind error, std::string
   return Poll::done();
 }
 
-// Each execution would be one more that does not heed the request (R8.6).
+// Whether the cancel request was handed on too often: the next execution would be one more that
+// ignores it (R8.6).
 bool EndCalls::has_handed_on_enough() const {
   const EventId cancel = run_.history().cancel_id();
   return cancel != 0 && run_.history().event(cancel).number >= kCancelHandedOnMax;

@@ -1,7 +1,7 @@
 // EndCalls: how branches end, and the end event of the root.
 //
-// Purpose: complete(), fail() and continue_as_new(); the end of the root is staged, or compared
-// with the one history has. Ownership: as Run. Thread rule: the Runtime's.
+// Purpose: handles complete(), fail() and continue_as_new(); the end of the root is staged, or
+// compared with the one in history. Ownership: as Run. Thread rule: the Runtime's.
 #ifndef PAWL_REPLAY_END_CALLS_HPP
 #define PAWL_REPLAY_END_CALLS_HPP
 
@@ -24,7 +24,8 @@ class EndCalls {
 
   // The end event, which is not part of history yet; null: there is none.
   [[nodiscard]] History::Record* staged() const { return staged_; }
-  // Did the root end where it waited in an earlier turn, or wait where history ends?
+  // Fails the pass if the root ended where it waited in an earlier turn, or waits where history
+  // ends.
   void check_root();
 
  private:

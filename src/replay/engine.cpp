@@ -15,10 +15,10 @@ EventId last_command_id(const History& history) {
   return id;
 }
 
-// Code that stands at this event or before has run in an earlier turn, up to an await that still
-// waits. A turn that ended with a completion it took ran over all there is, and recorded nothing;
-// otherwise it is what the pass that recorded the last commands knew. (Deliveries at the end may be
-// of that pass, and not seen yet.)
+// The last event up to which code has run in an earlier turn, to an await that still waits. If that
+// turn ended with a completion it took in, it ran over the whole history and recorded nothing;
+// otherwise it knew what the pass that recorded the last commands knew. (Deliveries at the end may
+// belong to that pass, and may not have been seen yet.)
 EventId last_ran_id(const History& history, EventId last) {
   EventId id = last;
   for (; id > 0 && !is_command(history.event(id).kind); --id) {
@@ -30,7 +30,7 @@ EventId last_ran_id(const History& history, EventId last) {
   return id;
 }
 
-// A newer engine may have meant something else by the same events.
+// Refuses history of a newer engine, in which the same events may mean something else.
 Status check_behaviour(const History& history, Diagnostic& diagnostic) {
   const std::int64_t behaviour = history.event(1).number;
   if (behaviour <= Engine::kBehaviour) return Status::kOk;
@@ -39,7 +39,7 @@ Status check_behaviour(const History& history, Diagnostic& diagnostic) {
   return Status::kUnsupported;
 }
 
-// Under behaviour 1 an event was for the wait that is open now, and nothing else.
+// Under behaviour 1 an event was only for a wait that was open at that moment.
 bool keeps_events(const History& history) {
   return history.last_id() == 0 || history.event(1).number >= Engine::kBehaviourOfKeptEvents;
 }
@@ -57,7 +57,7 @@ Event started(const TurnInput& input, const EngineLimits& limits, const Message&
   event.name = input.orchestration_name;
   event.version = input.version;
   event.number = Engine::kBehaviour;
-  // That of the default is not written: it would be a part of every instance's first page.
+  // The default is not written: it would be a part of every instance's first page.
   if (limits.events_max != EngineLimits().events_max)
     event.horizon = long_history(limits.events_max);
   event.payload = start.payload;
@@ -68,7 +68,7 @@ Event started(const TurnInput& input, const EngineLimits& limits, const Message&
   return event;
 }
 
-// Intake: what the messages of a turn append.
+// Intake: appends the events that follow from the messages of a turn.
 class Intake {
  public:
   Intake(History& history, const TurnInput& input, const EngineLimits& limits, Mailbox& mailbox,
@@ -97,7 +97,7 @@ class Intake {
     }
     event.id = history_.last_id() + 1;
     event.time_ms = input_.stamp_ms;
-    // One is kept for the end.
+    // One event is reserved for the end.
     if (event.id + 1 > limits_.events_max) {
       diagnostic_.format("event %u: history would have more than events_max (%u) events", event.id,
                          limits_.events_max);
@@ -116,8 +116,8 @@ class Intake {
     return mailbox_.deliver(history_, input_.stamp_ms, limits_.events_max, diagnostic_, &delivered);
   }
 
-  // The execution that failed gave it back at its end, and the history that goes on has it in a
-  // delivery again (R10.4).
+  // The failed execution gave the message back at its end, but the history that goes on already has
+  // it in a delivery (R10.4).
   [[nodiscard]] bool is_delivered(MessageId number) const {
     bool is = false;
     for (EventId id = 1; id <= history_.last_id(); ++id) {
@@ -129,7 +129,7 @@ class Intake {
     return is;
   }
 
-  // False: a duplicate, late, or of another execution.
+  // False: the message is a duplicate, late, or for another execution.
   bool event_of(const Message& message, Event* event) const {
     switch (message.kind) {
       case MessageKind::kStart:
@@ -174,8 +174,8 @@ class Intake {
     return true;
   }
 
-  // That a child was cancelled or closed would be taken for a cancel of the parent, or for its
-  // close.
+  // The error of a child that was cancelled or closed becomes kApplication: unchanged, it would
+  // look like a cancellation of the parent, or a close by it.
   bool child_done(const Message& message, Event* event) const {
     if (!completion(message, EventKind::kChild, EventKind::kChildDone, event)) return false;
     if (event->error == ErrorKind::kCancelled || event->error == ErrorKind::kClosed)
@@ -185,7 +185,7 @@ class Intake {
 
   bool cancel(const Message& message, Event* event) const {
     if (history_.last_id() == 0 || history_.ended() || history_.cancel_id() != 0) return false;
-    // A request that was handed on belongs to one execution; `ref` says how often it was.
+    // A request that was handed on belongs to one execution; `ref` says how often it was handed on.
     if (message.execution != 0 && message.execution != input_.execution) return false;
     event->kind = EventKind::kCancelRequested;
     event->number = message.ref;
@@ -225,11 +225,11 @@ struct Engine::Scratch {
   Mailbox mailbox;
   internal::TypedBytes typed;
   std::uint32_t runs = 0;
-  // Handles point to the pass that made them, and are refused by the number of its run later: so
-  // every pass lies here.
+  // Handles point to the pass that made them, and a later pass refuses them by the number of its
+  // run: so every pass is built at this one address.
   alignas(internal::Pass) unsigned char pass[sizeof(internal::Pass)];
 
-  // Ends with its scope; at most one at a time.
+  // Ends the pass with its scope; at most one at a time.
   class PassHolder {
    public:
     PassHolder(Scratch& scratch, internal::PassSetup setup) {
@@ -249,7 +249,8 @@ struct Engine::Scratch {
   };
 };
 
-// One function for both, so that what is asked for and what is taken cannot drift apart.
+// One function for both arenas, so that the memory asked for and the memory taken cannot drift
+// apart.
 template <typename AnyArena>
 Engine::Scratch* Engine::lay_out(AnyArena& arena, const EngineLimits& limits) {
   const std::size_t text_bytes = limits.traces_a_turn_max * TraceLog::kTextBytesMean;
@@ -319,21 +320,22 @@ void Engine::settle_mailbox(const History& history, TurnResult& result) {
 
 Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diagnostic,
                       TurnResult& result) {
-  // Without a new message the turn can only be about events that no pass has seen yet.
+  // Without a new message the turn can only concern events that no pass has seen yet.
   const bool goes_on = input.message_count == input.waiting_count;
   internal::PassSetup setup;
   setup.seen = goes_on ? last_command_id(history) : history.last_id();
   setup.ran = last_ran_id(history, history.last_id());
   if (input.restored != 0) {
-    // The start alone: a limit ended that execution in its first turn, of which nothing else stands.
+    // 1 means the start alone: a limit ended the execution in its first turn, and nothing else of
+    // that turn is left.
     const EventId last = input.restored == 1 ? 0 : input.restored;
     setup.seen = last;
     setup.ran = last_ran_id(history, last);
   }
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
   PAWL_TRY(intake.run());
-  // Tries of an earlier turn, which had not read all. Before the code runs: so it has seen what
-  // history ends with.
+  // Answers tries of an earlier turn, which had not read all messages. This happens before the code
+  // runs, so that the code sees the last events of history.
   std::uint32_t answered = 0;
   if (!input.more_messages)
     PAWL_TRY(
@@ -374,7 +376,7 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
   if (!pass->has_ended()) {
     PAWL_TRY(scratch_->mailbox.deliver(*setup.history, setup.input->stamp_ms, limits_.events_max,
                                        *setup.diagnostic, &delivered));
-    // Among those that were not read may be one for it.
+    // One of the messages that were not read may be for the try.
     if (!setup.input->more_messages)
       PAWL_TRY(Mailbox::answer_tries(*setup.history, setup.input->stamp_ms, limits_.events_max,
                                      *setup.diagnostic, &delivered));

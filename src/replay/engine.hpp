@@ -23,19 +23,20 @@ struct PassSetup;
 }
 
 struct EngineLimits {
-  std::uint32_t events_max = 4096;  // of one history
+  std::uint32_t events_max = 4096;  // in one history
   std::uint32_t commands_a_turn_max = 1024;
   std::size_t payload_bytes_max = 64 * 1024;
   std::uint32_t traces_a_turn_max = 64;
   std::uint32_t passes_max = 100;
-  // Raised events and queue messages in one turn, with those given back; of these half as many.
+  // The most raised events and queue messages in one turn, with those given back; at most half of
+  // them may be given back.
   std::uint32_t mailbox_max = 512;
-  // State of one instance.
+  // Limits for the state of one instance.
   std::uint32_t kv_keys_max = 150;
-  std::size_t kv_bytes_max = 512 * 1024;  // keys and values
+  std::size_t kv_bytes_max = 512 * 1024;  // keys and values together
 };
 
-// From so many events on it is time for continue-as-new.
+// The number of events from which continue-as-new is due.
 [[nodiscard]] constexpr EventId long_history(std::uint32_t events_max) {
   return events_max - events_max / 4;
 }
@@ -51,15 +52,16 @@ struct TurnInput {
   std::int64_t stamp_ms = 0;     // time of new events, and what utc_now_ms() records
   std::uint8_t random[16] = {};  // seeds the guids of this turn
   bool verify = false;           // run every turn a second time (verify_turns)
-  // The first turn of an execution that goes on with the history of another one (R10.2): events up
-  // to this one were there at the end of a turn of that one, and those behind it are an intake.
+  // For the first turn of an execution that goes on with the history of another one (R10.2): events
+  // up to this one existed at the end of one of that execution's turns, and those behind it are an
+  // intake.
   EventId restored = 0;
   const Message* messages =
       nullptr;  // in order of arrival; kStart or kContinue first for a new one
   std::size_t message_count = 0;
-  std::size_t waiting_count = 0;  // of them were there in an earlier turn and wait on
-  // More are stored than these: what tries to take one and finds none is not answered, and the
-  // state is kMore.
+  std::size_t waiting_count = 0;  // how many of them were there in an earlier turn and wait on
+  // More messages are stored than these: a try that finds no message is not answered, and the state
+  // is kMore.
   bool more_messages = false;
 };
 
@@ -73,19 +75,20 @@ struct Trace {
 // Views live until the next turn of this engine.
 struct TurnResult {
   // kOk; kNondeterminism, kAwaitSteppedOver, kException: the instance stops with the diagnostic's
-  // text; kUnsupported: a newer engine recorded the history; it needs that one. kResourceExhausted:
-  // a limit (the diagnostic names it). Unless kOk the history is as it was before.
+  // text; kUnsupported: a newer engine recorded the history, which needs that engine.
+  // kResourceExhausted: a limit (the diagnostic names it). Unless kOk the history is as it was
+  // before.
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;
   EventId first_new = 0;  // the new events are [first_new, history.last_id()]
   std::uint32_t passes = 0;
   std::uint32_t withdrawn = 0;  // commands that branches issued beyond their horizon
-  std::uint32_t dropped = 0;    // messages that were duplicates, late or of another execution
-  // A branch was suspended for good in this turn, since it does not heed its cancel request (R8.6).
+  std::uint32_t dropped = 0;    // messages that were duplicates, late or for another execution
+  // A branch was suspended for good in this turn, since it ignores its cancel request (R8.6).
   bool ignores_cancel = false;
-  // The code looks at how long its history is (R2.7).
+  // The code reads the length of its history (R2.7).
   bool watches_length = false;
-  // Messages of the mailbox, of the input, that wait on: not to be deleted.
+  // Mailbox messages of the input that wait on: not to be deleted.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;
   // Messages taken in an earlier turn that wait again: to be stored under their old ids.
@@ -96,24 +99,24 @@ struct TurnResult {
   std::uint32_t traces_lost = 0;
 };
 
-// What a turn of this status (not kOk) means for its instance.
+// The error for an instance whose turn had this status (not kOk).
 [[nodiscard]] ErrorKind turn_error_kind(Status status);
 
 class Engine {
  public:
   // Recorded in the first event of an execution; rises when the same history would be read in
-  // another way. This engine runs what was begun under any of these.
+  // another way. This engine runs executions begun under any behaviour from kBehaviourMin to this
+  // one.
   static constexpr std::int64_t kBehaviour = 2;
-  // The first under which a raised event waits for its wait (R7.4).
+  // The first behaviour under which a raised event is kept until its wait (R7.4).
   static constexpr std::int64_t kBehaviourOfKeptEvents = 2;
   static constexpr std::int64_t kBehaviourMin = 1;
-  // Of a history that has its start.
+  // Requires: the history has its start.
   [[nodiscard]] static bool is_cancel_sticky(const History& history) {
     return history.event(1).number >= kBehaviourOfStickyCancel;
   }
 
-  // From this event on continue-as-new is due: the start recorded it, unless it is that of the
-  // default.
+  // The event from which continue-as-new is due: the start recorded it, unless it is the default.
   [[nodiscard]] static EventId long_history_of(const History& history) {
     const EventId recorded = history.event(1).horizon;
     return recorded == 0 ? long_history(EngineLimits().events_max) : recorded;
@@ -122,17 +125,18 @@ class Engine {
   // Takes its scratch memory from `arena`; check ready() once.
   Engine(Arena& arena, const EngineLimits& limits);
   [[nodiscard]] bool ready() const;
-  // For typed calls between two turns.
+  // The memory for typed calls between two turns.
   [[nodiscard]] internal::TypedBytes typed_bytes() const;
-  // Bytes of the arena that an engine of these limits takes.
+  // The bytes of the arena that an engine with these limits takes.
   [[nodiscard]] static std::size_t required_memory(const EngineLimits& limits);
-  // Appends what the turn decided to `history`. To undo it (the commit failed): take history.mark()
-  // before and history.rewind() after.
+  // Appends the decisions of the turn to `history`. To undo it (the commit failed): take
+  // history.mark() before and history.rewind() after.
   TurnResult run_turn(History& history, const TurnInput& input, Diagnostic& diagnostic);
-  // Appends the end event of a failure decided outside the code (poison, nondeterminism, a limit, a
-  // corrupt row); a history without a start gets one first, and one with an end stays as it is.
-  // Messages in deliveries stay taken: what the code received is not known without running it. Those
-  // of the input are kept. status kResourceExhausted: memory is short, nothing was appended.
+  // Appends the end event of a failure that was decided outside the code (poison, nondeterminism, a
+  // limit, a corrupt row). A history without a start gets one first, and one with an end stays as
+  // it is. Messages in deliveries stay taken: without running the code it is not known which it
+  // received. Messages of the input are kept. status kResourceExhausted: memory is short, nothing
+  // was appended.
   TurnResult append_failure(History& history, const TurnInput& input, ErrorKind kind,
                             std::string_view text);
 

@@ -9,7 +9,7 @@
 namespace pawl {
 namespace {
 
-// A chunk as large as all before it, within these.
+// A new chunk is as large as all chunks before it together, within these bounds.
 constexpr std::size_t kChunkBytesMin = 1024;
 constexpr std::size_t kChunkBytesMax = 4096;
 constexpr std::uint32_t kListMin = 16;
@@ -27,7 +27,7 @@ std::string_view copy_text(std::string_view text, char** at) {
   return copy;
 }
 
-// The kind of command whose completion this is.
+// Whether an event of kind `completion` completes a command of kind `command`.
 bool completes(EventKind completion, EventKind command) {
   switch (completion) {
     case EventKind::kActivityDone: return command == EventKind::kActivity;
@@ -47,7 +47,7 @@ bool is_known(EventKind kind) {
          (kind >= EventKind::kReturn && kind <= EventKind::kEnded);
 }
 
-// A custom status is the state of the empty key.
+// A custom status is the state under the empty key.
 bool is_write(const Event& event) {
   return (event.kind == EventKind::kStateWrite || event.kind == EventKind::kCustomStatus) &&
          event.error == ErrorKind::kNone;
@@ -55,7 +55,7 @@ bool is_write(const Event& event) {
 
 bool is_name_or_empty(std::string_view text) { return text.empty() || is_stored_name(text); }
 
-// What is wrong with the event taken alone, or null.
+// The fault of the event by itself, or null.
 const char* why_malformed(const Event& event) {
   if (!is_known(event.kind)) return "of an unknown kind";
   if (event.error > kErrorKindLast) return "with an unknown error";
@@ -75,7 +75,7 @@ const char* why_malformed(const Event& event) {
 
 }  // namespace
 
-// --- memory ---------------------------------------------------------------------------------------
+// --- memory --------------------------------------------------------------------------------------
 
 bool ChunkList::add_chunk(std::size_t room) {
   const std::size_t least = aligned(sizeof(Chunk)) + room;
@@ -182,7 +182,7 @@ void History::drop_staged() {
   records_.truncate(last, last->size);
 }
 
-// --- state ----------------------------------------------------------------------------------------
+// --- state ---------------------------------------------------------------------------------------
 
 std::uint32_t History::key_place(std::string_view name) const {
   const StateKey* const place = std::lower_bound(
@@ -207,7 +207,7 @@ History::StateKey* History::make_key(std::string_view name) {
   return made;
 }
 
-// Their names may lie in records that are about to go.
+// Drops keys that nothing refers to: their names may lie in records that are about to be freed.
 void History::drop_unused_keys() {
   std::uint32_t kept = 0;
   for (std::uint32_t at = 0; at < key_count_; ++at) {
@@ -233,7 +233,7 @@ Status History::carry(std::string_view key, std::string_view value, std::int64_t
   return Status::kOk;
 }
 
-// --- events ---------------------------------------------------------------------------------------
+// --- events --------------------------------------------------------------------------------------
 
 namespace {
 
@@ -281,7 +281,7 @@ void History::rewind(Mark mark) {
   drop_staged();
 }
 
-// --- form -----------------------------------------------------------------------------------------
+// --- form of events ------------------------------------------------------------------------------
 
 const char* History::why_not(const Event& event) const {
   if (event.id != count_ + 1) return "out of order";
@@ -359,7 +359,7 @@ EventId History::open_try() const {
   return oldest;
 }
 
-// --- index ----------------------------------------------------------------------------------------
+// --- index ---------------------------------------------------------------------------------------
 
 std::uint32_t History::find_branch(BranchId number) const {
   if (number == 0) return 0;
@@ -388,7 +388,7 @@ EventId History::command_id(BranchId branch, Ordinal ordinal) const {
   return command_of(place, ordinal)->event.id;
 }
 
-// Closes name what was issued lately, so the way back from the end is short.
+// A close names a command that was issued lately, so the way back from the end is short.
 History::Record* History::command_of(std::uint32_t place, Ordinal ordinal) const {
   Record* found = branch(place).last;
   while (found->event.ordinal != ordinal)

@@ -27,7 +27,7 @@ class StateCalls;
 struct BranchRun;
 }  // namespace internal
 
-// Memory in a row over a BuddyPool, given back from its newest end.
+// Consecutive pieces of memory over a BuddyPool, given back from the newest end.
 class ChunkList {
  public:
   explicit ChunkList(BuddyPool& pool) : pool_(pool) {}
@@ -37,7 +37,7 @@ class ChunkList {
 
   // Aligned for any type; null when the pool is short.
   [[nodiscard]] void* allocate(std::size_t size);
-  // Gives back all that came after the piece [last, last + size).
+  // Gives back all pieces allocated after the piece [last, last + size).
   void truncate(const void* last, std::size_t size);
   void clear();
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
@@ -65,8 +65,9 @@ class History {
 
   void clear();
   // Copies the event and its views; event.id must be last_id() + 1. kResourceExhausted: the pool is
-  // short, nothing changed. kCorrupt: it cannot follow what is there (a reference to a command that
-  // does not exist, a second completion, an ordinal out of order): `diagnostic` says what.
+  // short, nothing changed. kCorrupt: the event cannot follow the present ones (a reference to a
+  // command that does not exist, a second completion, an ordinal out of order), and `diagnostic`
+  // has the reason.
   Status append(const Event& event, Diagnostic& diagnostic);
 
   [[nodiscard]] EventId last_id() const { return count_; }
@@ -75,18 +76,19 @@ class History {
   [[nodiscard]] bool ended() const { return end_id_ != 0; }
   [[nodiscard]] EventId end_id() const { return end_id_; }
   [[nodiscard]] EventId cancel_id() const { return cancel_id_; }
-  // Bytes taken from the pool.
+  // The bytes taken from the pool.
   [[nodiscard]] std::size_t bytes() const {
     return records_.bytes() + carried_.bytes() + list_bytes_;
   }
   // The command event of (branch, ordinal); 0: none.
   [[nodiscard]] EventId command_id(BranchId branch, Ordinal ordinal) const;
-  // May the completion of this command still be recorded? No: there is no such command, it cannot
-  // complete, it has completed, it is closed, its branch is retired, or the execution has ended.
+  // Whether the completion of this command may still be recorded. False: there is no such command,
+  // it cannot complete, it has completed, it is closed, its branch is retired, or the execution has
+  // ended.
   [[nodiscard]] bool awaits_completion(EventId command) const;
   // The oldest open wait of this kind (kWait or kDequeue) and name; 0: none.
   [[nodiscard]] EventId open_wait(EventKind kind, std::string_view name) const;
-  // The oldest open wait that must be answered now; 0: none.
+  // The oldest open wait that must be answered now (a try); 0: none.
   [[nodiscard]] EventId open_try() const;
 
   struct Mark {
@@ -96,14 +98,15 @@ class History {
   // Forgets every event after the mark.
   void rewind(Mark mark);
 
-  // A value that the executions before left behind, with the time of its write; an empty key is the
-  // custom status. Before the first event, each key once. kResourceExhausted: the pool is short.
+  // Adds a value that earlier executions left, with the time of its write; an empty key is the
+  // custom status. Call it before the first event, once for each key. kResourceExhausted: the pool
+  // is short.
   Status carry(std::string_view key, std::string_view value, std::int64_t updated_ms);
-  // Has anything been carried, or written by this execution?
+  // Whether any state was carried, or written by this execution.
   [[nodiscard]] bool has_state() const { return key_count_ > 0; }
 
  private:
-  // A pass and its parts mark and stage records.
+  // These parts of a pass mark and stage records.
   friend class internal::Awaits;
   friend class internal::Calls;
   friend class internal::Commands;
@@ -116,40 +119,40 @@ class History {
   friend struct internal::BranchRun;
 
   struct Record;
-  // A branch took the delivery of a wait.
+  // Notes that a branch took the delivery of a wait.
   struct Receipt {
     const internal::BranchRun* branch;
     EventId position;
     Receipt* next;
   };
-  // What one run of the code made of a command.
+  // The notes of one run of the code about a command.
   struct InPass {
-    std::uint32_t run = 0;                  // whose; of another run it counts for nothing
-    EventId emitted_at = 0;                 // position of the branch
-    EventId closed_at = 0;                  // position for the owner once closed
+    std::uint32_t run = 0;                  // the run; notes of another run do not count
+    EventId emitted_at = 0;                 // position of the branch at that time
+    EventId closed_at = 0;                  // position of the owner at the close
     internal::BranchRun* owner = nullptr;   // the branch that issued it
-    internal::BranchRun* opened = nullptr;  // branch opening: what it opened
-    Record* next_own = nullptr;             // what the owner issued next of what it could wait for
+    internal::BranchRun* opened = nullptr;  // branch opening: the branch it opened
+    Record* next_own = nullptr;             // next command of the owner that can be waited for
     Record* next_staged = nullptr;
-    const Record* target = nullptr;   // close: what it closes
-    Receipt* receipts = nullptr;      // wait
-    std::uint32_t writer = 0;         // state write: number of the branch among those that write
-    std::uint32_t write_number = 0;   // state write: which of that branch
-    bool received = false;            // by its owner
-    bool closed = false;              // by its owner
-    bool answered_cancelled = false;  // to an await of its owner
+    const Record* target = nullptr;   // close: the command it closes
+    Receipt* receipts = nullptr;      // wait: which branches took its delivery
+    std::uint32_t writer = 0;         // state write: number of its branch among the writers
+    std::uint32_t write_number = 0;   // state write: its number within that branch
+    bool received = false;            // its owner received it
+    bool closed = false;              // its owner closed it
+    bool answered_cancelled = false;  // an await of its owner got the cancellation as answer
   };
   // An event with its texts behind it, and its part of the index.
   struct Record {
     Event event;
-    std::uint32_t size = 0;         // of record and texts
-    Record* next = nullptr;         // command: the next of its branch
-    Record* previous = nullptr;     // command: the one before of its branch
+    std::uint32_t size = 0;         // record and texts together
+    Record* next = nullptr;         // command: the next one of its branch
+    Record* previous = nullptr;     // command: the previous one of its branch
     EventId completion = 0;         // command: its completion; a returned delivery does not count
     EventId close = 0;              // command: the close that names it
     EventId returned = 0;           // delivery: its return
-    std::uint64_t await_path = 0;   // command: path hash after the await of it alone; 0: not known
-    Record* older_alike = nullptr;  // wait: the one before; state write: the one before of its key
+    std::uint64_t await_path = 0;   // command: path hash after an await of it alone; 0: not known
+    Record* older_alike = nullptr;  // wait: the previous one; state write: that of its key
     InPass pass;
   };
   struct Carried {
@@ -160,30 +163,31 @@ class History {
   struct StateKey {
     std::string_view name;
     const Carried* carried = nullptr;
-    Record* newest = nullptr;  // write of this history
+    Record* newest = nullptr;  // newest write in this history
     Record* staged = nullptr;  // newest write that is not part of history yet
-    std::uint32_t run = 0;     // whose staged ones these are; of another run they count for nothing
+    std::uint32_t run = 0;     // the run of the staged ones; those of another run do not count
   };
   struct Branch {
     BranchId number = 0;
-    std::uint32_t parent = 0;   // place in the list of branches
+    std::uint32_t parent = 0;   // index in the list of branches
     Record* opening = nullptr;  // null: the root
     Record* first = nullptr;
     Record* last = nullptr;
     std::uint32_t commands = 0;
   };
 
-  // A copy of the event that is not part of history yet; null when the pool is short.
+  // Copies the event into a record that is not part of history yet; null when the pool is short.
   Record* stage(const Event& event);
   // Makes a staged record part of history. Its id must be last_id() + 1.
   Status commit(Record* record, Diagnostic& diagnostic);
   // Forgets every staged record.
   void drop_staged();
 
-  // Place of the first key that is not before `name`.
+  // The index of the first key that is not before `name`.
   [[nodiscard]] std::uint32_t key_place(std::string_view name) const;
   [[nodiscard]] const StateKey* find_key(std::string_view name) const;
-  // Found or made; null when the pool is short. `name` must live as long as what the key is for.
+  // Finds or makes the key; null when the pool is short. `name` must live as long as the record or
+  // carried value that the key is for.
   StateKey* make_key(std::string_view name);
   void drop_unused_keys();
 
@@ -194,9 +198,9 @@ class History {
   [[nodiscard]] const Branch& branch(std::uint32_t place) const {
     return place == 0 ? root_ : branches_[place - 1];
   }
-  // The branch of this number, or kNoBranch.
+  // The index of the branch with this number, or kNoBranch.
   [[nodiscard]] std::uint32_t find_branch(BranchId number) const;
-  // Is there a close of this branch or of one above it?
+  // Whether this branch or one above it was closed.
   [[nodiscard]] bool is_retired(std::uint32_t place) const;
   [[nodiscard]] Record* command_of(std::uint32_t place, Ordinal ordinal) const;
 
@@ -234,7 +238,7 @@ class History {
   std::size_t list_bytes_ = 0;
 };
 
-// The number of an execution as its code knows it; `own`: as it is stored (R10.3).
+// The execution's number as its code knows it; `own`: its stored number (R10.3).
 [[nodiscard]] inline ExecutionId execution_of_code(const History& history, ExecutionId own) {
   return history.last_id() == 0 || history.event(1).ref == 0 ? own : history.event(1).ref;
 }

@@ -24,7 +24,7 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
   for (std::size_t i = 0; i < count_; ++i) {
     if (entries_[i].message.id != delivery.number || entries_[i].is_waiting) continue;
     entries_[i].is_waiting = true;
-    // A wait has received the offer. From now on it is an event, which is stored as one.
+    // A wait has received the offer, so from now on it is a raised event and is stored as one.
     if (entries_[i].message.kind == MessageKind::kOffer) {
       entries_[i].message.kind = MessageKind::kEvent;
       entries_[i].is_stored = false;
@@ -43,7 +43,7 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
 
 namespace {
 
-// One is kept for the end.
+// One event is reserved for the end.
 Status append(History& history, Event& event, std::uint32_t events_max, Diagnostic& diagnostic) {
   event.id = history.last_id() + 1;
   event.kind = EventKind::kDelivery;

@@ -12,7 +12,7 @@ Status Pass::run() {
   return run_.is_ok() ? end_.finish(commands_, awaits_, ends_.staged()) : run_.status();
 }
 
-// --- how the code left ----------------------------------------------------------------------------
+// --- how code ends -------------------------------------------------------------------------------
 
 void Pass::check_ending(const BranchRun& branch, bool pending) {
   if (pending && branch.suspended) return;
@@ -38,7 +38,8 @@ void Pass::check_ending(const BranchRun& branch, bool pending) {
   run_.fail(Status::kAwaitSteppedOver);
 }
 
-// Thrown behind a pending await, or behind a mistake that was found before, it follows from that.
+// An exception behind a pending await, or after a mistake that was found before, only follows from
+// that.
 Poll Pass::stop_with_exception(const BranchRun& branch, const char* what) {
   if (!run_.is_ok() || branch.suspended) return Poll::done();
   run_.diagnostic().format("branch %u: an exception left the code: %s", branch.number,
@@ -47,7 +48,7 @@ Poll Pass::stop_with_exception(const BranchRun& branch, const char* what) {
   return Poll::done();
 }
 
-// --- branches -------------------------------------------------------------------------------------
+// --- branches ------------------------------------------------------------------------------------
 
 Handle Pass::open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&),
                          void* callable) {
@@ -75,7 +76,7 @@ void Pass::end_branch(BranchRun& branch, bool pending) {
   if (&branch != &run_.root()) awaits_.close_own(branch);
 }
 
-// --- reading --------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
 std::string_view Pass::start_payload() const { return run_.history().event(1).payload; }
 std::string_view Pass::start_version() const { return run_.history().event(1).version; }
@@ -89,7 +90,7 @@ EventId Pass::history_length(const BranchRun& branch) {
   return branch.position;
 }
 
-// As the start recorded it: the option may be another one when this is run again.
+// Reads the limit that the start recorded: the option may differ when this is run again.
 bool Pass::is_continue_as_new_due(const BranchRun& branch) {
   watches_length_ = true;
   return branch.position >= Engine::long_history_of(run_.history());
@@ -107,7 +108,7 @@ bool Pass::ignores_cancel() const {
   return false;
 }
 
-// On a branch that may call nothing it is a scope of nothing.
+// On a branch that may call nothing the scope is empty.
 CleanUpScope Pass::clean_up(BranchRun& branch) {
   if (!run_.is_active(branch, "clean_up")) return {nullptr, nullptr, 0};
   ++branch.clean_ups;

@@ -1,9 +1,9 @@
 // Pass: one run of an orchestration function from its top.
 //
-// Purpose: behind OrchestrationContext. Runs the code of the root and of the branches, and holds
-// the parts that answer its calls: what all of them share (Run), commands and history (Commands),
-// awaits (Awaits), state (StateCalls), all other calls (Calls, SessionCalls, EndCalls). What is new
-// becomes part of history at the end (PassEnd).
+// Purpose: the implementation behind OrchestrationContext. Runs the code of the root and of the
+// branches, and holds the parts that answer its calls: shared facts (Run), commands and history
+// (Commands), awaits (Awaits), state (StateCalls), all other calls (Calls, SessionCalls, EndCalls).
+// New commands become part of history at the end (PassEnd).
 // Ownership: borrows all it is given; lives for one run, as do handles. Thread rule: the Runtime's.
 #ifndef PAWL_REPLAY_PASS_HPP
 #define PAWL_REPLAY_PASS_HPP
@@ -41,13 +41,13 @@ class Pass {
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
 
-  // Runs the function and appends what it decided. Unless kOk the history must be rewound, and the
+  // Runs the function and appends its decisions. Unless kOk the history must be rewound, and the
   // diagnostic says why.
   Status run();
   [[nodiscard]] ExecutionId execution() const { return run_.execution(); }
   [[nodiscard]] void* user() const { return run_.input().code.user(); }
   [[nodiscard]] bool has_ended() const { return run_.root().returned; }
-  // Did it append what another pass has to see?
+  // Whether the pass appended events that another pass must see.
   [[nodiscard]] bool is_another_needed() const { return end_.is_another_needed(); }
   [[nodiscard]] std::uint32_t appended() const { return end_.appended(); }
   [[nodiscard]] std::uint32_t withdrawn() const {
@@ -75,18 +75,19 @@ class Pass {
   [[nodiscard]] std::int64_t now_ms(const BranchRun& branch) const;
   EventId history_length(const BranchRun& branch);
   bool is_continue_as_new_due(const BranchRun& branch);
-  // The code looked at how long its history is, in this turn or in an earlier one.
+  // Whether the code has read the length of its history, in this turn or in an earlier one.
   [[nodiscard]] bool watches_length() const { return watches_length_; }
   [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
     return run_.has_seen_cancel(branch);
   }
   [[nodiscard]] std::string_view cancel_reason() const;
-  // Was a living branch suspended for good, where no earlier turn had come to?
+  // Whether a living branch was suspended for good at a place that no earlier turn had reached.
   [[nodiscard]] bool ignores_cancel() const;
   CleanUpScope clean_up(BranchRun& branch);
   void trace(BranchRun& branch, LogLevel level, std::string_view text);
   Handle open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&), void* callable);
-  // An exception has left the code of the branch; `what`: its text, null if it has none.
+  // Ends the pass after an exception left the code of the branch; `what`: its text, null if it has
+  // none.
   Poll stop_with_exception(const BranchRun& branch, const char* what);
 
  private:

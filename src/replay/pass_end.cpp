@@ -4,7 +4,7 @@
 
 namespace pawl::internal {
 
-// A close that is withdrawn itself changes nothing here: its horizon is above that of its owner.
+// A close that is itself withdrawn changes nothing here: its horizon is above its owner's.
 void PassEnd::find_horizons() {
   if (run_.root().returned) run_.root().effective = run_.root().position;
   run_.root().effective = std::min(run_.root().effective, run_.root().horizon);
@@ -42,9 +42,10 @@ Status PassEnd::finish(const Commands& commands, const Awaits& awaits, Record* e
   return has_ended_ || has_closed_ ? append_returns() : Status::kOk;
 }
 
-// --- messages given back --------------------------------------------------------------------------
+// --- messages given back -------------------------------------------------------------------------
 
-// A delivery to a wait that is no more, which no branch received within its horizon.
+// Whether the delivery is void: its wait no longer exists, and no branch received it within its
+// horizon.
 bool PassEnd::is_void(const Record& wait) const {
   if (wait.completion == 0 || history_.event(wait.completion).number == 0) return false;
   const bool is_over =
@@ -56,7 +57,7 @@ bool PassEnd::is_void(const Record& wait) const {
   return true;
 }
 
-// Of the lowest number above `after`.
+// The void delivery with the lowest number above `after`.
 History::Record* PassEnd::next_to_return(std::int64_t after) const {
   Record* lowest = nullptr;
   for (const Record* wait = history_.newest_wait_; wait != nullptr; wait = wait->older_alike) {

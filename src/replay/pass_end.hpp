@@ -1,4 +1,4 @@
-// PassEnd: what a pass that ran to its end appends (R6.2 to R6.6).
+// PassEnd: appends the events of a pass that ran to its end (R6.2 to R6.6).
 //
 // Purpose: finds the horizons of the branches, makes the staged commands within them and the end
 // part of history, and gives back the messages that no branch received. Ownership: as Run. Thread
@@ -25,7 +25,7 @@ class PassEnd {
   // `end`: the end event; null: the root has not ended.
   Status finish(const Commands& commands, const Awaits& awaits, History::Record* end);
   [[nodiscard]] std::uint32_t appended() const { return appended_; }
-  // Was a close appended that another living branch waits for?
+  // Whether a close was appended that another living branch waits for.
   [[nodiscard]] bool is_another_needed() const { return is_another_needed_; }
 
  private:

@@ -23,7 +23,7 @@ Run::Run(const PassSetup& setup)
   root_.cursor = history_.branch(0).first;
   if (history_.ended()) root_.horizon = history_.event(history_.end_id()).horizon;
   last_number_ = history_.branch(history_.branch_count_).number;
-  // The execution before handed the request on: this one has seen it from its start.
+  // The previous execution handed the request on: this one has seen it from its start.
   constexpr EventId kBehindStart = 2;
   if (history_.cancel_id() == kBehindStart && history_.event(kBehindStart).number != 0)
     root_.position = kBehindStart;

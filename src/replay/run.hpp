@@ -1,8 +1,8 @@
-// Run: what the parts of a pass share, and which branch runs.
+// Run: what the parts of a pass share, and the branch that runs.
 //
-// Purpose: the input, the status of the pass, its scratch memory, and the branches with the current
-// one. What only one part needs is in that part. Ownership: borrows all it is given; lives for one
-// pass.
+// Purpose: holds the input, the status of the pass, its scratch memory, and the branches with the
+// current one. Facts that only one part needs are in that part. Ownership: borrows all it is given;
+// lives for one pass.
 // Thread rule: the Runtime's.
 #ifndef PAWL_REPLAY_RUN_HPP
 #define PAWL_REPLAY_RUN_HPP
@@ -18,42 +18,42 @@
 namespace pawl::internal {
 
 inline constexpr EventId kNoHorizon = UINT32_MAX;
-// Branches in branches: each is a call on the stack of the turn.
+// Limits branches within branches: each is a call on the stack of the turn.
 inline constexpr std::uint32_t kBranchDepthMax = 32;
-// Bounds of code that does not heed a cancel request (R8.6): answers to one branch, and executions
-// that one hands on to the next.
+// Limits for code that ignores a cancel request (R8.6): answers to one branch, and executions that
+// hand the request on to the next.
 inline constexpr std::uint32_t kCancelledAnswersMax = 100;
 inline constexpr std::int64_t kCancelHandedOnMax = 100;
 
-// A branch in one pass; the root is one.
+// A branch in one pass; the root counts as a branch.
 struct BranchRun {
   BranchId number = 0;
   BranchRun* parent = nullptr;  // null: the root
-  std::uint32_t depth = 0;      // of the root 0
+  std::uint32_t depth = 0;      // 0 for the root
   BranchRun* next = nullptr;    // in order of opening
   History::Record* opening = nullptr;
-  History::Record* cursor = nullptr;  // the next command history expects
+  History::Record* cursor = nullptr;  // the next command that history expects
   History::Record* first_own = nullptr;
-  History::Record* last_own = nullptr;  // what it could wait for, in order of issue
-  Ordinal ordinal = 0;                  // of the next call
+  History::Record* last_own = nullptr;  // list of commands to wait for, in order of issue
+  Ordinal ordinal = 0;                  // for the next call
   EventId position = 1;
-  EventId horizon = kNoHorizon;    // recorded: it sees nothing above
-  EventId effective = kNoHorizon;  // with the closes of this pass
+  EventId horizon = kNoHorizon;    // recorded: the branch sees no event above it
+  EventId effective = kNoHorizon;  // horizon including the closes of this pass
   std::uint64_t path_hash = 0;     // since the last command; 0: nothing was awaited
   std::uint32_t end_calls = 0;
-  std::uint32_t writer = 0;  // number among the branches that write state; 0: it does not
+  std::uint32_t writer = 0;  // number among the branches that write state; 0: it writes none
   std::uint32_t writes = 0;
-  // How many writes of each writer it knows by cause: those of its ancestors before its opening,
-  // and of the branches it received.
+  // For each writer, how many of its writes this branch knows by cause: writes of its ancestors
+  // before its opening, and of the branches it received.
   std::uint32_t* known = nullptr;
   std::uint32_t known_count = 0;
-  std::uint32_t clean_ups = 0;          // CleanUpScopes that live, and one of the opener
-  std::uint32_t cancelled_answers = 0;  // those that count (R8.6); one too many: for good
+  std::uint32_t clean_ups = 0;          // living CleanUpScopes, plus 1 if its opener had one
+  std::uint32_t cancelled_answers = 0;  // answers that count (R8.6); one too many suspends for good
   bool suspended = false;
   bool returned = false;
   ErrorKind error = ErrorKind::kNone;
   std::string_view result;
-  const History::Record* awaited = nullptr;  // suspended at: the first of what it waits for
+  const History::Record* awaited = nullptr;  // the first command it waits for, if suspended
 };
 
 struct PassSetup {
@@ -64,17 +64,19 @@ struct PassSetup {
   TraceLog* traces = nullptr;
   Mailbox* mailbox = nullptr;
   TypedBytes typed;
-  EventId seen = 0;  // code that has come to this event, and no further, ran in an earlier turn
-  EventId ran = 0;   // code at this event or before it did so, to a pending await
-  std::uint32_t run = 0;  // unlike that of every other pass of this engine
+  EventId seen = 0;  // code that has reached this event, and no later one, ran in an earlier turn
+  EventId ran = 0;   // code at this event or before it did so, up to a pending await
+  std::uint32_t run = 0;  // differs from that of every other pass of this engine
   std::uint32_t commands_left = 0;
-  // A second run over what the first has appended: it must add nothing and come to the same.
+  // A second run over the events that the first one appended: it must add nothing and reach the
+  // same position and path.
   bool second = false;
   EventId position = 0;
   std::uint64_t path_hash = 0;
 };
 
-// Names in diagnostics: enough to know them by, so that both sides fit.
+// The number of bytes of a name to show in a diagnostic: enough to recognise it, and few enough
+// that both names fit.
 [[nodiscard]] int shown_bytes(std::string_view name);
 
 class Run {
@@ -92,12 +94,12 @@ class Run {
   [[nodiscard]] Diagnostic& diagnostic() const { return diagnostic_; }
   [[nodiscard]] std::uint32_t number() const { return number_; }
   [[nodiscard]] bool is_second() const { return second_; }
-  // Every event up to it was known to an earlier pass.
+  // An earlier pass knew every event up to this one.
   [[nodiscard]] EventId ran() const { return ran_; }
 
   [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] bool is_ok() const { return status_ == Status::kOk; }
-  // The diagnostic says why.
+  // Requires: the caller has put the reason into diagnostic().
   void fail(Status status) { status_ = status; }
 
   // --- branches ---
@@ -106,20 +108,21 @@ class Run {
   [[nodiscard]] BranchRun& current() const { return *current_; }
   void set_current(BranchRun& branch) { current_ = &branch; }
   [[nodiscard]] BranchId last_number() const { return last_number_; }
-  // What a branch may call: it runs, has not ended and is not suspended. Anything else but a call
-  // on a suspended one is a mistake, which ends the pass.
+  // Whether the branch may call: it runs, has not ended and is not suspended. A call on any branch
+  // but a suspended one that may not call is a mistake, and ends the pass.
   bool is_active(const BranchRun& branch, const char* call);
   // --- cancellation ---
-  // Does the request stay, or is each branch notified once?
+  // Whether the request stays; otherwise each branch is notified once.
   [[nodiscard]] bool is_cancel_sticky() const { return is_cancel_sticky_; }
   [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
     return history_.cancel_id() != 0 && history_.cancel_id() <= branch.position;
   }
-  // Has it seen the request, outside any clean-up? Then it issues nothing that could complete.
+  // Whether the branch has seen the request and is outside any clean-up. Then it issues nothing
+  // that could complete.
   [[nodiscard]] bool is_cancelled(const BranchRun& branch) const {
     return has_seen_cancel(branch) && is_cancel_sticky_ && branch.clean_ups == 0;
   }
-  // The branch does not heed the request: it waits for the end of the instance.
+  // The branch ignores the request: it waits for the end of the instance.
   static void suspend_for_good(BranchRun& branch) {
     branch.suspended = true;
     branch.cancelled_answers = kCancelledAnswersMax + 1;
@@ -128,11 +131,11 @@ class Run {
     return branch.cancelled_answers > kCancelledAnswersMax;
   }
 
-  // A branch of the current one; null: the pass has failed.
+  // Opens a branch of the current one; null: the pass has failed.
   BranchRun* begin_branch(History::Record* opening);
 
   // --- memory ---
-  // For this pass; null: it has failed.
+  // Memory that lives as long as this pass; null: the pass has failed.
   void* note_bytes(std::size_t size);
   template <typename T>
   T* note(std::size_t count) {

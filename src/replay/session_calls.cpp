@@ -7,7 +7,7 @@ namespace pawl::internal {
 
 namespace {
 
-// Room for the name of its queue of changes.
+// Leaves room for the name of the session's queue of changes.
 bool is_session_id(std::string_view id) {
   return is_valid_name(id) && id.size() + kSessionEventsPrefix.size() <= kNameBytesMax;
 }
@@ -32,7 +32,8 @@ Session SessionCalls::open(BranchRun& branch, std::string_view id, bool has_id,
     return Session();
   FixedText<kNameBytesMax> own;
   if (!has_id) {
-    // Where it stands in the code is its name; another execution's is another.
+    // The session is named by its place in the code and by its execution, so another execution's
+    // name differs.
     const bool fits =
         own.append_number(run_.execution()) == Status::kOk && own.append('.') == Status::kOk &&
         own.append_number(branch.number) == Status::kOk && own.append('.') == Status::kOk &&

@@ -7,9 +7,9 @@
 
 namespace pawl::internal {
 
-// --- writing --------------------------------------------------------------------------------------
+// --- writing -------------------------------------------------------------------------------------
 
-// What a limit refuses is recorded: another worker, or this one after a restart, may have other
+// A refusal for a limit is recorded: another worker, or this one after a restart, may have other
 // limits.
 ErrorKind StateCalls::write(BranchRun& branch, std::string_view key, std::string_view value,
                             bool clear) {
@@ -29,7 +29,8 @@ ErrorKind StateCalls::write(BranchRun& branch, std::string_view key, std::string
   return issue_write(branch, event);
 }
 
-// Too long a text is refused without a record: the limit is no option, so a replay refuses it too.
+// A text that is too long is refused without a record: the limit is no option, so a replay refuses
+// it, too.
 ErrorKind StateCalls::set_custom_status(BranchRun& branch, std::string_view text) {
   if (!run_.is_active(branch, "set_custom_status")) return ErrorKind::kNone;
   if (text.size() > kCustomStatusBytesMax) return ErrorKind::kLimit;
@@ -61,8 +62,9 @@ ErrorKind StateCalls::issue_write(BranchRun& branch, Event& event) {
   return ErrorKind::kNone;
 }
 
-// What will be stored of a key, whichever branch sees it: so the limits bound what is stored, whatever
-// branches do. A clear by a branch may be withdrawn yet, so it makes no room before it is recorded.
+// The value that will be stored for a key, no matter which branch sees it: so the limits bound what
+// is stored, whatever the branches do. A clear by a branch may still be withdrawn, so it frees no
+// room before it is recorded.
 bool StateCalls::stored_value(const History::StateKey& key, std::string_view* value) const {
   const Record* write = key.run == run_.number() ? key.staged : nullptr;
   while (write != nullptr && write->event.number != 0 && write->pass.owner != &run_.root())
@@ -87,10 +89,10 @@ bool StateCalls::has_room_for(std::string_view key, std::string_view value) cons
   return keys <= run_.limits().kv_keys_max && bytes <= run_.limits().kv_bytes_max;
 }
 
-// --- reading --------------------------------------------------------------------------------------
+// --- reading -------------------------------------------------------------------------------------
 
-// The last visible write; what is new in this pass comes after all of history, what was carried
-// before.
+// Finds the last visible write. Writes of this pass come after all of history, carried values
+// before it.
 bool StateCalls::look_up(const BranchRun& branch, const History::StateKey& key,
                          KvEntry* out) const {
   const Record* write = key.run == run_.number() ? key.staged : nullptr;
@@ -122,7 +124,7 @@ std::string_view StateCalls::custom_status(BranchRun& branch) {
   return read(branch, {}, &entry) ? entry.value.view() : std::string_view();
 }
 
-// The custom status, whose key is empty, is before them all.
+// The custom status, whose key is empty, comes before all values.
 bool StateCalls::next(BranchRun& branch, KvEntry* entry) {
   if (!run_.is_active(branch, "next_kv_value")) return false;
   add_read_to_path(run_.current(), entry->key);
@@ -158,7 +160,7 @@ std::size_t StateCalls::clear(BranchRun& branch, std::int64_t updated_before_ms)
   return count;
 }
 
-// --- who knows what -------------------------------------------------------------------------------
+// --- what each branch knows ----------------------------------------------------------------------
 
 bool StateCalls::knows(const BranchRun& branch, const Record& write) const {
   const History::InPass& pass = write.pass;

@@ -1,9 +1,9 @@
-// StateCalls: what branches write and read of the state of their instance, and the custom status,
-// which is the state of the empty key.
+// StateCalls: what branches write and read of their instance's state, and the custom status, which
+// is the state under the empty key.
 //
-// Purpose: a read sees what executions before left, the branch's own writes, those it knows by
-// cause, and of all others those at or before its position (R5.3). Ownership: as Run. Thread rule:
-// the Runtime's.
+// Purpose: a read sees what earlier executions left, the branch's own writes, those it knows by
+// cause, and of all other writes those at or before its position (R5.3). Ownership: as Run. Thread
+// rule: the Runtime's.
 #ifndef PAWL_REPLAY_STATE_CALLS_HPP
 #define PAWL_REPLAY_STATE_CALLS_HPP
 
@@ -26,15 +26,15 @@ class StateCalls {
 
   ErrorKind write(BranchRun& branch, std::string_view key, std::string_view value, bool clear);
   bool read(BranchRun& branch, std::string_view key, KvEntry* out);
-  // The first key after that of `entry`.
+  // Gives the first key behind the one in `entry`.
   bool next(BranchRun& branch, KvEntry* entry);
   std::size_t length(BranchRun& branch);
-  // Clears what was written before this time; how many keys.
+  // Clears what was written before this time; returns the number of keys.
   std::size_t clear(BranchRun& branch, std::int64_t updated_before_ms);
   ErrorKind set_custom_status(BranchRun& branch, std::string_view text);
   std::string_view custom_status(BranchRun& branch);
 
-  // `branch` knows by cause what `from` knows: it was opened by it, or has received it.
+  // Makes `branch` know by cause what `from` knows: `from` opened it, or it has received `from`.
   void learn(BranchRun& branch, const BranchRun& from);
 
  private:

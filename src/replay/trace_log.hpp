@@ -1,7 +1,7 @@
 // TraceLog: what the code of the last pass traced.
 //
-// Purpose: traces with their texts, and where they came from. Ownership: storage given by the
-// engine.
+// Purpose: holds traces with their texts, and the places they came from. Ownership: storage given
+// by the engine.
 // Thread rule: the Runtime's thread.
 #ifndef PAWL_REPLAY_TRACE_LOG_HPP
 #define PAWL_REPLAY_TRACE_LOG_HPP
@@ -19,8 +19,8 @@ struct BranchRun;
 }
 
 struct TraceLog {
-  static constexpr std::size_t kTextBytesMax = 512;   // of one; longer ones are cut
-  static constexpr std::size_t kTextBytesMean = 128;  // room for all of them, a trace
+  static constexpr std::size_t kTextBytesMax = 512;   // for one trace; longer ones are cut
+  static constexpr std::size_t kTextBytesMean = 128;  // room for all, per trace
   struct Origin {
     const internal::BranchRun* branch = nullptr;
     EventId position = 0;

@@ -5,7 +5,7 @@
 namespace pawl {
 namespace {
 
-// What names an activity in the lines of its start and its end.
+// Fills the fields that name an activity in the log lines of its start and end.
 std::size_t put_fields(const internal::Slot& slot, LogField* fields) {
   std::size_t count = 0;
   fields[count++] = {"instance", slot.item.instance_id};
@@ -18,7 +18,6 @@ std::size_t put_fields(const internal::Slot& slot, LogField* fields) {
 
 }  // namespace
 
-// What the activities in hand want of the loop.
 void Activities::plan(std::int64_t now) {
   Agenda& agenda = loop_.agenda;
   OptionalMs steps;
@@ -46,7 +45,8 @@ void Activities::plan(std::int64_t now) {
   agenda.set(Job::kPressingResults, has_pressing);
 }
 
-// It must not be refused for a limit that passes while it waits for company.
+// A result is pressing if one of its limits would pass in the commit window: it must not be refused
+// for having waited for company.
 bool Activities::is_pressing(const internal::Slot& slot) const {
   return !slot.refused &&
          (slot.commit_immediately || slot.deadline_boot_ms.has_passed(loop_.window_until) ||
@@ -78,7 +78,7 @@ void Activities::run_inline(std::int64_t end_boot_ms) {
   loop_.agenda.clear(Job::kInline);
   internal::Slot* slot = slots_.next_inline();
   while (slot != nullptr) {
-    // Of those that wait to run alone, the end of a thread wakes the loop.
+    // Those that wait to run alone set no job: the end of a thread wakes the loop.
     if (waits_to_run_alone(0) || (slot->item.crashes >= loop_.options.limits.crashes_max - 1 &&
                                   slots_.running_threads() > 0))
       return;
@@ -100,7 +100,8 @@ void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms)
   loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3, slot.item.trace);
 }
 
-// As for inline ones: what may poison runs with nothing else in its process.
+// The rule of inline activities holds here too: an attempt that may poison runs with nothing else
+// in its process.
 bool Activities::may_step(const internal::Slot& slot) const {
   return slot.mode == ActivityMode::kCooperative && slots_.can_keep_result() &&
          !waits_to_run_alone(0) &&
@@ -108,7 +109,7 @@ bool Activities::may_step(const internal::Slot& slot) const {
           slots_.running_threads() == 0);
 }
 
-// One step of each cooperative activity that is due, so that none holds up the others.
+// Runs one step of each, not one activity to its end, so that none holds up the others.
 void Activities::run_steps() {
   if (looks_at_descriptors_) slots_.find_readable(*loop_.port.threads);
   looks_at_descriptors_ = false;
@@ -126,7 +127,7 @@ Status Activities::write_progress() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || !slot.progress_due().has_passed(now)) return;
-    // What is reported from here on is news again.
+    // A report that comes from here on counts as a new update.
     slot.progress.set_update(false);
     slot.in_batch.writes_progress = true;
     char text[kProgressBytesMax];
@@ -154,7 +155,8 @@ bool Activities::is_overdue(const internal::Slot& slot) const {
          slot.silent_boot_ms.has_passed(loop_.boot_ms());
 }
 
-// Is it this worker's still? Else it is lost, and learns why. Requires: a transaction.
+// Asks the storage whether this worker still has the work item. If not, the slot loses it and is
+// given the reason. Requires: a transaction.
 Status Activities::check(internal::Slot& slot) const {
   const Status checked = loop_.work().check_work_item(slot.done());
   if (checked != Status::kStale && checked != Status::kNotFound) return checked;
@@ -164,7 +166,7 @@ Status Activities::check(internal::Slot& slot) const {
   return Status::kOk;
 }
 
-// When a limit passes; else with the commit that ended the item, wherever that was made.
+// Checks an item when its limit passes, else when a commit anywhere may have ended it.
 Status Activities::check_held() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
@@ -176,7 +178,7 @@ Status Activities::check_held() {
   return status;
 }
 
-// Another worker has it, or it was cancelled elsewhere.
+// Another worker has the item, or it was cancelled elsewhere.
 void Activities::log_refused_renewal(const internal::Slot& slot) const {
   const LogField fields[] = {{"activity", slot.item.activity_name},
                              {"session", slot.item.session_info.name},
@@ -189,7 +191,8 @@ void Activities::log_refused_renewal(const internal::Slot& slot) const {
 Status Activities::renew() {
   Status status = Status::kOk;
   slots_.for_each([&](internal::Slot& slot) {
-    // Cancelled work of an exclusive session keeps others out as long as it runs within its grace.
+    // Cancelled work of an exclusive session keeps others out while it runs within its grace: its
+    // lock is renewed.
     if (status != Status::kOk || slot.loss.abandoned) return;
     const WorkDone done = slot.done();
     const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
@@ -229,7 +232,7 @@ bool Activities::goes_with_turn(const internal::Slot& slot, const TurnList& turn
         turn.verdict != Turn::Verdict::kUnregistered)
       return true;
   }
-  // A full batch left its instance over: it comes with the next.
+  // A full batch left messages of its instance over. The result goes with the next batch.
   return read == loop_.options.limits.batch && warm_.find(slot.item.instance) != nullptr;
 }
 
@@ -239,7 +242,7 @@ Status Activities::write_results(const TurnList& turns) {
   slots_.for_each([&](internal::Slot& slot) {
     if (status != Status::kOk || is_enough || slot.state != internal::Slot::State::kFinished)
       return;
-    // A refused one of an exclusive session may still keep others out of it.
+    // A refused result of an exclusive session may still keep others out of the session.
     if (slot.refused && slot.item.session == 0) return;
     if (!slot.refused && goes_with_turn(slot, turns)) return;
     bool written = false;
@@ -249,8 +252,8 @@ Status Activities::write_results(const TurnList& turns) {
   return status;
 }
 
-// 1, 2, 4 .. 60 s by its hand-overs, so that it does not go round at full speed. A worker that stops
-// does not take it again.
+// Doubles from 1 s to 60 s by hand-overs, so that an item that is put back does not return at full
+// speed. A worker that stops does not take it again, so its delay is 0.
 std::int64_t Activities::put_back_delay_ms(const internal::Slot& slot) const {
   constexpr std::int64_t kFirstMs = 1'000;
   constexpr std::int64_t kPutBackMs = 60'000;
@@ -339,12 +342,12 @@ void Activities::log_ended(const internal::Slot& slot, const char* outcome) cons
   loop_.log_often(LogLevel::kDebug, "activity_ended", fields, count, slot.item.trace);
 }
 
-// A slot whose result was taken or refused for good.
+// Releases a slot whose result was stored or refused for good.
 void Activities::release_result(internal::Slot& slot) {
   ActivityStats& named = loop_.names.of(*slot.entry);
   if (slot.result.answered) named.ran.add(slot.took_ms);
   if (slot.lacks_folder) {
-    // It did not run; the log has it.
+    // The activity did not run; the missing folder is logged elsewhere.
   } else if (slot.refused) {
     ++loop_.stats.activities_refused;
     ++named.refused;
@@ -362,14 +365,15 @@ void Activities::release_result(internal::Slot& slot) {
     ++(completed ? named.completed : named.failed);
     log_ended(slot, completed ? "completed" : "failed");
   }
-  // It kept the folder of a session that may have ended meanwhile.
+  // The slot kept the folder of a session that may have ended meanwhile.
   if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
-  // What was passed over for want of room may go now.
+  // Work that was passed over for want of room may be fetched now.
   if (!slot.in_batch.leaving) loop_.agenda.do_now(Job::kFetch);
   slots_.release(slot);
 }
 
-// Slots whose result is a stored message now, and those whose work was not ours any more.
+// Releases slots whose result is a stored message now, and those whose work is not this worker's
+// any more.
 void Activities::committed() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
@@ -386,7 +390,7 @@ void Activities::committed() {
   });
 }
 
-// A thread cannot be ended by force: it keeps its slot, and the log says so.
+// A thread cannot be ended by force: it keeps its slot, and a log line reports it.
 void Activities::abandon() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
@@ -427,7 +431,7 @@ void Activities::put_back_sleepers(std::int64_t end_boot_ms) {
 void Activities::put_back_steps() {
   const auto all = [](const internal::Slot&) { return true; };
   static_cast<void>(put_back(all));
-  end_put_back(all);  // not put back: their locks are left to burial
+  end_put_back(all);  // those not put back: burial frees their locks
 }
 
 template <typename Chosen, typename Visit>
@@ -478,7 +482,7 @@ void Activities::turn_committed(const Turn& turn) {
   if (turn.commit.end != EndKind::kNone) cancel(turn.key, turn.item->execution, 0);
 }
 
-// Results stay in their slots; what was handed over is forgotten.
+// Results stay in their slots; items of this batch's hand-over are forgotten.
 void Activities::rolled_back() {
   slots_.for_each([&](internal::Slot& slot) {
     if (slot.in_batch.fetched) {

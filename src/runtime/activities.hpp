@@ -1,6 +1,7 @@
-// Activities: those in hand, from their hand-over to the commit of their result. They run in the
-// loop's own time or on pool threads, their locks are renewed, and their results and progress are
-// written. Thread rule: the loop's thread.
+// Activities: the activities in hand, from their hand-over to the commit of their result.
+//
+// Purpose: runs them in the loop's own time or on pool threads, renews their locks, and writes
+// their results and progress. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_ACTIVITIES_HPP
 #define PAWL_RUNTIME_ACTIVITIES_HPP
 
@@ -17,9 +18,9 @@ class Activities {
   Activities(LoopContext& loop, Slots& slots, WarmCache& warm, Folders& folders)
       : loop_(loop), slots_(slots), warm_(warm), folders_(folders) {}
 
-  // States in the agenda what they want of the loop.
+  // Plans the jobs of the activities in the agenda.
   void plan(std::int64_t now_boot_ms);
-  // The earliest limit of the activities that this worker has, in boot time.
+  // Earliest limit of the activities in hand, in boot time.
   [[nodiscard]] OptionalMs first_limit() const;
 
   // ---- outside of any batch ----
@@ -30,9 +31,10 @@ class Activities {
   void look_at_descriptors() { looks_at_descriptors_ = true; }
   // Counts and logs cancelled activities that did not return within their grace.
   void abandon();
-  // At the stop: puts back cooperative activities, which the next worker begins anew. When it begins,
-  // those that have no step before its end: a step that comes early would be taken for the end of a
-  // wait. When it ends, all.
+  // At the stop, these put cooperative activities back, and the next worker begins them anew.
+  // put_back_sleepers(), when the stop begins, takes those that have no step before its end: a step
+  // that came early would look like the end of their wait. put_back_steps(), when it ends, takes
+  // all.
   void put_back_sleepers(std::int64_t end_boot_ms);
   void put_back_steps();
 
@@ -41,24 +43,27 @@ class Activities {
   Status write_progress();
   // Cancels activities whose work item was ended elsewhere, or whose limit has passed.
   Status check_held();
-  // Stores results that go with no turn as messages; results of work that another worker has are refused.
+  // Stores as messages the results that go with no turn. Results of work items that another worker
+  // has now are refused.
   Status write_results(const TurnList& turns);
-  // A result that is not this worker's to give any more would make its turn stale for ever.
+  // Refuses results that this worker may not give any more. They would make the turn stale for
+  // ever.
   Status refuse_lost_results(const Turn& turn);
-  // A thread that does not come back may hold all that this worker has to serve a session with.
+  // Evicts the session of a thread that does not come back: such threads may hold every slot that
+  // this worker has for the session.
   Status evict_hung();
 
-  // ---- after it ----
+  // ---- after the batch ----
   void turn_committed(const Turn& turn);
   void committed();
   void rolled_back();
-  // After the commit of a renewal: what activities see of their session's lease.
+  // After the commit of a renewal: shows activities the new lease of their session.
   void renew_leases();
   void log_evicted();
   void lose_all();
 
-  // Items that crashed do not run beside each other; the attempt that could poison runs with
-  // nothing else in its process, so that a neighbour is never charged for it.
+  // Activities that crashed do not run beside each other. An attempt that could poison its item
+  // runs with nothing else in its process, so that no neighbour is charged for its crash.
   [[nodiscard]] bool waits_to_run_alone(std::int32_t crashes) const;
 
  private:
@@ -81,7 +86,8 @@ class Activities {
   [[nodiscard]] bool goes_with_turn(const internal::Slot& slot, const TurnList& turns) const;
   Status write_result(internal::Slot& slot, bool* written);
   void release_result(internal::Slot& slot);
-  // Cancels the activities of a command, or of the whole execution (0): their results are not wanted any more.
+  // Cancels the activities of a command, or those of the whole execution (event 0): their results
+  // are not wanted any more.
   void cancel(InstanceKey key, ExecutionId execution, EventId event);
 
   LoopContext& loop_;

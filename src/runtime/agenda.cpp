@@ -6,11 +6,11 @@ namespace {
 struct Kind {
   const char* name;  // in the log
   Job job;
-  bool before_news;        // done before this worker looks at what others committed
+  bool before_news;        // done before this worker looks for commits of others
   bool in_batch;           // done in a write transaction
-  bool waits_for_company;  // a commit window gathers it with others
-  bool is_pressing;        // done in a loop that is slowed down, too
-  bool needs_store;        // left while the store is in trouble
+  bool waits_for_company;  // the commit window gathers it with other jobs
+  bool is_pressing;        // done at once even in a loop that is slowed down
+  bool needs_store;        // not done while the storage is in trouble
 };
 
 constexpr bool kYes = true;

@@ -17,7 +17,7 @@ OrchestrationStatus public_status(const InstanceStatus& row) {
     case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
     case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
     case InstanceState::kSuspended: out.state = OrchestrationState::kSuspended; break;
-    case InstanceState::kDeleted: break;  // read_status() finds none
+    case InstanceState::kDeleted: break;  // read_status() finds no deleted row
   }
   out.execution_id = row.execution;
   out.error = row.error;
@@ -91,7 +91,7 @@ bool ClientConnection::cut_long_log() {
 }
 
 void ClientConnection::give_up_reserve() {
-  // No room helps a table that has no keys left.
+  // More disk space does not help a table that has no keys left.
   if (store_->batch().check_keys() == Status::kCorrupt) return;
   if (store_->housekeeping().release_reserve() == Status::kOk)
     port_.storage->ring(options_.database_path.c_str());

@@ -1,5 +1,5 @@
-// ClientConnection: what all calls of a Client need: the connection, transactions, and texts of
-// refusals.
+// ClientConnection: the connection, the transactions and the texts of refusals, which all calls of
+// a Client need.
 //
 // Thread rule: one thread a Client.
 #ifndef PAWL_RUNTIME_CLIENT_CONNECTION_HPP
@@ -12,13 +12,12 @@
 
 namespace pawl {
 
-// What a user sees of a stored instance.
+// The public form of a stored instance's status.
 [[nodiscard]] OrchestrationStatus public_status(const InstanceStatus& row);
-// Room for an output or an error text.
+// Bytes for an output or an error text, and a custom status.
 [[nodiscard]] std::size_t status_buffer_bytes(std::size_t payload_bytes_max);
 
-// Raised events and queue messages of one instance may hold together so many bytes when one is
-// sent.
+// Limit, when a message is sent, of all bytes in the mailbox of its instance.
 [[nodiscard]] constexpr std::size_t mailbox_bytes_max(std::size_t payload_bytes_max) {
   return 4 * payload_bytes_max;
 }
@@ -34,7 +33,7 @@ class ClientConnection {
   ClientConnection(const ClientConnection&) = delete;
   ClientConnection& operator=(const ClientConnection&) = delete;
 
-  // What lies in the caller's memory.
+  // Addresses in the caller's memory.
   struct Parts {
     void* store = nullptr;
     char* buffer = nullptr;
@@ -62,13 +61,13 @@ class ClientConnection {
   Status open(Diagnostic& diagnostic);
   void close();
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
-  // Beside the buffer, of which an argument of the call may be a view.
+  // This room lies beside buffer_, because an argument of the call may be a view of buffer_.
   [[nodiscard]] internal::TypedBytes typed_bytes() const {
     return {typed_, options_.payload_bytes_max};
   }
 
  protected:
-  static constexpr std::size_t kWorkersMax = 64;  // as a Runtime looks at
+  static constexpr std::size_t kWorkersMax = 64;  // a Runtime looks at the same number
 
   template <typename Work>
   Status in_batch(std::string_view id, Work&& work) {
@@ -90,11 +89,11 @@ class ClientConnection {
     if (begun) store_->batch().rollback();
     return status;
   }
-  // A call that was refused may be so again and again: then it is read first, and does not wait for
-  // a lock under which nothing is written. `must_run`: an instance of this id has to run; false:
-  // there must be none.
+  // A refused call is often repeated. After a refusal, the next call first reads the instance's
+  // state, so that it does not wait for a write lock only to write nothing. `must_run`: an instance
+  // of this id has to run; false: there must be none.
   Status refuse_early(std::string_view id, bool must_run);
-  // Counts what the transaction took away, if it is committed.
+  // Adds to `removed` the rows that the transaction took away, if it was committed.
   template <typename Work>
   Status in_counted_batch(std::string_view id, Removed* removed, Work&& work) {
     step_ = Removed();
@@ -104,14 +103,14 @@ class ClientConnection {
     removed->events += step_.events;
     return Status::kOk;
   }
-  // A call that waited there would wait for itself.
+  // A call that waited on the loop's thread would wait for itself.
   [[nodiscard]] bool on_loop_thread() const {
     return process_.on_loop_thread(options_.database_path.c_str());
   }
-  // Names the instance for people, where the answer is about it and not about the store. The status
-  // is handed on.
+  // Writes a text that names the instance, where the answer is about the instance and not about the
+  // storage. Returns the status it was given.
   Status explain(Status status, std::string_view id);
-  // Likewise, of anything else that has a name.
+  // The same for anything else that has a name; `what` is its noun.
   Status explain_of(const char* what, std::string_view name, Status status);
 
   Process& process_;
@@ -123,19 +122,19 @@ class ClientConnection {
   WorkerRow* workers_ = nullptr;
   bool watching_ = false;
   Diagnostic diagnostic_;
-  Removed step_;             // of the transaction at hand
-  std::uint64_t calls_ = 0;  // of the Client; texts of answers look at it (CallText)
+  Removed step_;             // removed by the transaction at hand
+  std::uint64_t calls_ = 0;  // calls so far; CallText finds old texts by it
 
  private:
-  // The process that made the log so long may have left, and where no runtime runs only clients can
-  // cut it.
+  // Cuts a log that is too long. The process that made it so long may have left, and where no
+  // runtime runs, only clients can cut it.
   bool cut_long_log();
-  // Only runtimes remove anything, and may not have met the full disk: a reserve that is missing
-  // shows it to all.
+  // Only runtimes remove rows, and they may not have met the full disk. A missing reserve shows it
+  // to all of them.
   void give_up_reserve();
 
   ProcessPlace place_{process_};
-  bool was_refused_ = false;  // the last transaction, by what it found
+  bool was_refused_ = false;  // the last transaction had begun, and was not committed
 };
 
 }  // namespace pawl

@@ -9,7 +9,7 @@
 namespace pawl {
 namespace {
 
-// As in the runtime: a notification may precede what it announces.
+// The runtime does the same: a notification may come before its commit can be read.
 constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
 
@@ -101,7 +101,7 @@ NewMessage ClientCore::new_message(std::string_view id, MessageKind kind, std::s
 
 namespace {
 
-// The delivery of one message. What is found ends the reading.
+// Finds the delivery of one message in a history. The reading ends there.
 class DeliveryFinder final : public EventSink {
  public:
   explicit DeliveryFinder(MessageId number) : number_(number) {}
@@ -117,13 +117,13 @@ class DeliveryFinder final : public EventSink {
   MessageId number_;
 };
 
-// A client that looks so late does not learn it any more.
+// A client that looks after more executions than this gets kStale.
 constexpr ExecutionId kExecutionsLookedAtMax = 1'000;
 
 }  // namespace
 
-// The answer is in history, so nothing else has to be kept for a caller that may never come. A turn
-// that took the offer recorded its delivery in the same commit, or gave it to no wait.
+// The answer is read from history, so nothing has to be kept for a caller that may never come back.
+// A turn that took the offer recorded its delivery in the same commit, or gave it to no wait.
 Status ClientCore::look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
                                  bool* received) {
   bool waits = false;
@@ -240,9 +240,10 @@ Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last
 
 namespace {
 
-// Nothing says that a worker has noted a heartbeat: it costs the worker no system call.
+// A worker that writes a heartbeat notifies no watcher, because that would cost a system call. So
+// the Client polls.
 constexpr std::int64_t kWatchMs = 20;
-// A commit that was not heard of: an end, a new worker.
+// Interval of looks in the database, for an end or a new worker whose commit was not heard of.
 constexpr std::int64_t kWatchedLookMs = 1'000;
 
 }  // namespace
@@ -282,7 +283,7 @@ Status ClientCore::watch_progress(std::string_view id, std::int64_t timeout_ms,
     if (now >= end) return Status::kTimeout;
     const port::WakeReasons reasons = port_.threads->wait(std::min(end, now + kWatchMs));
     now = port_.clock->boot_ms();
-    // A notification may precede what it announces.
+    // A notification may come before its commit can be read.
     if (reasons.bell || reasons.log) look_at = std::min(look_at, now + kWatchMs / 2);
   }
 }
@@ -313,7 +314,7 @@ Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,
   bool found = false;
   Status read = Status::kOk;
   const Status waited = wait_until(id, timeout_ms, &status, [&] {
-    const bool is_over = !goes_on(status);  // asked before: what it wrote last is there then
+    const bool is_over = !goes_on(status);  // asked before the read, so that the last value is seen
     read = get_kv_value(id, key, out, &found);
     return found || is_over || read != Status::kOk;
   });

@@ -1,4 +1,4 @@
-// ClientCore: what is behind pawl::Client: the calls of orchestrations, over those of management.
+// ClientCore: the calls of pawl::Client on orchestrations; the base class has those of management.
 #ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
 #define PAWL_RUNTIME_CLIENT_CORE_HPP
 
@@ -10,7 +10,7 @@ class ClientCore final : public ClientManagement {
  public:
   using ClientManagement::ClientManagement;
 
-  // Each call of the Client begins with it: texts of the call before die.
+  // Each call of the Client begins with begin_call(): texts of the call before become invalid.
   void begin_call() { ++calls_; }
 
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
@@ -33,9 +33,9 @@ class ClientCore final : public ClientManagement {
 
  private:
   [[nodiscard]] Status refuse_waiting();
-  // So that port_.threads->wait() hears of commits.
+  // Opens the port's threads, so that wait() hears of commits.
   Status begin_waiting();
-  // Is it there, does it run, and which workers live?
+  // Is the instance there, does it run, and which workers live?
   Status look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on);
   Status check_payload_size(std::string_view payload);
   [[nodiscard]] NewMessage new_message(std::string_view id, MessageKind kind, std::string_view name,

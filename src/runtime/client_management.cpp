@@ -12,10 +12,9 @@ namespace pawl {
 namespace {
 
 constexpr std::size_t kKeysMax =
-    64;  // instances of one call of cancel_, delete_ or prune_instances()
+    64;  // instances in one call of cancel_, delete_ or prune_instances()
 
-// Copies what it is shown into the Client's buffer.
-// Copies a text to `at` and makes it a view of that. Returns the end of the copy.
+// Copies a text to `at` and makes it a view of the copy. Returns the end of the copy.
 char* keep_text(char* at, CallText* text, std::size_t bytes_max) {
   const std::string_view kept = text->view().substr(0, bytes_max);
   if (!kept.empty()) std::memcpy(at, kept.data(), kept.size());
@@ -23,10 +22,11 @@ char* keep_text(char* at, CallText* text, std::size_t bytes_max) {
   return at + kept.size();
 }
 
+// Copies the instance that it is shown into the Client's buffer.
 class KeepInfo final : public InstanceVisitor {
  public:
   KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
-  // The buffer has room for an error text and a custom status at least.
+  // The buffer has room for at least an error text and a custom status.
   static_assert(4 * kNameBytesMax + kTraceIdBytesMax <= kErrorTextBytesMax + kCustomStatusBytesMax);
   void on_instance(const InstanceInfo& instance) noexcept override {
     *out_ = instance;
@@ -40,6 +40,7 @@ class KeepInfo final : public InstanceVisitor {
   InstanceInfo* out_;
 };
 
+// Copies the session that it is shown into the Client's buffer.
 class KeepSession final : public SessionVisitor {
  public:
   KeepSession(char* buffer, SessionInfo* out) : at_(buffer), out_(out) {}
@@ -80,7 +81,8 @@ class Collect final : public InstanceVisitor {
 
 class EventVisitor final : public EventSink {
  public:
-  // With a page it stops there: is_over() then, and the status of the reading means nothing.
+  // With a page, the visitor stops the reading at the page's end. is_over() is true then, and the
+  // status of the reading means nothing.
   EventVisitor(HistoryVisitor& visitor, Page* page) : visitor_(visitor), page_(page) {}
   Status on_begin(std::int64_t last) override {
     last_ = last;
@@ -162,13 +164,13 @@ Status ClientManagement::terminate_instance(std::string_view id, std::string_vie
   return in_batch(id, [&] { return store_->admin().terminate_instance(id, reason); });
 }
 
-// In one transaction: all, or none of them.
+// Asks in one transaction: all instances, or none.
 Status ClientManagement::ask(const InstanceKey* keys, std::size_t count, std::string_view reason,
                              std::int64_t* asked) {
   if (count == 0) return Status::kOk;
   std::int64_t fresh = 0;
   const Status status = in_batch({}, [&] {
-    fresh = 0;  // it may be tried twice
+    fresh = 0;  // in_batch() may run this twice
     for (std::size_t i = 0; i < count; ++i) {
       bool is_new = false;
       PAWL_TRY(store_->instances().cancel_instance(keys[i], reason, &is_new));
@@ -194,7 +196,7 @@ Status ClientManagement::cancel_instances(const InstanceFilter& filter, Page* pa
   PAWL_TRY(list_instances(filter, &bounded, running));
   std::int64_t count = 0;
   Status status = ask(running.keys, running.count, reason, &count);
-  // Each by itself then, but for those that are damaged.
+  // Damaged instances are left out: each instance gets a transaction of its own.
   if (status == Status::kCorrupt) {
     status = Status::kOk;
     for (std::size_t i = 0; i < running.count && status == Status::kOk; ++i) {
@@ -227,7 +229,7 @@ Status ClientManagement::restart_instance(std::string_view id, RestartFrom from,
     return Status::kInvalidArgument;
   }
   const Status status = in_batch(id, [&] { return store_->admin().restart_instance(how); });
-  // Which of its reasons it was, the storage said.
+  // The storage has the text that says which reason it was.
   if (status != Status::kOk && status != Status::kNotFound) diagnostic_ = store_->diagnostic();
   return status;
 }
@@ -312,7 +314,7 @@ Status ClientManagement::set_quota(std::int64_t bytes) {
 }
 
 Status ClientManagement::list_workers(WorkerVisitor& visitor) {
-  // In a batch: only those know what time it is.
+  // Needs a batch: Pawl time is known only there.
   return in_batch({}, [&] { return list_all_workers(visitor); });
 }
 
@@ -415,8 +417,8 @@ Status ClientManagement::list_tree(std::string_view id, bool children_only, Page
   return explain(store_->admin().list_tree(info.key, children_only, page, visitor), id);
 }
 
-// Deleted with the first transaction; what follows sweeps, one transaction a step, so that the
-// write lock is free in between. A step that fails is left to the next sweep.
+// The first transaction deletes the instance. Each further one sweeps a part of its rows, so that
+// the write lock is free in between. A failed step is left to the next sweep.
 Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force,
                                 Removed* removed) {
   bool more = false;
@@ -450,7 +452,7 @@ Status ClientManagement::delete_instances(const InstanceFilter& filter, Page* pa
   PAWL_TRY(list_instances(roots, &bounded, ended));
   for (std::size_t i = 0; i < ended.count; ++i) {
     const Status status = remove(ended.keys[i], {}, false, removed);
-    // Another was first, or a child of it runs.
+    // Another caller was faster, or a child of the instance runs.
     if (status != Status::kNotFound && status != Status::kStillRunning) PAWL_TRY(status);
   }
   page->after = bounded.after;

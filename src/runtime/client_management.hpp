@@ -20,7 +20,7 @@ class ClientManagement : public ClientConnection {
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   Status get_instance_stats(std::string_view id, InstanceStats* out);
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
-  // All events of an execution; with a page those behind page->after.
+  // Shows all events of an execution; with a page, those after page->after.
   Status read_history(std::string_view id, std::int64_t execution_id, Page* page,
                       HistoryVisitor& visitor);
   Status get_metrics(Metrics* out);

@@ -4,8 +4,8 @@
 
 namespace pawl {
 
-// The next look is later, whatever comes of this one: a batch may have reason not to believe the
-// clock.
+// The next look is planned later whatever this one finds: the batch may have a reason not to
+// believe the clock.
 void ClockWatch::look(std::int64_t now) {
   if (!loop_.agenda.is_due(Job::kLookAtClock, now)) return;
   look_ms_ = next_sync_look_ms(look_ms_);

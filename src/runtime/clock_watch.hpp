@@ -1,4 +1,4 @@
-// ClockWatch: when the wall clock can be trusted, a batch is to learn it. Rules:
+// ClockWatch: finds out when the wall clock can be trusted, and has a batch record it. Rules:
 // docs/architecture/time.md.
 //
 // Thread rule: the loop's thread.
@@ -16,15 +16,16 @@ class ClockWatch {
   void look(std::int64_t now_boot_ms);
   // The wall clock was set.
   void stepped();
-  // A trusted clock may bring timers nearer, or say when a UTC timer is due.
+  // Plans looks at the clock: a trusted one may bring timers nearer, or say when a UTC timer is
+  // due.
   void plan(const NextDue& due);
-  // Logs what the batch learned of the clock.
+  // Logs the batch's findings about the clock.
   void committed();
 
  private:
   LoopContext& loop_;
   bool synced_this_boot_ = false;
-  std::int64_t look_ms_ = 0;  // between two looks
+  std::int64_t look_ms_ = 0;  // from one look to the next
 };
 
 }  // namespace pawl

@@ -1,8 +1,10 @@
-// Crash notes: what a worker process runs, in a mapped page of its own file.
+// Crash notes: a list, in a mapped page of a worker process's own file, of the turns and activities
+// it runs.
 //
-// Purpose: when the process dies, the worker that buries it charges the crash to what was running, and to
-// nothing else. Writing a note is a store or two to mapped memory: no system call, no flush; it survives
-// the process, not the machine, which is what distinguishes a crash from a reboot.
+// Purpose: when the process dies, the worker that buries it charges the crash to the turns and
+// activities that were running, and to nothing else. Writing a note is a store or two to mapped
+// memory, with no system call and no flush. The note survives the process, but not the machine:
+// this distinguishes a crash from a reboot.
 // Ownership: the page belongs to the port's worker file. Thread rule: each entry has one writer.
 // Source: docs/architecture/crashes.md#crashes.
 #ifndef PAWL_RUNTIME_CRASH_NOTES_HPP
@@ -19,8 +21,8 @@
 namespace pawl {
 
 struct NoteEntry {
-  WideNote<> instance;  // a turn; CrashNote::kNotStored
-  WideNote<> item;      // an activity
+  WideNote<> instance;  // that runs a turn; or CrashNote::kNotStored
+  WideNote<> item;      // whose activity runs
 };
 
 inline constexpr std::size_t kNoteEntries =
@@ -32,8 +34,8 @@ struct NotesPage {
   NoteEntry entries[kNoteEntries];
 };
 
-// Reads the notes of a dead process from raw bytes; entries that hold nothing are left out. Bytes
-// that are no notes page (a torn or older file) hold nothing.
+// Reads the notes of a dead process from raw bytes, and leaves out empty entries. Bytes that are no
+// notes page (a torn or older file) give no notes.
 std::size_t read_notes(const void* bytes, std::size_t size, CrashNote* out, std::size_t capacity);
 
 }  // namespace pawl

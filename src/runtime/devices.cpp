@@ -3,8 +3,8 @@
 namespace pawl {
 namespace {
 
-constexpr std::int64_t kStopMs = 20'000;  // work of a session that moves has so long to end
-constexpr std::size_t kStopsMax = 64;     // looked at in one tick
+constexpr std::int64_t kStopMs = 20'000;  // time for the work of a moving session to end
+constexpr std::size_t kStopsMax = 64;     // ended in one tick
 
 }  // namespace
 
@@ -40,14 +40,14 @@ void Devices::committed(const Request& request) {
     return;
   }
   if (known == nullptr) known = declared_.add();
-  if (known == nullptr) return;  // write() saw to it
+  if (known == nullptr) return;  // cannot happen: write() keeps the limit
   known->name.assign_cut(request.id);
   known->standby = request.kind == Request::Kind::kStandby;
   known->withdrawing = false;
 }
 
-// Work that runs on may keep a device where it is, and any worker may be the one who finds that
-// out.
+// Running work may keep a withdrawn device here for a while, and any worker may be the one that
+// ends the withdrawal. So each commit looks whether the declaration is still there.
 void Devices::committed() {
   for (std::size_t i = declared_.size(); i-- > 0;) {
     Declared& device = declared_[i];

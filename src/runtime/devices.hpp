@@ -1,4 +1,6 @@
-// Devices: the devices that the application declared for this worker. Thread rule: the loop's thread.
+// Devices: the devices that the application declared for this worker.
+//
+// Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_DEVICES_HPP
 #define PAWL_RUNTIME_DEVICES_HPP
 
@@ -17,12 +19,13 @@ class Devices {
 
   // In the batch: writes a declaration. `room` becomes false if there are too many.
   Status write(const Request& request, bool* room);
-  // In the batch of a new registration, before its former one is buried: the hardware is still
-  // here. Another worker that took a device over meanwhile keeps it.
+  // In the batch of a new registration, before the former one is buried: declares the devices
+  // again, because the hardware is still here. A device that another worker took over meanwhile
+  // stays with it.
   Status declare_again();
-  // In the batch: moves sessions that no fetch would move.
+  // In the batch: moves sessions that fetching would not move.
   Status move_sessions();
-  // After the commit: remembers what must be declared again when this worker registers anew.
+  // After the commit: remembers the declarations that a new registration must repeat.
   void committed(const Request& request);
   void committed();
 
@@ -30,7 +33,7 @@ class Devices {
   struct Declared {
     FixedText<kNameBytesMax> name;
     bool standby = false;
-    bool withdrawing = false;  // as far as this worker knows
+    bool withdrawing = false;  // known to this worker
   };
 
   Status declare(std::string_view device, bool standby);

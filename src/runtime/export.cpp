@@ -15,7 +15,7 @@ void put_number_unless_0(std::string_view key, std::int64_t number, JsonOut& out
   if (number != 0) out.number(key, number);
 }
 
-// A name a line, as WorkerInfo has them.
+// Writes a list from lines of one name each, the form of WorkerInfo.
 void put_names(std::string_view key, std::string_view lines, JsonOut& out) {
   out.begin_list(key);
   while (!lines.empty()) {
@@ -26,7 +26,7 @@ void put_names(std::string_view key, std::string_view lines, JsonOut& out) {
   out.end_list();
 }
 
-// The bounds stand beside the counts: "up_to" has one less, because the last count has none.
+// "up_to" has one bound less than "counts", because the last count has no upper bound.
 void put_histogram(std::string_view key, const std::int64_t (&bounds)[SessionEnds::kBounds],
                    const SessionEnds::Histogram& value, JsonOut& out) {
   out.begin_object(key).begin_list("up_to");

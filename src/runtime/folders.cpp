@@ -6,11 +6,11 @@
 namespace pawl {
 namespace {
 
-// Of one tick: looking at names is a query each, removing a write to the disk each.
+// Limits of one tick: each name costs a query, and each removal a write to the disk.
 constexpr std::size_t kFolderNamesMax = 32;
 constexpr std::size_t kFolderStepsMax = 64;
 
-// A number at the beginning, taken off; -1: there is none, or too large a one.
+// Takes a number off the beginning of the text. Returns -1 if there is none or it is too large.
 std::int64_t take_number(std::string_view* text) {
   std::int64_t number = text->empty() ? -1 : 0;
   std::size_t digits = 0;
@@ -22,7 +22,7 @@ std::int64_t take_number(std::string_view* text) {
   return digits == 0 ? -1 : number;
 }
 
-// Is it a folder of this database?
+// Is the name one of a folder of this database?
 bool read_name(std::string_view name, std::string_view database_id, SessionKey* session,
                std::int64_t* generation) {
   if (name.substr(0, database_id.size()) != database_id) return false;
@@ -34,7 +34,7 @@ bool read_name(std::string_view name, std::string_view database_id, SessionKey* 
   rest.remove_prefix(1);
   *generation = take_number(&rest);
   if (*session < 0 || *generation < 0) return false;
-  return folder_name(database_id, *session, *generation) == name;  // as we write it, to the byte
+  return folder_name(database_id, *session, *generation) == name;  // to the byte
 }
 
 }  // namespace
@@ -54,16 +54,17 @@ void Folders::put_path(const WorkItem& item, Text* path) const {
       folder_name(loop_.store->database_id(), item.session, item.session_info.generation);
   const bool fits = path->append(loop_.options.sessions.work_root->view()) == Status::kOk &&
                     path->append('/') == Status::kOk && path->append(name.view()) == Status::kOk;
-  PAWL_CHECK("runtime-61", fits);  // check_root() measured it
+  PAWL_CHECK("runtime-61", fits);  // check_root() measured the path
 }
 
 void Folders::stop() {
   if (loop_.agenda.wants(Job::kListFolders)) loop_.port.folders->end_list();
 }
 
-// With each hand-over and not once a session: a person may have cleaned up the root, and the
-// activities of the session must not fail then. An activity without its folder does not run and is
-// put back: people have to repair the disk, and an orchestration can do nothing with such an error.
+// Made with each hand-over and not once a session: a person may have cleaned up the root, and the
+// activities of the session must not fail then. An activity without its folder does not run, and is
+// put back: only people can repair the disk, and an orchestration can do nothing about such an
+// error.
 void Folders::committed() {
   if (!loop_.options.sessions.work_root.has_value()) return;
   slots_.for_each([&](internal::Slot& slot) {
@@ -92,7 +93,7 @@ void Folders::plan(std::int64_t in_ms) {
   loop_.agenda.plan_earlier(Job::kFolders, due);
 }
 
-// A few names, or a piece of one folder, a tick.
+// One tick looks at a few names, or removes a part of one folder.
 void Folders::sweep() {
   if (!loop_.agenda.wants(Job::kListFolders) && !begin_list()) return;
   for (std::size_t looked = 0; looked < kFolderNamesMax && removing_.empty(); ++looked) {
@@ -121,7 +122,8 @@ bool Folders::begin_list() {
   return begun == Status::kOk;
 }
 
-// Whatever runs in it here is left its folder; the end of that looks again.
+// A session that has a slot here keeps its folder, even if it has ended. The release of the slot
+// plans a new look.
 bool Folders::is_of_the_past(std::string_view name) {
   SessionKey session = 0;
   std::int64_t generation = 0;
@@ -138,7 +140,7 @@ bool Folders::is_of_the_past(std::string_view name) {
   return !in_use && read == Status::kOk && !lives;
 }
 
-// True: there is more of it.
+// True: a part of the folder is left.
 bool Folders::remove_some() {
   bool more = false;
   Diagnostic why;

@@ -1,9 +1,10 @@
-// Folders: of sessions (SessionOptions::work_root). They are made before an activity of the session
-// begins, and removed when the session has ended. Rules: docs/rules/session-work.md.
+// Folders: the working folders of sessions (SessionOptions::work_root). A folder is made before an
+// activity of its session begins, and removed when the session has ended.
+// Rules: docs/rules/session-work.md.
 //
-// A folder is made only when the hand-over is committed. So a folder whose session has no row
-// belongs to the past, and its name never comes again. That is all that removing needs to know: no
-// list of what is to be removed can be lost in a crash, and none can be wrong.
+// A folder is made only after the hand-over is committed, and a folder's name is never used again.
+// A folder whose session has no row therefore belongs to an ended session. Removing needs nothing
+// else: no list of folders to remove can be lost in a crash, or be wrong.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_FOLDERS_HPP
 #define PAWL_RUNTIME_FOLDERS_HPP
@@ -19,7 +20,7 @@ namespace pawl {
 
 class Folders {
  public:
-  static constexpr std::int64_t kFolderLookDelayMs = 1'000;  // what ends together is one look
+  static constexpr std::int64_t kFolderLookDelayMs = 1'000;  // ends in this time share one look
 
   Folders(LoopContext& loop, Slots& slots) : loop_(loop), slots_(slots) {}
 
@@ -27,13 +28,13 @@ class Folders {
   Status check_root(Diagnostic& diagnostic) const;
   void stop();
 
-  // Of the item's session; empty without a session, or without folders.
+  // Appends the folder of the item's session; nothing without a session, or without work_root.
   void put_path(const WorkItem& item, Text* path) const;
-  // Those of the activities that the last batch handed over.
+  // Makes the folders for the activities that the last batch handed over.
   void committed();
-  // Folders of ended sessions are looked for in so long, if not earlier.
+  // Plans a look for folders of ended sessions in `in_ms`; an earlier plan stays.
   void plan(std::int64_t in_ms);
-  // Removes a few, outside of any batch.
+  // Removes a few folders, outside of any batch.
   void sweep();
 
  private:

@@ -5,7 +5,7 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kWokenMax = 64;  // bounded a tick
+constexpr std::size_t kWokenMax = 64;  // items in one tick
 constexpr std::int64_t kLogWaitingMs = 60'000;
 constexpr std::int64_t kEvictionsMs = 60'000;
 
@@ -21,25 +21,25 @@ void HandOver::plan() {
 Status HandOver::write() {
   if (loop_.draining || loop_.wants_quiet || !loop_.takes_activities()) return Status::kOk;
   look_for_room();
-  // What waited for its handlers may begin here again.
+  // Work that waited for its handlers may begin here again after a drain.
   if (was_draining_ && !loop_.batch.draining) loop_.agenda.do_now(Job::kWakeUnregistered);
   was_draining_ = loop_.batch.draining;
   if (loop_.agenda.wants(Job::kFetch)) PAWL_TRY(fill_slots());
   return loop_.agenda.wants(Job::kWakeUnregistered) ? wake_unregistered() : Status::kOk;
 }
 
-// Sessions wait, and one of this worker has been idle for long enough by now. That one has ended is
-// seen without this: it makes something ready.
+// Sessions wait, and a session of this worker has been idle for long enough by now. A session that
+// ended needs no such look: its end makes waiting work ready.
 void HandOver::look_for_room() {
   if (!loop_.agenda.is_due(Job::kMakeRoom, loop_.boot_ms())) return;
   loop_.agenda.clear(Job::kMakeRoom);
   loop_.agenda.do_now(Job::kFetch);
 }
 
-// All that is ready comes first, but at least one wakes, so that both get their share.
+// Ready work comes first, but at least one waiting item wakes, so that both get their share.
 Status HandOver::wake_unregistered() {
   loop_.agenda.clear(Job::kWakeUnregistered);
-  if (loop_.batch.draining) return Status::kOk;  // until it registers anew
+  if (loop_.batch.draining) return Status::kOk;  // until this worker registers anew
   std::size_t woken = 0;
   bool more = false;
   PAWL_TRY(loop_.work().wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
@@ -75,7 +75,7 @@ Status HandOver::fill_slots() {
       break;
     }
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(item.activity_name);
-    PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() said so
+    PAWL_CHECK("runtime-40", entry != nullptr);  // has_handler() accepted the name
     FixedText<kFolderPathBytesMax> folder;
     folders_.put_path(item, &folder);
     item.session_info.folder = folder.view();
@@ -85,7 +85,8 @@ Status HandOver::fill_slots() {
     if (item.deadline.has_value())
       slot.deadline_boot_ms = loop_.transaction().boot_ms_of(item.deadline.value());
   }
-  // If it ended for want of slots, the call that finds nothing says later what it passed over.
+  // A loop that ended for want of slots sets no job: the later call that finds nothing reports what
+  // was passed over.
   return Status::kOk;
 }
 
@@ -102,7 +103,7 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
   if (loop_.agenda.wants(Job::kFetch) || passed_over_ || loop_.draining || loop_.batch.draining ||
       loop_.wants_quiet || turn.commit.end != EndKind::kNone || !turn.commit.closed.empty())
     return false;
-  // The folder of a session has to be there first, and is of a row that is not read here.
+  // The folder of a session has to exist first, and its name is in a row that is not read here.
   const bool is_plain = work.policy.empty() && work.tag.empty() &&
                         (work.session.empty() || !loop_.options.sessions.work_root.has_value()) &&
                         event.payload.size() <= loop_.options.limits.payload_bytes_max;
@@ -110,9 +111,9 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
          slots_.room(entry->mode) && may_run_with(0);
 }
 
-// While this worker need not look for work, and passed over nothing that may go when a slot is
-// free, nothing waits that it could take: then what is scheduled now is the first. After an item
-// that is not handed over here, this worker looks for work as usual.
+// If this worker need not look for work, and passed over none for want of a slot, then no work
+// waits that it could take, and newly scheduled work is the first. After an item that is not handed
+// over here, this worker looks for work as usual.
 void HandOver::hand_over_at_once(Turn& turn) {
   for (std::size_t i = 0; i < turn.commit.work.size(); ++i) {
     NewWork& work = turn.work[i];
@@ -142,8 +143,8 @@ void HandOver::hand_over_at_once(Turn& turn) {
   }
 }
 
-// Work without a handler here is marked, so that it does not stand in the queue of this worker. A
-// worker that takes no activities marks none.
+// Marks work without a handler here, so that it does not block this worker's queue. A worker that
+// takes no activities marks none.
 void HandOver::queue_rest(Turn& turn, std::size_t first) {
   if (!loop_.takes_activities()) return;
   for (std::size_t i = first; i < turn.commit.work.size(); ++i) {
@@ -152,7 +153,8 @@ void HandOver::queue_rest(Turn& turn, std::size_t first) {
   }
 }
 
-// A turn that was not written has handed nothing over, and a session may be another worker's.
+// A turn that was not written has handed nothing over. In a written turn, an item has no id if
+// another worker owns its session.
 void HandOver::settle(const Turn& turn) {
   for (std::size_t i = 0; !turn.written && i < turn.result_count; ++i)
     turn.results[i]->in_batch.leaving = false;
@@ -165,7 +167,7 @@ void HandOver::settle(const Turn& turn) {
   }
 }
 
-// An activity without its folder does not run.
+// Leaves out an activity without its folder: it does not run.
 void HandOver::audit() {
   if (!loop_.options.sessions.audit_activities) return;
   slots_.for_each([&](const internal::Slot& slot) {
@@ -185,7 +187,7 @@ void HandOver::audit() {
   });
 }
 
-// Counted with each look.
+// capacity_exhausted counts each look that leaves sessions waiting.
 void HandOver::committed() {
   loop_.stats.sessions_waiting = static_cast<std::uint32_t>(waiting_.count);
   if (waiting_.count > 0 && has_looked_) ++loop_.stats.capacity_exhausted;
@@ -200,8 +202,8 @@ void HandOver::committed() {
   count_evictions();
 }
 
-// What was warm is made anew for each of them, so many in a minute are a limit that is too low. The
-// loop wakes for its leases, so no minute needs a wake-up of its own.
+// An evicted session must warm up again, so many evictions in a minute mean that the limit is too
+// low. The loop wakes for its leases anyway, so the minute needs no wake-up of its own.
 void HandOver::count_evictions() {
   const std::int64_t now = loop_.boot_ms();
   if (!evictions_until_.has_value()) {
@@ -222,8 +224,8 @@ void HandOver::count_evictions() {
   loop_.log(LogLevel::kWarning, "sessions_evicted_idle", fields, 2);
 }
 
-// When it begins, as long as it lasts, and when it ends. A line needs no wake-up of its own: the
-// loop wakes for its leases.
+// Logs when waiting begins, each minute while it lasts, and when it ends. The loop wakes for its
+// leases anyway, so a line needs no wake-up of its own.
 void HandOver::log_waiting() {
   const bool waits = waiting_.count > 0;
   const std::int64_t now = loop_.boot_ms();

@@ -1,5 +1,6 @@
-// HandOver: how work comes to this worker. It is fetched, or handed over by the commit that schedules
-// it.
+// HandOver: how work items come to this worker: fetched from the task queue, or handed over by the
+// commit that schedules them.
+//
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_HAND_OVER_HPP
 #define PAWL_RUNTIME_HAND_OVER_HPP
@@ -17,18 +18,19 @@ class HandOver final : private WorkFilter {
   HandOver(LoopContext& loop, Slots& slots, const Folders& folders)
       : loop_(loop), slots_(slots), folders_(folders) {}
 
-  // Sets what the agenda may do: no work is taken without a free slot.
+  // Blocks the jobs that take work while no slot is free.
   void plan();
-  // In the batch.
+  // In the batch: fetches work.
   Status write();
-  // In the batch: work that the turn schedules, as far as nothing waits that would come first.
+  // In the batch: hands over work that the turn schedules, unless other work waits that would come
+  // first.
   void hand_over_at_once(Turn& turn);
-  // In the batch: the turn was written, or was not.
+  // In the batch, after the attempt to write the turn: releases slots whose work was not stored.
   void settle(const Turn& turn);
   void committed();
-  // Logs the activities of sessions that the last batch handed over here, if the options ask for it.
+  // Logs the session activities that the last batch handed over here, if the options ask for it.
   void audit();
-  // There may be work that it could take if more slots were free.
+  // There may be work that this worker could take with more free slots.
   [[nodiscard]] bool passed_over() const { return passed_over_; }
 
   [[nodiscard]] bool has_handler(std::string_view activity_name) const override;
@@ -53,12 +55,12 @@ class HandOver final : private WorkFilter {
   Slots& slots_;
   const Folders& folders_;
   bool passed_over_ = false;
-  bool was_draining_ = false;   // in the batch before
+  bool was_draining_ = false;   // in the batch before this one
   bool has_looked_ = false;     // in the batch at hand
-  WaitingSessions waiting_;     // FetchWork::waiting, of the last look
+  WaitingSessions waiting_;     // FetchWork::waiting of the last look
   OptionalMs log_waiting_at_;   // boot time; none: no session waits
-  OptionalMs evictions_until_;  // boot time: end of the minute that is counted; none: none is
-  std::uint64_t evictions_before_ = 0;  // sessions_evicted_idle when it began
+  OptionalMs evictions_until_;  // boot time, end of the counted minute; none: no minute is counted
+  std::uint64_t evictions_before_ = 0;  // sessions_evicted_idle when the minute began
 };
 
 }  // namespace pawl

@@ -49,7 +49,7 @@ void Inbox::collect_starts(TurnList& turns) {
   loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
-    // Those behind it are taken when it is done, however many ticks that needs.
+    // Calls behind this one are taken when it is done, however many ticks it needs.
     if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
     if (request.kind != Request::Kind::kStart) continue;
     Turn& turn = turns.next();
@@ -71,7 +71,7 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
   auto* const item = loop_.arena.make<OrchestrationItem>();
   Message* const start = loop_.arena.make<Message>();
   if (item == nullptr || start == nullptr) return false;
-  // Stands for the key of the row in the warm cache.
+  // Takes the place of the row's key in the warm cache.
   turn->key = -1 - static_cast<InstanceKey>(turn->request);
   turn->is_start = true;
   turn->item = item;
@@ -98,7 +98,8 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
   return true;
 }
 
-// Looked at again in the batch; but an instance that is known may be one that crashes.
+// The storage checks this again in the batch. It is read here because the turn of an instance that
+// exists may crash, so that turn must not run as a new start.
 bool Inbox::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
   return loop_.instances().read_status(
@@ -111,7 +112,7 @@ void Inbox::collect_messages(TurnList& turns) {
   loop_.now = loop_.transaction().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
-    // Those behind it are taken when it is done, however many ticks that needs.
+    // Calls behind this one are taken when it is done, however many ticks it needs.
     if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
     if (!is_message(request) || !is_valid_name(request.name) || is_behind_another(i)) continue;
     Turn* const turn = turn_for_message(request, turns);
@@ -122,7 +123,7 @@ void Inbox::collect_messages(TurnList& turns) {
   }
 }
 
-// Does another call for the same instance come before it that is not piggybacked?
+// Is there an earlier call for the same instance that is not piggybacked?
 bool Inbox::is_behind_another(std::size_t index) {
   const std::string_view id = requests_.at(index).id;
   for (std::size_t i = 0; i < index; ++i)
@@ -130,15 +131,15 @@ bool Inbox::is_behind_another(std::size_t index) {
   return false;
 }
 
-// One of this tick, or one loaded for it. Null: the message is stored, and its turn comes with a
-// later tick.
+// A turn of this tick, or one that is loaded for the message. Null: the message is stored, and its
+// turn comes with a later tick.
 Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   InstanceKey key = 0;
   Incarnation home = 0;
   if (loop_.instances().find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
   for (Turn& turn : turns)
     if (turn.key == key) return takes_message(turn, request) ? &turn : nullptr;
-  // It is warm elsewhere.
+  // Another worker has the instance warm.
   if (home != 0 && home != loop_.me && warm_.find(key) == nullptr) return nullptr;
   if (!loader_.has_room_for_another()) return nullptr;
   const Arena::Mark mark = loop_.arena.mark();
@@ -151,7 +152,7 @@ Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   return nullptr;
 }
 
-// All that is stored for it has been read, and the sender is within its limits.
+// True if all stored messages of the instance have been read, and this one is within the limits.
 bool Inbox::takes_message(const Turn& turn, const Request& request) const {
   if (turn.verdict != Turn::Verdict::kCommit || turn.item->terminate || turn.item->more_messages)
     return false;
@@ -196,8 +197,8 @@ std::size_t Inbox::messages_of(const Turn& turn, Message* out) {
   return found;
 }
 
-// If the numbers are not to be had, everything is stored as if it had come in two ticks, and turns
-// that saw piggybacked messages are run again behind it.
+// If the numbers cannot be reserved, all messages are stored. Turns that saw a piggybacked message
+// are skipped, and run again with the stored messages.
 Status Inbox::reserve_numbers(TurnList& turns) {
   bool any = false;
   const auto each = [&](auto&& visit) {
@@ -221,7 +222,7 @@ Status Inbox::reserve_numbers(TurnList& turns) {
   return Status::kOk;
 }
 
-// A request that takes more than one transaction stays the first until it is done.
+// A request that needs more than one transaction stays first until it is done.
 Status Inbox::write(TurnList& turns) {
   PAWL_TRY(reserve_numbers(turns));
   const std::size_t most = at_hand();
@@ -241,7 +242,7 @@ Status Inbox::write(TurnList& turns) {
   return Status::kOk;
 }
 
-// Of a request, not a failure of the batch.
+// True: the status answers the request, and is no failure of the batch.
 bool Inbox::is_answer(Status status) {
   switch (status) {
     case Status::kOk:
@@ -258,7 +259,7 @@ bool Inbox::is_answer(Status status) {
   }
 }
 
-// The one that it is piggybacked on.
+// The turn on which the call is piggybacked; null: none.
 Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
   const InstanceKey key = requests_.at(request).piggybacks_on;
   for (Turn& turn : turns)
@@ -287,7 +288,7 @@ Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more
   return send_message(request, room);
 }
 
-// An offer is never stored: without a turn of this tick it is over.
+// An offer of this thread is never stored: without a turn of this tick it is over.
 Status Inbox::write_offer(Request& request, Turn* turn) {
   InstanceKey key = 0;
   Incarnation home = 0;
@@ -311,7 +312,7 @@ std::size_t Inbox::index_of(const Request& request) {
   return index;
 }
 
-// Is a call behind this one a message for the instance that it starts?
+// Is a later call a message for the instance that this one starts?
 bool Inbox::has_message_behind(const Request& request) {
   for (std::size_t i = index_of(request) + 1; i < at_hand(); ++i) {
     const Request& other = requests_.at(i);
@@ -322,8 +323,8 @@ bool Inbox::has_message_behind(const Request& request) {
   return false;
 }
 
-// A turn that cannot be committed is forgotten: it is run again once its start is stored. So is one
-// that ends before it has read what this batch brings it (R7.7).
+// A turn that cannot be committed is dropped, and runs again once its start is stored. The same
+// holds for a turn that ends the instance before it has read the messages of this batch (R7.7).
 Status Inbox::write_start(const Request& request, Turn* turn) {
   NewInstance instance;
   instance.id = request.id;
@@ -348,8 +349,8 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
   return created;
 }
 
-// Of a message that is stored. Those piggybacked for the same instance are before it, and count as
-// it does.
+// Stores a message. Messages that are piggybacked for the same instance come before it, and count
+// against the same limits.
 Status Inbox::send_message(const Request& request, bool* room) {
   NewMessage posted = message_of(request);
   for (std::size_t i = 0; i < at_hand(); ++i) {
@@ -392,7 +393,7 @@ Status Inbox::post(const Request& request) {
   const bool first = requests_.size() == 0;
   PAWL_TRY(requests_.push(request));
   loop_.agenda.do_now(Job::kRequests);
-  // A host's loop sleeps on the descriptor, which must know.
+  // A host's own loop sleeps on the descriptor, and must be woken.
   if (first) loop_.port.threads->wake();
   return Status::kOk;
 }

@@ -3,10 +3,11 @@
 // A start, an event and a queue message go into the commit with the turn that takes them; nothing
 // is stored before it. The caller is answered after that commit, so a crash in the turn leaves
 // neither message nor answer. A message gets the number that a stored one would have. If it has to
-// wait on, it is stored under that number with the turn, and if the turn cannot be written, instead
-// of it. It is piggybacked only where it overtakes nothing (docs/performance/commits.md). A crash
-// in the first turn of a start cannot be charged to a row that is not there. The note of it makes all
-// workers store starts first for an hour, and what crashes again is charged.
+// wait longer, it is stored under that number with the turn; if the turn cannot be written, it is
+// stored instead of the turn. It is piggybacked only where it overtakes nothing
+// (docs/performance/commits.md). A crash in the first turn of a piggybacked start cannot be charged
+// to a row, because no row exists yet. The crash note of it makes all workers persist starts first
+// for an hour, and a start that crashes again is charged.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_INBOX_HPP
 #define PAWL_RUNTIME_INBOX_HPP
@@ -33,17 +34,19 @@ class Inbox {
         removals_(removals) {}
 
   void start() { requests_.start(); }
-  // Texts are copied.
+  // The request's texts are copied.
   Status post(const Request& request);
 
   // ---- before the batch ----
-  // Called before the tick reads anything: a message that others store later shows when the numbers are reserved.
+  // Called before the tick reads anything: then a message that another process stores later is
+  // noticed when the numbers are reserved.
   void look();
-  // Runs the first turns of starts, for as many as fit into memory. The others are stored as messages.
+  // Runs the first turns of as many starts as fit into memory. The others are stored as messages.
   void collect_starts(TurnList& turns);
   // Events and queue messages join a turn of this tick, or one that is loaded for them.
   void collect_messages(TurnList& turns);
-  // Writes the messages of the turn to `out`, in order, and answers how many; `out` has room for turn.posted.count.
+  // Writes the messages of the turn to `out`, in order, and returns how many; `out` has room for
+  // turn.posted.count.
   std::size_t messages_of(const Turn& turn, Message* out);
   [[nodiscard]] Message message_of(std::size_t index);
   // Is the message of this number piggybacked on the turn? Then `index` is its call.
@@ -54,7 +57,7 @@ class Inbox {
   // The turn could not be written: its messages are stored.
   Status store(const Turn& turn);
 
-  // ---- after it ----
+  // ---- after the batch ----
   void committed();
   void answer();
   void rolled_back() { taken_ = 0; }
@@ -88,10 +91,10 @@ class Inbox {
   WarmCache& warm_;
   Devices& devices_;
   Removals& removals_;
-  std::size_t taken_ = 0;                // by the batch at hand
+  std::size_t taken_ = 0;                // calls taken by the batch at hand
   bool may_piggyback_messages_ = false;  // on the batch at hand
-  MessageId last_message_ = 0;           // then: when it was collected
-  MailboxLimits limits_;                 // likewise, those in force
+  MessageId last_message_ = 0;           // then: the highest one stored
+  MailboxLimits limits_;                 // then: the limits in force
 };
 
 }  // namespace pawl

@@ -5,12 +5,12 @@ namespace {
 
 constexpr std::int64_t kLogRetryMs = 2'000;  // between tries to cut a long log
 constexpr std::int64_t kWriteLockBlockedMs =
-    10'000;  // without the write lock: logged, and not ready
+    10'000;  // time without the write lock until it is logged, and this worker is not ready
 
 }  // namespace
 
-// Half of what the log may have is more than any tick needs. A process that writes at this moment
-// is in the way, too, so one try that fails says nothing yet.
+// A log up to half of its limit is left alone: no tick needs more than the other half. A process
+// that writes at this moment is in the way too, so a single failed try proves nothing.
 void LogWatch::look() {
   if (is_long_ ? !loop_.agenda.is_due(Job::kCutLog, loop_.boot_ms()) : !looks_at_log_) return;
   looks_at_log_ = false;

@@ -1,5 +1,5 @@
-// LogWatch: others who keep the log of the database from being cut, or its write lock from being
-// had.
+// LogWatch: notices other processes that keep the log of the database from being cut, or hold its
+// write lock.
 //
 // The log cannot be cut while a process reads one view of the database for long. Thread rule: the
 // loop's thread.
@@ -15,13 +15,13 @@ class LogWatch {
  public:
   LogWatch(LoopContext& loop, Space& space) : loop_(loop), space_(space) {}
 
-  // Once a tick, outside of any batch.
+  // Called once a tick, outside of any batch.
   void look();
   void begun();
   void committed() { looks_at_log_ = true; }
-  // The write lock was not to be had.
+  // The write lock could not be had.
   void busy();
-  // No connection gets the write lock for so long that it was logged.
+  // True: this worker has been without the write lock for so long that it was logged.
   [[nodiscard]] bool lock_is_stuck() const { return write_lock_blocked_; }
 
  private:
@@ -32,10 +32,10 @@ class LogWatch {
   LoopContext& loop_;
   Space& space_;
   bool looks_at_log_ = false;
-  bool is_long_ = false;  // and could not be cut
+  bool is_long_ = false;  // long, and could not be cut
   bool is_logged_ = false;
-  bool is_full_ = false;   // SpaceOptions::log_bytes_max
-  OptionalMs busy_since_;  // boot time; none: the write lock was had last time
+  bool is_full_ = false;   // longer than SpaceOptions::log_bytes_max
+  OptionalMs busy_since_;  // boot time; none: the last try got the write lock
   bool write_lock_blocked_ = false;
 };
 

@@ -80,7 +80,7 @@ void LoopContext::log(LogLevel level, std::string_view event, const LogField* fi
   options.log->write(level, event, all, count + 1);
 }
 
-// The time is that of the batch: no clock is read for a line.
+// Uses the batch's time, so that no clock is read for a line.
 void LoopContext::log_often(LogLevel level, std::string_view event, const LogField* fields,
                             std::size_t count, std::string_view trace) {
   LineBudget& budget = often[static_cast<std::size_t>(level)];

@@ -1,7 +1,7 @@
-// LoopParts: the parts of the loop, wired. Each owns its state; what it asks of others its
-// constructor names.
+// LoopParts: the parts of the loop, constructed and connected. Each part owns its state; its
+// constructor names the other parts that it calls.
 //
-// Memory: planned and taken by the same code. Thread rule: the loop's thread.
+// Memory: one function both counts and takes it. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_LOOP_PARTS_HPP
 #define PAWL_RUNTIME_LOOP_PARTS_HPP
 
@@ -30,7 +30,7 @@
 
 namespace pawl {
 
-// What lies in the arena.
+// Objects and blocks in the arena.
 struct LoopMemory {
   WarmCache warm;
   Slots slots;
@@ -44,8 +44,7 @@ struct LoopMemory {
   void* tick_block = nullptr;
   std::size_t tick_bytes = 0;
 
-  // Over an ArenaPlan it only counts, so that what is asked for and what is taken cannot drift
-  // apart.
+  // With an ArenaPlan this only counts, so that required and taken memory always agree.
   template <typename AnyArena>
   Status lay_out(AnyArena& arena, const Options& options, NameCounters& names);
 };

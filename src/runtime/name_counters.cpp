@@ -23,8 +23,7 @@ void HistoryLengths::add(std::int64_t events) {
   if (events > longest) longest = events;
 }
 
-// A Registry is constant while its Runtime lives, so there are never more names than it has room
-// for.
+// A Registry does not change while its Runtime lives, so there are never more names than entries.
 OrchestrationStats& NameCounters::of(const Registry::OrchestrationEntry& entry) {
   for (std::size_t i = 0; i < orchestration_count_; ++i) {
     OrchestrationStats& stats = orchestrations_[i];

@@ -19,7 +19,7 @@ class NameCounters {
     orchestrations_ = arena.template array<OrchestrationStats>(orchestrations_max_);
     activities_ = arena.template array<ActivityStats>(activities_max_);
   }
-  // Of an entry of the one Registry; made at its first use.
+  // Counters of an entry of the one Registry; made at the first use.
   OrchestrationStats& of(const Registry::OrchestrationEntry& entry);
   ActivityStats& of(const Registry::ActivityEntry& entry);
 

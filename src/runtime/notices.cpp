@@ -59,7 +59,7 @@ bool Notices::has_lost_sessions() const {
          has_session_change({SessionChange::Kind::kLost, SessionChange::Kind::kExpired});
 }
 
-// ---- the log --------------------------------------------------------------------------------------------
+// ---- the log ------------------------------------------------------------------------------------
 
 void Notices::report(const Poisoned& notice) {
   ++loop_.stats.poisoned;
@@ -78,10 +78,10 @@ void Notices::report(const UnregisteredActivity& notice) {
   loop_.log(LogLevel::kError, "activity_unregistered", fields, 4);
 }
 
-// Another worker that lives may have the name, and only be busy: the error is logged if none has
-// begun the instance by the next look.
+// Another living worker may have the name, and only be busy. So the error is logged if no worker
+// has begun the instance by the next look.
 void Notices::report(const UnregisteredOrchestration& notice) {
-  WorkerRow alive[2];  // this one, and another
+  WorkerRow alive[2];  // this worker and one other
   std::size_t count = 0;
   const Status status = loop_.workers().list_workers(alive, 2, &count);
   Unregistered kept;
@@ -116,7 +116,7 @@ void Notices::look_at_unregistered() {
   unregistered_.clear();
 }
 
-// Empty: it was removed meanwhile.
+// Empty: the instance was removed meanwhile.
 FixedText<kNameBytesMax> Notices::id_of(InstanceKey instance) const {
   Name id;
   if (loop_.instances().read_id(instance, &id, nullptr) != Status::kOk) id.clear();
@@ -151,7 +151,7 @@ void Notices::report(const OfSession& notice) {
                              {"kind", notice.label_kind},
                              {"age_ms", notice.age_ms},
                              {"activities", notice.activities},
-                             {"idle_ms", notice.idle_ms}};  // of a release for idleness alone
+                             {"idle_ms", notice.idle_ms}};  // only for a release for idleness
   constexpr std::size_t kFields = sizeof fields / sizeof fields[0] - 1;
   std::size_t count = kFields;
   LogLevel level = LogLevel::kInfo;
@@ -229,7 +229,7 @@ void Notices::log_use(const OfSession& notice) {
   loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
-// ---- ChangeSink: in the batch ---------------------------------------------------------------------------
+// ---- ChangeSink: in the batch -------------------------------------------------------------------
 
 template <typename Kind>
 bool Notices::add(const Kind& notice, std::initializer_list<std::string_view Kind::*> texts) {
@@ -277,7 +277,7 @@ void Notices::on_session_change(const SessionChange& change) {
                    &OfSession::label_kind, &OfSession::from, &OfSession::to, &OfSession::reason}));
 }
 
-// Mostly with the claim of the session: it takes no room of other notices then.
+// A use mostly comes with the claim of its session. Then it takes no room from other notices.
 bool Notices::note_use(const SessionChange& use) {
   for (std::size_t i = 0; i < count_; ++i) {
     OfSession* const notice = std::get_if<OfSession>(&memory_.notices[i]);
@@ -301,7 +301,7 @@ bool Notices::is_new_name(std::string_view name, std::string_view detail) {
   return true;
 }
 
-// A later one of the name is news.
+// A later notice of this name is logged again.
 void Notices::forget_name(std::string_view name, std::string_view detail) {
   const std::uint64_t hash = Hash64().add(name).add(detail).value();
   std::uint64_t* const end = names_ + name_count_;
@@ -318,7 +318,7 @@ void Notices::on_unregistered(std::string_view activity, std::string_view tag, I
                         {&UnregisteredActivity::name, &UnregisteredActivity::tag}));
 }
 
-// Not every version is known to belong to the name.
+// The version is part of the key, because a worker may have the name without this version.
 void Notices::on_unregistered_instance(std::string_view name, std::string_view version,
                                        std::int64_t behaviour, InstanceKey instance) {
   if (!is_new_name(name, version)) return;

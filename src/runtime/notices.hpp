@@ -1,6 +1,6 @@
-// Notices: what a batch reports. It is kept while the batch is written, and is logged and counted
-// when the batch is committed. Further notices than there is room for are counted as lost. Thread
-// rule: the loop's thread.
+// Notices: reports of one batch. They are kept while the batch is written, then logged and counted
+// after its commit. Notices beyond the room for them are counted as lost. Thread rule: the loop's
+// thread.
 #ifndef PAWL_RUNTIME_NOTICES_HPP
 #define PAWL_RUNTIME_NOTICES_HPP
 
@@ -21,12 +21,12 @@ namespace pawl {
 // The kinds of notices.
 namespace notice {
 
-// Texts are views into the texts of the batch.
+// Texts are views into Memory::texts.
 struct OfSession {
   SessionChange::Kind kind = SessionChange::Kind::kClaimed;
   SessionChange::Eviction eviction = SessionChange::Eviction::kNone;
   bool resumed = false;
-  bool used = false;  // work of it was handed over in the same commit
+  bool used = false;  // work of the session was handed over in the same commit
   SessionKey key = 0;
   Epoch epoch = 0;
   std::int64_t age_ms = 0;
@@ -73,7 +73,7 @@ struct DamagedRow {
 
 class Notices final : public ChangeSink {
  public:
-  // What may be reported of one batch.
+  // Room for the notices of one batch, and their texts.
   struct Memory;
 
   Notices(LoopContext& loop, Memory& memory) : loop_(loop), memory_(memory) {}
@@ -81,14 +81,15 @@ class Notices final : public ChangeSink {
   void begin();
   void committed();
 
-  // After the commit of a renewal: orchestrations that no other worker has begun meanwhile.
+  // After the commit of a renewal: logs the unregistered orchestrations that no other worker has
+  // begun meanwhile.
   void look_at_unregistered();
 
-  // Of the batch at hand: did it end a session, or may it have?
+  // Did the batch at hand end a session, or may it have?
   [[nodiscard]] bool has_ended_sessions() const;
-  // Of the batch at hand: activities in hand may have lost their session.
+  // May activities in hand have lost their session in the batch at hand?
   [[nodiscard]] bool has_lost_sessions() const;
-  // The name of a session that the batch reports something of; empty: nothing.
+  // The name of a session that the batch at hand reports about; empty: it reports nothing about it.
   [[nodiscard]] std::string_view session_of(SessionKey key) const;
 
   void on_session_change(const SessionChange& change) override;
@@ -108,12 +109,12 @@ class Notices final : public ChangeSink {
   using UnregisteredOrchestration = notice::UnregisteredOrchestration;
   using RefusedStart = notice::RefusedStart;
   using DamagedRow = notice::DamagedRow;
-  static constexpr std::size_t kUnregisteredNamesMax = 64;  // one line each
+  static constexpr std::size_t kUnregisteredNamesMax = 64;  // each name is logged once
 
   using Notice = std::variant<OfSession, Poisoned, UnregisteredActivity, UnregisteredOrchestration,
                               RefusedStart, DamagedRow>;
 
-  // Another worker that lives may have the name: kept over batches.
+  // An unregistered orchestration that another living worker may have: kept over batches.
   struct Unregistered {
     InstanceKey instance = 0;
     std::int64_t behaviour = 0;
@@ -121,11 +122,11 @@ class Notices final : public ChangeSink {
     FixedText<kVersionBytesMax> version;
   };
 
-  // Keeps the texts of the notice, cut to what each may have; false, and counted: there is no room,
-  // and nothing was kept.
+  // Keeps the notice and its texts, each cut to its limit. False: there is no room; the notice is
+  // counted as lost, and no part of it is kept.
   template <typename Kind>
   bool add(const Kind& notice, std::initializer_list<std::string_view Kind::*> texts);
-  // Counts; false: a notice of this name was logged before, or there have been too many names.
+  // Counts the notice. False: this name was logged before, or there are too many names.
   bool is_new_name(std::string_view name, std::string_view detail);
   bool note_use(const SessionChange& use);
   void report(const OfSession& notice);
@@ -145,17 +146,17 @@ class Notices final : public ChangeSink {
   std::size_t count_ = 0;
   std::size_t text_bytes_ = 0;
   std::uint64_t lost_ = 0;
-  SessionEnds ended_;                                // with what the batch at hand ended
+  SessionEnds ended_;  // RuntimeStats::session_ends, with those of the batch at hand
   std::uint64_t names_[kUnregisteredNamesMax] = {};  // hashes
   std::size_t name_count_ = 0;
   std::size_t names_committed_ = 0;
-  FixedVector<Unregistered, 4> unregistered_;  // that others may have
-  std::uint64_t unregistered_met_ = 0;         // in the batch at hand
+  FixedVector<Unregistered, 4> unregistered_;  // other workers may have these
+  std::uint64_t unregistered_met_ = 0;         // counted in the batch at hand
 };
 
 struct Notices::Memory {
-  static constexpr std::size_t kTextBytesMean = 256;  // of a notice
-  // The texts of one notice, each cut to what a Diagnostic holds.
+  static constexpr std::size_t kTextBytesMean = 256;  // for one notice
+  // The texts of one notice of the largest kind, each cut to Diagnostic::kCapacity.
   static constexpr std::size_t kTextBytesLeast = 7 * Diagnostic::kCapacity;
   Notice* notices = nullptr;
   std::size_t notices_max = 0;

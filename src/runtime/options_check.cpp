@@ -10,7 +10,8 @@
 namespace pawl {
 namespace {
 
-// It is as long as checkpoint_pages in any case, and one transaction longer.
+// Least log_bytes_max, in logs of checkpoint_pages. A log can always become that long, and longer
+// by one transaction.
 constexpr std::int64_t kLogsLeast = 4;
 
 static_assert(Registry::kOrchestrationsMost == 1'024 && Registry::kActivitiesMax == 128,
@@ -180,7 +181,7 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
                       static_cast<long long>(kQuotaLeast));
     return Status::kInvalidOptions;
   }
-  // Or a full disk would have no room for what is in the log.
+  // A smaller reserve would leave a full disk without room for the content of the log.
   const std::int64_t log_bytes = options.space.checkpoint_pages * kLogPageBytes;
   const std::int64_t reserve = reserve_bytes(options.space);
   if (reserve != 0 && reserve < log_bytes) {

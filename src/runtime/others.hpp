@@ -1,6 +1,6 @@
 // Others: commits of other connections, which may have brought messages or work.
 //
-// A wake-up that finds nothing looks again: the notification of a log comes before its commit is
+// A wake-up that finds nothing looks again: the notification of the log comes before its commit is
 // visible, and a writer may be killed between its commit and the bell. Thread rule: the loop's
 // thread.
 #ifndef PAWL_RUNTIME_OTHERS_HPP
@@ -17,13 +17,14 @@ class Others {
 
   // Did others commit since the last look?
   void look();
-  // The next of a chain of looks is due.
+  // Takes the next look of the chain, if it is due.
   void look_if_due(std::int64_t now_boot_ms) {
     if (loop_.agenda.is_due(Job::kLook, now_boot_ms)) plan_next_look();
   }
   // Begins the chain of looks.
   void look_soon();
-  // In the batch: others may have scheduled work since the last look that comes first.
+  // In the batch: after a commit of others, plans a fetch, because their work comes before this
+  // worker's.
   void begin() {
     if (loop_.batch.data_version != data_version_) loop_.agenda.do_now(Job::kFetch);
   }

@@ -12,7 +12,8 @@ Status OwnedSessions::begin() {
   return Status::kOk;
 }
 
-// Between these looks work comes and goes without a count: that would be a query with every tick.
+// Counts only after a change of an owner, and with each renewal. Work that comes and goes between
+// is not counted, because that would cost a query every tick.
 Status OwnedSessions::write() {
   Epoch last = 0;
   PAWL_TRY(loop_.sessions().last_epoch(&last));
@@ -71,7 +72,8 @@ FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
   return labels.name;
 }
 
-// Both lists in the order of their epochs, of which each session has its own.
+// Compares the two lists. Both are in the order of their epochs, and no two sessions share an
+// epoch.
 void OwnedSessions::notify() {
   if (!is_changed_) return;
   is_changed_ = false;

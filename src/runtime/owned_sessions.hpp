@@ -1,6 +1,7 @@
-// OwnedSessions: how many sessions this worker owns, and the calls of a SessionListener for them.
+// OwnedSessions: counts the sessions that this worker owns, and calls the SessionListener for them.
 //
-// Every change of any owner takes an epoch: without a new one there is nothing to look at.
+// Every change of any owner takes an epoch: while there is no new epoch, there is nothing to look
+// at.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_OWNED_SESSIONS_HPP
 #define PAWL_RUNTIME_OWNED_SESSIONS_HPP
@@ -14,8 +15,9 @@ namespace pawl {
 
 class OwnedSessions {
  public:
-  // Only with a SessionListener: what it was notified of, and what it is to be notified of. Names are
-  // read when they are needed: they would be most of the memory of a Runtime with many sessions.
+  // Used only with a SessionListener: the sessions it was notified of, and those it has yet to hear
+  // of. Names are read when they are needed: they would be most of the memory of a Runtime with
+  // many sessions.
   struct Memory {
     OwnedSession* known = nullptr;
     OwnedSession* next = nullptr;
@@ -23,7 +25,7 @@ class OwnedSessions {
     template <typename AnyArena>
     void allocate(AnyArena& arena, const Options& options) {
       if (options.sessions.listener == nullptr) return;
-      // An heir may have more than it would claim.
+      // An heir may own more sessions than a worker would claim.
       capacity = 2 * options.sessions.max_sessions_per_worker + Devices::kDevicesMax;
       known = arena.template array<OwnedSession>(capacity);
       next = arena.template array<OwnedSession>(capacity);
@@ -33,7 +35,7 @@ class OwnedSessions {
   OwnedSessions(LoopContext& loop, Memory& memory, const Notices& notices)
       : loop_(loop), memory_(memory), notices_(notices) {}
 
-  // In the batch: before anything is written, and behind all that is.
+  // In the batch: begin() before anything is written; write() and end() after everything else.
   Status begin();
   Status write();
   Status end() { return loop_.sessions().last_epoch(&epoch_of_batch_); }
@@ -45,16 +47,16 @@ class OwnedSessions {
   void notify();
   // This worker owns no session any more.
   void lose_all();
-  // Before any session is released. It costs a commit only if an instance asked for a notice.
+  // Called before any session is released. Costs a commit only if an instance asked for a notice.
   void announce_stop();
 
-  // Sessions changed their owner between our batches.
+  // Sessions changed their owner between this worker's batches.
   [[nodiscard]] bool others_claimed() const { return others_claimed_; }
 
  private:
   Status look();
-  // Of one that this worker owns or owned, from its row or from what the batch reports of it. Empty:
-  // another process removed the row.
+  // The name of a session that this worker owns or owned, from its row or from a notice of the
+  // batch. Empty: another process removed the row.
   [[nodiscard]] FixedText<kNameBytesMax> name_of(const OwnedSession& one) const;
 
   LoopContext& loop_;
@@ -62,14 +64,14 @@ class OwnedSessions {
   const Notices& notices_;
   std::size_t known_count_ = 0;
   std::size_t next_count_ = 0;
-  Incarnation known_of_ = 0;  // as which worker
-  Epoch known_epoch_ = -1;    // the last one when they were looked at
+  Incarnation known_of_ = 0;  // this worker's incarnation when `known` was filled
+  Epoch known_epoch_ = -1;    // the last epoch then
   Epoch next_epoch_ = 0;
   bool is_changed_ = false;
-  Epoch epoch_seen_ = 0;      // the last one when our last batch ended
-  Epoch epoch_of_batch_ = 0;  // likewise, of the batch at hand
+  Epoch epoch_seen_ = 0;      // the last epoch when this worker's last batch ended
+  Epoch epoch_of_batch_ = 0;  // the last epoch at the end of the batch at hand
   bool others_claimed_ = false;
-  std::uint32_t active_ = 0;  // RuntimeStats, as of the batch at hand
+  std::uint32_t active_ = 0;  // RuntimeStats::sessions_active, as of the batch at hand
   std::uint32_t idle_ = 0;
 };
 

@@ -1,11 +1,12 @@
 // Pace: notices a loop that turns and gets nothing done, and slows it down.
 //
-// Purpose: whatever makes the loop run again at once (a row whose time has come and that no runtime
-// can work with, two rules that undo each other's work) must not take a processor, or wear out a
-// card, for ever. Every mistake of that kind that is known is mended where it is made; this is for
-// those that are not. How: runs that the loop itself asked for, and that got nothing done, cost a
-// token; work and time give tokens back. Without tokens the loop waits before it runs again, first
-// kFirstMs, then twice as long each time, up to kLongestMs: so nothing else is later than that.
+// Purpose: some causes make the loop run again at once, for example a row whose time has come and
+// that no runtime can work with, or two rules that undo each other's work. They must not use a
+// processor, or wear out a card, for ever. Every known mistake of that kind is fixed where it is
+// made; this class is for the unknown ones. How: a run that the loop itself asked for, and that got
+// nothing done, costs a token; work and time give tokens back. Without tokens the loop waits before
+// it runs again, first kFirstMs, then twice as long each time, up to kLongestMs. This
+// delays other jobs by no more than that.
 // Ownership: plain values. Thread rule: one thread. Times: boot time.
 #ifndef PAWL_RUNTIME_PACE_HPP
 #define PAWL_RUNTIME_PACE_HPP
@@ -24,8 +25,8 @@ class Pace {
   static constexpr std::int64_t kFirstMs = 50;
   static constexpr std::int64_t kLongestMs = 1'000;
 
-  // A run of the loop ended. `asked`: it was asked for by the one before, with no time between
-  // them. True: from here on the loop is slowed down; to be logged.
+  // A run of the loop ended. `asked`: the run before asked for it, with no time between them. True:
+  // the loop is slowed down from here on, which the caller logs.
   bool ran(bool asked, bool worked, std::int64_t now_ms) {
     refill(worked, now_ms);
     if (worked || !asked) return false;
@@ -38,7 +39,7 @@ class Pace {
     until_ = now_ms + pause_ms_;
     return begins;
   }
-  // What the loop wants to do at once waits until then; none: it may.
+  // Boot time until which jobs that are due at once wait; none: they need not wait.
   [[nodiscard]] OptionalMs until(std::int64_t now_ms) const {
     return until_.has_passed(now_ms) ? OptionalMs() : until_;
   }

@@ -7,11 +7,12 @@
 namespace pawl {
 namespace {
 
-// Of a connection, beside its kept statements, pages and rows: the schema, the connection itself,
-// the texts of what runs, and a new statement while it is made. Pieces are up to twice as large
-// where pointers are. memory_test runs the largest load of its options in so much.
+// Heap bytes of a connection, beside its kept statements, pages and rows: the schema, the
+// connection itself, the texts of running statements, and a new statement while it is made. Pieces
+// are up to twice as large where pointers are. memory_test runs the largest load of its options in
+// this memory.
 constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 112 * 1024;
-constexpr int kPagesLeast = 16;  // with fewer a transaction would write its pages more than once
+constexpr int kPagesLeast = 16;  // with fewer, a transaction would write its pages more than once
 constexpr std::size_t kPageBytes = 512 + 320;  // with SQLite's own header of a cached page
 
 int pages_of(const ProcessOptions& options) {
@@ -26,7 +27,7 @@ Status check(const ProcessOptions& options, Diagnostic& diagnostic) {
                       options.connections_max, options.page_cache_pages);
     return Status::kInvalidOptions;
   }
-  // With less, SQLite would make each statement anew that it runs.
+  // With less, SQLite would prepare each statement again for each run.
   if (options.statement_bytes < 32768 || options.statement_bytes > 16'777'216) {
     diagnostic.format("statement_bytes = %zu must be 32768..16777216", options.statement_bytes);
     return Status::kInvalidOptions;
@@ -44,7 +45,7 @@ std::size_t Process::required_memory(const ProcessOptions& options) {
   if (options.sqlite_memory == SqliteMemory::kHost) return 0;
   Diagnostic ignored;
   if (check(options, ignored) != Status::kOk) return 0;
-  // Holes between statements that came and went take a part of what they have.
+  // Holes between statements that came and went take part of the statements' memory.
   const std::size_t statements = options.statement_bytes + options.statement_bytes / 8;
   return (kHeapBytesConnection + statements) * options.connections_max +
          kPageBytes * static_cast<std::size_t>(pages_of(options)) +
@@ -124,9 +125,8 @@ MemoryUse Process::memory_use() const {
   return use;
 }
 
-// More loops than entries: those beyond are not known, and a Client on such a thread waits for
-// nothing until its timeout instead of answering kWouldBlock. connections_max keeps it from
-// happening.
+// Loops beyond the entries are not known: a Client on the thread of such a loop waits until its
+// timeout for nothing, instead of answering kWouldBlock. connections_max keeps this from happening.
 void Process::add_loop(const char* path, port::Threads* threads) {
   for (Loop& loop : loops_) {
     if (loop.threads.load(std::memory_order_acquire) != nullptr) continue;

@@ -1,8 +1,9 @@
 // ProcessPlace: one connection's place in a Process, and its part of the memory.
 //
-// Purpose: a Process sizes SQLite's memory for so many connections, so one more is refused by name
-// and does not run out of memory later. Ownership: the place is given back with the object, which
-// closes its storage before. Thread rule: one thread; those of one Process may be on several.
+// Purpose: a Process sizes SQLite's memory for a number of connections, so one more is refused by
+// name and does not run out of memory later. Ownership: the destructor gives the place back; the
+// owner closes its storage before. Thread rule: one thread an object; objects of one Process may be
+// on several threads.
 #ifndef PAWL_RUNTIME_PROCESS_PLACE_HPP
 #define PAWL_RUNTIME_PROCESS_PLACE_HPP
 
@@ -18,8 +19,8 @@ class ProcessPlace {
   ProcessPlace(const ProcessPlace&) = delete;
   ProcessPlace& operator=(const ProcessPlace&) = delete;
 
-  // Cuts what the storage may keep to this connection's part. kResourceExhausted: as many
-  // connections as the Process has memory for are open.
+  // Cuts the storage's options to this connection's part of the memory. kResourceExhausted: the
+  // Process has no memory for one more open connection.
   Status take(StoreOptions& options, Diagnostic& diagnostic) {
     PAWL_TRY(process_.take_connection(diagnostic));
     is_taken_ = true;

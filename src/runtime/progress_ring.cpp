@@ -67,12 +67,13 @@ bool ProgressReader::next(ProgressWatch& watch) {
 bool ProgressReader::next_of(ProgressWatch::Place& place, ProgressWatch& watch) {
   constexpr std::uint32_t kKept = ProgressRing::kProgressKept;
   const std::uint32_t last = last_ticket(place.worker);
-  if (last < place.read) place.read = 0;  // other bytes under this name
+  if (last < place.read) place.read = 0;  // the file was replaced by another one
   if (last - place.read > kKept) place.read = last - kKept;
   while (place.read < last) {
     ProgressEntry entry;
     if (!read_entry(place.worker, place.read + 1, &entry)) {
-      // Being written, and then it is there soon; or overtaken meanwhile.
+      // The entry is still being written, and will be there soon; or a newer one has overwritten
+      // it.
       if (last_ticket(place.worker) - place.read <= kKept) return false;
       ++place.read;
       continue;

@@ -1,8 +1,9 @@
 // ProgressRing: the last heartbeats of a worker's activities, in the mapped page of its own file.
 //
-// Purpose: clients on the machine see them without a commit. A bounded ring that never waits: a
-// watcher that is too slow misses some, and their numbers show it. Processes share no lock that a
-// crash could leave taken: a reader copies an entry and believes it if its checksum is right.
+// Purpose: clients on the machine see the heartbeats without a commit. The ring is bounded and
+// never waits: a watcher that is too slow misses some heartbeats, and their numbers show it.
+// Processes share no lock that a crash could leave taken: a reader copies an entry, and accepts it
+// if its checksum is right.
 // Ownership: the page belongs to the port's worker file. Thread rule: put() from any thread of the
 // worker; a ProgressReader belongs to its Client's thread.
 #ifndef PAWL_RUNTIME_PROGRESS_RING_HPP
@@ -20,10 +21,10 @@
 
 namespace pawl {
 
-// As it is copied.
+// One heartbeat, in the form that readers copy.
 struct ProgressEntry {
-  // 1, 2, 3 .. of the worker; 0: none, or it is being written. After the last of 32 bits it begins
-  // anew, and a watcher misses what it has not read by then.
+  // Counts 1, 2, 3 .. per worker; 0: the entry is empty, or is being written. After the last of 32
+  // bits it begins anew, and a watcher misses the entries that it has not read by then.
   std::uint32_t ticket = 0;
   std::uint32_t unused = 0;
   std::int64_t instance = 0;
@@ -32,7 +33,7 @@ struct ProgressEntry {
   std::int32_t attempt = 0;
   std::uint32_t number = 0;
   std::uint32_t size = 0;
-  std::uint32_t check = 0;  // of all others, as if it were 0
+  std::uint32_t check = 0;  // checksum of all bytes, with 0 in this field
   char text[kProgressBytesMax] = {};
 
   [[nodiscard]] std::uint32_t checksum() const;
@@ -42,7 +43,7 @@ class ProgressRing {
  public:
   static constexpr std::size_t kProgressKept = 64;
 
-  // The ticket and the checksum are set here.
+  // Sets the ticket and the checksum of `entry` itself.
   void put(ProgressEntry entry);
 
  private:
@@ -59,7 +60,7 @@ class ProgressRing {
   Cell cells_[kProgressKept];
 };
 
-// What a worker's file holds.
+// Content of a worker's file.
 struct WorkerPage {
   NotesPage notes;
   ProgressRing progress;
@@ -71,16 +72,17 @@ class ProgressReader {
   ProgressReader(port::Storage& storage, const char* database_path)
       : storage_(storage), database_path_(database_path) {}
 
-  // What is read from now on is of this instance; a watch that had another one begins anew.
+  // From now on the watch reads heartbeats of this instance; a watch that had another one begins
+  // anew.
   static void follow(InstanceKey instance, ProgressWatch& watch);
-  // The living workers. Places of others are given up.
+  // Sets the living workers. Places of other workers are given up.
   static void set_workers(const Incarnation* workers, std::size_t count, ProgressWatch& watch);
-  // True: `watch` has the next heartbeat. Workers take turns.
+  // True: `watch` has the next heartbeat. The workers are read in turn.
   bool next(ProgressWatch& watch);
 
  private:
   bool next_of(ProgressWatch::Place& place, ProgressWatch& watch);
-  // The ticket given last; 0: none, or the file is gone.
+  // The ticket given last; 0: none was given, or the file is gone.
   std::uint32_t last_ticket(Incarnation worker);
   bool read_entry(Incarnation worker, std::uint32_t ticket, ProgressEntry* entry);
 

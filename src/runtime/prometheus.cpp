@@ -19,7 +19,7 @@ struct Labels {
   Label second = {nullptr, {}};
 };
 
-// A metric is begun, and then has its samples, each with at most two labels.
+// Writes metrics: each is begun, and then has its samples, with at most two labels each.
 class PrometheusText {
  public:
   explicit PrometheusText(TextSink& sink) : sink_(sink) {}
@@ -32,7 +32,7 @@ class PrometheusText {
   void sample(std::int64_t value, const Labels& labels = Labels()) {
     put_name("", labels, {}).put_number(value).put("\n");
   }
-  // In seconds, of ms.
+  // Writes a value in seconds; `ms` is in milliseconds.
   void seconds(std::int64_t ms, const Labels& labels = Labels()) {
     put_name("", labels, {}).put_seconds(ms).put("\n");
   }
@@ -45,11 +45,11 @@ class PrometheusText {
     sample(static_cast<std::int64_t>(value));
   }
 
-  // A histogram: counts become sums of all up to their bound. Bounds and the total are ms if
-  // `in_seconds`.
+  // Writes a histogram. Each count becomes the sum of all counts up to its bound. Bounds and the
+  // total are in ms if `in_seconds`.
   struct Histogram {
     const std::int64_t* bounds;
-    const std::uint64_t* counts;  // one more
+    const std::uint64_t* counts;  // one more than bounds
     std::size_t bound_count;
     std::int64_t total;
     bool in_seconds;
@@ -109,8 +109,8 @@ class PrometheusText {
     }
     return put(before[0] == '{' ? " " : "} ");
   }
-  // As the format has it: \\, \" and \n. A name has no control characters; what is no UTF-8 is shown
-  // as write_printable() does, since the format has UTF-8 only.
+  // Escapes a value as the format asks: \\, \" and \n. A name has no control characters. The format
+  // allows only UTF-8, so other bytes are shown as write_printable() does.
   void put_label_value(std::string_view value) {
     class Escaped final : public TextSink {
      public:

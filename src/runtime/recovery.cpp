@@ -3,11 +3,12 @@
 namespace pawl {
 namespace {
 
-// Memory may have been short for other reasons than this row; then the next ticks do without it.
+// Shortages of memory at a row until the row is blamed. Memory may have been short for other
+// reasons before; then the next ticks succeed.
 constexpr int kShortagesMax = 3;
-// Shortages further apart have not one cause.
+// Shortages further apart do not share a cause.
 constexpr std::int64_t kShortagesMs = 60'000;
-constexpr std::int64_t kRetryFirstMs = 100;  // a store in trouble: 100 ms, doubling
+constexpr std::int64_t kRetryFirstMs = 100;  // a storage in trouble: 100 ms, doubling
 constexpr int kRetryStepsMax = 6;
 
 }  // namespace
@@ -26,7 +27,7 @@ bool Recovery::quarantine_suspect(Status why) {
   const bool is_of_the_store =
       why == Status::kFull || why == Status::kIo || why == Status::kReadOnly;
   if (!damage.has_value() || is_of_the_store || !is_blamed(*damage)) return false;
-  // It did not help.
+  // The same row was quarantined before, and it did not help.
   if (quarantined_.has_value() && quarantined_->row == damage->row &&
       quarantined_->named_by == damage->named_by)
     return false;
@@ -38,7 +39,7 @@ bool Recovery::quarantine_suspect(Status why) {
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) loop_.transaction().rollback();
   }
-  static_cast<void>(loop_.transaction().take_damage());  // of what was being taken out of the way
+  static_cast<void>(loop_.transaction().take_damage());  // damage found during the quarantine
   if (status == Status::kOk) {
     notices_.committed();
     return true;

@@ -24,7 +24,7 @@ void Registration::start_slots() {
 }
 
 Status Registration::write() {
-  // Threads of that many earlier registrations never came back: this process is of no use as a
+  // Threads of so many earlier registrations never came back that this process is of no use as a
   // worker.
   if (retired_files_.full() && slots_.running_threads() > 0) return Status::kBusy;
   loop_.evidence.observe_tick(loop_.batch.now);
@@ -47,7 +47,7 @@ Status Registration::write() {
   worker.former = &former;
   PAWL_TRY(
       loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
-  // The lock is held before another process can see the row.
+  // The worker's file is locked before another process can see the row.
   const Result<port::Storage::WorkerFile> file = loop_.port.storage->worker_create(
       loop_.options.database_path.c_str(), loop_.me, sizeof(WorkerPage));
   if (!file.ok()) return file.status();
@@ -71,7 +71,7 @@ void Registration::committed() {
   if (slots_.running_threads() == 0) close_retired_files();
   if (file_.incarnation != 0) {
     const Status kept = retired_files_.push_back(file_);
-    PAWL_CHECK("runtime-52", kept == Status::kOk);  // write() looked
+    PAWL_CHECK("runtime-52", kept == Status::kOk);  // write() checked for room
   }
   file_ = new_file_;
   new_file_ = {};
@@ -88,7 +88,6 @@ void Registration::committed() {
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 
-// The registration was not committed.
 void Registration::rolled_back() {
   if (new_file_.incarnation != 0)
     loop_.port.storage->worker_close(loop_.options.database_path.c_str(), new_file_.incarnation,
@@ -111,7 +110,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
     if (notes[i].instance == CrashNote::kNotStored) loop_.batch.persist_starts_first = true;
   PAWL_TRY(loop_.workers().bury_worker(dead, heir, notes, count, loop_.crash_limits()));
   loop_.look_for_all();
-  if (buried_.full()) return Status::kOk;  // its file stays behind; a later start removes it
+  if (buried_.full()) return Status::kOk;  // its file stays; a later start removes it
   return buried_.push_back(dead);
 }
 

@@ -1,4 +1,4 @@
-// Registration: this worker's row, its lock and its file, and the burial of workers that are dead.
+// Registration: this worker's row, its lock and its file, and the burial of dead workers.
 // Rules: docs/rules/session.md, docs/architecture/crashes.md#crashes. Thread rule: the
 // loop's thread.
 #ifndef PAWL_RUNTIME_REGISTRATION_HPP
@@ -38,30 +38,30 @@ class Registration {
         hand_over_(hand_over),
         owned_(owned) {}
 
-  // At the start, in the first registration.
+  // Called once, in the first registration.
   void start_slots();
   void begin() { buried_.clear(); }
-  // In the batch: registers, and buries who died. The first batch of a worker, or after others
-  // buried it.
+  // In the first batch of a worker, and after other workers buried it: registers, and buries dead
+  // workers.
   Status write();
   void committed();
   void rolled_back();
-  // In the batch: dead workers found by their kernel locks, or by suspicion two leases after their
-  // own lease ended.
+  // In the batch: buries workers whose kernel lock proves them dead, and suspected ones two leases
+  // after their lease ended.
   Status bury_the_dead();
   [[nodiscard]] bool has_buried() const { return !buried_.empty(); }
-  // After the commit: learns of deaths at once, where the kernel reports them; removes the files of
-  // the buried.
+  // After the commit: asks the kernel, where it can, to report deaths of workers at once; removes
+  // the files of buried workers.
   void watch_workers();
-  // Others declared this worker dead.
+  // Another worker declared this one dead.
   void was_buried();
   Status unregister() { return loop_.workers().unregister_worker(loop_.me); }
   void close_files();
-  // What activities see of an orderly stop.
+  // Shows activities when an orderly stop will end.
   void announce_stop(std::int64_t end_boot_ms) { shared_.stop.announce(end_boot_ms); }
 
   [[nodiscard]] std::string_view worker_id() const { return worker_id_.view(); }
-  // Where the loop notes the turn that it runs.
+  // The entry in which the loop notes the turn that it runs.
   [[nodiscard]] NoteEntry& note() { return notes_->entries[0]; }
 
  private:
@@ -81,8 +81,8 @@ class Registration {
   Devices& devices_;
   const HandOver& hand_over_;
   OwnedSessions& owned_;
-  HeldFile file_;      // ours
-  HeldFile new_file_;  // of a registration that is not committed yet
+  HeldFile file_;      // the current registration's
+  HeldFile new_file_;  // its registration is not committed yet
   FixedVector<HeldFile, 16> retired_files_;
   NotesPage* notes_ = nullptr;
   FixedText<kNameBytesMax> worker_id_;

@@ -21,7 +21,7 @@ Status Removals::clean_up() {
   std::size_t removed = 0;
   PAWL_TRY(loop_.sessions().cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
   PAWL_TRY(loop_.sessions().report_leaks(loop_.terms, &leaks_));
-  loop_.agenda.do_now(Job::kSweep);  // what others left
+  loop_.agenda.do_now(Job::kSweep);  // rows that other workers left
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   space_.may_relieve();
   return Status::kOk;

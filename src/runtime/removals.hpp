@@ -1,7 +1,8 @@
-// Removals: what goes by itself (retention, sessions without work), what calls remove, and the rows
-// of deleted trees.
+// Removals: removes what is due by itself (retention, sessions without work), what calls ask to
+// remove, and the rows of deleted trees.
 //
-// What takes more than one batch goes on with the next: only a commit decides what is left.
+// A removal that needs more than one batch goes on in the next. Only committed rows say what is
+// left.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_REMOVALS_HPP
 #define PAWL_RUNTIME_REMOVALS_HPP
@@ -20,29 +21,29 @@ class Removals {
 
   void registered();
   void begin();
-  // In the batch: what is due by itself.
+  // In the batch: removes what is due by itself.
   Status write();
-  // In the batch: a call. `more`: it stays the first, and goes on with the next batch.
+  // In the batch: runs a call. `more`: the call stays first, and goes on with the next batch.
   Status write(Request& request, bool* more);
-  // Of the batch at hand; who removes adds to it.
+  // Counts of the batch at hand; each caller that removes rows adds to them.
   [[nodiscard]] Removed* removed() { return &batch_.removed; }
   // The call that was not finished has begun.
   [[nodiscard]] bool has_begun_request() const { return batch_.request_begun; }
   void committed();
   void clean_up_committed();
   void rolled_back();
-  // An instance has ended here: what is to go now, and when will it?
+  // An instance ended here: plans when retention has to look again.
   void instance_ended();
 
  private:
-  // Of the batch at hand; without meaning once it is rolled back.
+  // Belongs to the batch at hand; meaningless after it is rolled back.
   struct OfBatch {
     Removed removed;
     bool retired = false;
     bool retire_more = false;
     bool swept = false;
     bool sweep_more = false;
-    bool request_begun = false;  // of the first request that was not taken
+    bool request_begun = false;  // true: the first request that was not taken has begun
     OptionalMs next_end;
   };
   [[nodiscard]] bool has_retention() const {

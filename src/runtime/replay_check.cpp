@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-constexpr std::size_t kGroupMax = 32;  // instances of one view of the database
+constexpr std::size_t kGroupMax = 32;  // instances that are read in one view of the database
 
 struct Candidate {
   InstanceKey key = 0;
@@ -18,7 +18,7 @@ struct Candidate {
   FixedText<kNameBytesMax> name;
   FixedText<kNameBytesMax> version;
   FixedText<kTraceIdBytesMax> trace;
-  bool is_whole = false;  // its texts fit
+  bool is_whole = false;  // true: its texts fit
 };
 
 struct Group {
@@ -26,7 +26,7 @@ struct Group {
   std::size_t count = 0;
 };
 
-// Only those that have not ended.
+// Collects only instances that have not ended.
 class Collector final : public InstanceVisitor {
  public:
   explicit Collector(Group& group) : group_(group) {}
@@ -59,7 +59,7 @@ class Loader final : public EventSink {
   Diagnostic& diagnostic_;
 };
 
-// A verdict of no-go, or nothing.
+// The reason for a no-go; kNone: there is none.
 struct Objection {
   ErrorKind why = ErrorKind::kNone;
   FixedText<2 * kErrorTextBytesMax> text;
@@ -79,7 +79,7 @@ class Check {
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
 
-  // What lies in the caller's memory.
+  // Addresses in the caller's memory.
   struct Parts {
     void* store = nullptr;
     void* pool = nullptr;
@@ -185,7 +185,7 @@ Status Check::check(const Candidate& candidate, ReplayVisitor& visitor, ReplayTo
   return Status::kOk;
 }
 
-// Not kOk: the database itself cannot be read.
+// Returns other than kOk only if the database itself cannot be read.
 Status Check::look(const Candidate& candidate, History& history, Objection& objection) {
   if (!candidate.is_whole) {
     objection.raise(ErrorKind::kCorrupt, "its id, name or version is too long");
@@ -197,7 +197,8 @@ Status Check::look(const Candidate& candidate, History& history, Objection& obje
   return Status::kOk;
 }
 
-// They are not taken; but one that cannot be read, or does not fit, would stop the instance.
+// Messages are not taken here. But one that cannot be read, or does not fit, would stop the
+// instance.
 Status Check::look_at_messages(const Candidate& candidate, Objection& objection) {
   messages_.rewind(Arena::Mark());
   auto* const item = messages_.make<OrchestrationItem>();

@@ -1,6 +1,6 @@
 // Requests: calls of the Runtime's own thread that are piggybacked on the next tick.
 //
-// Purpose: the Client's calls without a commit of their own. Ownership: texts are copied into a
+// Purpose: does the Client's calls without a commit for each. Ownership: texts are copied into a
 // pool.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_REQUESTS_HPP
@@ -36,25 +36,25 @@ struct Request {
   };
   Kind kind = Kind::kStart;
   std::string_view id;
-  std::string_view name;     // kStart; of an event or queue
-  std::string_view version;  // kStart; empty: by default
+  std::string_view name;     // kStart: of the orchestration; else of an event or queue
+  std::string_view version;  // kStart; empty: the default version
   std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
-  OfferAnswer offer_answer = nullptr;  // kOffer: in place of the other
-  bool received = false;               // kOffer: by a wait, in the turn that it is piggybacked on
-  bool force = false;                  // kDelete
-  bool begun = false;                  // kDelete: only the sweep is left
-  PruneLimits limits = {};             // kPrune
-  std::int64_t start_after_ms = 0;     // kStart
-  std::string_view trace = {};         // kStart; empty: none
-  void* block = nullptr;               // from the pool; holds the texts
-  // kRaise, kOffer, kEnqueue: whose turn of the batch at hand takes it.
+  OfferAnswer offer_answer = nullptr;  // kOffer: called in place of `answer`
+  bool received = false;    // kOffer: a wait received it, in the turn that it is piggybacked on
+  bool force = false;       // kDelete
+  bool begun = false;       // kDelete: only the sweep is left
+  PruneLimits limits = {};  // kPrune
+  std::int64_t start_after_ms = 0;  // kStart
+  std::string_view trace = {};      // kStart; empty: none
+  void* block = nullptr;            // from the pool; holds the texts
+  // kRaise, kOffer, kEnqueue: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
   Status status = Status::kOk;  // decided in the batch, answered after the commit
 };
 
-// A ring: those taken into the batch at hand are the first `taken`.
+// A ring of requests. The batch at hand takes them from the front.
 class Requests {
  public:
   template <typename AnyArena>
@@ -87,7 +87,8 @@ class Requests {
   }
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] Request& at(std::size_t index) { return ring_[(first_ + index) % capacity_]; }
-  // Requires: size() > 0. The block is given back; the caller keeps what it needs by value.
+  // Gives the block of the first request back; the caller keeps what it needs by value. Requires:
+  // size() > 0.
   void pop() {
     PAWL_CHECK("runtime-20", size_ > 0);
     pool_.release(ring_[first_].block);

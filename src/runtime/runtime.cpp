@@ -13,7 +13,8 @@ namespace pawl {
 
 namespace {
 
-// What is registered is counted by name, and the state of a cooperative activity lives in its slot.
+// Counters are kept by registered name, and the state of a cooperative activity lives in its slot:
+// both must fit.
 Status check_registry(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
   if (registry.orchestration_count() > options.limits.orchestrations_max ||
       registry.activity_count() > options.limits.activities_max) {
@@ -73,7 +74,7 @@ std::size_t RuntimeCore::required_memory(const Options& options) {
   return plan.exhausted() ? 0 : plan.required_memory();
 }
 
-// ---- Runtime -----------------------------------------------------------------------------------------
+// ---- Runtime ------------------------------------------------------------------------------------
 
 std::size_t Runtime::required_memory(const Options& options) {
   Diagnostic ignored;
@@ -270,7 +271,7 @@ std::string_view Runtime::error_text() const {
   return core_ == nullptr ? std::string_view() : core_->error_text();
 }
 
-// ---- Client ------------------------------------------------------------------------------------------
+// ---- Client -------------------------------------------------------------------------------------
 
 std::size_t Client::required_memory(const ClientOptions& options) {
   ArenaPlan plan;
@@ -335,7 +336,7 @@ internal::TypedBytes Client::typed_bytes() {
   return core_ == nullptr ? internal::TypedBytes() : core_->typed_bytes();
 }
 
-// All calls go through here, so none forgets that texts of the call before it die.
+// All calls go through here, so that each of them makes the texts of the call before it invalid.
 template <typename Call>
 Status Client::call(Call&& call) {
   if (core_ == nullptr) return Status::kStopped;

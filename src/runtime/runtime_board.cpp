@@ -5,10 +5,11 @@
 namespace pawl {
 namespace {
 
-// A writer copies some KiB, so a reader that waits longer waits for one that was interrupted.
+// A write copies some KiB, so a reader that needs more tries waits for a writer that was
+// interrupted.
 constexpr int kTriesMax = 10'000;
 
-// Of the names only as many as there are: the rest of the tables is most of their size.
+// Copies only the entries in use: the tables of names are large, and mostly empty.
 void copy(const RuntimeCounters& from, RuntimeCounters* to) {
   to->taken_ms = from.taken_ms;
   to->worker_id = from.worker_id;

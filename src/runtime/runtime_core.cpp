@@ -11,11 +11,11 @@
 namespace pawl {
 namespace {
 
-constexpr std::int64_t kLateWakeMs = 2'000;  // a later wake-up than planned: renew first
-// An observer of expired leases must not sleep longer than this, or what it saw does not count.
+constexpr std::int64_t kLateWakeMs = 2'000;  // after a later wake-up, leases are renewed first
+// An observer of expired leases must not sleep longer than this, or its observations do not count.
 constexpr std::int64_t kObserverWakeMs = 10'000;
-constexpr std::int64_t kCountersMs = 1'000;  // between two copies of a loop under load
-// Rows that a start takes out of its way before it gives up.
+constexpr std::int64_t kCountersMs = 1'000;  // between two copies for the board, under load
+// Damaged rows that a start quarantines before it gives up.
 constexpr int kDamagedRowsAtStart = 1'024;
 
 }  // namespace
@@ -74,7 +74,8 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// The first write transaction of this process: adopts the boot, buries who died, registers.
+// Runs the first write transaction of this process: adopts the boot, buries dead workers,
+// registers.
 Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   Status status = try_to_register(diagnostic);
   for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_suspect(status);
@@ -97,7 +98,7 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
     if (status == Status::kOk) status = parts_.owned.claim_at_start();
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) {
-      // Taken before the rollback, which may say something itself.
+      // Copied before the rollback, which may set a text of its own.
       diagnostic = loop_.store->diagnostic();
       loop_.transaction().rollback();
       parts_.registration.rolled_back();
@@ -127,7 +128,7 @@ OptionalMs RuntimeCore::next_due() const {
 
 bool RuntimeCore::is_due(Agenda::Which which, std::int64_t now) const {
   Agenda::Holds held = holds(now);
-  held.pace.clear();  // the caller that woke a loop that is slowed down is served
+  held.pace.clear();  // a caller that woke a slowed loop is served at once
   return loop_.agenda.next(which, held).has_passed(now);
 }
 
@@ -166,7 +167,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const std::int64_t end = loop_.boot_ms() + grace_ms;
   parts_.registration.announce_stop(end);
   parts_.activities.put_back_sleepers(end);
-  // Results that come in time are committed; what never ends is left to burial.
+  // Results that come in time are committed. Activities that never end are left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
     const Result<bool> more = tick(loop_.options.timing.tick_max.count());
     if (!more.ok()) break;
@@ -191,7 +192,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
 }
 
-// By the names that the system lists them by.
+// Logs the threads that still run, by the names under which the system lists them.
 void RuntimeCore::log_threads() {
   memory_.slots.for_each([this](const internal::Slot& slot) {
     if (slot.mode != ActivityMode::kThreaded || slot.state != internal::Slot::State::kRunning)
@@ -223,7 +224,7 @@ Status RuntimeCore::post(const Request& request) {
   return stopped_ || loop_.draining ? Status::kStopped : parts_.inbox.post(request);
 }
 
-// ---- the tick -------------------------------------------------------------------------------------------
+// ---- the tick -----------------------------------------------------------------------------------
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
@@ -240,7 +241,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   parts_.activities.run_steps();
   parts_.activities.abandon();
   loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
-  // When all that the commit said has left. If it fails, the next commits will say why.
+  // The log is written back only after all effects of the commit have left. If this fails, the next
+  // commits report why.
   static_cast<void>(loop_.housekeeping().write_back_log());
   parts_.log_watch.look();
   parts_.folders.sweep();
@@ -253,8 +255,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   return runs_again_;
 }
 
-// The counters are some KiB, so a loop under load copies them once a second, and one that goes to
-// sleep leaves the last ones behind.
+// The counters are some KiB. So a loop under load copies them once a second, and a loop that goes
+// to sleep leaves its last counters on the board.
 void RuntimeCore::write_board(RuntimeBoard& board, std::int64_t now) {
   board.write_life({true, ready(), now, next_due()});
   if (runs_again_ && counters_due_.has_value() && !counters_due_.has_passed(now)) return;
@@ -281,7 +283,7 @@ void RuntimeCore::look(std::int64_t now) {
   if (parts_.space.looks_for_reserve()) parts_.space.look_for_reserve();
   memory_.slots.collect(*loop_.port.threads);
   loop_.evidence.observe_tick(loop_.transaction().pawl_now());
-  // What was seen expired must be looked at again, or it never becomes evidence.
+  // A lease that was seen expired must be looked at again, or it never becomes evidence.
   if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   plan(now);
   parts_.stored_due.look(now);
@@ -289,7 +291,7 @@ void RuntimeCore::look(std::int64_t now) {
   parts_.others.look_if_due(now);
   parts_.turns.look(now);
   parts_.clock.look(now);
-  // What this worker has in hand comes first; so do the effects of what it committed before.
+  // This worker's own jobs, and the effects of its earlier commits, come before commits of others.
   if (!is_due(Agenda::Which::kBeforeNews, now)) parts_.others.look();
 }
 
@@ -301,7 +303,7 @@ void RuntimeCore::plan(std::int64_t now) {
 
 void RuntimeCore::plan_next_due() {
   parts_.stored_due.plan();
-  // Only this look finds a row whose due time is no number.
+  // Only stored_due.plan() finds a row whose due time is no number.
   if (parts_.recovery.quarantine_suspect(Status::kCorrupt)) loop_.look_for_all();
   loop_.stats.warm_instances = static_cast<std::uint32_t>(memory_.warm.size());
   loop_.stats.warm_bytes_used = memory_.warm.bytes_used();
@@ -312,12 +314,12 @@ void RuntimeCore::plan_next_due() {
   if (loop_.evidence.watching()) loop_.agenda.plan(Job::kObserve, now + kObserverWakeMs);
   planned_wake_ = next_due();
   if (loop_.port.threads->fd() >= 0) loop_.port.threads->arm(planned_wake_);
-  // Something may have been due for days; the loop is late only from now on.
+  // A job may have been due for days; the loop counts as late only from now on.
   if (planned_wake_.has_passed(now)) planned_wake_ = now;
 }
 
-// Not if there is nothing else to do: all slots of a kind hold results, or a full batch left some
-// over.
+// The loop does not wait for company if it can do nothing else meanwhile: all slots of a kind hold
+// results, or a full batch left items over.
 bool RuntimeCore::waits_for_company(std::int64_t now) const {
   return now < loop_.window_until && !loop_.draining && !batch_.was_full() &&
          loop_.single_item_batches_left == 0 && !memory_.slots.full_of_results();

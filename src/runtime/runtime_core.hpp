@@ -1,9 +1,9 @@
 // RuntimeCore: the loop behind pawl::Runtime: start, tick, sleep, stop.
 //
 // One tick: look; if the agenda has work for a batch, run turns and write them in one transaction
-// (TickBatch), and only then let effects leave; run activities; plan the next tick. What there is
-// to do stands in the Agenda, and state is in the parts (LoopParts). docs/architecture.md has the
-// map. Everything lives in the block given to start(). Thread rule: the owner's thread, but for
+// (TickBatch), and only then let effects leave; run activities; plan the next tick. The Agenda
+// holds the jobs, and the parts hold the state (LoopParts). docs/architecture.md has the map.
+// Everything lives in the block given to start(). Thread rule: the owner's thread, except for
 // wake() and request_stop().
 #ifndef PAWL_RUNTIME_RUNTIME_CORE_HPP
 #define PAWL_RUNTIME_RUNTIME_CORE_HPP
@@ -29,7 +29,7 @@ class RuntimeCore final {
   }
 
   [[nodiscard]] static std::size_t required_memory(const Options& options);
-  // Takes everything it will ever use.
+  // Takes all memory that the Runtime will ever use.
   Status lay_out(Arena& arena);
 
   Status start(Diagnostic& diagnostic);
@@ -54,7 +54,7 @@ class RuntimeCore final {
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
   [[nodiscard]] const RuntimeStats& stats();
-  // Null: not registered.
+  // Null: the orchestration is not registered.
   OrchestrationStats* orchestration_stats(std::string_view name, std::string_view version) {
     return loop_.stats_of(name, version);
   }
@@ -69,7 +69,7 @@ class RuntimeCore final {
   [[nodiscard]] bool ready() const;
 
  private:
-  // Of the port, to be closed at the stop.
+  // The parts of the port that are open; stop() closes them.
   struct Opened {
     bool executor = false;
     bool waiter = false;
@@ -80,19 +80,20 @@ class RuntimeCore final {
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
   void log_threads();
-  // What time, others and the machine have brought since the last tick.
+  // Takes in the changes since the last tick: time that passed, commits of others, events of the
+  // machine.
   void look(std::int64_t now_boot_ms);
-  // Each part states in the agenda what it wants next.
+  // Lets each part set the jobs that it wants next in the agenda.
   void plan(std::int64_t now_boot_ms);
   void plan_next_due();
   [[nodiscard]] Agenda::Holds holds(std::int64_t now_boot_ms) const;
-  // What there is to do waits for company (TimingOptions::commit_window).
+  // True: due jobs wait for company (TimingOptions::commit_window).
   [[nodiscard]] bool waits_for_company(std::int64_t now_boot_ms) const;
   [[nodiscard]] bool is_due(Agenda::Which which, std::int64_t now_boot_ms) const;
-  // How much was done so far: rises with each tick that was of use.
+  // A count of all work done so far: it rises with each tick that was of use.
   [[nodiscard]] std::uint64_t work_done() const;
   void keep_pace(std::uint64_t done_before);
-  // Options::board, at the end of a tick.
+  // Writes Options::board, at the end of a tick.
   void write_board(RuntimeBoard& board, std::int64_t now_boot_ms);
 
   LoopContext loop_;
@@ -107,7 +108,7 @@ class RuntimeCore final {
   bool threads_stuck_ = false;
   bool runs_again_ = false;  // the last tick asked for the next one
   OptionalMs planned_wake_;  // boot time
-  OptionalMs counters_due_;  // of the board; boot time
+  OptionalMs counters_due_;  // boot time; next copy of the counters to the board
   std::atomic<bool> stop_requested_{false};
 };
 

@@ -11,7 +11,7 @@ namespace pawl {
 
 namespace {
 
-// What the largest turn notes in lists: of each message that is read, each result that is
+// Bytes of the lists in which the largest turn notes each message that is read, each result that is
 // piggybacked, each new command, and each event whose outcome is not wanted any more.
 std::size_t list_bytes(const Options& options) {
   const std::size_t results = 2 * (std::size_t{options.slots.inline_activities} +
@@ -30,15 +30,15 @@ std::size_t list_bytes(const Options& options) {
 
 std::size_t tick_bytes(const Options& options, std::size_t turns) {
   const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
-  // All that can wait for one instance: read, gathered, and sorted out again.
+  // All messages that can wait for one instance: read, gathered, and sorted out again.
   const std::size_t posted = mailbox_max(options.limits.queue_messages_max) *
                                  (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
                              2 * mailbox_bytes_max(options.limits.payload_bytes_max);
   const std::size_t start = sizeof(OrchestrationItem) + 1024;
-  // Of the payloads of messages that wait for nothing, two are read in any case: the start of an
-  // execution, and one beside it. The others come with the next tick.
+  // Two payloads of messages that wait for nothing are read in any case: the start of an execution,
+  // and one beside it. The others come with the next tick.
   const std::size_t payloads = 2 * options.limits.payload_bytes_max;
-  constexpr std::size_t kTextBytes = 4 * 1024;  // of diagnostics that the turns keep
+  constexpr std::size_t kTextBytes = 4 * 1024;  // for diagnostics that the turns keep
   return turns * (one + start) + posted + payloads + 2 * kErrorTextBytesMax + list_bytes(options) +
          kTextBytes;
 }

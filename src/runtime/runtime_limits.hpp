@@ -1,5 +1,5 @@
-// What the limits of Options mean for the engine and for memory, and checks that several parts
-// share.
+// Room for the engine and for memory, computed from the limits of Options, and checks that several
+// parts share.
 #ifndef PAWL_RUNTIME_RUNTIME_LIMITS_HPP
 #define PAWL_RUNTIME_RUNTIME_LIMITS_HPP
 
@@ -16,18 +16,19 @@
 namespace pawl {
 
 // The engine's room for raised events and queue messages. Senders are refused beyond
-// queue_messages_max, and what is given back in one turn has half of the room: so no turn ever
-// meets more.
+// queue_messages_max, and the messages that a turn gives back have half of the room. So no turn
+// ever meets more.
 [[nodiscard]] constexpr std::uint32_t mailbox_max(std::uint32_t queue_messages_max) {
   return 2 * queue_messages_max;
 }
 
-// What one instance may have waiting, for senders.
+// Limits of one instance's mailbox, for senders.
 [[nodiscard]] MailboxLimits mailbox_limits(const Options& options);
 [[nodiscard]] EngineLimits engine_limits(const Options& options);
-// Messages of so many turns, decoded, and what the turns decide beside their events.
+// Bytes for a tick of so many turns: their messages, decoded, and their decisions beside the
+// events.
 [[nodiscard]] std::size_t tick_bytes(const Options& options, std::size_t turns);
-// Is it one that this library can use? Opens its clock.
+// Can this library use the port? Opens its clock.
 Status check_port(const port::Port& port, Diagnostic& diagnostic);
 using UnregisteredText = FixedText<2 * kNameBytesMax + 64>;
 [[nodiscard]] UnregisteredText unregistered_text(std::string_view name, std::string_view version);

@@ -10,8 +10,8 @@
 namespace pawl {
 namespace internal {
 
-// Words are released one by one behind the odd version, and acquired one by one before the version
-// is read again: who saw a new word sees the new version too.
+// Words are released one by one after the odd version, and acquired one by one before the version
+// is read again: a reader that saw a new word sees the new version too.
 bool Progress::report(std::string_view text, std::int64_t boot_ms) {
   const std::uint32_t version = version_.load(std::memory_order_relaxed);
   version_.store(version + 1, std::memory_order_relaxed);
@@ -58,7 +58,8 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
                                                             : shared->payload_bytes_max);
   const std::string_view kept =
       kind == ErrorKind::kNone ? text.substr(0, room) : cut_text(text, room);
-  // The text may be the activity's own view of its input. A typed result is there already.
+  // Copied, because the text may be a view of the activity's input. A typed result is there
+  // already.
   if (!kept.empty() && kept.data() != result.bytes)
     std::memcpy(result.bytes, kept.data(), kept.size());
   result.size = kept.size();
@@ -70,7 +71,7 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
 void Slot::call(Slot& slot) {
   ActivityContext context(slot);
   const ActivityResult outcome = slot.entry->code(context);
-  static_cast<void>(outcome);  // what it says was kept when it was made
+  static_cast<void>(outcome);  // ok(), fail() and the others kept the answer already
 }
 
 void Slot::lose(CancelReason why) {
@@ -81,9 +82,9 @@ void Slot::lose(CancelReason why) {
     asked.reason.store(why, std::memory_order_relaxed);
 }
 
-// Code that asks only whether it is cancelled returns anything then, since no result of a cancelled
-// activity counts. Here it would: an orchestration would go on with half a result, or fail, because
-// a worker was restarted.
+// Code that asks only is_cancelled() returns anything then, because no result of a cancelled
+// activity counts. At a stop it would count: an orchestration would go on with half a result, or
+// fail, only because a worker was restarted. So such an answer is taken as a hand-back.
 void Slot::take_as_hand_back() {
   using KnowsStop = Asked::KnowsStop;
   const KnowsStop known = asked.knows_stop.load(std::memory_order_relaxed);
@@ -103,7 +104,7 @@ void Slot::run() {
   take_as_hand_back();
 }
 
-// Not what an attempt reports whose result is not wanted: the next one may be under way.
+// An attempt whose result is not wanted shows nothing: the next attempt may be under way.
 void Slot::show_progress(std::string_view text) {
   ProgressRing* const ring = shared->progress.load(std::memory_order_acquire);
   if (ring == nullptr || asked.reason.load(std::memory_order_relaxed) != CancelReason::kNone)
@@ -121,7 +122,7 @@ void Slot::show_progress(std::string_view text) {
 
 OptionalMs Slot::progress_due() const {
   if (refused || in_batch.writes_progress || !progress.has_update()) return {};
-  // The next attempt begins with it; what ended for good leaves none.
+  // The next attempt begins with this progress. An activity that ended for good leaves none.
   if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
   OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
   if (silent_boot_ms.has_value())
@@ -156,7 +157,7 @@ void Slot::drop_state() {
 
 namespace {
 
-// -1 is a step that waits for time alone.
+// A descriptor that when_readable() refuses; -1 is a step that waits for time alone.
 constexpr int kBadDescriptor = -2;
 
 std::int64_t bounded_wait(std::chrono::milliseconds wait) {
@@ -205,7 +206,7 @@ bool Slots::room(ActivityMode mode) const {
   return in_hand < slots_of(mode) && in_hand + leaving < range.end - range.begin;
 }
 
-// Of those in hand each has its own; that of one that is leaving is idle.
+// Each activity in hand has its own thread; the thread of a leaving one is idle.
 unsigned Slots::free_thread() const {
   const Range range = range_of(ActivityMode::kThreaded);
   for (unsigned thread = 0; thread < slots_of(ActivityMode::kThreaded); ++thread) {
@@ -250,7 +251,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
     *view = std::string_view(at, view->size());
     at += view->size();
   }
-  *at = '\0';  // behind the last of them
+  *at = '\0';  // after the last text
   slot.entry = &entry;
   const bool is_threaded = slot.mode == ActivityMode::kThreaded;
   if (is_threaded) slot.thread = free_thread();
@@ -330,13 +331,14 @@ void Slots::run_inline(Slot& slot) {
   keep_result(slot);
 }
 
-// The loop's own activities share one place for a result while they run.
+// Inline and cooperative activities share one place for a result while they run. A finished result
+// moves to the pool.
 void Slots::keep_result(Slot& slot) {
   slot.state = Slot::State::kFinished;
   if (slot.result.size == 0) return;
   slot.result.block = pool_.allocate(slot.result.size);
   if (slot.result.block == nullptr) {
-    inline_result_held_ = true;  // no further inline activity until this one is committed
+    inline_result_held_ = true;  // no further inline run or step until it is committed
     return;
   }
   std::memcpy(slot.result.block, slot.result.bytes, slot.result.size);
@@ -361,7 +363,7 @@ void Slots::find_readable(port::Threads& threads) {
     if (slot.steps.wait_fd >= 0 && threads.descriptor_ready(slot.steps.wait_fd))
       slot.steps.is_readable = true;
   }
-  // It stays readable until its step has run, which must not keep the loop from sleeping.
+  // A descriptor stays readable until the step has run. It must not keep the loop from sleeping.
   for (std::size_t i = range.begin; i < range.end; ++i)
     if (slots_[i].steps.is_readable) forget_descriptor(slots_[i], threads);
 }
@@ -372,7 +374,7 @@ void Slots::forget_descriptor(Slot& slot, port::Threads& threads) {
   slot.steps.wait_fd = -1;
   const Range range = range_of(ActivityMode::kCooperative);
   for (std::size_t i = range.begin; i < range.end; ++i)
-    if (slots_[i].steps.wait_fd == fd) return;  // another waits for it too
+    if (slots_[i].steps.wait_fd == fd) return;  // another activity waits for it too
   threads.remove_descriptor(fd);
 }
 
@@ -536,7 +538,8 @@ Status ActivityContext::heartbeat(std::string_view progress) {
   if (progress.size() > kProgressBytesMax) return Status::kResourceExhausted;
   const bool is_new = slot_.progress.report(progress, slot_.shared->clock->boot_ms());
   if (!progress.empty()) slot_.show_progress(progress);
-  // The loop may sleep, and then has to plan when to write it; on its own thread it looks anyway.
+  // The loop may sleep, and must wake to plan when to write this. An activity on the loop's own
+  // thread needs no wake-up.
   if (is_new && slot_.mode == ActivityMode::kThreaded) slot_.shared->threads->wake();
   return Status::kOk;
 }
@@ -583,7 +586,7 @@ ActivityResult ActivityContext::fail(std::string_view text) {
   return ActivityResult(ActivityResult::State::kFailed);
 }
 
-// The text of an exception is of any length, and an error's is cut.
+// The text of an exception may have any length; an error text is cut.
 ActivityResult internal::fail_with_exception(ActivityContext& context, const char* what) {
   FixedText<kErrorTextBytesMax> text;
   bool fits = text.append("an exception left the activity: ") == Status::kOk;

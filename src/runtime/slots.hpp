@@ -3,9 +3,9 @@
 // Purpose: a bounded number of inline, threaded and cooperative executions with their input and
 // result bytes. A result stays in its slot until it is committed; a thread that never returns keeps
 // its slot.
-// Ownership: memory from the runtime's arena; texts of inline slots from a shared pool, so that 64
-// slots do not cost 64 times the largest payload. Thread rule: the loop's thread, but for what a
-// pool thread does between start and finish with its own slot.
+// Ownership: memory from the runtime's arena; texts of all slots from one shared pool, so that 64
+// slots do not cost 64 times the largest payload. Thread rule: the loop's thread; a pool thread
+// uses only its own slot, from start to finish.
 #ifndef PAWL_RUNTIME_SLOTS_HPP
 #define PAWL_RUNTIME_SLOTS_HPP
 
@@ -31,7 +31,7 @@
 namespace pawl {
 namespace internal {
 
-// That a runtime stops: written by the loop, read by activities.
+// The notice that a runtime stops: written by the loop, read by activities.
 class StopNotice {
  public:
   void announce(std::int64_t end_boot_ms) {
@@ -39,7 +39,7 @@ class StopNotice {
     announced_.store(true, std::memory_order_release);
   }
   [[nodiscard]] bool is_announced() const { return announced_.load(std::memory_order_acquire); }
-  // When the grace of running activities is over. Requires: is_announced().
+  // Boot time when the grace of running activities is over. Requires: is_announced().
   [[nodiscard]] std::int64_t end_boot_ms() const { return end_boot_ms_.load(); }
 
  private:
@@ -47,11 +47,11 @@ class StopNotice {
   Latest<std::int64_t> end_boot_ms_;
 };
 
-// What all slots of a runtime share with the activities' contexts.
+// Values that all slots of a runtime share with the activities' contexts.
 struct SlotShared {
   StopNotice stop;
-  // Of the worker's file; null: it is not registered. A former one lives as long as activities run
-  // that may write to it.
+  // Lies in the worker's file; null: the worker is not registered. A former ring lives as long as
+  // activities run that may write to it.
   std::atomic<ProgressRing*> progress{nullptr};
 
   port::Clock* clock = nullptr;
@@ -62,18 +62,19 @@ struct SlotShared {
   std::size_t payload_bytes_max = 0;
 };
 
-// What an activity reported of itself last. The thread that runs it writes, the loop reads, and
-// neither waits for the other: a reader that meets a writer comes again.
+// The last report of an activity about itself. The thread that runs it writes, the loop reads, and
+// neither waits for the other: a reader that meets a writer tries again later.
 class Progress {
  public:
-  // Requires: at most kProgressBytesMax bytes; empty: only the time is noted. True: there was
-  // nothing to write before.
+  // An empty text notes only the time. True: there was no unwritten report before. Requires: at
+  // most kProgressBytesMax bytes.
   bool report(std::string_view text, std::int64_t boot_ms);
   [[nodiscard]] bool has_update() const { return has_update_.load(std::memory_order_acquire) != 0; }
   void set_update(bool update) { has_update_.store(update ? 1 : 0, std::memory_order_release); }
-  // False: it is being written.
+  // False: a report is being written.
   bool read(char* text, std::size_t* size, std::int64_t* boot_ms) const;
-  // Of a heartbeat with a text: 1, 2, 3 .. since clear(). On the thread that runs it.
+  // Number of the next heartbeat with a text: 1, 2, 3 .. since clear(). Called on the activity's
+  // thread.
   std::uint32_t next_number() { return ++numbers_; }
   void clear();
 
@@ -84,7 +85,7 @@ class Progress {
   Word size_{0};
   Word boot_ms_[2] = {};  // the low word first
   Word words_[kWords] = {};
-  Word has_update_{0};  // a word: RISC-V has no exchange of less
+  Word has_update_{0};  // a whole word: RISC-V exchanges nothing smaller
   std::uint32_t numbers_ = 0;
 };
 
@@ -93,52 +94,53 @@ struct Slot {
     kFree,
     kReady,
     kRunning,
-    kWaiting,  // a cooperative one, between two steps
+    kWaiting,  // a cooperative activity, between two steps
     kFinished,
   };
-  // What the batch at hand does with it.
+  // The slot's part in the batch at hand.
   struct InBatch {
-    bool fetched = false;          // it is handed over
+    bool fetched = false;          // its item is handed over
     bool stored = false;           // its result becomes a stored message
-    bool leaving = false;          // its result is written, with a turn or stored
-    bool writes_progress = false;  // that was reported at progress_boot_ms
-    bool evicted = false;          // its session goes elsewhere
+    bool leaving = false;          // its result is written, with a turn or as a stored message
+    bool writes_progress = false;  // its progress of progress_boot_ms is written
+    bool evicted = false;          // its session goes to another worker
     std::int64_t progress_boot_ms = 0;
   };
-  // Of a cooperative one. Its next step is due when the time comes or the descriptor is readable.
+  // A cooperative activity's next step is due when the time comes or the descriptor is readable.
   struct Steps {
     void* scratch = nullptr;
     int wait_fd = -1;
     bool is_readable = false;
-    bool has_state = false;      // in `scratch`
-    bool had_last_step = false;  // it knows that it is lost
+    bool has_state = false;      // `scratch` holds the activity's state
+    bool had_last_step = false;  // the activity knows that it is lost
     std::int64_t due_boot_ms = 0;
   };
-  // Since its result is not wanted.
+  // An activity whose result is not wanted any more.
   struct Loss {
     OptionalMs since_boot_ms;
     bool abandoned = false;  // lost for longer than the grace, and still running
-    bool evicts = false;     // abandoned: its session is to go elsewhere
+    bool evicts = false;     // abandoned: its session is to go to another worker
   };
-  // What the activity asked of its context, from its own thread, and what it is answered.
+  // Shared with the activity's thread: the reason that its context answers, and whether the
+  // activity has learned of the stop.
   struct Asked {
     enum class KnowsStop : std::uint32_t { kNo, kByFlag, kByReason };
-    std::atomic<CancelReason> reason{CancelReason::kNone};  // but for kShutdown
+    std::atomic<CancelReason> reason{CancelReason::kNone};  // never kShutdown
     std::atomic<KnowsStop> knows_stop{KnowsStop::kNo};
   };
   struct Result {
     char* bytes = nullptr;  // with room for payload_bytes_max while the activity runs
     std::size_t size = 0;
-    void* block = nullptr;  // from the pool: an inline result after it ran
+    void* block = nullptr;  // from the pool; an inline or cooperative result after the run
     ErrorKind error = ErrorKind::kNone;
     bool answered = false;
     bool permanent = false;  // fail_permanently()
   };
 
   State state = State::kFree;
-  ActivityMode mode = ActivityMode::kInline;  // of the slot, not of an item
-  bool refused = false;   // the item is not ours any more; the result goes nowhere
-  unsigned thread = 0;    // executor slot of a threaded one, while it is in hand
+  ActivityMode mode = ActivityMode::kInline;  // the slot's mode, not an item's
+  bool refused = false;   // the item is not this worker's any more; the result goes nowhere
+  unsigned thread = 0;    // executor slot of a threaded activity, while it is in hand
   WorkItem item;          // views into `texts`
   void* texts = nullptr;  // from the pool
   const Registry::ActivityEntry* entry = nullptr;
@@ -146,45 +148,45 @@ struct Slot {
   NoteEntry* note = nullptr;
   FixedText<96> idempotency_key;
   OptionalMs deadline_boot_ms;  // item.deadline
-  OptionalMs silent_boot_ms;    // then it has been silent for too long; none: it may be silent
+  OptionalMs silent_boot_ms;    // end of the silence allowed; none: it may be silent
   std::int64_t took_ms = 0;
   bool commit_immediately = false;  // commit_now()
-  bool lacks_folder = false;        // its session's could not be made: it never ran
+  bool lacks_folder = false;        // the folder of its session could not be made: it never ran
   bool aborts_session = false;      // abort_session()
-  bool hands_back = false;          // hand_back(), or what is as good
+  bool hands_back = false;          // hand_back(), or it gave up for the stop
   Asked asked;
   Progress progress;
-  std::int64_t written_boot_ms = 0;  // its progress, or the hand-over
+  std::int64_t written_boot_ms = 0;  // boot time of the last written progress, or of the hand-over
   Latest<std::int64_t> session_lease_boot_ms;
   Loss loss;
   InBatch in_batch;
   Steps steps;
   Result result;
 
-  // Clients that watch see it. On the thread that runs the activity.
+  // Shows the text to clients that watch. Called on the thread that runs the activity.
   void show_progress(std::string_view text);
-  // Its result is not wanted any more: it learns of that, and what it answers goes nowhere.
+  // The result is not wanted any more: the activity learns of it, and its answer goes nowhere.
   void lose(CancelReason why);
-  // It gave up because the worker stops.
+  // Takes the result as a hand-back, if the activity gave up because the worker stops.
   void take_as_hand_back();
   // Runs the activity's body; on the loop or on a pool thread.
   void run();
-  // One step of a cooperative one. True: it ended.
+  // Runs one step of a cooperative activity. True: the activity ended.
   bool step();
   void drop_state();
-  // It was not committed.
+  // The progress was not committed: it has to be written again.
   void forget_written_progress() {
     if (in_batch.writes_progress) progress.set_update(true);
     in_batch.writes_progress = false;
   }
-  // When the progress that it reported must be written; none: there is none to write.
+  // Boot time when the reported progress must be written; none: there is none to write.
   [[nodiscard]] OptionalMs progress_due() const;
   [[nodiscard]] bool step_is_due(std::int64_t now_boot_ms) const {
     return state == State::kReady ||
            (state == State::kWaiting && (steps.is_readable || now_boot_ms >= steps.due_boot_ms ||
                                          (refused && !steps.had_last_step)));
   }
-  // No step comes before this time.
+  // True: no step comes before this time.
   [[nodiscard]] bool sleeps_beyond(std::int64_t boot_ms) const {
     return state == State::kWaiting && !refused && !steps.is_readable && steps.wait_fd < 0 &&
            steps.due_boot_ms > boot_ms;
@@ -193,17 +195,17 @@ struct Slot {
   [[nodiscard]] bool is_under_way() const {
     return state == State::kRunning || state == State::kWaiting;
   }
-  // The storage will not take its failure as the outcome, but put the item back.
+  // True: the storage will not take a failure as the outcome, but put the item back.
   [[nodiscard]] bool is_repeated() const {
     return puts_back() || (result.error == ErrorKind::kApplication && !result.permanent &&
                            !aborts_session && item.may_retry);
   }
-  // It has no outcome, whatever its policy says.
+  // True: the item goes back without an outcome, whatever its policy says.
   [[nodiscard]] bool puts_back() const { return lacks_folder || hands_back; }
   [[nodiscard]] WorkDone done() const {
     return {item.id, item.token, item.epoch, item.session, aborts_session};
   }
-  // A context of this slot; friends of ActivityContext can make one.
+  // Calls the activity with a context of this slot; only friends of ActivityContext can make one.
   static void call(Slot& slot);
 };
 
@@ -217,49 +219,49 @@ class Slots {
   Status allocate(AnyArena& arena, const Options& options);
   // `shared` must outlive the slots.
   void start(const internal::SlotShared& shared);
-  // Where slots note what they run; one that is running keeps its page until it is released.
+  // Sets the page in which slots note what they run. A running slot keeps its page until it is
+  // released.
   void set_notes(NotesPage* notes);
 
-  // May another item be handed over now? Room for its texts is part of the answer. One that is
-  // leaving takes no room: what is handed over in its place comes with the same commit, or neither
-  // does.
+  // May another item be handed over now? Its texts must have room too. A leaving slot takes no
+  // room: the item in its place comes with the same commit, or neither does.
   [[nodiscard]] bool room(ActivityMode mode) const;
   [[nodiscard]] bool room() const {
     return room(ActivityMode::kInline) || room(ActivityMode::kThreaded) ||
            room(ActivityMode::kCooperative);
   }
-  // Where fetch_work_item may put its views; of buffer_bytes(). take() copies them, so between two
-  // calls it is free: a status is read into it, too.
+  // A buffer of buffer_bytes() for the views of fetch_work_item(). take() copies them, so the
+  // buffer is free between two calls, and a status is read into it, too.
   [[nodiscard]] char* buffer() { return buffer_; }
   [[nodiscard]] std::size_t buffer_bytes() const { return buffer_bytes_; }
 
-  // Takes a handed-over item; its texts are copied. Requires: room for its mode.
+  // Takes a handed-over item, and copies its texts. Requires: room for its mode.
   Slot& take(const WorkItem& item, const Registry::ActivityEntry& entry,
              std::string_view database_id);
-  // Gives the slot back (its result was committed, refused or its hand-over rolled back).
+  // Frees the slot: its result was committed or refused, or its hand-over rolled back.
   void release(Slot& slot);
 
-  // The next inline slot to run, oldest first; null: none, or no place for its result before a
+  // The oldest inline slot that can run; null: there is none, or no place for its result before a
   // commit.
   [[nodiscard]] Slot* next_inline();
   void run_inline(Slot& slot);
-  // Every threaded one that is kReady; how many.
+  // Starts every threaded slot that is kReady; returns how many.
   std::size_t start_threaded(port::Threads& threads);
-  // Threaded ones that came back become kFinished.
+  // Makes threaded slots kFinished whose thread came back.
   void collect(port::Threads& threads);
 
-  // Is there a place for a result of the loop's own activities before a commit?
+  // Is there a place for a result of an inline or cooperative activity before a commit?
   [[nodiscard]] bool can_keep_result() const { return !inline_result_held_; }
-  // Cooperative ones whose descriptor is readable now are due.
+  // Makes cooperative activities due whose descriptor is readable now.
   void find_readable(port::Threads& threads);
-  // Requires: step_is_due(), can_keep_result().
+  // Runs one step. Requires: step_is_due(), can_keep_result().
   void step(Slot& slot, port::Threads& threads);
-  // Ends a lost cooperative one without a further step.
+  // Ends a lost cooperative activity without a further step.
   void end_by_force(Slot& slot, port::Threads& threads);
 
   [[nodiscard]] Slot* find(WorkItemId id);
   [[nodiscard]] bool holds_session(InstanceKey scope, std::string_view name) const;
-  // Those in hand. A visit may release its slot, and takes none.
+  // Visits the slots in hand. A visit may release its own slot, and takes none.
   template <typename Visit>
   void for_each(Visit&& visit) {
     for (const ActivityMode mode : kModes)
@@ -272,16 +274,17 @@ class Slots {
   }
   [[nodiscard]] std::size_t in_hand() const { return in_hand_; }
   [[nodiscard]] std::size_t finished() const;
-  // The batch at hand has its result.
+  // The batch at hand writes the slot's result.
   void leave(Slot& slot) { slot.in_batch.leaving = true; }
-  // All of a kind hold results: nothing further of it runs before a commit.
+  // True: all slots of a kind hold results, so no further activity of that kind runs before a
+  // commit.
   [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;
-  // As many as may be in hand.
+  // How many may be in hand.
   [[nodiscard]] std::size_t slots_of(ActivityMode mode) const {
     return (range_of(mode).end - range_of(mode).begin) / 2;
   }
-  // Crashes of items in hand that are not finished: how many have any, and the highest.
+  // Crashes of unfinished items in hand: how many items have any, and the highest count.
   void crashed_in_hand(std::size_t* count, std::int32_t* highest) const;
 
  private:
@@ -292,7 +295,7 @@ class Slots {
     std::size_t end = 0;
   };
   [[nodiscard]] Range range_of(ActivityMode mode) const { return ranges_[static_cast<int>(mode)]; }
-  // No further than to the last one in hand; free slots are taken from the front.
+  // Visits no slot after the last one in hand; free slots are taken from the front.
   template <typename Visit>
   void for_each_of(ActivityMode mode, Visit&& visit) {
     std::size_t left = in_hand_of_[static_cast<int>(mode)];
@@ -317,11 +320,11 @@ class Slots {
   void keep_result(Slot& slot);
   void forget_descriptor(Slot& slot, port::Threads& threads);
 
-  Slot* slots_ = nullptr;  // by mode, of each twice as many as may be in hand
+  Slot* slots_ = nullptr;  // grouped by mode; twice as many as may be in hand
   std::size_t count_ = 0;
   Range ranges_[3];
   std::size_t in_hand_ = 0;
-  std::size_t in_hand_of_[3] = {};  // by mode
+  std::size_t in_hand_of_[3] = {};  // indexed by mode
   std::uint64_t sequence_ = 0;
   std::uint64_t* taken_ = nullptr;  // order of hand-over, one a slot
   void* pool_block_ = nullptr;
@@ -329,12 +332,12 @@ class Slots {
   BuddyPool pool_;
   char* buffer_ = nullptr;
   std::size_t buffer_bytes_ = 0;
-  char* inline_result_ = nullptr;  // one of payload_bytes_max
+  char* inline_result_ = nullptr;  // for one result of payload_bytes_max
   bool inline_result_held_ = false;
-  // One a thread: what is taken for one that is leaving runs when that is gone.
+  // One result a thread: an item in the place of a leaving one runs only when that one is gone.
   char* thread_results_ = nullptr;
   std::size_t payload_bytes_max_ = 0;
-  std::size_t scratch_bytes_ = 0;  // of a slot
+  std::size_t scratch_bytes_ = 0;  // for one slot
   unsigned char* scratches_ = nullptr;
   const internal::SlotShared* shared_ = nullptr;
   NotesPage* notes_ = nullptr;
@@ -351,15 +354,15 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   payload_bytes_max_ = options.limits.payload_bytes_max;
   slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
   taken_ = arena.template array<std::uint64_t>(count_ + 1);
-  // Names of five kinds and a version stand beside the input.
+  // Beside the input, the buffer holds names of five kinds and a version.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
   if (options.sessions.work_root.has_value()) buffer_bytes_ += kFolderPathBytesMax;
   static_assert(kErrorTextBytesMax + kCustomStatusBytesMax <=
                 6 * kNameBytesMax + kMetaBytesMax + kSessionSummaryBytesMax);  // a status fits
   buffer_ = arena.buffer(buffer_bytes_);
-  // At least one of the largest, which a pool of powers of two may round up to twice as much; and
-  // the pool's own byte a block.
+  // Room for at least one of the largest texts, which a pool of powers of two may round up to twice
+  // as much, and for the pool's own byte a block.
   const std::size_t largest = std::clamp<std::size_t>(count_, 1, 4) * buffer_bytes_;
   pool_bytes_ = largest + largest / BuddyPool::kBlockBytesMin + count_ * 1024;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);

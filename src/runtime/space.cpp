@@ -5,13 +5,14 @@
 namespace pawl {
 namespace {
 
-constexpr std::int64_t kPagesLeast = 64 * 1024;  // where there is no reserve
+constexpr std::int64_t kPagesLeast = 64 * 1024;  // bytes; in place of a smaller reserve, or none
 constexpr std::size_t kReliefEventsLeast = 16;
 constexpr std::int64_t kReserveRetryMs = 10'000;
-constexpr std::int64_t kReliefLogMs = 60'000;  // one line for all that went within
-constexpr std::int64_t kMarkParts = 8;         // the last eighth of the quota is little
+constexpr std::int64_t kReliefLogMs = 60'000;  // one line for all removals in this time
+constexpr std::int64_t kMarkParts = 8;         // the last eighth of the quota counts as little
 
-// With at most so much of a long log: removing rows does not make it shorter.
+// `log_bytes`: a caller may cut the length of a long log, because removing rows does not make the
+// log shorter.
 bool is_over_mark(const SpaceUse& use, std::int64_t log_bytes) {
   return use.quota_bytes > 0 &&
          use.used_bytes + log_bytes > use.quota_bytes - use.quota_bytes / kMarkParts;
@@ -23,13 +24,13 @@ bool has_long_log(const SpaceUse& use) {
 
 }  // namespace
 
-// In the batch that says how large it is: no process sees the one without the other.
+// Made in the batch that writes its size: no process sees the one without the other.
 void Space::make_first_reserve() {
   const std::int64_t bytes = reserve_bytes(loop_.options.space);
   first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.housekeeping().make_reserve(bytes);
 }
 
-// A start on a full disk is no failure: what is stored can still be finished.
+// A start on a full disk is no failure: stored work can still be finished.
 void Space::registered() {
   if (reserve_bytes(loop_.options.space) == 0) return remove_unwanted_reserve();
   if (first_reserve_ == Status::kOk) return;
@@ -38,7 +39,8 @@ void Space::registered() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
 }
 
-// Not in the batch that says that there is to be none: until its commit others would miss it.
+// Done after the batch that writes that there is no reserve: until its commit other processes would
+// miss the file.
 void Space::remove_unwanted_reserve() {
   BatchInfo info;
   if (loop_.transaction().begin(loop_.me, &info) != Status::kOk) return;
@@ -47,7 +49,7 @@ void Space::remove_unwanted_reserve() {
   loop_.transaction().rollback();
 }
 
-// Half of it would do (Housekeeping::set_space()); so there is something left until the next
+// Half of this would be enough (Housekeeping::set_space()); the other half lasts until the next
 // removal.
 bool Space::lacks_free_pages() const {
   const auto reserve = reserve_bytes(loop_.options.space);
@@ -80,7 +82,7 @@ void Space::relieve() {
   Removed removed;
   BatchInfo info;
   Status status = loop_.transaction().begin(loop_.me, &info);
-  if (status != Status::kOk) return;  // the tick will find the same
+  if (status != Status::kOk) return;  // the tick will meet the same
   status = loop_.housekeeping().remove_oldest(relief_events_, &removed);
   if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
@@ -92,11 +94,11 @@ void Space::relieve() {
   note_relief(removed);
   can_relieve_ = removed.instances > 0 || removed.executions > 0 || removed.events > 0;
   if (can_relieve_) {
-    loop_.agenda.do_now(Job::kSweep);  // a tree that was begun goes whole
+    loop_.agenda.do_now(Job::kSweep);  // the sweep removes the rest of a tree
     sweeps_ = true;
   }
   if (loop_.transaction().last_commit_wrote()) ++loop_.stats.commits;
-  read_use();  // not before: the commit itself makes the log longer
+  read_use();  // after the commit, which itself makes the log longer
   if (is_short_ || has_long_log(use_)) cut_log();
 }
 
@@ -115,7 +117,7 @@ void Space::note_relief(const Removed& removed) {
   loop_.stats.instances_removed_for_space += static_cast<std::uint64_t>(removed.instances);
 }
 
-// What is deleted without a call must not go without a word; a line for each transaction would be a
+// Rows that are removed without a call must be logged, but a line for each transaction would be a
 // flood.
 void Space::log_relief() {
   if (!relieved_since_.has_value()) return;
@@ -131,14 +133,14 @@ void Space::log_relief() {
   relieved_since_.clear();
 }
 
-// Less of it at a time may fit.
+// A removal of fewer rows at a time may fit.
 void Space::not_relieved(Status status) {
   can_relieve_ = false;
   loop_.log_status(LogLevel::kWarning, "nothing_removed", status);
   if (status != Status::kFull) return;
   cut_log();
   if (!is_short_) return disk_is_full();
-  if (relief_events_ == kReliefEventsLeast) return;  // until the next commit of a tick has failed
+  if (relief_events_ == kReliefEventsLeast) return;  // until the commit of a tick fails again
   relief_events_ /= 2;
   can_relieve_ = true;
 }
@@ -148,9 +150,9 @@ void Space::read_use() {
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
-// On a full disk before and after all that is written: if a transaction that fails takes the room
-// that is left, what the log holds could never go into the database, and the log never be
-// shortened. Others may be reading; then the next one tries again.
+// On a full disk, cuts the log before and after all writes. If a failing transaction took the last
+// room, the content of the log could never go into the database, and the log could never be
+// shortened. If another process is reading, the next call tries again.
 void Space::cut_log() {
   if (loop_.housekeeping().empty_log() == Status::kOk) read_use();
 }
@@ -179,9 +181,9 @@ void Space::update_stats() {
   }
 }
 
-// A client has given it up, which removes nothing itself; or a process that has died since. Or the
-// disk was not full at all: a worker without a reserve took the file away. So nothing is removed
-// where there is room to make it again.
+// The reserve may be missing for three reasons. A client deleted it, and clients remove no rows. A
+// process deleted it, and has died since. Or a worker without a reserve took the file away, and the
+// disk was not full at all. So no row is removed where there is room to make the reserve again.
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
   if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;
@@ -200,14 +202,14 @@ void Space::set_log_full(bool full) {
 void Space::lose_reserve() {
   is_short_ = can_relieve_ = true;
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms());  // after the next commit
-  // What the log holds goes into the database now: once it has taken the room, too, nothing could.
+  // The content of the log goes into the database now: once that room is used up too, it could not.
   static_cast<void>(loop_.housekeeping().empty_log());
   read_use();
   update_stats();
 }
 
 void Space::disk_is_full() {
-  // Nothing that was removed would make room.
+  // If no keys are left, no removal makes room.
   if (loop_.transaction().check_keys() == Status::kCorrupt)
     return loop_.log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
   can_relieve_ = true;
@@ -224,7 +226,7 @@ bool Space::remake_reserve() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
   cut_log();
   const auto wanted = reserve_bytes(loop_.options.space);
-  // As much again must be free, or the next commit takes it away again.
+  // Twice the bytes must be free, or the next commit would need the reserve at once.
   const Result<std::int64_t> free =
       loop_.port.storage->free_bytes(loop_.options.database_path.c_str());
   if (free.ok() && free.value() < 2 * wanted) return false;

@@ -4,7 +4,7 @@ namespace pawl {
 namespace {
 
 constexpr std::int64_t kFruitlessDelayMs = 1'000;
-constexpr std::size_t kWakeDelayedMax = 64;  // bounded a tick
+constexpr std::size_t kWakeDelayedMax = 64;  // items in one tick
 
 }  // namespace
 
@@ -14,7 +14,7 @@ void StoredDue::plan() {
   if (loop_.me != 0 &&
       loop_.instances().next_due(loop_.me, loop_.options.run_orchestrations, &due) == Status::kOk) {
     if (due.pawl_time.has_value()) stored = loop_.transaction().boot_ms_of(due.pawl_time.value());
-    // What is due and is not for us to do must not keep us awake.
+    // A due row that is not for this worker must not keep the loop awake.
     const std::int64_t now = loop_.boot_ms();
     if (last_due_found_nothing_ && stored.has_passed(now)) {
       fruitless_due_ = due.pawl_time;
@@ -23,7 +23,8 @@ void StoredDue::plan() {
     if (due.pawl_time == fruitless_due_ && !fruitless_until_.has_passed(now) &&
         fruitless_due_.has_value())
       stored = fruitless_until_;
-    // Another worker may have ended what is overdue here: then nothing stored is due any more.
+    // Another worker may have ended an item that is overdue here: then the storage has no due time
+    // for it.
     stored.keep_earlier(activities_.first_limit());
     clock_.plan(due);
   }

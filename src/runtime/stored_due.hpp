@@ -1,5 +1,4 @@
-// StoredDue: the earliest time in the database at which something is to be done. Thread rule: the
-// loop's thread.
+// StoredDue: the earliest due time in the database. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_STORED_DUE_HPP
 #define PAWL_RUNTIME_STORED_DUE_HPP
 
@@ -17,14 +16,14 @@ class StoredDue {
   void plan();
   void look(std::int64_t now_boot_ms) {
     last_due_found_nothing_ = false;
-    // Of what is due, write() makes work ready, and looks for it then.
+    // Plans only turns: write() makes due work items ready, and plans their fetch.
     if (loop_.agenda.is_due(Job::kStoredDue, now_boot_ms) && !loop_.is_in_trouble(now_boot_ms))
       loop_.agenda.do_now(Job::kTurns);
   }
-  // The tick looks for what is due.
+  // The tick looks for due rows.
   void begin() { last_due_found_nothing_ = loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms()); }
   void found_work() { last_due_found_nothing_ = false; }
-  // In the batch: parked instances and delayed activities wake, overdue ones end.
+  // In the batch: wakes parked instances and delayed activities, and ends overdue ones.
   Status write();
 
  private:
@@ -32,8 +31,8 @@ class StoredDue {
   const Activities& activities_;
   ClockWatch& clock_;
   bool last_due_found_nothing_ = false;
-  OptionalMs
-      fruitless_due_;  // Pawl time: a due time that found nothing is looked at again at fruitless_until_
+  // Pawl time; a due time that found nothing. It is looked at again at fruitless_until_.
+  OptionalMs fruitless_due_;
   OptionalMs fruitless_until_;  // boot time
 };
 

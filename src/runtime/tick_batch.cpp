@@ -7,7 +7,7 @@ namespace pawl {
 void TickBatch::run() {
   parts_.space.prepare();
   loop_.arena.rewind(Arena::Mark());
-  loop_.agenda.clear(Job::kConfirmClock);  // the batch decides
+  loop_.agenda.clear(Job::kConfirmClock);  // the batch itself decides
   loop_.wants_quiet = false;
   parts_.turns.begin();
   Status status = prepare();
@@ -20,12 +20,12 @@ void TickBatch::run() {
   memory_.warm.restore_reserve();
 }
 
-// Look: nothing is locked meanwhile.
+// Reads all that the turns need; nothing is locked meanwhile.
 Status TickBatch::prepare() {
   turns_were_full_ = false;
   slots_were_full_ = memory_.slots.full_of_results();
   parts_.inbox.look();
-  // After oversleeping leases are renewed before anything else, so this tick takes no turns.
+  // After oversleeping, leases are renewed before anything else, so this tick takes no turns.
   if (!loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
       (loop_.agenda.wants(Job::kTurns) || memory_.slots.finished() > 0)) {
     parts_.stored_due.begin();
@@ -65,7 +65,7 @@ Status TickBatch::write_and_commit() {
     loop_.stats.flushed.add(now - written_ms);
     loop_.window_until = now + loop_.options.timing.commit_window.count();
   }
-  // This commit itself may have notified an instance: that a session is closed, or changed its
+  // This commit itself may have sent an instance a message: a session was closed, or changed its
   // owner.
   if (loop_.transaction().last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   committed();
@@ -88,20 +88,21 @@ Status TickBatch::write() {
   return parts_.owned.write();
 }
 
-// What comes with time, and what other processes left.
+// Writes the jobs that come with time, and those that other processes left.
 Status TickBatch::write_due() {
   const bool renews = loop_.agenda.is_due(Job::kRenew, loop_.boot_ms());
   parts_.registration.begin();
   if (renews || loop_.agenda.wants(Job::kBury)) PAWL_TRY(parts_.registration.bury_the_dead());
   if (renews) PAWL_TRY(parts_.activities.renew());
-  // Before anything is ended for its silence.
+  // Progress is written before any activity is ended for its silence.
   PAWL_TRY(parts_.activities.write_progress());
   PAWL_TRY(parts_.stored_due.write());
   PAWL_TRY(parts_.activities.check_held());
   return parts_.removals.write();
 }
 
-// Only now effects leave: warm histories advance, callers get their answers, traces are emitted.
+// Lets effects leave, only now: warm histories advance, callers get their answers, traces are
+// emitted.
 void TickBatch::committed() {
   parts_.log_watch.committed();
   parts_.recovery.committed();
@@ -124,8 +125,8 @@ void TickBatch::committed() {
   parts_.devices.committed();
   parts_.notices.committed();
   parts_.clock.committed();
-  // What our own commit made the watched files say is no news; commits of others are seen by
-  // the looks that follow.
+  // Takes off the notifications that this worker's own commit caused, which are no news. The looks
+  // that follow see commits of others.
   note_reasons(loop_.port.threads->drain());
   parts_.space.look_for_reserve_no_more();
   if (loop_.transaction().last_commit_wrote()) parts_.others.look_soon();
@@ -139,7 +140,8 @@ void TickBatch::renewal_committed() {
     loop_.look_for_all();
     parts_.activities.renew_leases();
   }
-  // A worker that owns a session is watched, however young it is: its death is noticed at once.
+  // A worker that owns a session is watched, however young it is, so that its death is noticed at
+  // once.
   if (renewed || parts_.registration.has_buried() || parts_.owned.others_claimed())
     parts_.registration.watch_workers();
   if (!renewed) return;
@@ -152,7 +154,8 @@ void TickBatch::plan_checks() {
   loop_.agenda.clear(Job::kBury);
   loop_.agenda.set(Job::kCheckHeld,
                    parts_.turns.has_changed_sessions() || parts_.notices.has_lost_sessions());
-  // Sessions that others ended show in the epochs. What shows nowhere is found with the cleanup.
+  // Sessions that others ended show in the epochs. The regular clean-up finds the folders of the
+  // rest.
   if (parts_.owned.others_claimed() || parts_.notices.has_ended_sessions())
     parts_.folders.plan(Folders::kFolderLookDelayMs);
 }
@@ -198,12 +201,12 @@ void TickBatch::recover(Status status) {
       turns.size() == 0) {
     parts_.recovery.leave_store_alone();
     if (status != Status::kFull) return;
-    loop_.single_item_batches_left = loop_.options.limits.batch;  // less of it may fit
+    loop_.single_item_batches_left = loop_.options.limits.batch;  // a smaller batch may fit
     parts_.space.disk_is_full();
     return;
   }
   if (turns.size() > 1 || turns[0].is_start || turns[0].posted.count > 0) {
-    // SQLite took the whole batch back: now one item a transaction.
+    // SQLite rolled the whole batch back: now one item a transaction.
     loop_.single_item_batches_left = turns.size();
     return;
   }

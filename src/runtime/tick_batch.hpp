@@ -13,11 +13,11 @@ class TickBatch {
       : loop_(loop), memory_(memory), parts_(parts) {}
 
   void run();
-  // The last one left over what one batch cannot take, or found no room for further work.
+  // The last batch left items over, or all slots of a kind held results.
   [[nodiscard]] bool was_full() const { return turns_were_full_ || slots_were_full_; }
   // After the commit of a registration.
   void registered();
-  // Reasons to wake that came from the machine.
+  // Takes the reasons of a wake-up that came from the machine.
   void note_reasons(const port::WakeReasons& reasons);
 
  private:
@@ -29,14 +29,14 @@ class TickBatch {
   void renewal_committed();
   void plan_checks();
   void rolled_back(Status status);
-  // What a failed batch means for the next ones.
+  // Sets how the next batches run after a failed one.
   void recover(Status status);
 
   LoopContext& loop_;
   LoopMemory& memory_;
   LoopParts& parts_;
   bool turns_were_full_ = false;
-  bool slots_were_full_ = false;  // of results
+  bool slots_were_full_ = false;  // all slots of a kind held results
 };
 
 }  // namespace pawl

@@ -1,7 +1,7 @@
 // Turn: one instance in a tick, from reading its messages to the commit.
 //
-// Ownership: an array of them lies in the runtime's memory; what they point to lies in the tick's
-// arena, in the warm cache and in slots. Thread rule: the loop's thread.
+// Ownership: the turns are an array in the runtime's memory; their pointers lead to the tick's
+// arena, the warm cache and slots. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_HPP
 #define PAWL_RUNTIME_TURN_HPP
 
@@ -19,14 +19,15 @@ namespace pawl {
 
 struct Turn {
   enum class Verdict : std::uint8_t {
-    kCommit,        // write what the engine decided
-    kAbandon,       // park it: damaged row, code that does not match
+    kCommit,        // write the engine's decisions
+    kAbandon,       // park the instance: damaged row, code that does not match
     kSkip,          // not now: it must run alone
-    kWait,          // no memory beside the others of this tick: it comes before them with the next
-    kUnregistered,  // it cannot be run here
-    kPutOff,        // its end waits for messages (R7.7): it is run once more with the next tick
+    kWait,          // no memory beside the others of this tick: it comes first in the next
+    kUnregistered,  // the instance cannot be run here
+    kPutOff,        // its end waits for messages (R7.7): it runs once more in the next tick
   };
-  // kAbandon: workers with no more of it than this one leave the instance to others.
+  // kAbandon: the limit that is too low here. Workers whose limit is no higher leave the instance
+  // to others.
   enum class Needs : std::uint8_t { kNothing, kMoreMessages, kMoreBytes };
   InstanceKey key = 0;  // is_start: below 0 until the commit
   OrchestrationItem* item = nullptr;
@@ -35,37 +36,37 @@ struct Turn {
   Verdict verdict = Verdict::kSkip;
   Needs needs = Needs::kNothing;
   ErrorKind why = ErrorKind::kNone;  // kAbandon, or a failed end
-  bool is_start = false;             // of a piggybacked start: its instance is no row yet
-  bool changes_sessions = false;     // opens, closes, holds or hands off some
-  bool wakes_others = false;    // its commit is news for other instances, or for its own next turn
-  bool ignores_cancel = false;  // TurnResult
-  bool watches_length = false;  // likewise
+  bool is_start = false;             // piggybacked: its instance has no row yet
+  bool changes_sessions = false;     // opens, closes, holds or hands off sessions
+  bool wakes_others = false;         // brings work for others, or for its own next turn
+  bool ignores_cancel = false;       // from TurnResult
+  bool watches_length = false;       // from TurnResult
   bool written = false;
-  // It runs once more, since its end was put off: the turn before had read messages up to this number.
-  // Null: it does not.
+  // Set if the turn runs once more because its end was put off: the run before had read messages up
+  // to this number. Null: it was not put off.
   const MessageId* ended_at = nullptr;
-  EventId restored = 0;       // TurnInput
-  std::uint32_t request = 0;  // is_start: which
+  EventId restored = 0;       // for TurnInput
+  std::uint32_t request = 0;  // is_start: index of the call
   struct Posted {
     std::uint32_t count = 0;
     std::uint32_t bytes = 0;
   };
   Posted posted;  // piggybacked messages, which are not stored
   TurnCommit commit;
-  NewWork* work = nullptr;  // of the commit
+  NewWork* work = nullptr;  // the entries of commit.work
   Span<const Trace> traces;
-  internal::Slot** results = nullptr;  // of finished activities, piggybacked on this turn
+  internal::Slot** results = nullptr;  // finished activities, piggybacked on this turn
   std::size_t result_count = 0;
   OptionalMs delay_ms;  // kAbandon
   std::int64_t took_ms = 0;
   std::string_view why_text;
 
-  // More waits for it than this worker takes.
+  // More messages, or larger ones, wait for the instance than this worker takes.
   void leave_to_larger(Needs more, std::string_view text) {
     abandon(0, ErrorKind::kLimit, text);
     needs = more;
   }
-  // for_ms none: for good.
+  // Parks the instance for `for_ms`; none: for good.
   void abandon(OptionalMs for_ms, ErrorKind kind, std::string_view text) {
     verdict = Verdict::kAbandon;
     delay_ms = for_ms;
@@ -81,7 +82,7 @@ class TurnList {
   TurnList() = default;
   explicit TurnList(Turn* turns) : turns_(turns) {}
 
-  // The next one, which counts once it is kept.
+  // The entry after the last turn; it counts once keep_next() is called.
   [[nodiscard]] Turn& next() { return turns_[size_] = Turn(); }
   void keep_next() { ++size_; }
   [[nodiscard]] std::size_t size() const { return size_; }

@@ -35,8 +35,8 @@ const Message* restart_of(const OrchestrationItem& item) {
   return first.kind == MessageKind::kRestart && first.ref != 0 ? &first : nullptr;
 }
 
-// Makes the history of a restarted execution of that of the failed one (R10.2): the events up to the
-// cut, and what came behind it for them and did not fail.
+// Makes the history of a restarted execution from that of the failed one (R10.2): the events up to
+// the cut, and the later completions for them that did not fail.
 class RestoringLoader final : public EventSink {
  public:
   RestoringLoader(HistoryLoader& loader, const History& history, const Message& restart)
@@ -67,8 +67,8 @@ class RestoringLoader final : public EventSink {
   const Message& restart_;
 };
 
-// What the code finds, and its history: those of the execution that it goes on from, if it was
-// restarted.
+// Loads an execution's carried values and its history. A restarted one loads those of the execution
+// that it goes on from.
 Status load_rows(InstanceStore& instances, const Turn& turn, const Message* restart,
                  HistoryLoader& loader, Diagnostic& text) {
   const Warm& warm = *turn.warm;
@@ -101,14 +101,14 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   turn->key = key;
   bool whole_mailbox = turn->ended_at != nullptr;
   Status fetched = fetch(*turn, whole_mailbox);
-  // What a restarted execution carries over is known with all that its mailbox has (R10.4).
+  // A restarted execution needs its whole mailbox to know what it carries over (R10.4).
   if (fetched == Status::kOk && turn->item->more_messages && restart_of(*turn->item) != nullptr) {
     loop_.arena.rewind(mark);
     whole_mailbox = true;
     fetched = fetch(*turn, whole_mailbox);
   }
   if (turn->item == nullptr) return Status::kResourceExhausted;
-  // The first of a tick has memory for all of it.
+  // Only the first turn of a tick is sure to have memory for the whole mailbox.
   if (fetched == Status::kOk && whole_mailbox && turn->item->more_messages && !first)
     fetched = Status::kResourceExhausted;
   if (fetched == Status::kOk && has_full_mailbox(*turn->item)) {
@@ -117,7 +117,8 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return Status::kOk;
   }
   if (fetched == Status::kResourceExhausted && first && turn->item->more_messages) {
-    // Alone, and still too large: the process that stored it has a higher payload_bytes_max.
+    // The turn is alone, and the message still too large: the process that stored it has a higher
+    // payload_bytes_max.
     turn->leave_to_larger(Turn::Needs::kMoreBytes,
                           "a stored message is larger than this worker's payload_bytes_max allows");
     return Status::kOk;
@@ -132,14 +133,14 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
     return Status::kOk;
   }
   if (turn->item->terminate) {
-    // No history is read: a damaged one, or one that does not fit, can be ended too.
+    // No history is read, so that an instance with a damaged or too large one can be ended too.
     turn->warm = warm_.pin(key);
     turn->verdict = Turn::Verdict::kCommit;
     return turn->warm == nullptr ? Status::kResourceExhausted : Status::kOk;
   }
   if (!can_run(*turn->item)) {
-    // It was listed for a result, and has gone on elsewhere: the result is stored for the worker that runs
-    // it.
+    // The instance was listed for a result, and has gone on elsewhere: the result is stored for the
+    // worker that runs it.
     turn->verdict = Turn::Verdict::kUnregistered;
     return Status::kOk;
   }
@@ -172,7 +173,7 @@ bool TurnLoader::can_run(const OrchestrationItem& item) const {
   return false;
 }
 
-// Sent by a process with larger options.
+// True: a process with larger options sent more than fits here.
 bool TurnLoader::has_full_mailbox(const OrchestrationItem& item) const {
   std::size_t posted = 0;
   for (std::size_t i = 0; i < item.message_count; ++i) {
@@ -206,7 +207,7 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
     if (loaded == Status::kResourceExhausted) {
       warm_.drop(warm);
       turn.warm = nullptr;
-      if (!first) return Status::kResourceExhausted;  // alone, with the next tick
+      if (!first) return Status::kResourceExhausted;  // it comes alone in the next tick
       turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                    "its history and values do not fit warm_bytes");
       return Status::kOk;

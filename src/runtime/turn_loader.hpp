@@ -1,5 +1,5 @@
-// TurnLoader: makes an instance ready for its turn: its messages and its history are read, nothing
-// is locked.
+// TurnLoader: makes an instance ready for its turn: reads its messages and its history, and locks
+// nothing.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_LOADER_HPP
 #define PAWL_RUNTIME_TURN_LOADER_HPP
@@ -26,12 +26,12 @@ class TurnLoader {
   TurnLoader(LoopContext& loop, Memory& memory, WarmCache& warm, const Activities& activities)
       : loop_(loop), memory_(memory), warm_(warm), activities_(activities) {}
 
-  // At the start. The registry does not change any more.
+  // Called once, at the start: the registry does not change any more.
   void start();
-  // kOk: the turn is ready to run, or its verdict is known. kNotFound: there is nothing to do for
-  // it. kResourceExhausted: no room beside the turns before it; `first` says that there are none.
+  // kOk: the turn is ready to run, or its verdict is known. kNotFound: the instance has nothing to
+  // do. kResourceExhausted: no room beside the turns before it; `first` says that there are none.
   Status load(InstanceKey key, bool first, Turn* turn);
-  // What a turn may need to run must be left for those before it.
+  // Half of the memory is kept for the turns that are loaded already: they may need it to run.
   [[nodiscard]] bool has_room_for_another() const {
     return loop_.arena.capacity() - loop_.arena.used() >= loop_.arena.capacity() / 2;
   }
@@ -39,8 +39,8 @@ class TurnLoader {
   [[nodiscard]] std::size_t runnable_count() const { return runnable_count_; }
 
  private:
-  // Of one registered orchestration: without a version, with it and not begun, and begun under each
-  // behaviour.
+  // Kinds of one registered orchestration: without a version; with its version, not begun; and
+  // begun under each behaviour.
   static constexpr std::size_t kKindsEach =
       2 + static_cast<std::size_t>(Engine::kBehaviour - Engine::kBehaviourMin + 1);
 

@@ -26,13 +26,14 @@ class OneEvent final : public EventSource {
   Event is;
 };
 
-// What an execution carried over has its outcome, or is under way again.
+// False: a command that the execution carried over, and whose outcome it carried over too. It is
+// not listed again.
 bool is_listed(const History& history, const TurnCommit& commit, EventId id) {
   return id > commit.carried || !can_complete(history.event(id).kind) ||
          history.awaits_completion(id);
 }
 
-// For how much the lists of a commit need room.
+// How many entries the lists of a commit need.
 struct Listed {
   std::size_t work = 0;
   std::size_t timers = 0;
@@ -88,7 +89,7 @@ bool TurnRunner::is_piggybacked_result(const internal::Slot& slot, const Turn& t
          slot.item.instance == turn.key;
 }
 
-// `turn.results` says which slots they are of.
+// `turn.results` gets the slots of the results, in the same order.
 void TurnRunner::gather_results(Turn& turn, Message* out, WorkDone* done) {
   slots_.for_each([&](internal::Slot& slot) {
     if (!is_piggybacked_result(slot, turn)) return;
@@ -116,8 +117,8 @@ TurnInput TurnRunner::turn_input(const Turn& turn) {
   return input;
 }
 
-// A timer that belongs to the cancel request and not to a command. That of behaviour 1 belongs to
-// one execution, and names the event of the request.
+// Has a timer fired that belongs to the cancel request and not to a command? The timer of behaviour
+// 1 belongs to one execution, and names the event of the request.
 bool TurnRunner::is_grace_over(const Turn& turn, const Message* messages, std::size_t count) {
   const EventId request = turn.warm->history.cancel_id();
   return std::any_of(messages, messages + count, [&](const Message& message) {
@@ -135,7 +136,8 @@ void TurnRunner::wait_for_room(Turn& turn) {
   loop_.agenda.do_now(Job::kTurns);
 }
 
-// Memory that others of this tick hold cannot be had now.
+// Evicts warm histories while memory is short. Memory that other turns of this tick hold cannot be
+// had now.
 TurnResult TurnRunner::run_engine(Turn& turn, const TurnInput& input, Diagnostic& why,
                                   bool* is_short_of_memory) {
   for (;;) {
@@ -156,7 +158,7 @@ void TurnRunner::run(Turn& turn) {
   if (!ends_for_limits(turn, messages, count)) run_code(turn, messages, count);
 }
 
-// It has met too many crashes, or did not end within its grace.
+// Ends an instance that met too many crashes, or did not end within its grace.
 bool TurnRunner::ends_for_limits(Turn& turn, const Message* messages, std::size_t count) {
   const OrchestrationItem& item = *turn.item;
   FixedText<160> text;
@@ -185,8 +187,8 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   const OrchestrationItem& item = *turn.item;
   const Registry::OrchestrationEntry* const entry =
       loop_.registry.find_orchestration(item.name.view(), item.version.view());
-  PAWL_CHECK("runtime-73", entry != nullptr);  // TurnLoader said so
-  // Pinned with this turn: every worker runs the next ones in this version.
+  PAWL_CHECK("runtime-73", entry != nullptr);  // TurnLoader found it
+  // Stored with this turn, so that every worker runs the next turns in this version.
   if (item.version.view().empty()) turn.commit.begun.version = entry->version;
   TurnInput input = turn_input(turn);
   input.version = entry->version;
@@ -211,7 +213,7 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
         return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
                             loop_.keep_text(why.text()));
       return fail(turn, messages, count, ErrorKind::kLimit, loop_.keep_text(why.text()));
-    case Status::kUnsupported:  // and the row of the instance says otherwise
+    case Status::kUnsupported:  // the row of the instance says otherwise
       return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
                           loop_.keep_text(why.text()));
     default:
@@ -220,8 +222,8 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   }
 }
 
-// The execution was begun, or has come so far, under a larger history_events_max. A worker that has
-// that goes on with it, so a limit that its turn meets here is not its end.
+// The execution was begun, or has come so far, under a larger history_events_max. A worker with
+// that limit goes on with it, so a limit that the turn meets here does not end it.
 bool TurnRunner::is_begun_under_more_events(const Turn& turn) const {
   const std::uint32_t events_max = loop_.options.limits.history_events_max;
   if (turn.before.count == 0) return false;
@@ -229,8 +231,9 @@ bool TurnRunner::is_begun_under_more_events(const Turn& turn) const {
          Engine::long_history_of(turn.warm->history) > long_history(events_max);
 }
 
-// An end that the code came to by itself is put off while there are messages that it has not read, but
-// not for ever: a run that received none of those that put the last end off is the last one (R7.7).
+// If the code ends by itself, the end is put off while there are messages that it has not read, but
+// not for ever. A run that received none of the messages that put the last end off is the last one
+// (R7.7).
 void TurnRunner::wait_for_messages(Turn& turn, const Message* messages, std::size_t count) {
   const EndKind end = turn.commit.end;
   if (turn.verdict != Turn::Verdict::kCommit || end == EndKind::kNone ||
@@ -242,7 +245,7 @@ void TurnRunner::wait_for_messages(Turn& turn, const Message* messages, std::siz
   turn.commit.mailbox->read_up_to = last;
 }
 
-// Deliveries of this run that were not given back.
+// True: this run received messages that were not there before, and did not give them all back.
 bool TurnRunner::has_received_news(const Turn& turn) {
   const History& history = turn.warm->history;
   const auto is_news = [&](const Event& delivery) {
@@ -257,13 +260,13 @@ bool TurnRunner::has_received_news(const Turn& turn) {
   return received > 0;
 }
 
-// The activities, timers and children that closes of this turn ended: of a branch all it and those
-// below it have open. Some may have completed or been closed before; removing what is not there
-// does no harm. False: no memory.
+// Lists the activities, timers and children that the closes of this turn ended; closing a branch
+// ends all that are open in it and below it. Some may have completed or been closed before:
+// removing a row that is not there does no harm. False: no memory.
 bool TurnRunner::list_closed(Turn& turn) {
   const History& history = turn.warm->history;
   TurnCommit& commit = turn.commit;
-  EventId first = 0;  // nothing older can be concerned
+  EventId first = 0;  // nothing older can be affected
   for (EventId id = std::max(commit.first_new, commit.carried + 1); id <= commit.last_new; ++id) {
     const Event& close = history.event(id);
     if (close.kind != EventKind::kClose) continue;
@@ -285,8 +288,8 @@ bool TurnRunner::list_closed(Turn& turn) {
   return true;
 }
 
-// Messages that wait on: stored ones are not taken, and piggybacked ones are stored. The engine's
-// lists end with its next turn. False: no memory.
+// Sorts out the messages that wait longer: stored ones are not taken, and piggybacked ones are
+// stored. The lists are copied, because the engine's own end with its next turn. False: no memory.
 bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   TurnCommit& commit = turn.commit;
   if (result.kept_count == 0 && result.given_back_count == 0) return true;
@@ -301,7 +304,7 @@ bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   for (std::size_t i = 0; i < result.kept_count; ++i) {
     std::size_t request = 0;
     if (inbox_.is_piggybacked(turn, result.kept[i], &request)) {
-      // An offer is for this turn, though that was cut.
+      // An offer is only for this turn, even if the turn was cut.
       const Message message = inbox_.message_of(request);
       if (message.kind != MessageKind::kOffer) given_back[given_back_count++] = message;
     } else {
@@ -317,7 +320,7 @@ bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
   return true;
 }
 
-// An end is news for the parent and for the children.
+// True: the end brings work for the parent or for children.
 bool TurnRunner::ends_for_others(const Turn& turn) {
   if (turn.commit.end == EndKind::kNone) return false;
   if (turn.item->has_parent) return true;
@@ -335,7 +338,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.trace = turn.item->trace.view();
   commit.revision = turn.item->revision;
   commit.execution = turn.item->execution;
-  // All that an execution goes on with is new to the storage.
+  // All events with which a restored execution goes on are new to the storage.
   commit.first_new = turn.restored == 0 ? result.first_new : 1;
   commit.carried = turn.restored == 0 ? 0 : turn.before.count;
   commit.last_new = history.last_id();
@@ -390,7 +393,7 @@ bool TurnRunner::list_events(Turn& turn) {
   return true;
 }
 
-// That of a request which was handed on has begun.
+// The grace of a request that was handed on has begun already.
 bool TurnRunner::begins_grace(const Event& request) const {
   return request.number == 0 && loop_.options.timing.cancel_grace.count() > 0;
 }

@@ -1,5 +1,5 @@
-// TurnRunner: runs the turn of one instance, and lists what its new events make the storage do.
-// Nothing is locked, and nothing leaves from here. Thread rule: the loop's thread.
+// TurnRunner: runs the turn of one instance, and lists the writes that its new events need. Nothing
+// is locked, and no effect leaves from here. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURN_RUNNER_HPP
 #define PAWL_RUNTIME_TURN_RUNNER_HPP
 
@@ -25,9 +25,9 @@ class TurnRunner {
         registration_(registration),
         removals_(removals) {}
 
-  // At the start.
+  // Called once, at the start.
   void set_engine(Engine* engine) { engine_ = engine; }
-  // Sets the turn's verdict, which says what happens next. kWait: there is no memory for it beside others.
+  // Sets the turn's verdict. kWait: there is no memory for the turn beside the others of this tick.
   void run(Turn& turn);
 
  private:
@@ -45,7 +45,7 @@ class TurnRunner {
   [[nodiscard]] bool is_begun_under_more_events(const Turn& turn) const;
   // Undoes the turn as if it had not run: messages and results stay where they are.
   void wait_for_room(Turn& turn);
-  // Lists what the storage writes beside the new events and their meaning.
+  // Lists what the storage writes beside the new events.
   void finish(Turn& turn, const TurnResult& result);
   bool list_events(Turn& turn);
   [[nodiscard]] bool begins_grace(const Event& request) const;
@@ -55,7 +55,7 @@ class TurnRunner {
   bool list_closed(Turn& turn);
   bool keep_traces(Turn& turn, const TurnResult& result);
   [[nodiscard]] static bool ends_for_others(const Turn& turn);
-  // Ends the instance as its operator asked: one event behind whatever is stored.
+  // Ends the instance as its operator asked: one event after the stored ones.
   void terminate(Turn& turn);
   // Ends the instance for a reason outside its code.
   void fail(Turn& turn, const Message* messages, std::size_t count, ErrorKind kind,

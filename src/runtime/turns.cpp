@@ -8,7 +8,7 @@
 namespace pawl {
 namespace {
 
-// Of the code that it ran, or would have run.
+// The version of the code that the turn ran, or would have run.
 std::string_view version_of(const Turn& turn) {
   return turn.commit.begun.version.empty() ? turn.item->version.view() : turn.commit.begun.version;
 }
@@ -34,7 +34,7 @@ void Turns::leave_over(const Turn& turn) {
   leave_over(one);
 }
 
-// Without a place it is found again as all are that are ready.
+// An instance that finds no place here is found again with all ready ones.
 void Turns::leave_over(const Wanted& one) {
   if (left_over_count_ < keys_max(loop_.options)) memory_.left_over[left_over_count_++] = one;
 }
@@ -47,7 +47,8 @@ Status Turns::collect() {
   loop_.now = loop_.transaction().pawl_now();
   PAWL_TRY(loop_.transaction().begin_read());
   others_.look();
-  // If not, a loop without results would sleep and look at nothing.
+  // Looks also after a tick that left turns: else a loop without results would sleep, and look at
+  // nothing.
   const bool lists = loop_.agenda.wants(Job::kTurns) || left_unrun_;
   const std::size_t left_over = left_over_count_;
   WantedList wanted;
@@ -60,9 +61,9 @@ Status Turns::collect() {
   return status;
 }
 
-// Who comes first in one tick has all memory if it needs it. So those that were left over stay in
-// front, in their order, and each has its turn. Then instances whose activity just finished here:
-// their results are piggybacked.
+// The first turn of a tick gets all memory if it needs it. So instances that were left over stay in
+// front, in their order, and each gets its turn. Then come instances whose activity just finished
+// here: their results are piggybacked.
 Status Turns::list_wanted(bool lists, WantedList* wanted) {
   std::size_t ready = 0;
   if (lists)
@@ -107,7 +108,7 @@ Status Turns::load(const WantedList& wanted, std::size_t left_over) {
       return Status::kOk;
     }
     if (status != Status::kOk && status != Status::kNotFound) return status;
-    // One that must wait to run alone takes no place in the batch.
+    // A turn that must wait to run alone takes no place in the batch.
     if (status == Status::kOk && turn.verdict != Turn::Verdict::kSkip) list_.keep_next();
   }
   return Status::kOk;
@@ -143,8 +144,9 @@ void Turns::run() {
     Turn& turn = list_[i];
     const Arena::Mark mark = loop_.arena.mark();
     runner_.run(turn);
-    // It cannot wait for others, so those behind it do: from the last, as many as it takes. One that has
-    // yielded its memory to another waits for the next tick, also if that other was abandoned then.
+    // The first turn cannot wait for others, so turns behind it wait: from the last, as many as
+    // needed. A turn that has yielded its memory waits for the next tick, even if the first one is
+    // then abandoned.
     for (std::size_t end = count;
          turn.verdict == Turn::Verdict::kWait && turn.warm != nullptr && is_first && end > i + 1;) {
       for (const std::size_t kept = i + 1 + (end - i - 1) / 2; end > kept; --end)
@@ -166,7 +168,7 @@ void Turns::run() {
 }
 
 void Turns::yield_warm_memory(Turn& turn) {
-  if (turn.warm == nullptr) return;  // holds nothing
+  if (turn.warm == nullptr) return;  // it holds no memory
   turn.verdict = Turn::Verdict::kWait;
   warm_.drop(*turn.warm);
   turn.warm = nullptr;
@@ -221,8 +223,8 @@ Status Turns::write(Turn& turn) {
     PAWL_TRY(inbox_.store(turn));
     PAWL_TRY(activities_.refuse_lost_results(turn));
   }
-  PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // made in this batch
-  // What was passed over for want of room may go now, and what stood behind in a session.
+  PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // its row is made in this batch
+  // Work that was passed over for want of room may go now, and work that stood behind in a session.
   if (turn.written && ((turn.result_count > 0 && hand_over_.passed_over()) ||
                        made_ready != loop_.work().made_ready()))
     loop_.agenda.do_now(Job::kFetch);
@@ -253,7 +255,7 @@ void Turns::settle(Turn& turn) {
   if (warm == nullptr) return;
   if (turn.is_start && turn.written) warm_.rename(*warm, turn.key);
   if (turn.verdict != Turn::Verdict::kCommit || !turn.written) {
-    warm_.drop(*warm);  // another worker changed it first; read again
+    warm_.drop(*warm);  // another worker changed it first; it is read again
     if (turn.verdict == Turn::Verdict::kPutOff) turn.ended_at = &*turn.commit.mailbox->read_up_to;
     if (turn.verdict != Turn::Verdict::kAbandon && turn.ended_at != nullptr) leave_over(turn);
     return;
@@ -283,7 +285,7 @@ void Turns::advance_history(Turn& turn) {
     if (turn.commit.more) loop_.agenda.do_now(Job::kTurns);
   } else if (turn.commit.end == EndKind::kContinuedAsNew) {
     loop_.agenda.do_now(Job::kTurns);
-    // What the next execution finds is read from its rows, once.
+    // The next execution reads its carried values from the rows, once.
     if (warm.history.has_state()) return warm_.drop(warm);
     warm.history.clear();
     warm.execution = turn.item->execution + 1;
@@ -306,7 +308,7 @@ void Turns::count(const Turn& turn) {
   }
   if (turn.commit.end == EndKind::kNone) return;
   const History& history = turn.warm->history;
-  OptionalMs lasted_ms;  // unknown if it was terminated: its history was not read
+  OptionalMs lasted_ms;  // none for a terminated instance: its history was not read
   if (history.last_id() == turn.commit.last_new)
     lasted_ms =
         subtract_saturating(history.event(history.last_id()).time_ms, history.event(1).time_ms);
@@ -326,8 +328,8 @@ void Turns::count(const Turn& turn) {
   if (turn.commit.mailbox->unread > 0) log_unread(turn);
 }
 
-// Also of one that a person restarted: who, with how many events of the execution before, and what
-// became of its cancel request.
+// Logs also a restart by a person: the name given, how many events were carried over, and what
+// became of the cancel request.
 void Turns::log_start(const Turn& turn) {
   const Event& start = turn.warm->history.event(1);
   if (!start.tag.empty() && turn.commit.last_new >= 1) {
@@ -349,7 +351,7 @@ void Turns::log_start(const Turn& turn) {
   loop_.log_often(LogLevel::kInfo, "orchestration_started", fields, 4, turn.item->trace.view());
 }
 
-// One line, whatever the end is.
+// Writes one line, whatever the end is.
 void Turns::log_end(const Turn& turn, OptionalMs lasted_ms) {
   const bool failed = turn.commit.end == EndKind::kFailed;
   const LogLevel level = failed ? LogLevel::kWarning : LogLevel::kInfo;
@@ -374,7 +376,8 @@ void Turns::log_end(const Turn& turn, OptionalMs lasted_ms) {
                   fields, count, turn.item->trace.view());
 }
 
-// Each one; never left out, since an operator's bulk cancel is followed by these. One that was handed on to the next execution is no news.
+// Logs each request, without the line budget, because operators follow a bulk cancel by these
+// lines. A request that was handed on to the next execution is not logged again.
 void Turns::log_cancel(const Turn& turn) {
   const EventId request = turn.warm->history.cancel_id();
   if (request == 0 || request < turn.commit.first_new || !loop_.logs(LogLevel::kInfo)) return;
@@ -386,15 +389,15 @@ void Turns::log_cancel(const Turn& turn) {
   loop_.log(LogLevel::kInfo, "cancel_requested", fields, 3, turn.item->trace.view());
 }
 
-// It stands still until its grace is over.
+// The instance stands still until its grace is over.
 void Turns::log_ignored_cancel(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution}};
   loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2, turn.item->trace.view());
 }
 
-// Once an execution: by the turn that passed it. Code that looks at the length goes on as new at
-// three quarters, and a round of its loop may take a while: it is late at seven eighths.
+// Logged once an execution, by the turn that passed the mark. Code that watches the length goes on
+// as new at three quarters, and a round of its loop may take a while: it is late at seven eighths.
 void Turns::log_long_history(const Turn& turn) {
   const std::uint32_t events_max = loop_.options.limits.history_events_max;
   const EventId is_long =
@@ -407,7 +410,7 @@ void Turns::log_long_history(const Turn& turn) {
   loop_.log(LogLevel::kWarning, "history_is_long", fields, 4, turn.item->trace.view());
 }
 
-// No trusted clock has been seen yet, so that they fire at no time that is known.
+// Warns that these timers fire at no known time, because no trusted clock has been seen yet.
 void Turns::log_waiting_timers(const Turn& turn) {
   if (turn.commit.end != EndKind::kNone) return;
   for (const NewTimer& timer : turn.commit.timers) {
@@ -420,7 +423,7 @@ void Turns::log_waiting_timers(const Turn& turn) {
   }
 }
 
-// Their senders were answered kOk, and no code has received them (R7.8).
+// The senders were answered kOk, and no code has received the messages (R7.8).
 void Turns::log_unread(const Turn& turn) {
   const LogField fields[] = {{"instance", turn.item->id.view()},
                              {"execution", turn.item->execution},
@@ -428,7 +431,7 @@ void Turns::log_unread(const Turn& turn) {
   loop_.log(LogLevel::kWarning, "messages_unread", fields, 3, turn.item->trace.view());
 }
 
-// It was parked, or it stopped.
+// Logs an instance that was parked or stopped.
 void Turns::log_abandoned(const Turn& turn) {
   const bool stopped = !turn.delay_ms.has_value();
   OrchestrationStats* const named =

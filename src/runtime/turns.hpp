@@ -1,7 +1,7 @@
 // Turns: the turns of one tick: which instances have one, in which order, and how each ends.
 //
-// Nothing is locked until they are written: the storage checks then whether each is still the next
-// of its instance.
+// Nothing is locked until the turns are written. Then the storage checks whether each is still the
+// next turn of its instance.
 // Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_TURNS_HPP
 #define PAWL_RUNTIME_TURNS_HPP
@@ -33,7 +33,7 @@ class Turns {
     Wanted* left_over = nullptr;
     template <typename AnyArena>
     void allocate(AnyArena& arena, const Options& options) {
-      turns = arena.template array<Turn>(2 * options.limits.batch);  // as many that start here
+      turns = arena.template array<Turn>(2 * options.limits.batch);  // half of them for starts
       ready = arena.template array<InstanceKey>(options.limits.batch);
       left_over = arena.template array<Wanted>(keys_max(options));
     }
@@ -54,29 +54,30 @@ class Turns {
         removals_(removals),
         others_(others) {}
 
-  // States in the agenda what it wants at this time.
+  // Plans turns, when unregistered instances are old enough.
   void look(std::int64_t now_boot_ms);
   void begin() { list_ = TurnList(memory_.turns); }
   [[nodiscard]] TurnList& list() { return list_; }
-  // Reads which instances are ready, their messages, and the histories that are not warm.
+  // Reads the keys of ready instances, their messages, and the histories that are not warm.
   Status collect();
   void run();
 
   // ---- in the batch ----
-  // Instances without code here are marked as unregistered.
+  // Marks instances without code here as unregistered.
   Status write_unregistered();
   Status write();
 
-  // ---- after it ----
+  // ---- after the batch ----
   void committed();
   // Did a turn of the current batch open or close a session?
   [[nodiscard]] bool has_changed_sessions() const;
   void rolled_back();
-  // Sets back an item that failed in a batch of its own, for a while, so that the others go on.
+  // Puts back, for a while, an item that failed in a batch of its own, so that the others go on.
   Status set_back_failed_item(Status why);
 
  private:
-  // Instances that one tick looks at: ready ones, and as many that it knows without a query.
+  // Limit of instances that one tick looks at: ready ones, and as many that are known without a
+  // query.
   [[nodiscard]] static std::size_t keys_max(const Options& options) {
     return 2 * std::size_t{options.limits.batch};
   }
@@ -120,10 +121,11 @@ class Turns {
   Removals& removals_;
   Others& others_;
   TurnList list_;
-  bool left_unrun_ = false;  // not all that were listed got their turn
-  // Did not fit the last tick beside others, or put their end off: first in the next.
+  bool left_unrun_ = false;  // not all listed instances got their turn
+  // Instances that did not fit the last tick beside others, or put their end off: first in the
+  // next.
   std::size_t left_over_count_ = 0;
-  UnregisteredInstances unregistered_;  // of the list at hand
+  UnregisteredInstances unregistered_;  // from the list at hand
 };
 
 }  // namespace pawl

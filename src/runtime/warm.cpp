@@ -15,7 +15,7 @@ void WarmCache::start() {
 }
 
 void WarmCache::stop() {
-  if (!started_) return;  // a start that failed before it came to this
+  if (!started_) return;  // a start failed before it reached the cache
   started_ = false;
   for (std::size_t i = 0; i < count_; ++i)
     entries_[i].~Warm();

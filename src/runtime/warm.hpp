@@ -1,9 +1,9 @@
 // WarmCache: decoded histories of the instances that ran last.
 //
 // Purpose: a turn of a warm instance reads only its new messages. An entry is trusted if and only
-// if (instance key, revision) match what is stored. Ownership: entries from the arena, event bytes
-// from one pool; the least recently used leave when either is short. Thread rule: the loop's
-// thread.
+// if its instance key and revision match the stored row. Ownership: entries from the arena, event
+// bytes from one pool; the least recently used entries leave when either is short. Thread rule: the
+// loop's thread.
 #ifndef PAWL_RUNTIME_WARM_HPP
 #define PAWL_RUNTIME_WARM_HPP
 
@@ -17,7 +17,7 @@ namespace pawl {
 
 struct Warm {
   explicit Warm(BuddyPool& pool) : history(pool) {}
-  InstanceKey key = 0;  // 0: free
+  InstanceKey key = 0;  // 0: the entry is free
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   bool pinned = false;  // in the batch at hand
@@ -39,32 +39,32 @@ class WarmCache {
   void start();
   void stop();
 
-  // Null if it is not here.
+  // Null: the instance is not warm.
   [[nodiscard]] Warm* find(InstanceKey key);
-  // The entry of the key, found or made, pinned; null when every entry is pinned.
+  // The entry of the key, found or made, and pinned; null: every entry is pinned.
   [[nodiscard]] Warm* pin(InstanceKey key);
-  // The key of a pinned entry was a stand-in.
+  // Gives a pinned entry its final key, in place of a stand-in.
   void rename(Warm& entry, InstanceKey key);
   void unpin_all();
   void drop(Warm& entry);
-  // Makes room: the least recently used unpinned entry goes. False: there is none.
+  // Makes room: drops the least recently used unpinned entry. False: there is none.
   bool evict_one();
-  // Does another one of the batch at hand hold memory?
+  // Does another entry of the batch at hand hold memory?
   [[nodiscard]] bool has_pinned_beside(const Warm& entry) const;
-  // Room for the end event of an instance whose history fills the pool.
+  // The reserve is room for the end event of an instance whose history fills the pool.
   void release_reserve();
   void restore_reserve();
 
   [[nodiscard]] std::size_t size() const { return index_.size(); }
   [[nodiscard]] std::size_t bytes_used() const { return pool_.used(); }
-  // Rises whenever the pool is asked for what it does not have.
+  // Rises whenever the pool cannot give what it is asked for.
   [[nodiscard]] std::uint64_t shortages() const { return pool_.failures(); }
 
  private:
   static constexpr std::size_t kReserveBytes = 8 * 1024;
   Warm* entries_ = nullptr;
   std::size_t count_ = 0;
-  std::size_t pinned_end_ = 0;  // behind the last place that was pinned in this batch
+  std::size_t pinned_end_ = 0;  // one after the last place pinned in this batch
   std::size_t pool_bytes_ = 0;
   void* pool_block_ = nullptr;
   void* reserve_ = nullptr;

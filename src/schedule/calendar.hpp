@@ -1,7 +1,7 @@
 // Days and years of the Gregorian calendar, as numbers.
 //
-// Purpose: what cron texts and rules of zones are computed with, in place of the C library, whose
-// answers depend on the machine. Ownership: plain values. Thread rule: callable from any.
+// Purpose: cron texts and zone rules are computed with these, and not with the C library, whose
+// answers depend on the machine. Ownership: plain values. Thread rule: callable from any thread.
 #ifndef PAWL_SCHEDULE_CALENDAR_HPP
 #define PAWL_SCHEDULE_CALENDAR_HPP
 
@@ -20,7 +20,7 @@ constexpr std::int32_t days_in_month(std::int64_t year, std::int32_t month) {
   return month == 2 && is_leap(year) ? 29 : kDays[month - 1];
 }
 
-// The number of 1 January of this year; 1970 has 0. Requires: a year from 1 on.
+// The number of 1 January of this year; that of 1970 is 0. Requires: a year from 1 on.
 constexpr std::int64_t first_day(std::int64_t year) {
   const std::int64_t before = year - 1;
   constexpr std::int64_t kOf1970 = 719'162;
@@ -32,7 +32,7 @@ constexpr std::int64_t divide_down(std::int64_t a, std::int64_t b) {
   return a / b - (a % b < 0 ? 1 : 0);
 }
 
-// The year that this day is in. Requires: a day from the year 2 on.
+// The year of this day. Requires: a day from the year 2 on.
 constexpr std::int64_t year_of(std::int64_t day) {
   // 400 years have 146,097 days. The estimate is wrong by one year at most.
   std::int64_t year = 1970 + divide_down(day * 400, 146'097);

@@ -31,7 +31,7 @@ class FieldReader {
   FieldReader(const Field& field, std::string_view text, Diagnostic& why)
       : field_(field), text_(text), cursor_(text), why_(why) {}
 
-  // A list of parts, or the first mistake.
+  // Reads a list of parts, or explains the first mistake.
   Status read(std::uint64_t* set) {
     *set = 0;
     do {
@@ -80,7 +80,7 @@ class FieldReader {
     return refuse("is no name of three letters");
   }
 
-  // A value, a range, or *; the last two with a step.
+  // Reads a value, a range, or *; the last two may have a step.
   Status read_part(std::uint64_t* set) {
     std::int32_t first = field_.least;
     std::int32_t last = field_.most;
@@ -122,7 +122,7 @@ class FieldReader {
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
-// The next text without blanks; empty: there is none.
+// Takes the next word between blanks; empty: there is none.
 std::string_view take_word(std::string_view* text) {
   std::size_t begin = 0;
   while (begin < text->size() && is_blank((*text)[begin]))
@@ -135,7 +135,7 @@ std::string_view take_word(std::string_view* text) {
   return word;
 }
 
-// 30 February and its like.
+// False for 30 February and the like.
 bool has_some_day(const CronFields& cron) {
   if (!cron.any_weekday && !cron.any_day) return true;
   constexpr std::int64_t kLeapYear = 2000;

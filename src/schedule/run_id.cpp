@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kMsASecond = 1'000;
 constexpr std::int64_t kSecondsADay = 86'400;
-constexpr std::string_view kForm = "0000-00-00T00:00:00Z";  // a 0 is a digit
+constexpr std::string_view kForm = "0000-00-00T00:00:00Z";  // '0' stands for any digit
 
 bool has_form(std::string_view text) {
   if (text.size() != kForm.size()) return false;
@@ -21,7 +21,7 @@ bool has_form(std::string_view text) {
   return true;
 }
 
-// Requires: digits alone, at most 18.
+// Requires: only digits, at most 18.
 std::int64_t number_of(std::string_view digits) {
   std::int64_t number = 0;
   for (const char c : digits)

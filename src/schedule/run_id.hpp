@@ -1,7 +1,7 @@
-// The id of a run: the schedule's, the scheduled time, and the number of a trigger.
+// The id of a run: the schedule's id, the scheduled time, and the number of a trigger.
 //
-// Purpose: the id is what makes a time run once, so it says nothing else. Ownership: the bytes are
-// in the object. Thread rule: none.
+// Purpose: a scheduled time runs once because its id exists only once, so the id holds nothing
+// else. Ownership: the bytes are in the object. Thread rule: none.
 #ifndef PAWL_SCHEDULE_RUN_ID_HPP
 #define PAWL_SCHEDULE_RUN_ID_HPP
 

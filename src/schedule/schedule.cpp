@@ -7,11 +7,11 @@ namespace pawl {
 namespace {
 
 constexpr std::string_view kUtc = "UTC0";
-constexpr std::int32_t kRoundsMax = 32;  // of one execution; a round records some 15 events
+constexpr std::int32_t kRoundsMax = 32;  // in one execution; a round records some 15 events
 constexpr std::uint64_t kSkippedCountMax = 1'000;
 constexpr std::uint32_t kTriggersWaitingMax = 100;
-constexpr std::string_view kState = "pawl.schedule";  // the value that the next execution finds
-constexpr std::size_t kStatusBytesMax = 4'096;        // as JSON
+constexpr std::string_view kState = "pawl.schedule";  // a value for the next execution
+constexpr std::size_t kStatusBytesMax = 4'096;        // in JSON
 
 Status parse_times(const Schedule& schedule, Timetable* table, Diagnostic& why) {
   const std::string_view zone = schedule.zone.view();
@@ -25,12 +25,12 @@ Status refuse_length(const char* what, Status status, Diagnostic& why) {
   return status;
 }
 
-// One execution of a schedule, made anew in each run of the code.
+// One execution of a schedule. Each run of the code makes a new Keeper.
 class Keeper {
  public:
   Keeper(OrchestrationContext& ctx, const ScheduleInput& input)
       : ctx_(ctx), schedule_(input.schedule) {
-    static_cast<void>(ctx_.get_kv_value_typed(kState, &status_));  // none in the first one
+    static_cast<void>(ctx_.get_kv_value_typed(kState, &status_));  // the first execution has none
   }
 
   PollOf<ScheduleInput, ScheduleStatus> run() {
@@ -58,7 +58,7 @@ class Keeper {
            parse_times(schedule_, &table_, why) == Status::kOk;
   }
 
-  // Times count from the first moment of which the clock can be trusted, as a UTC timer says.
+  // Times count from the first moment at which the clock can be trusted; a UTC timer reports it.
   [[nodiscard]] bool has_begun() const { return status_.handled_until_ms > 0; }
 
   Poll go_round() {
@@ -100,8 +100,8 @@ class Keeper {
     ctx_.trace(LogLevel::kWarning, text.text());
   }
 
-  // Neither pauses nor changes may run what passed before. While the clock cannot be trusted, it
-  // may show less than what was handled.
+  // A pause or a change must not run times that have passed. While the clock cannot be trusted, it
+  // may show less than handled_until_ms, which stays then.
   void skip_to_now() {
     if (!has_begun()) return;
     const std::int64_t now = ctx_.utc_now_ms();
@@ -132,7 +132,7 @@ class Keeper {
     skip_to_now();
   }
 
-  // --- which times run ---
+  // --- choice of the times ---
 
   void skip_until(std::int64_t time) {
     std::uint64_t count = 0;
@@ -143,7 +143,7 @@ class Keeper {
     status_.handled_until_ms = time;
   }
 
-  // How many of the times that have passed run.
+  // How many of the passed times run.
   [[nodiscard]] std::uint32_t kept(std::int64_t last, std::int64_t now) const {
     if (schedule_.missed == MissedRuns::kRunAll) return schedule_.missed_max;
     const bool runs = schedule_.missed == MissedRuns::kRunOnce || status_.next_waits ||
@@ -151,7 +151,7 @@ class Keeper {
     return runs ? 1 : 0;
   }
 
-  // The first of the last `count` times up to `now`, or the first of all if there are not so many.
+  // The first of the last `count` times up to `last`, or the first of all if there are fewer.
   [[nodiscard]] std::int64_t first_of_last(std::uint32_t count, std::int64_t last) const {
     const auto oldest = table_.next_after(status_.handled_until_ms);
     auto behind = oldest;
@@ -167,7 +167,7 @@ class Keeper {
     return first;
   }
 
-  // Skips what does not run. None: no time has passed that does.
+  // Chooses the first time to run, and skips the times before it. None: no passed time runs.
   std::optional<std::int64_t> choose(std::int64_t now) {
     const auto last = table_.last_between(status_.handled_until_ms, now);
     if (!last.has_value()) return std::nullopt;
@@ -239,12 +239,13 @@ class Keeper {
     return Poll::done();
   }
 
-  // Obeys commands until the run ends. To continue as new would cancel the run, so an execution
-  // with a long history does nothing but wait: commands stay where they are.
+  // Obeys commands until the run ends. Continuing as new would cancel the run, so an execution with
+  // a long history only waits: commands stay in the mailbox.
   Poll follow(const Handle& child) {
     while (!ctx_.is_continue_as_new_due()) {
       show();
-      // In a branch, since a select closes what it owns: so a command does not cancel the run.
+      // The select closes all that it owns, so it runs in a branch: then a command does not cancel
+      // the run.
       const Handle watch = ctx_.open_branch([&child](OrchestrationContext& branch) -> Poll {
         const Handle command = branch.schedule_wait(kScheduleCommand.name());
         PAWL_AWAIT(first, branch.select(child, command));

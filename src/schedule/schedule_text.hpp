@@ -1,7 +1,7 @@
-// The two texts of a Timetable, read into sets and rules.
+// Reads the two texts of a Timetable into sets and rules.
 //
-// Purpose: what Timetable::parse() is made of. Ownership: nothing is kept. Thread rule: callable
-// from any.
+// Purpose: the parts of Timetable::parse(). Ownership: nothing is kept. Thread rule: callable from
+// any thread.
 #ifndef PAWL_SCHEDULE_TEXT_HPP
 #define PAWL_SCHEDULE_TEXT_HPP
 
@@ -17,7 +17,7 @@ class TextCursor {
  public:
   explicit TextCursor(std::string_view text) : text_(text) {}
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
-  // 0 at the end: no text of a schedule has such a byte.
+  // Returns 0 at the end: no text of a schedule has such a byte.
   [[nodiscard]] char peek() const { return at_end() ? '\0' : text_[at_]; }
   void skip() { ++at_; }
   bool take(char wanted) {
@@ -26,7 +26,7 @@ class TextCursor {
     return true;
   }
   [[nodiscard]] std::size_t position() const { return at_ + 1; }
-  // A number without a sign, of at most three digits more than any field takes.
+  // Reads a number without a sign, of at most three digits more than any field takes.
   bool number(std::int32_t* out) {
     constexpr std::int32_t kMost = 100'000;
     const std::size_t begin = at_;
@@ -46,7 +46,7 @@ class TextCursor {
 inline bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Return kOk; kInvalidArgument, and `why` says where.
+// Each returns kOk; or kInvalidArgument, and `why` says where.
 Status read_cron(std::string_view text, CronFields* out, Diagnostic& why);
 Status read_zone(std::string_view text, ZoneRules* out, Diagnostic& why);
 

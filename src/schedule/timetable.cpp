@@ -12,9 +12,9 @@ using internal::ZoneChange;
 using internal::ZoneRules;
 
 constexpr std::int64_t kMsAMinute = 60'000;
-// A 29 February that is a Sunday comes after 40 years at most, as from 2076 to 2116.
+// A 29 February that is a Sunday comes after at most 40 years, for example from 2076 to 2116.
 constexpr std::int64_t kSearchMinutes = std::int64_t{41} * 366 * kMinutesADay;
-constexpr std::int32_t kShiftsMax = 90;  // of local time, in so many minutes
+constexpr std::int32_t kShiftsMax = 90;  // how many shifts of local time are searched
 constexpr std::int64_t kLastMinute = calendar::first_day(9'990) * kMinutesADay;
 
 // --- local time ----------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ std::int64_t day_of(const ZoneChange& change, std::int64_t year) {
   return first + day;
 }
 
-// What surrounds a moment: the last shift at or before it and the first one behind.
+// The shifts around a moment: the last one at or before it, and the first one after it.
 struct Surroundings {
   Shift last;
   Shift next;
@@ -65,7 +65,8 @@ Surroundings around(const ZoneRules& zone, std::int64_t minute) {
   bool has_last = false;
   bool has_next = false;
   for (const Shift& shift : shifts) {
-    // Of two at one moment the beginning of daylight time counts: so a zone has it all the year.
+    // If two shifts are at one moment, the begin of daylight time counts: so a zone can have it all
+    // year.
     const bool counts = shift.after == zone.daylight;
     if (shift.at <= minute) {
       if (!has_last || shift.at > found.last.at || (shift.at == found.last.at && counts))
@@ -77,14 +78,14 @@ Surroundings around(const ZoneRules& zone, std::int64_t minute) {
       has_next = true;
     }
   }
-  // Nothing changes where the time of before goes on.
+  // A shift to the offset that was valid before changes nothing.
   for (const Shift& shift : shifts)
     if (shift.at == found.last.at && shift.after != found.last.after)
       found.last.before = found.last.after;
   return found;
 }
 
-// --- the fields -------------------------------------------------------------------------------------
+// --- the fields ----------------------------------------------------------------------------------
 
 template <typename Set>
 bool has(Set set, std::int32_t bit) {
@@ -99,7 +100,7 @@ bool matches_day(const CronFields& cron, std::int64_t day, const calendar::Date&
   return either ? in_month || in_week : in_month && in_week;
 }
 
-// The first minute of a day, from `from` on, that matches; kMinutesADay: none.
+// The first minute of the day, from `from` on, that matches; kMinutesADay: there is none.
 std::int64_t minute_of_day(const CronFields& cron, std::int64_t from) {
   std::int64_t minute = from;
   while (minute < kMinutesADay) {
@@ -149,7 +150,7 @@ std::optional<std::int64_t> next_minute(const CronFields& cron, const ZoneRules&
       const std::int64_t before = last.at + last.before;
       const std::int64_t after = last.at + last.after;
       if (from == last.at && first_match(cron, before, after).has_value()) return from;
-      if (local < before) local = before;  // it came before the change already
+      if (local < before) local = before;  // these local times came before the change already
     }
     const auto found = first_match(cron, local, next.at + offset);
     if (found.has_value()) return *found - offset;
@@ -183,7 +184,7 @@ std::optional<std::int64_t> Timetable::next_after(std::int64_t utc_ms) const {
 
 std::optional<std::int64_t> Timetable::last_between(std::int64_t after_ms,
                                                     std::int64_t until_ms) const {
-  // The later one begins, the later is the next time: so the last time is found by halves.
+  // The later the search begins, the later is the next time. So the last time is found by halving.
   const std::int64_t begin = after_ms < 0 ? -1 : after_ms / kMsAMinute;
   auto last = next_after(after_ms);
   if (!last.has_value() || *last > until_ms) return std::nullopt;

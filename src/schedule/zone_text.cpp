@@ -36,7 +36,7 @@ class ZoneReader {
     return false;
   }
 
-  // Three letters or more, or others between angle brackets.
+  // Reads three or more letters, or other characters between angle brackets.
   bool read_name() {
     const bool quoted = cursor_.take('<');
     std::size_t size = 0;
@@ -57,7 +57,7 @@ class ZoneReader {
     return false;
   }
 
-  // [+-]hh[:mm[:00]], in minutes.
+  // Reads [+-]hh[:mm[:00]], in minutes.
   bool read_time(std::int32_t hours_max, std::int32_t* minutes) {
     constexpr std::int32_t kMost = 59;
     const bool negative = cursor_.take('-');

@@ -6,9 +6,9 @@ namespace pawl::session {
 
 namespace {
 
-// A bucket in one number: the time at which it is full again.
+// A token bucket in one number: the time at which it is full again.
 struct Slot {
-  std::int64_t start = 0;  // of the activity at hand
+  std::int64_t start = 0;  // start time of the activity being scheduled
   std::int64_t next_full = 0;
 };
 
@@ -21,7 +21,7 @@ Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t n
 
 }  // namespace
 
-// ---- opening ----------------------------------------------------------------------------------------
+// ---- opening ------------------------------------------------------------------------------------
 
 bool needs_label_count(const OpenCounts& counts) {
   return counts.has_label && counts.label_max != 0 && counts.of_instance < counts.instance_max;
@@ -48,7 +48,7 @@ bool keeps_settings(const SessionSettings& settings) {
          settings.expiry_notice.count() != 0;
 }
 
-// ---- scheduling -------------------------------------------------------------------------------------
+// ---- scheduling ---------------------------------------------------------------------------------
 
 OpenedState opened_state_of(State state) {
   switch (state) {

@@ -1,5 +1,5 @@
-// Counts: what is held against a work item when an execution of it ends without a result, and when
-// that poisons it.
+// Counts: how often executions of a work item ended without a result, by cause, and when that
+// poisons the item.
 //
 // Limits: docs/limits/runtime.md (`crashes_max` and its like). Ownership, thread rule: pure
 // functions of plain values. Errors: none; sums saturate.
@@ -23,11 +23,11 @@ struct CountLimits {
   std::int64_t reboots_max = 0;
 };
 
-// Each count has its own limit and they are never summed: ten power cuts poison nothing.
+// Each count has its own limit and they are never summed: ten power cuts poison no item.
 [[nodiscard]] bool is_poison(const Counts& counts, const CountLimits& limits);
 
-// A lock ends without a result. One of an earlier boot ended by a power cut, which no activity
-// caused. `strike`: it was taken over on suspicion.
+// The counts after a lock ended without a result. A lock of an earlier boot ended with a power cut,
+// which no activity caused. `strike`: it was taken over on suspicion.
 [[nodiscard]] Counts after_unlock(const Counts& counts, std::int64_t lock_boot_seq,
                                   std::int64_t boot_seq, bool strike);
 

@@ -6,12 +6,12 @@ namespace pawl::session {
 
 namespace {
 
-// What the asking process runs itself stands in the way.
+// Adjusts the verdict for items and sessions that the asking process itself still runs.
 Take beside_own_runs(const WorkRow& work, const SessionRow* session, const Worker& worker,
                      Take otherwise) {
   if (worker.runs_session && needs_own_runs(work, session)) {
-    // That it is next means that no valid lock stands: what runs here is lost, and holds the
-    // session up.
+    // The item is next, so no valid lock exists: the execution here is lost, and holds the session
+    // up.
     const bool releases = session->exclusive && !session->device && otherwise == Take::kYes;
     return releases ? Take::kLetsGo : Take::kWaits;
   }
@@ -36,7 +36,7 @@ Take may_take(const WorkRow& work, const SessionRow* session, const Worker& work
   if (!work.is_head) return Take::kNotNext;
   if (session->state != State::kOpen) return Take::kNotOpen;
   if (session->owner == worker.me) return beside_own_runs(work, session, worker, Take::kYes);
-  // Who has a device is who declared it, never who fetched first.
+  // The owner of a device is the worker that declared it, never the one that fetched first.
   if (session->owner.has_value() || session->device) return Take::kNotMine;
   return beside_own_runs(work, session, worker, Take::kAfterClaim);
 }
@@ -52,12 +52,12 @@ bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts, Incar
   work.is_head = !facts.has_head && !facts.has_barrier;
   Worker worker;
   worker.me = me;
-  worker.runs_session = true;  // no worker has asked: what depends on it is left to a fetch
+  worker.runs_session = true;  // unknown: verdicts that need it are left to a fetch
   return may_take(work, &session, worker) == Take::kYes && !session.device && !facts.has_tag &&
          !facts.has_limits && !facts.is_first_use;
 }
 
-// ---- work that the asking worker has no handler of, or whose tag it does not serve -------------------
+// ---- work that the asking worker cannot handle, or whose tag it does not serve ------------------
 
 bool needs_session_runs(const Unhandled& facts) {
   return !facts.takes_over && facts.is_elsewhere && facts.is_owned && !facts.device;
@@ -66,12 +66,12 @@ bool needs_session_runs(const Unhandled& facts) {
 UnhandledTurn unhandled(const Unhandled& facts) {
   if (facts.takes_over) return UnhandledTurn::kLeave;
   if (facts.is_elsewhere && !facts.is_owned) return UnhandledTurn::kPassOver;
-  // So it does if others could run it but none of them has its device.
+  // An item that others could run is treated in the same way if none of them has its device.
   if (!facts.is_elsewhere || facts.device)
     return facts.may_mark_unregistered ? UnhandledTurn::kMarkUnregistered
                                        : UnhandledTurn::kPassOver;
-  // A session is never let go under what still runs. When that has lasted long enough it takes no
-  // more.
+  // A session is never released while work of it runs. After kUnregisteredPatience tries it takes
+  // no more work, so that it drains.
   if (!facts.session_runs) return UnhandledTurn::kRelease;
   return facts.unregistered >= kUnregisteredPatience ? UnhandledTurn::kWait
                                                      : UnhandledTurn::kPutBack;

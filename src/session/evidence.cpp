@@ -4,7 +4,7 @@ namespace pawl {
 
 namespace {
 
-// An entry that was not asked about for so many renewal intervals was taken, renewed or deleted
+// An entry that no call asked about for this many renewal intervals was taken, renewed or deleted
 // meanwhile.
 constexpr std::int64_t kForgottenAfterIntervals = 4;
 
@@ -12,7 +12,8 @@ constexpr std::int64_t kForgottenAfterIntervals = 4;
 
 void Evidence::observe_tick(std::int64_t now) {
   const bool overslept = last_tick_.has_value() && now - last_tick_.value() > options_.oversleep_ms;
-  // While this process slept, a live owner may have slept with it: what it saw proves nothing.
+  // A live owner may have slept together with this process: what was observed before proves
+  // nothing.
   if (!last_tick_.has_value() || overslept) {
     running_since_ = now;
     seen_.clear();
@@ -31,7 +32,7 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;
   if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
-  // Recorded in both cases, so that the caller knows it must keep ticking.
+  // Recorded in both cases, so that watching() is true and the caller keeps ticking.
   const std::int64_t since = expired_since(claim, now);
   const std::int64_t undisturbed =
       held == port::Held::kHeld ? now - since : now - running_since_.value();
@@ -42,14 +43,15 @@ std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
   for (Seen& seen : seen_) {
     if (seen.subject != claim.subject || seen.version != claim.version) continue;
     seen.asked = now;
-    // Renewed since then: this lease is another one.
+    // The owner has renewed it since: this lease is a new one.
     if (seen.locked_until != claim.locked_until) {
       seen.locked_until = claim.locked_until;
       seen.since = now;
     }
     return seen.since;
   }
-  // When full, the newcomer waits: to forget the oldest would let none of 257 ever ripen.
+  // A full table makes the newcomer wait: forgetting the oldest entry would let none of 257 ever
+  // ripen.
   static_cast<void>(
       seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
   return now;

@@ -1,8 +1,8 @@
-// Evidence: is an incarnation gone? Proof or suspicion, in one place.
+// Evidence: decides in one place whether an incarnation is gone, by proof or by suspicion.
 //
 // Purpose: no worker takes another worker's sessions or locks without it. Rules:
-// docs/rules/session.md, S47. Ownership: keeps a bounded table of what it has seen expired; none of
-// it is stored. Thread rule: the Runtime's thread.
+// docs/rules/session.md, S47. Ownership: keeps a bounded table of the leases it has seen expired;
+// none of it is stored. Thread rule: the Runtime's thread.
 #ifndef PAWL_SESSION_EVIDENCE_HPP
 #define PAWL_SESSION_EVIDENCE_HPP
 
@@ -15,17 +15,17 @@
 
 namespace pawl {
 
-// One claim on something: whose, until when, made in which boot.
+// One claim on something: its holder, its end, and the boot it was made in.
 struct Claim {
   Incarnation holder = 0;
   bool buried = false;  // the holder's row is buried or missing
   bool lock_visible = true;
-  // The holder's lock is asked even where leases alone count: of the asking worker's own node,
-  // whose new process has watched no worker yet and would be refused for good.
+  // The worker lock is tested even where leases alone count: the claim belongs to the asking
+  // worker's own node, whose new process has watched no worker yet and would be refused for good.
   bool is_own_node = false;
   std::int64_t locked_until = 0;  // Pawl time
   std::int64_t boot_seq = 0;
-  // What exactly is seen expired: (session key, epoch) or (0, token).
+  // Identifies the observed lease: (session key, epoch) or (0, token).
   std::int64_t subject = 0;
   std::int64_t version = 0;
 };
@@ -42,13 +42,13 @@ class Evidence {
   Evidence(port::Storage& storage, const char* database_path, const Options& options)
       : storage_(storage), path_(database_path), options_(options) {}
 
-  // To be called at every tick with Pawl time: an observer that overslept forgets and starts anew.
+  // Call it at every tick with Pawl time: an observer that overslept forgets all and starts anew.
   void observe_tick(std::int64_t now);
-  // `boot_seq` is the present one, `me` the asking incarnation (never gone for itself).
+  // `boot_seq`: the present one. `me`: the asking incarnation, which is never gone for itself.
   [[nodiscard]] Gone gone(const Claim& claim, Incarnation me, std::int64_t now,
                           std::int64_t boot_seq);
-  // Something expired is under observation: the observer must not sleep longer than oversleep_ms,
-  // or it counts as overslept and the interval starts anew.
+  // An expired lease is under observation: the observer must not sleep longer than oversleep_ms, or
+  // it counts as overslept and the interval starts anew.
   [[nodiscard]] bool watching() const { return !seen_.empty(); }
 
  private:

@@ -13,53 +13,54 @@
 
 namespace pawl::session {
 
-// The end of a lease that is given now.
+// The end of a lease that starts now.
 [[nodiscard]] std::int64_t lease_until(std::int64_t now, std::int64_t lease_ms);
-// What is left of it; not below 0. The first lease of a session that is given to another worker is
-// what is left of that worker's own: it renews both together.
+// The rest of a lease; not below 0. The first lease of a session on its new worker is the rest of
+// that worker's own lease: the worker renews both together.
 [[nodiscard]] std::int64_t lease_left_ms(std::int64_t until, std::int64_t now);
 
-// ---- idleness ---------------------------------------------------------------------------------------
+// ---- idleness -----------------------------------------------------------------------------------
 
 struct IdleRow {
   State state = State::kOpen;
   bool device = false;
   bool fails_on_loss = false;
-  bool is_opened = false;  // by an orchestration; else it is shared
-  bool has_work = false;  // in the queue, in any state: what waits behind busy slots is no idleness
-  bool is_busy = false;   // of that some runs, or could be handed over now
-  OptionalMs idle_ms;     // of its settings
+  bool is_opened = false;  // an orchestration opened it; else it is shared
+  bool has_work = false;   // in the queue, in any state: waiting behind busy slots is no idleness
+  bool is_busy = false;    // some of that work runs, or could be handed over now
+  OptionalMs idle_ms;      // from its settings
   std::int64_t hold_until = 0;
   std::int64_t last_activity_at = 0;
-  bool has_settings = false;  // shared, and code gave it some
-  bool expires = false;       // or closes when it is idle
+  bool has_settings = false;  // shared, and code gave it settings
+  bool expires = false;       // it expires, or closes when idle
 };
-// Released by its owner with a renewal. `default_ms`: that of the renewing worker, for those that
-// no instance opened; an opened one without idle_ms stays.
+// Whether its owner releases it with a renewal. `default_ms`: the renewing worker's limit for
+// sessions that no instance opened; an opened session without idle_ms stays.
 [[nodiscard]] bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms);
-// When it is released to make room for another one, which waits. None: not as it is now. An idle
-// time of its own says nothing here, not even that there is none: else ten sessions without one
-// would keep every other session waiting for good. Nor does work that is delayed: it needs no worker
-// before its time comes, and then any may have it.
+// When it is released to make room for another session that waits. None: not in its present state.
+// Its own idle time does not matter here, nor that it has none: otherwise ten sessions without one
+// would keep all others waiting for good. Delayed work does not matter either: it needs no worker
+// before its time comes, and then any worker may have it.
 [[nodiscard]] OptionalMs makes_room_at(const IdleRow& row, std::int64_t evict_idle_ms);
-// A worker at its limit meets a session that it could claim, and met it first then. One that has
-// room gets it first: nothing has to be released for that. None: it is not left to that one.
+// A worker at its limit meets a session that it could claim, first at `met_at`. Until the returned
+// time a worker with room may take it, since then no session must be released. None: the session is
+// not left to others.
 [[nodiscard]] OptionalMs left_to_others_until(bool is_room_elsewhere, std::int64_t met_at,
                                               std::int64_t evict_idle_ms);
-// How long work of a session without an owner has waited. The wall clock may have been set since its
-// scheduling, and the session has waited no longer than it has been quiet.
+// How long work of a session without an owner has waited. The wall clock may have been set since
+// the work was scheduled, so the result is at most the time that the session has been quiet.
 [[nodiscard]] std::int64_t waited_ms(std::int64_t quiet_ms, std::int64_t since_scheduling_ms);
-// Its row is of no use any more: no worker has it, and nothing says more of it than its name.
-// What its settings count is kept for an hour without activity, and until it expires.
+// Whether its row is of no more use: no worker owns it, and nothing but its name is known. Counts
+// that belong to its settings are kept for an hour without activity, and until it expires.
 [[nodiscard]] bool may_be_swept(const IdleRow& row, std::int64_t now);
 
-// ---- dead workers -----------------------------------------------------------------------------------
+// ---- dead workers -------------------------------------------------------------------------------
 
-// May a newcomer take the node of this registration? On proof at once; where a death cannot be
-// proved, two leases after the registration's own ended.
+// Whether a newcomer may take the node of this registration: at once by proof; where a death cannot
+// be proved, two leases after the registration's own lease ended.
 [[nodiscard]] bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms,
                                  std::int64_t now);
-// A worker that died with its boot is not to blame for what it ran.
+// False: the worker died with its boot, so it is not charged for what it ran.
 [[nodiscard]] bool is_charged(std::int64_t worker_boot_seq, std::int64_t boot_seq);
 
 }  // namespace pawl::session

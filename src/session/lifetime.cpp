@@ -6,10 +6,10 @@ namespace pawl::session {
 
 namespace {
 
-// At its maximum age, and before it.
+// Looks at the maximum age, and at the notice before it.
 void look_at_age(const LookRow& row, const EndTerms& terms, std::int64_t now, Looked* out) {
   if (!row.expires_at.has_value()) return;
-  // Without the settings in its row the look itself was planned for the notice.
+  // Without the settings in its row, the look itself was planned for the time of the notice.
   const std::int64_t notice_at =
       terms.is_known ? subtract_saturating(row.expires_at.value(), terms.expiry_notice_ms)
                      : row.planned_at;
@@ -22,7 +22,7 @@ void look_at_age(const LookRow& row, const EndTerms& terms, std::int64_t now, Lo
   out->next.keep_earlier(row.expires_at);
 }
 
-// When it has been idle for long enough, and before that.
+// Looks at the idle time, and at the notice before closing.
 void look_at_idleness(const LookRow& row, const EndTerms& terms, std::int64_t now, Looked* out) {
   if (terms.idle_close_ms == 0 || row.device || !is_open(row.state)) return;
   const std::int64_t until_notice = terms.idle_close_ms - terms.idle_close_notice_ms;
@@ -39,7 +39,7 @@ void look_at_idleness(const LookRow& row, const EndTerms& terms, std::int64_t no
     return;
   }
   if (terms.idle_close_notice_ms != 0 && notice_at >= row.planned_at) {
-    // A look that comes late does not take from the time that was promised.
+    // A late look does not shorten the time that the notice promises.
     const std::int64_t promised = add_saturating(now, terms.idle_close_notice_ms);
     out->announces_closing = true;
     out->closes_in_ms = terms.idle_close_notice_ms;
@@ -96,7 +96,7 @@ bool is_closing_unlogged(State state, bool has_look_at) {
   return state == State::kClosed && has_look_at;
 }
 
-// ---- left open --------------------------------------------------------------------------------------
+// ---- left open ----------------------------------------------------------------------------------
 
 bool is_leak(const LeakRow& row, const LeakLimits& limits) {
   if (!row.is_opened || !counts_as_open(row.state)) return false;
@@ -106,7 +106,7 @@ bool is_leak(const LeakRow& row, const LeakLimits& limits) {
   return is_old || is_unused;
 }
 
-// ---- handing over to other workers ------------------------------------------------------------------
+// ---- handing over to other workers --------------------------------------------------------------
 
 bool may_hand_off(const SessionRow& session) { return !session.device; }
 

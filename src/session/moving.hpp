@@ -1,6 +1,8 @@
 // Moving: sessions that change their owner on purpose, and devices.
 //
-// Purpose: who may have a session, when it moves and what a stop becomes; who holds a device.
+// Purpose: decides which worker may have a session, when it moves and how a stop ends, and which
+// worker holds a device.
+//
 // Rules: docs/rules, S11 to S17, S36 and S38. Ownership, thread rule: pure
 // functions of plain values. Errors: none.
 #ifndef PAWL_SESSION_MOVING_HPP
@@ -14,39 +16,39 @@
 
 namespace pawl::session {
 
-// What running work is given when a session moves because of a handoff, a hung activity or a
+// The time that running work gets when a session moves because of a handoff, a hung activity or a
 // declaration.
 inline constexpr std::int64_t kMoveStopMs = 20'000;
 
-// ---- which worker it may go to --- ---------------------------------------------------------------------------
+// ---- which worker a session may go to -----------------------------------------------------------
 
-// Of the worker that it may go to. Only what the session's kind asks for must be read: `role` of a
-// device, `owned` of any other.
+// Facts about a worker that the session may go to. Only those for the session's kind must be read:
+// `role` for a device, `owned` for any other.
 struct TargetFacts {
   std::optional<WorkerRow> worker;  // none: it is not living
   std::optional<Role> role;         // none: it has not declared the device
-  std::int64_t owned = 0;           // sessions that are no devices
+  std::int64_t owned = 0;           // number of its sessions that are no devices
 };
 [[nodiscard]] bool may_have(const SessionRow& session, const TargetFacts& target);
 
-// A worker claims a session before it has work of it.
+// Whether a worker may claim the session before there is work for it.
 [[nodiscard]] bool may_claim_early(const SessionRow& session, std::int64_t owned,
                                    std::int64_t sessions_max);
-// Capacity gates claims alone: who is full goes on serving what it has.
+// Capacity limits claims alone: a full worker goes on serving the sessions it has.
 [[nodiscard]] bool has_room(std::int64_t owned, std::int64_t sessions_max);
 
-// ---- moving and stopping ----------------------------------------------------------------------------
+// ---- moving and stopping ------------------------------------------------------------------------
 
-// The reason in events and errors, whether the session had to stop first or not.
+// The reason's name in events and errors, whether or not the session had to stop first.
 [[nodiscard]] const char* move_reason_name(MoveReason reason);
 
-// What is asked of a session becomes a stop while something of it runs.
+// Whether a requested move first becomes a stop, since work of the session runs.
 [[nodiscard]] bool must_stop_first(const Running& running);
 
 enum class StopEnd : std::uint8_t {
   kGoesOn,
   kMoves,      // nothing runs any more
-  kMovesLate,  // results of what still runs are refused, and what was cancelled holds it up no longer
+  kMovesLate,  // results of what still runs are refused, and cancelled work no longer holds it up
   kFails,      // exclusive work runs beyond the limit: the session stays where it is
 };
 [[nodiscard]] StopEnd look_at_stop(const SessionRow& session, const Running& running,
@@ -58,75 +60,79 @@ struct Holder {
   Role role = Role::kHolder;
 };
 
-// After StopEnd::kFails.
+// The effects of StopEnd::kFails.
 struct FailedStop {
-  bool holds_again = false;  // a withdrawal is taken back
-  bool goes_on = false;      // the holder waits for the one it is to have the device from
+  bool holds_again = false;  // the withdrawal is taken back
+  bool goes_on = false;      // the stop goes on: the holder waits for the device's present owner
 };
 [[nodiscard]] FailedStop after_failed_stop(const SessionRow& session, const Holder& holder);
 
-// A device moves to `to`: what becomes of the declaration of who held it.
+// The fate of the former holder's declaration when a device moves to `to`.
 enum class FormerHolder : std::uint8_t { kKeeps, kIsStandby, kIsDropped };
 [[nodiscard]] FormerHolder former_holder(const Holder& holder, bool is_buried,
                                          const std::optional<Incarnation>& to);
 
-// A session without an owner that gets none does not change.
+// False: the session has no owner and gets none.
 [[nodiscard]] bool changes_owner(const SessionRow& session, const std::optional<Incarnation>& to);
 
-// A device is drained or hung on only if a standby follows; else it goes on being served.
+// Whether a drain or a hung activity moves the session: a device leaves only for a standby;
+// otherwise its owner goes on serving it.
 [[nodiscard]] bool may_leave(const SessionRow& session, bool has_standby);
 
-// The execution of a worker hangs: its session leaves it, if it is still its own.
+// Whether a session leaves the worker `me` whose execution of it hangs: only if it is still the
+// worker's own.
 [[nodiscard]] bool may_evict(const SessionRow& session, Epoch epoch, Incarnation me,
                              Epoch handed_over_under);
 
-// ---- devices ----------------------------------------------------------------------------------------
+// ---- devices ------------------------------------------------------------------------------------
 
 enum class Declared : std::uint8_t {
   kHolds,           // from now on, or still
-  kReplacesHolder,  // who is dead
+  kReplacesHolder,  // the former holder is dead
   kIsStandby,
   kRefused,  // a living worker holds it
 };
 [[nodiscard]] Declared declare(const Holder& holder, Incarnation me, Gone holder_gone,
                                bool as_standby);
 
-// Of the session that a worker holds from now on.
+// The fate of the device's session when a worker becomes the holder.
 enum class HeldSession : std::uint8_t {
-  kStays,     // with who declared it
-  kStopEnds,  // it takes back its own withdrawal
-  kMoves,     // to it
-  kMovesNow,  // likewise; the hand-overs of who is dead end with the change
+  kStays,     // with the worker that declared it
+  kStopEnds,  // the worker takes its own withdrawal back
+  kMoves,     // to the worker
+  kMovesNow,  // to the worker at once; the hand-overs of the dead owner end with the change
 };
 [[nodiscard]] HeldSession after_declaring(const SessionRow& session, Incarnation me,
                                           Gone owner_gone);
 
 enum class Withdrawal : std::uint8_t {
-  kDeclarationEnds,  // of a standby, or of one that the device never came to: a stop goes on
-  kStops,            // its running work is waited for
+  kDeclarationEnds,  // a standby's, or a holder's that never got the device: a stop goes on
+  kStops,            // its running work is waited for first
 };
 [[nodiscard]] Withdrawal withdraw(const SessionRow& session, Incarnation me, Role role);
 
-// A standby looks for a holder that is gone. `owner_gone`: of an owner, if there is one.
+// The decision of a standby about the present owner. `owner_gone`: about the owner, if there is
+// one.
 enum class StandbyTurn : std::uint8_t { kWaits, kTakes, kTakesWithStrike };
 [[nodiscard]] StandbyTurn look_as_standby(bool has_owner, Gone owner_gone);
 
-// ---- properties -------------------------------------------------------------------------------------
+// ---- properties ---------------------------------------------------------------------------------
 
 // How work is scheduled on a session; its row keeps the strictest.
 struct Use {
   bool device = false;
   bool exclusive = false;
 };
-// What of `wanted` the session has not been used as.
+// The properties of `wanted` with which the session was not used yet.
 [[nodiscard]] Use added_use(const Use& has, const Use& wanted);
-// A soft owner of what is a device now lets it go.
+// Whether a session that became a device now leaves an owner that has not declared it.
 [[nodiscard]] bool lets_go_of_device(const SessionRow& session, const Use& added,
                                      const Holder& holder);
 
-// ---- absent devices ---------------------------------------------------------------------------------
+// ---- absent devices -----------------------------------------------------------------------------
 
-// Work whose unavailable_due has come. What is declared, or runs, is measured anew from now.
+// Whether work whose unavailable_due has come fails. False: the device is declared or the work
+// runs; then the time starts again from now.
 [[nodiscard]] bool is_unavailable(WorkState state, bool is_declared);
 
 }  // namespace pawl::session

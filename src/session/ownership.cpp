@@ -31,7 +31,7 @@ Transition lose(const SessionRow& row) {
 Transition change_owner(const SessionRow& row, const std::optional<Incarnation>& to) {
   if (fails_on_owner_loss(row)) return lose(row);
   Transition change;
-  // A change by other means ends a stop that is under way.
+  // A change of the owner for another reason ends a stop that is under way.
   change.next = without_owner(row, row.state == State::kStopping ? State::kOpen : row.state);
   change.next.owner = to;
   change.begins_lease = true;
@@ -62,8 +62,8 @@ Transition end_stop(const SessionRow& row) {
   return change;
 }
 
-// The row goes, unless an execution of an exclusive session has not ended: a new opening waits for
-// it.
+// Deletes the row, unless an execution of an exclusive session has not ended: a new opening waits
+// for it.
 Transition close(const SessionRow& row, Cause cause, const Running& running) {
   Transition change;
   const bool fails_work = cause == Cause::kClose;
@@ -82,7 +82,8 @@ Transition close(const SessionRow& row, Cause cause, const Running& running) {
   return change;
 }
 
-// The row stays, for who logs it or for people. Its instance did not do it, and hears of it.
+// The row stays, for the runtime that logs it or for people. The instance did not cause the end, so
+// it gets to know of it.
 Transition end(const SessionRow& row, State state) {
   Transition change;
   change.next = without_owner(row, state);
@@ -90,9 +91,10 @@ Transition end(const SessionRow& row, State state) {
   change.epoch = epoch_of_end(row);
   change.node = NodeEffect::kNote;
   change.work = WorkEffect::kFailClosed;
-  if (state != State::kExpired) return change;  // the next look at it logs and counts it
+  if (state != State::kExpired)
+    return change;  // the next look at a closed session logs and counts it
   change.notice = Notice::kExpired;
-  change.counts_end = is_open(row.state);  // a lost one was counted by then
+  change.counts_end = is_open(row.state);  // a lost session was counted at its loss
   return change;
 }
 
@@ -106,8 +108,9 @@ Transition open_again(const SessionRow& row, State state) {
   return change;
 }
 
-// Its work is handed over anew where it is. Work in hand of an exclusive session goes on instead:
-// unlocked, it would count as ended, and the session could move and run it a second time beside it.
+// Hands its work over anew under the same owner. Work of an exclusive session that already runs
+// goes on instead: unlocked, it would count as ended, and the session could move and run it a
+// second time beside it.
 Transition begin_anew(const SessionRow& row) {
   Transition change;
   change.next = row;
@@ -122,8 +125,8 @@ Transition begin_anew(const SessionRow& row) {
   return change;
 }
 
-// A row with a damaged column loses its owner, and the next worker with work of it takes it as a
-// new one. One that fails on loss is lost; any other that was open is open.
+// A row with a damaged column loses its owner, and the next worker with work for it takes it as a
+// new session. A session that fails on loss becomes lost; any other session that was open is open.
 Transition repair(const SessionRow& row) {
   State state = is_open(row.state) ? State::kOpen : row.state;
   if (row.fails_on_loss) state = State::kLost;

@@ -14,30 +14,31 @@
 
 namespace pawl::session {
 
-// The hand-over that a row says is the last one.
+// The last hand-over, by the row.
 struct HandOver {
   WorkState state = WorkState::kReady;
   std::optional<LockToken> token;
-  Epoch epoch = 0;  // it was handed over under; 0 without a session
+  Epoch epoch = 0;  // the epoch it was handed over under; 0 without a session
   SessionKey session = 0;
-  Epoch session_epoch = 0;  // of the session's row
+  Epoch session_epoch = 0;  // the epoch in the session's row
 };
-// The hand-over that an execution comes back from.
+// The hand-over that an execution returns from.
 struct Returned {
   LockToken token = 0;
   Epoch epoch = 0;
   SessionKey session = 0;
 };
 
-// The rule of acceptance. Time is no part of it: an expired lock that no worker took is good.
+// Whether the result of this hand-over counts. Time is no part of the rule: an expired lock that no
+// worker took is valid.
 [[nodiscard]] bool accepts(const HandOver& row, const Returned& done);
-// The execution of cancelled work has ended: no caller wants its result.
+// Whether an execution of cancelled work has ended: no caller wants its result.
 [[nodiscard]] bool ends_cancelled(const HandOver& row, const Returned& done);
 
 enum class Acknowledged : std::uint8_t {
   kStale,
   kCancelledEnded,
-  kAborts,  // the outcome is stored, and its session is lost
+  kAborts,  // the outcome is stored, and the session is lost
   kRetries,
   kCompletes,
 };
@@ -49,24 +50,23 @@ struct Result {
                                        const Result& result, const Retry& retry,
                                        std::int64_t failures);
 
-// What becomes of an item that is cancelled, or whose outcome is stored while it may be handed
-// over.
+// The fate of an item that is cancelled, or whose outcome is stored while it may be handed over.
 enum class Ended : std::uint8_t {
   kDelete,
-  kKeepUntilEnd,  // its execution holds its exclusive session back until it has ended
+  kKeepUntilEnd,  // its execution holds the exclusive session until it has ended
   kLeave,         // it was cancelled before
 };
 [[nodiscard]] Ended cancel(WorkState state, bool exclusive);
 [[nodiscard]] Ended end_with_outcome(WorkState state, bool exclusive);
 
-// A lock whose lease has passed. `gone`: of its holder; one of the asking worker itself is of a
-// commit whose answer was lost, if the worker does not run it.
+// The fate of a lock whose lease has passed. `gone`: the state of its holder. A lock of the asking
+// worker itself, for an item that it does not run, comes from a commit whose answer was lost.
 enum class ExpiredLock : std::uint8_t {
   kStays,
-  kGoesWithSession,  // one observation for all that its owner holds
+  kGoesWithSession,  // one observation decides about all that the session's owner holds
   kDelete,           // it was cancelled
   kUnlock,
-  kUnlockWithStrike,  // a dead process is charged by its notes when it is buried, a suspected one so
+  kUnlockWithStrike,  // on suspicion; a dead process is charged by its notes when buried
 };
 struct ExpiredLockFacts {
   WorkState state = WorkState::kLocked;
@@ -74,7 +74,7 @@ struct ExpiredLockFacts {
   bool is_own = false;
   bool runs_here = false;
 };
-// Is the lock's holder to be judged by itself? Else `gone` is of no use.
+// Whether the lock's holder is judged for this lock alone. Otherwise `gone` is not read.
 [[nodiscard]] bool needs_evidence(const ExpiredLockFacts& lock);
 [[nodiscard]] ExpiredLock look_at_expired_lock(const ExpiredLockFacts& lock, Gone gone);
 

@@ -1,7 +1,7 @@
-// The rows that the rules of sessions and work decide on, as far as a rule looks at them.
+// Rows: the rows of sessions and work, with the columns that the rules look at.
 //
 // Purpose: plain values between the tables and the rules. A table reads a row, asks a rule, and
-// writes what the rule says; no rule knows how a row is stored. Ownership: plain values. Thread
+// writes the rule's answer; no rule knows how a row is stored. Ownership: plain values. Thread
 // rule: none. Times: Pawl time in ms.
 #ifndef PAWL_SESSION_ROWS_HPP
 #define PAWL_SESSION_ROWS_HPP
@@ -17,33 +17,32 @@ namespace pawl::session {
 // Stored as these numbers.
 enum class State : std::uint8_t {
   kOpen = 0,
-  kStopping = 1,  // nothing more is handed over; it moves when nothing of it runs
+  kStopping = 1,  // no more work is handed over; it moves when none of it runs
   kLost = 2,
   kClosed = 3,   // the row stays until the closing is logged and cancelled work has ended
-  kRefused = 4,  // one more than a limit allows
+  kRefused = 4,  // one session more than a limit allows
   kExpired = 5,  // the row stays for some time, so that people can see it
 };
-// Of a stored number. One that is no state is that of a session with which nothing is done any
-// more.
+// From a stored number. An unknown number reads as a session that is no longer used.
 [[nodiscard]] constexpr State state_of(std::int64_t stored) {
   return stored >= 0 && stored <= static_cast<std::int64_t>(State::kExpired)
              ? static_cast<State>(stored)
              : State::kClosed;
 }
-// Work can be scheduled on it.
+// Whether work can be scheduled on it.
 [[nodiscard]] constexpr bool is_open(State state) { return state < State::kLost; }
-// It counts for the limits of sessions. A lost one does: it may be opened again.
+// Whether it counts for the limits of sessions. A lost one does: it may be opened again.
 [[nodiscard]] constexpr bool counts_as_open(State state) { return state < State::kClosed; }
 
-// Why a session is to leave its owner; stored as these numbers.
+// Why a session must leave its owner; stored as these numbers.
 enum class MoveReason : std::uint8_t {
   kTransferred = 0,
   kDrained = 1,
   kHung = 2,
   kHandoff = 3,
-  kDevice = 4,     // it has become one, and its owner has not declared it
-  kDeclared = 5,   // by another worker
-  kWithdrawn = 6,  // by its holder
+  kDevice = 4,     // it became a device, and its owner has not declared it
+  kDeclared = 5,   // another worker declared the device
+  kWithdrawn = 6,  // its holder withdrew the device
 };
 [[nodiscard]] constexpr MoveReason move_reason_of(std::int64_t stored) {
   return stored >= 0 && stored <= static_cast<std::int64_t>(MoveReason::kWithdrawn)
@@ -72,10 +71,10 @@ struct SessionRow {
   std::optional<Stop> stop;  // with kStopping
 };
 
-// What of a session is in the hands of executions.
+// The hand-overs of a session that executions still hold.
 struct Running {
   bool handed_over = false;
-  bool cancelled = false;  // while it was handed over; its execution has not ended
+  bool cancelled = false;  // cancelled while handed over; its execution has not ended
 
   [[nodiscard]] constexpr bool any() const { return handed_over || cancelled; }
 };
@@ -84,11 +83,11 @@ struct Running {
 enum class WorkState : std::uint8_t {
   kReady = 0,
   kLocked = 1,            // handed over
-  kDelayed = 2,           // until a time, or until a worker comes that can run it
+  kDelayed = 2,           // until a time, or until a worker that can run it registers
   kCancelledRunning = 3,  // cancelled while handed over: its execution may still go on
 };
 
-// Of a stored number. An item whose number is no state is in no worker's hands.
+// From a stored number. An item with an unknown number is held by no worker.
 [[nodiscard]] constexpr WorkState work_state_of(std::int64_t stored) {
   return stored >= 0 && stored <= static_cast<std::int64_t>(WorkState::kCancelledRunning)
              ? static_cast<WorkState>(stored)
@@ -102,7 +101,7 @@ struct WorkerRow {
   std::int64_t sessions_max = 0;
 };
 
-// Of a worker in the declarations of a device; stored as these numbers.
+// The part of a worker in the declarations of a device; stored as these numbers.
 enum class Role : std::uint8_t {
   kHolder = 0,
   kStandby = 1,

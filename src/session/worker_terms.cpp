@@ -6,7 +6,7 @@ namespace pawl {
 
 namespace {
 
-// Below a second the lease would be shorter than one busy wait for the write lock.
+// A lease below one second would be shorter than one busy wait for the write lock.
 constexpr std::int64_t kLeaseMsMin = 1'000;
 constexpr std::uint32_t kOpenSessionsMax = 1'000;
 constexpr std::uint32_t kSessionsOfOwnerMax = 1'000'000;
@@ -56,8 +56,8 @@ Status validate(const LeaseOptions& leases, const SessionOptions& sessions,
                       sessions.max_sessions_per_owner, kSessionsOfOwnerMax);
     return Status::kInvalidOptions;
   }
-  // A running activity shows itself at every renewal of its lock; a shorter idle timeout would take
-  // its session away in between.
+  // A running activity counts as activity at every renewal of its lock; a shorter idle timeout
+  // would take its session away between two renewals.
   const std::int64_t renewal = terms.worker_lock_timeout_ms - terms.worker_lock_renewal_buffer_ms;
   if (terms.session_idle_timeout_ms > renewal) return Status::kOk;
   diagnostic.format("session_idle_timeout (%" PRId64

@@ -1,7 +1,8 @@
-// WorkerTerms: on what terms one worker holds sessions and work, in plain ms.
+// WorkerTerms: the terms on which one worker holds sessions and work, in plain ms.
 //
-// Purpose: Options::leases and Options::sessions (pawl/options.hpp), checked and in the unit in which rules and
-// storage count. docs/rules/session.md has the rules that these numbers set limits for.
+// Purpose: holds Options::leases and Options::sessions (pawl/options.hpp), checked and in the unit
+// in which rules and storage count. docs/rules/session.md has the rules that these numbers set
+// limits for.
 #ifndef PAWL_SESSION_WORKER_TERMS_HPP
 #define PAWL_SESSION_WORKER_TERMS_HPP
 
@@ -13,11 +14,11 @@
 namespace pawl {
 
 struct WorkerTerms {
-  // As the options have it by default.
+  // The default options.
   WorkerTerms() : WorkerTerms(LeaseOptions(), SessionOptions()) {}
   WorkerTerms(const LeaseOptions& leases, const SessionOptions& sessions);
 
-  // Every lease of a worker is renewed together: the shorter of both intervals.
+  // The interval at which all leases of a worker are renewed together: the shorter one of both.
   [[nodiscard]] std::int64_t renewal_interval_ms() const;
 
   std::int64_t session_lock_timeout_ms;

@@ -1,8 +1,8 @@
-// ChangeSink: what a batch changes that people want to hear of.
+// ChangeSink: the changes of a batch that people want to know.
 //
-// Purpose: changes of sessions, and rows that were given up or marked as unregistered, as the
-// tables make them. Valid for people only after the commit of the batch. Ownership: the views end
-// with the call. Thread rule: that of the connection.
+// Purpose: takes changes of sessions, and rows that were given up or marked as unregistered, while
+// the tables make them. They count only after the commit of the batch. Ownership: the views end
+// with the call. Thread rule: the connection's.
 #ifndef PAWL_STORE_CHANGE_SINK_HPP
 #define PAWL_STORE_CHANGE_SINK_HPP
 
@@ -14,14 +14,13 @@
 
 namespace pawl {
 
-// One event a change of a session or worker; reported in the batch, valid for people only after
-// commit.
+// One change of a session or worker. The batch reports it; it counts only after the commit.
 struct SessionChange {
   // kConflict: its work was scheduled with stricter properties than it had (`reason`). kStopFailed:
-  // work that still runs kept it where it is. kEnding: its owner is about to let it go. kOpened,
-  // kRefused (`reason`), kClosed (`reason`), kClosing, kExpiring, kExpired, kNearLimit (`reason`), kUsed (the
-  // first hand-over of an epoch), kSettings (it has others): of sessions that code gave settings.
-  // kOperation (`reason`): an operator did something to it.
+  // work that still runs kept it with its owner. kEnding: its owner is about to release it. The
+  // next kinds belong to sessions that code gave settings: kOpened, kRefused (`reason`), kClosed
+  // (`reason`), kClosing, kExpiring, kExpired, kNearLimit (`reason`), kUsed (the first hand-over of
+  // an epoch), kSettings (the settings changed). kOperation (`reason`): an operator changed it.
   enum class Kind : std::uint8_t {
     kClaimed,
     kMigrated,
@@ -52,18 +51,18 @@ struct SessionChange {
   Kind kind = Kind::kClaimed;
   Eviction eviction = Eviction::kNone;
   std::string_view session;
-  std::string_view instance;     // that opened it; empty: it is shared
-  std::string_view owner_label;  // of SessionSettings
+  std::string_view instance;     // the instance that opened it; empty: it is shared
+  std::string_view owner_label;  // from SessionSettings
   std::string_view label_kind;   // SessionSettings::kind
-  std::string_view reason;       // released, lost, refused, closed, expired, near its limit
-  std::string_view from;         // migrated, lost, closed, expired: node
-  std::string_view to;           // claimed, migrated, used: node
+  std::string_view reason;       // for released, lost, refused, closed, expired, near its limit
+  std::string_view from;         // for migrated, lost, closed, expired: the node
+  std::string_view to;           // for claimed, migrated, used: the node
   SessionKey key = 0;
   Epoch epoch = 0;
-  bool resumed = false;         // the same node took its own session back
-  bool is_end = false;          // it counts as an end, once a session
-  std::int64_t age_ms = 0;      // since it was opened, or made; swept: until its last activity
-  std::int64_t activities = 0;  // handed over until then
+  bool resumed = false;         // the same node took its own session again
+  bool is_end = false;          // counts as the end of a session; true once for each
+  std::int64_t age_ms = 0;      // since it was opened or made; swept: until its last activity
+  std::int64_t activities = 0;  // number handed over so far
   std::int64_t idle_ms = 0;     // since its last hand-over, renewal or end of work
 };
 
@@ -78,10 +77,10 @@ class ChangeSink {
   // An instance was marked as unregistered.
   virtual void on_unregistered_instance(std::string_view /*name*/, std::string_view /*version*/,
                                         std::int64_t /*behaviour*/, InstanceKey /*instance*/) {}
-  // A row was quarantined. `instance`: the id of the one it belongs to; empty: unknown.
+  // A row was quarantined. `instance`: the id of the instance that it belongs to; empty: unknown.
   virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
   }
-  // A detached start found an instance of its id.
+  // A detached start found that an instance with its id exists.
   virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
                                 EventId /*event*/) {}
 

@@ -1,7 +1,7 @@
-// CrashLimits: how often work may be running when its process ends before it is given up.
+// CrashLimits: how often work may be running when its process ends, before it is given up.
 //
-// Purpose: the limits, and what a process notes of what it runs. Ownership: plain values. Thread
-// rule: one thread.
+// Purpose: holds the limits, and the note that a process keeps about what it runs. Ownership: plain
+// values. Thread rule: one thread.
 #ifndef PAWL_STORE_CRASH_LIMITS_HPP
 #define PAWL_STORE_CRASH_LIMITS_HPP
 
@@ -17,12 +17,12 @@ struct CrashLimits {
   std::int32_t reboots_max = 100;
 };
 
-// What a dead process was running, from its notes (crash charging). Zero members: nothing.
+// The work that a dead process was running, from its notes (crash charging). Zero members: none.
 struct CrashNote {
   static constexpr InstanceKey kNotStored =
-      -1;                    // the first turn of an instance that was no row yet
-  InstanceKey instance = 0;  // a turn
-  WorkItemId item = 0;       // an activity
+      -1;                    // the first turn of an instance that had no row yet
+  InstanceKey instance = 0;  // the instance whose turn it ran
+  WorkItemId item = 0;       // the item that it ran
 };
 
 }  // namespace pawl

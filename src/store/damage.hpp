@@ -1,8 +1,8 @@
 // Damage: which row of the database made a call fail.
 //
-// Purpose: one row that cannot be read, or whose columns cannot be what they say, must cost its own
-// instance, work item or session, and no other. A failed tick knows by this which row to take out
-// of the way (Batch::quarantine()). Ownership: plain values. Thread rule: one thread.
+// Purpose: a row that cannot be read, or whose columns have impossible values, must cost only its
+// own instance, work item or session. A failed tick learns from a Damage which row to move out of
+// the way (Batch::quarantine()). Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_STORE_DAMAGE_HPP
 #define PAWL_STORE_DAMAGE_HPP
 
@@ -22,7 +22,7 @@ struct RowRef {
   }
 };
 
-// As in docs/format/instances.md and docs/format/work.md.
+// The names are those of docs/format/instances.md and docs/format/work.md.
 [[nodiscard]] constexpr const char* table_name(RowRef::Table table) {
   switch (table) {
     case RowRef::Table::kInstances: return "instances";
@@ -36,11 +36,11 @@ struct RowRef {
 
 struct Damage {
   RowRef row;
-  // Where `row` is named, if something does: what is wrong may be the name, and `row` not be there
-  // at all.
+  // The row that names `row`, if there is one. The name itself may be wrong, and then `row` does
+  // not exist.
   std::optional<RowRef> named_by;
   Status status =
-      Status::kCorrupt;  // or kResourceExhausted: a value is larger than the memory there is
+      Status::kCorrupt;  // or kResourceExhausted: a value is larger than the memory available
   Diagnostic text;
 };
 

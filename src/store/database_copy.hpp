@@ -1,7 +1,7 @@
 // DatabaseCopy: the files of databases, copied and checked, for code that must not know SQLite.
 //
-// Purpose: what pawl/maintenance.hpp promises. Ownership: the caller gives the place. Thread rule: as
-// store.hpp.
+// Purpose: implements what pawl/maintenance.hpp promises. Ownership: the caller gives the place.
+// Thread rule: as store.hpp.
 #ifndef PAWL_STORE_DATABASE_COPY_HPP
 #define PAWL_STORE_DATABASE_COPY_HPP
 

@@ -1,7 +1,7 @@
-// The name of a session's folder.
+// session_folder: the name of a session's folder.
 //
-// Purpose: the runtime makes the folder, and the directory of sessions shows where it is; both have
-// the name from here. Rules: docs/rules/session-work.md, S42.
+// Purpose: one place makes the name, since the runtime creates the folder and the directory of
+// sessions shows its path. Rules: docs/rules/session-work.md, S42.
 // Ownership: plain values. Thread rule: any.
 #ifndef PAWL_STORE_SESSION_FOLDER_HPP
 #define PAWL_STORE_SESSION_FOLDER_HPP
@@ -22,7 +22,7 @@ using FolderName = FixedText<port::Folders::kNameBytesMax>;
 inline constexpr std::size_t kFolderPathBytesMax =
     port::Folders::kRootBytesMax + 1 + port::Folders::kNameBytesMax;
 
-// Pawl alone chooses it, so no session's id leads out of the root.
+// Pawl alone chooses the name, so no session's id leads out of the root.
 [[nodiscard]] inline FolderName folder_name(std::string_view database_id, SessionKey session,
                                             std::int64_t generation) {
   FolderName name;

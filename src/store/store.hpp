@@ -1,11 +1,11 @@
 // Store: the storage contract. One object is one connection of one process.
 //
-// Purpose: the loop and the clients know storage only through this class and the facets that it
-// gives, one a header; each takes the facets it calls. test/store is the contract, and a storage
-// that passes it is one. Of an event it knows the kind and the fields; payloads are bytes.
-// Ownership: views handed in must live until the call returns; views handed out live in the buffer
-// that the caller gave. Thread rule: one thread a connection. Times: Pawl time in ms
-// (clock_rules.hpp) unless a name says otherwise.
+// Purpose: the loop and the clients know storage only through this class and its facets, one per
+// header; each takes the facets it calls. test/store is the contract, and a storage that passes it
+// conforms. The storage knows the kind and the fields of an event; payloads are bytes. Ownership:
+// views handed in must live until the call returns; views handed out live in the buffer that the
+// caller gave. Thread rule: one thread a connection. Times: Pawl time in ms (clock_rules.hpp)
+// unless a name says otherwise.
 #ifndef PAWL_STORE_STORE_HPP
 #define PAWL_STORE_STORE_HPP
 
@@ -26,7 +26,7 @@
 
 namespace pawl {
 
-// What a page of the log holds: StoreOptions::checkpoint_pages in bytes.
+// The page that StoreOptions::checkpoint_pages counts the log in, in bytes.
 inline constexpr std::int64_t kLogPageBytes = 512;
 
 struct StoreOptions {
@@ -36,11 +36,11 @@ struct StoreOptions {
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
   std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
   int cache_pages = 256;
-  std::size_t statement_bytes = 512 * 1024;  // of statements that are kept prepared
+  std::size_t statement_bytes = 512 * 1024;  // for statements that are kept prepared
   int checkpoint_pages = 1000;
   bool checkpoint_after_commit =
-      false;  // by write_back_log(), not by the commit that makes the log so long
-  bool may_take_reserve = false;  // release_reserve() if there is no room to open it
+      false;  // write_back_log() writes the log back, not the commit that fills it
+  bool may_take_reserve = false;  // release_reserve() if opening finds no room
 };
 
 class Store {
@@ -49,12 +49,12 @@ class Store {
                       Diagnostic& diagnostic) = 0;
   virtual void close() = 0;
   virtual void set_change_sink(ChangeSink* sink) = 0;
-  // Text of the last failure of any call.
+  // The text of the last failure of any call.
   [[nodiscard]] virtual const Diagnostic& diagnostic() const = 0;
   // Opaque 16-byte id of the database as 32 hex digits.
   [[nodiscard]] virtual std::string_view database_id() const = 0;
 
-  // They live as long as the storage, open or closed.
+  // The facets live as long as the storage, open or closed.
   [[nodiscard]] Batch& batch() const { return *facets_.batch; }
   [[nodiscard]] InstanceStore& instances() const { return *facets_.instances; }
   [[nodiscard]] WorkQueue& work() const { return *facets_.work; }
@@ -66,8 +66,8 @@ class Store {
  protected:
   ~Store() = default;
 
-  // The storage's own objects. Not virtual calls: a call of a facet costs one virtual call and no
-  // more.
+  // The storage's own facets. The accessors are not virtual, so a call of a facet costs exactly one
+  // virtual call.
   struct Facets {
     Batch* batch = nullptr;
     InstanceStore* instances = nullptr;

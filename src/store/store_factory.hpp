@@ -23,13 +23,14 @@ struct StoreFactory {
     std::size_t used = 0;  // pages and rows in slots are not counted
     std::size_t high_water = 0;
     std::size_t failures = 0;
-    std::size_t overflow_bytes = 0;  // in use from the host's allocator
+    std::size_t overflow_bytes = 0;  // taken from the host's allocator and in use
     std::size_t pages_touched = 0;   // page slots that were in use at some time
   };
   struct HeapPlan {
     int page_count = 0;             // slots for pages, cut from the block
-    std::size_t payload_bytes = 0;  // row_slots_memory() of it is cut, too; 0: none
-    // What does not fit comes from the allocator that SQLite had before; false: it is refused.
+    std::size_t payload_bytes = 0;  // payload size whose row_slots_memory() is cut, too; 0: none
+    // A request that does not fit goes to the allocator that SQLite had before; false: it is
+    // refused.
     bool may_overflow = false;
   };
   static Status install_memory(void* block, std::size_t bytes, const HeapPlan& plan,

@@ -1,7 +1,8 @@
 // WorkerStore: the processes that share a database.
 //
-// Purpose: who is registered, who is alive, and what happens to the work of those who are gone.
-// Ownership: views handed in must live until the call returns. Thread rule: as store.hpp.
+// Purpose: keeps which workers are registered and alive, and decides what happens to the work of
+// those that are gone. Ownership: views handed in must live until the call returns. Thread rule: as
+// store.hpp.
 #ifndef PAWL_STORE_WORKER_STORE_HPP
 #define PAWL_STORE_WORKER_STORE_HPP
 
@@ -23,21 +24,22 @@
 namespace pawl {
 
 struct NewWorker {
-  std::string_view node;  // worker_node_id; empty: an ephemeral one, named by its incarnation
+  std::string_view node;  // worker_node_id; empty: an ephemeral worker, named by its incarnation
   std::int64_t pid = 0;
   std::int64_t start_time = 0;
   bool lock_visible = true;  // others can test its kernel lock
   std::int64_t lease_ms = 0;
   std::int64_t sessions_max = 0;  // its capacity, for transfers
-  // What a turn of it can take; none: it runs no turns. In force for senders is the least of those
-  // living, else that of the last one that registered.
+  // The messages that one turn of the worker can take; none: it runs no turns. Senders must keep to
+  // the lowest limits of the living workers, or if none lives, to those of the last one that
+  // registered.
   std::optional<MailboxLimits> mailbox;
   const std::string_view* handlers = nullptr;  // activity names it can run
   std::size_t handler_count = 0;
   TagFilter tags;
   // Not null: gets the dead incarnation of the same node and boot (0: none), and the caller must
-  // call bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: it is buried
-  // without notes, so no crash is charged.
+  // call bury_worker(former, heir = the newcomer, its notes) in the same batch. Null: the former
+  // one is buried without notes, so no crash is charged.
   Incarnation* former = nullptr;
 };
 
@@ -58,24 +60,26 @@ class WorkerStore {
   // kNodeIdInUse (the diagnostic has the pid) unless the node's former incarnation is gone by
   // proof, or by suspicion for two leases; its sessions go to the newcomer (NewWorker::former).
   // kForeignBoot: an earlier boot's lock is held. All other workers of earlier boots are buried
-  // here. Both refusals write nothing. Take the newcomer's worker lock before the commit: who is
-  // registered and holds no lock is dead.
+  // here. Both refusals write nothing. Take the newcomer's worker lock before the commit: a worker
+  // that is registered and holds no lock counts as dead.
   virtual Status register_worker(const NewWorker& worker, Evidence& evidence,
                                  const CrashLimits& limits, Incarnation* out) = 0;
   virtual Status renew_worker(Incarnation me, std::int64_t lease_ms) = 0;
-  // Sessions to `heir` (0: unowned), locks to ready, crashes charged, once. Notes may be empty. One
-  // of CrashNote::kNotStored sets BatchInfo::persist_starts_first for an hour.
+  // Once per incarnation: its sessions go to `heir` (0: unowned), items locked by it become ready,
+  // crashes are charged. Notes may be empty. A note with CrashNote::kNotStored sets
+  // BatchInfo::persist_starts_first for an hour.
   virtual Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                              std::size_t note_count, const CrashLimits& limits) = 0;
-  // Orderly end: releases all sessions and the row.
+  // An orderly end: releases all its sessions and removes its row.
   virtual Status unregister_worker(Incarnation me) = 0;
-  // Living registrations; anywhere.
+  // Lists living registrations; callable anywhere.
   virtual Status list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) = 0;
-  // The worker claims nothing any more, and its sessions move away as above; devices only to a
-  // standby.
+  // From now on the worker claims nothing, and its sessions move away as in
+  // SessionStore::transfer_session(); devices only to a standby.
   virtual Status drain_worker(std::string_view node, std::int64_t stop_ms) = 0;
   virtual Status undrain_worker(std::string_view node) = 0;
-  // What a living one owns and serves, but what WorkerRow has. Texts go to buffer.
+  // Describes what a living worker owns and serves, without what WorkerRow has. Texts go to
+  // `buffer`.
   virtual Status describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
                                  WorkerInfo* out) = 0;
 

@@ -7,12 +7,12 @@
 namespace pawl::testing {
 namespace {
 
-// What came of one event, and how much of it was announced.
+// How often an error event was logged, and how often a test announced it.
 struct EventCount {
   std::size_t seen = 0;
   std::size_t least = 0;
   std::size_t most = 0;
-  std::string first;  // line
+  std::string first;  // the line of the first
 };
 
 struct Errors {
@@ -26,7 +26,7 @@ struct Errors {
   }
 };
 
-// Never destroyed: a World may be a static object.
+// Never destroyed, because a World may be a static object.
 Errors& errors() {
   static auto* const all = new Errors;
   return *all;
@@ -44,7 +44,7 @@ std::string text_of(LogLevel level, std::string_view event, const LogField* fiel
 
 constexpr char kDatabase[] = "/world.db";
 constexpr char kNode[] = "world";
-constexpr int kRoundsMax = 10'000;  // without time passing; more is an instance that never rests
+constexpr int kRoundsMax = 10'000;  // without time passing; an instance that needs more never rests
 
 class HistoryText final : public TextSink {
  public:
@@ -72,7 +72,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic) {
   return process.start(options, block->data(), block->bytes(), diagnostic);
 }
 
-// --- Lines ----------------------------------------------------------------------------------------
+// --- Lines ---------------------------------------------------------------------------------------
 
 void Lines::write(LogLevel level, std::string_view event, const LogField* fields,
                   std::size_t count) noexcept {
@@ -93,7 +93,7 @@ std::string Lines::all() const {
   return text;
 }
 
-// --- errors that a test announces -----------------------------------------------------------------
+// --- errors that a test announces ----------------------------------------------------------------
 
 void expect_errors(std::string_view event, std::size_t count) {
   expect_errors(event, count, count);
@@ -142,7 +142,7 @@ void ErrorWatch::release() {
   held_.clear();
 }
 
-// --- FakeActivity ---------------------------------------------------------------------------------
+// --- FakeActivity --------------------------------------------------------------------------------
 
 FakeActivity& FakeActivity::returns(std::string_view result) {
   answers_.push_back({true, std::string(result), {}});
@@ -172,7 +172,7 @@ ActivityResult FakeActivity::run(ActivityContext& context) {
   return answer.ok ? context.ok(answer.text) : context.fail(answer.text);
 }
 
-// --- Worker ---------------------------------------------------------------------------------------
+// --- Worker --------------------------------------------------------------------------------------
 
 Worker::Worker(sim::Machine& machine, const Registry& known, const Options& given)
     : node(machine),
@@ -182,8 +182,8 @@ Worker::Worker(sim::Machine& machine, const Registry& known, const Options& give
   options.log = &watch;
 }
 
-// On a killed node every call fails, so nothing reaches the machine any more; SQLite's memory comes
-// back.
+// Stops a running worker. On a killed node every call fails, so the stop changes nothing on the
+// machine, and only frees SQLite's memory.
 Worker::~Worker() {
   if (running()) stop();
   if (killed) watch.hold();  // a dead process logs nothing
@@ -208,10 +208,10 @@ void Worker::kill() {
 bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms) {
   const std::int64_t end = machine.boot_ms() + ms;
-  // Every round does something or moves time, so this ends.
+  // Ends, because every round does something or moves time.
   while (true) {
     bool more = false;
-    bool overdue = false;  // since before the boot, which is at 0
+    bool overdue = false;  // due since before the boot, which is at 0
     std::int64_t due = end;
     for (Worker* worker : workers) {
       if (!worker->running()) continue;
@@ -223,7 +223,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
       if (next.has_value() && next.value() < due) due = next.value();
     }
     if (until()) return true;
-    // What a tick has handed to a thread belongs to this moment too.
+    // Jobs that a tick has handed to a thread belong to this moment too.
     for (Worker* worker : workers)
       more = (worker->running() && worker->node.run_jobs() > 0) || more;
     if (more || overdue) continue;
@@ -232,7 +232,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
   }
 }
 
-// --- World ----------------------------------------------------------------------------------------
+// --- World ---------------------------------------------------------------------------------------
 
 World::World(const Registry& registry, const WorldOptions& options)
     : machine_(options.seed), registry_(registry), options_(options) {
@@ -308,9 +308,9 @@ void World::reboot(std::int64_t off_ms) {
   client_ = nullptr;
 }
 
-// The disk takes no more from the n-th write on, and then the process is dead: to the file that is
-// the same as a death in the middle of it. Only ticks of the Runtime count, so between them the
-// disk is whole.
+// The disk takes nothing from the n-th write on, and then the process is dead. To the file this is
+// the same as a death in the middle of the write. Only writes of the Runtime's ticks count, so the
+// disk works between ticks.
 template <typename Until>
 Status World::go(std::int64_t ms, Until&& until) {
   if (!running()) return Status::kStopped;

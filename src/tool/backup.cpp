@@ -1,4 +1,4 @@
-// backup, restore: a database as a file that can be carried away, and back.
+// backup, restore: copies a database to a file that can be carried away, and back.
 #include <unistd.h>
 
 #include "file_place.hpp"
@@ -9,7 +9,7 @@
 namespace pawl::tool {
 namespace {
 
-// On a terminal's error output, so that the output stays the answer.
+// Shown on a terminal's error output, so that standard output holds only the answer.
 class Progress final : public CopyVisitor {
  public:
   Progress() : shows_(::isatty(STDERR_FILENO) == 1) {}
@@ -42,7 +42,7 @@ void answer(Tool& tool, const char* command, const std::string& file, std::int64
     StdoutSink().write(printable(file) + ": " + tool.screen().size(bytes) + ", checked\n");
 }
 
-// SQLite would take it for the new file's, and put pages of another database into that.
+// SQLite would take the old log for the new file's, and write pages of another database into it.
 void refuse_log_beside(const std::string& path) {
   for (const char* const ending : {"-wal", "-journal"})
     if (bytes_of(path + ending) > 0)
@@ -73,7 +73,7 @@ struct Restore {
   bool new_identity = false;
 };
 
-// Of what two machines would do twice, or both call their own.
+// Refuses a copy whose unfinished work two machines would do twice, under one identity.
 void refuse_fork(const DatabaseReport& copy, const std::string& file) {
   if (copy.unfinished == 0) return;
   fail(kFailed, "would_fork",
@@ -89,8 +89,8 @@ std::string id_of(Library& library, const std::string& path) {
   return library.check(path, true, ignored).id;
 }
 
-// What only the log has goes into the database, so that one file is all that is replaced. SQLite
-// does it as far as the file can be read, also where Pawl refuses it.
+// Writes the log's content into the database, so that only one file is replaced. SQLite does this
+// as far as it can read the file, even where Pawl refuses it.
 void fold_log(Tool& tool) {
   try {
     static_cast<void>(tool.client());
@@ -99,8 +99,8 @@ void fold_log(Tool& tool) {
   tool.close();
 }
 
-// The database that was there stays beside the new one: nothing is lost by a restore. Its lock is
-// held until the new one has the name, so a process that opens it meanwhile finds out.
+// The old database stays beside the new one: a restore loses nothing. The old one's lock is held
+// until the new one has the name, so a process that opens the database meanwhile notices.
 void replace(const std::string& path, FilePlace* place) {
   const WholeLock lock(path);
   if (bytes_of(path + "-wal") > 0)
@@ -115,10 +115,10 @@ void replace(const std::string& path, FilePlace* place) {
   place->change_places(kept);
 }
 
-// A copy with the identity that it is to have.
+// Makes a copy with the identity that was asked for.
 void make_copy(Tool& tool, const Restore& given, bool replaces, const std::string& to) {
   Library library;
-  // Of itself it is no second one, whatever is in it.
+  // A restore over the same database makes no second one, whatever work is in it.
   const bool is_own = replaces && !given.same_identity && bytes_of(tool.database()) > 0 &&
                       id_of(library, tool.database()) == id_of(library, given.backup);
   Progress progress;

@@ -12,9 +12,9 @@
 namespace pawl::tool {
 namespace {
 
-constexpr std::size_t kTextMax = 64 * 1024;  // of JSON; the totals stand at the end
+constexpr std::size_t kTextMax = 64 * 1024;  // of JSON; the totals are at the end
 
-// What replay_check_main() answers with.
+// Exit codes of replay_check_main().
 constexpr int kProgramGo = 0;
 constexpr int kProgramNoGo = 1;
 
@@ -60,7 +60,7 @@ pid_t spawn(const std::vector<std::string>& words, const Pipe& output) {
   return pid;
 }
 
-// Lines of the program, printed or kept. Each is escaped: it names ids of others.
+// Output lines of the program, printed or kept. Each is escaped: it may hold ids that others chose.
 class Lines {
  public:
   explicit Lines(bool keeps) : keeps_(keeps) {}
@@ -111,7 +111,7 @@ int check(Tool& tool, std::vector<std::string> words) {
     if (size > 0) lines.add({piece.data(), static_cast<std::size_t>(size)});
   const std::string text = lines.finish();
   const int exit = end_of(pid);
-  // Where the kernel answers a failed start too late for posix_spawn() to see, the child ends with this.
+  // A kernel that reports a failed start too late for posix_spawn() lets the child end with this.
   constexpr int kNotStarted = 127;
   if (exit == kNotStarted)
     fail(kNotFound, status_name(Status::kCannotOpen), words[0] + " cannot be started");

@@ -36,7 +36,7 @@ std::size_t columns_of(std::uint32_t code) {
   return is_in(kWide, code) ? 2 : 1;
 }
 
-// Of UTF-8, which all printable text is.
+// Takes the first character of UTF-8 text; all printable text is UTF-8.
 std::uint32_t take_code(std::string_view* rest, std::size_t* bytes) {
   const auto first = static_cast<unsigned char>(rest->front());
   std::size_t size = 1;
@@ -133,7 +133,7 @@ void Table::row(const std::vector<std::string>& cells) {
   if (rows_.size() == kRowsTogether) flush();
 }
 
-// The widest column gives way, one letter after the other, until the row fits.
+// Narrows the widest column, one letter after another, until the row fits.
 void Table::fit() {
   for (std::size_t i = 0; i < widths_.size(); ++i) {
     widths_[i] = std::max(widths_[i], titles_[i].size());

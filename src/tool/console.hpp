@@ -1,9 +1,9 @@
-// Console: what the tool prints for people: tables, and values under names.
+// Console: the tool's output for people: tables, and values under names.
 //
-// Purpose: into a terminal, aligned columns with titles that fit its width, local and relative times;
-// into anything else, a row a line with tabs between the cells, UTC, nothing cut, so that other
-// programs can read it. Every cell goes through write_printable(): a terminal shows it and does
-// nothing else. Ownership: rows are copied. Thread rule: one thread.
+// Purpose: on a terminal, aligned columns with titles that fit its width, and local and relative
+// times. For any other output, a line for each row with tabs between the cells, UTC, and nothing
+// cut, so that other programs can read it. Every cell goes through write_printable(), so a terminal
+// shows it and obeys nothing in it. Ownership: rows are copied. Thread rule: one thread.
 #ifndef PAWL_TOOL_CONSOLE_HPP
 #define PAWL_TOOL_CONSOLE_HPP
 
@@ -20,25 +20,25 @@
 namespace pawl::tool {
 
 using programs::printable;
-// How many columns of a terminal it takes: wide letters two, combining marks none.
+// Columns that the text takes on a terminal: wide letters take two, combining marks none.
 [[nodiscard]] std::size_t columns_of(std::string_view text);
-// As much of it as fits, with a mark of the cut at the end.
+// The front of the text that fits, with a mark at the end if it was cut.
 [[nodiscard]] std::string cut_to(std::string_view text, std::size_t columns);
 
 struct Screen {
-  // That of the standard output. PAWL_COLUMNS makes any output a terminal of that width.
+  // The screen of standard output. PAWL_COLUMNS makes any output a terminal of that width.
   static Screen of_stdout();
   bool terminal = false;
   std::size_t width = 80;
   std::int64_t now_ms = 0;
 
   [[nodiscard]] std::string time(std::int64_t ms) const;
-  [[nodiscard]] std::string duration(std::int64_t ms) const;  // with its unit in both forms
+  [[nodiscard]] std::string duration(std::int64_t ms) const;  // always with its unit
   [[nodiscard]] std::string duration(OptionalMs ms) const;
   [[nodiscard]] std::string size(std::int64_t bytes) const;
 };
 
-// Rows under titles. Widths are those of the first rows, and grow with those that follow.
+// Rows under titles. The widths are those of the first rows, and grow with later rows.
 class Table {
  public:
   Table(const Screen& screen, std::vector<std::string> titles)
@@ -46,7 +46,7 @@ class Table {
   ~Table() { flush(); }
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
-  // As many as there are titles.
+  // Adds a row; `cells` has one text for each title.
   void row(const std::vector<std::string>& cells);
   void flush();
   [[nodiscard]] std::size_t printed() const { return printed_; }
@@ -63,10 +63,10 @@ class Table {
   bool titled_ = false;
 };
 
-// "name value", a line each; what is empty is left out.
+// Prints "name value" on a line of its own; an empty value is left out.
 void print_field(const Screen& screen, std::string_view name, std::string_view value);
 
-// What fwrite() takes. Failures stay in the stream.
+// Writes with fwrite(). A failure stays in the stream.
 class StdoutSink final : public TextSink {
  public:
   bool write(std::string_view text) noexcept override;

@@ -1,4 +1,4 @@
-// workers, sessions, leaks, queue, metrics: looking at the whole.
+// workers, sessions, leaks, queue, metrics: lists over the whole database.
 #include <algorithm>
 
 #include "pawl/options.hpp"
@@ -11,7 +11,7 @@ namespace {
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string copy(std::string_view text) { return std::string(text); }
 
-// Names a line become names with commas.
+// Joins names that stand on lines of their own with commas.
 std::string listed(std::string_view lines) {
   std::string text;
   for (const char c : lines)
@@ -167,7 +167,7 @@ void add_queue(Tool& tool) {
   command->add_option("--name", given->name, "Work of this activity")->type_name("NAME");
   command->add_option("--tag", given->tag, "Work with this tag")->type_name("TAG");
   command->add_option("--session", given->session, "Work on this session")->type_name("SESSION");
-  // In the order of ActivityState.
+  // The words are in the order of ActivityState.
   add_choice(command, "--state", words_of(kActivityStateCount, activity_state_name), &given->state,
              "In this state");
   add_count(command, "--limit", &given->limit, "So many items of work at most; 0: all");
@@ -204,7 +204,7 @@ int list_sessions(Tool& tool, const SessionFilter& filter) {
   return kDone;
 }
 
-// As the log has them, unless an option says otherwise.
+// Uses the limits of the log's leak warnings unless an option gives others.
 int list_leaks(Tool& tool, const SessionChoice& choice) {
   SessionFilter filter = choice.filter();
   if (filter.open_for_ms == 0 && filter.unused_for_ms == 0) {
@@ -233,7 +233,8 @@ void print_histogram(const Screen& screen, const std::string& name,
   print_field(screen, name + "_most", number(is.most));
 }
 
-// What the endpoint's /metrics has of the database; counters of a runtime are its process's own.
+// Prints the database's part of the endpoint's /metrics; a runtime's counters exist only in its
+// process.
 int print_prometheus(Tool& tool) {
   if (tool.json()) fail(kUsage, "usage", "--json and --prometheus are two forms: give one");
   PrometheusCounts counts;
@@ -241,7 +242,7 @@ int print_prometheus(Tool& tool) {
   PrometheusSources sources = counts.sources();
   sources.clock_trusted = tool.clock_is_trusted();
   StdoutSink sink;
-  if (write_prometheus(sources, sink) != Status::kOk) tool.flush();  // which throws
+  if (write_prometheus(sources, sink) != Status::kOk) tool.flush();  // flush() throws
   return kDone;
 }
 
@@ -311,7 +312,7 @@ void add_directory_lists(Tool& tool) {
   add_owner_and_kind(command, choice.get());
   command->add_option("--node", choice->node, "That this worker owns")->type_name("NODE");
   command->add_option("--of", choice->of, "That this instance opened")->type_name("ID");
-  // In the order of SessionState.
+  // The words are in the order of SessionState.
   add_choice(command, "--state", words_of(kSessionStateCount, session_state_name), &choice->state,
              "In this state");
 

@@ -40,7 +40,7 @@ std::int64_t now_us() {
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000;
 }
 
-// Of a page that is written behind the last, as a log is.
+// Measures flushes of a page that is appended, as a log appends it.
 Flushes measure_flushes(const std::string& database) {
   FilePlace place(database + "-doctor", database);
   const int file = posix::open_own(place.temporary().c_str(), O_WRONLY);
@@ -65,7 +65,7 @@ class Workers final : public WorkerVisitor {
   std::vector<std::int64_t> pids;
 };
 
-// What it found: facts, and what is wrong.
+// The result: facts and findings.
 struct Diagnosis {
   DatabaseReport report;
   std::vector<std::string> findings;
@@ -82,7 +82,7 @@ struct Diagnosis {
   WriteRate written;
 };
 
-// What a line for people has; the count says how many there are.
+// The first names, for a line that people read; the count says how many there are.
 std::string first_of(const Counted& all) {
   constexpr std::size_t kNamed = 3;
   std::string text;
@@ -114,7 +114,7 @@ void add_findings(const Metrics& is, std::int64_t unowned_devices,
        "stopped instances: pawl list --state stopped");
   find(is.sessions_waiting - unowned_devices, "session waits for a worker: pawl sessions",
        "sessions wait for a worker: pawl sessions");
-  // refuses_new is also set where only the reserve is missing, which a Runtime makes at its start.
+  // refuses_new is also set if only the reserve is missing, which a Runtime makes at its start.
   if (is.quota_bytes > 0 && is.used_bytes + is.log_bytes > is.quota_bytes)
     findings->emplace_back("what is new is refused: over the quota");
 }

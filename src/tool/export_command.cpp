@@ -1,4 +1,4 @@
-// export: everything of one instance, or of all, as JSON lines.
+// export: all data of one instance, or of all instances, as JSON lines.
 #include "tool_commands.hpp"
 
 namespace pawl::tool {
@@ -10,7 +10,7 @@ class Ids final : public InstanceVisitor {
   std::vector<std::string> all;
 };
 
-// Each line is an object with one member, which says what it is.
+// Each line is an object with one member, whose name says what it holds.
 class Writer final : public ExecutionVisitor, public HistoryVisitor, public KvVisitor {
  public:
   explicit Writer(Tool& tool) : tool_(tool) {}
@@ -29,7 +29,8 @@ class Writer final : public ExecutionVisitor, public HistoryVisitor, public KvVi
   Tool& tool_;
 };
 
-// The first status that is neither kOk nor that of an instance which went meanwhile ends it.
+// Returns the first failure; kNotFound: the instance was removed meanwhile. An execution that was
+// removed meanwhile is skipped.
 Status export_one(Tool& tool, const std::string& id) {
   Client& client = tool.client();
   Writer writer(tool);
@@ -52,7 +53,7 @@ Status export_one(Tool& tool, const std::string& id) {
   return Status::kOk;
 }
 
-// A damaged one does not end the export of the others.
+// A damaged instance does not end the export of the others.
 bool export_whole(Tool& tool, const std::string& id) {
   const Status status = export_one(tool, id);
   if (status == Status::kOk || status == Status::kNotFound) return true;

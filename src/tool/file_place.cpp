@@ -34,8 +34,8 @@ void must(Status status, const Diagnostic& why) {
   if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
 }
 
-// Whether a descriptor of this process writes the file: the kernel shows what it is open for as the
-// rights of a link.
+// Whether a descriptor of this process writes the file. The kernel shows the descriptor's open mode
+// as the permissions of its link.
 bool writes(const std::string& folder, const struct stat& file) {
   const std::unique_ptr<DIR, int (*)(DIR*)> descriptors(::opendir(folder.c_str()), ::closedir);
   const dirent* one = nullptr;
@@ -51,7 +51,7 @@ bool writes(const std::string& folder, const struct stat& file) {
   return false;
 }
 
-// Of those whose descriptors this user may see.
+// Checks the processes whose descriptors this user may see.
 void refuse_written(const std::string& path) {
   struct stat file = {};
   const std::string own = std::to_string(::getpid());
@@ -104,7 +104,7 @@ namespace {
 
 enum class Naming : unsigned { kNoReplace = 1, kExchange = 2 };  // RENAME_.. of the kernel
 
-// 0, or why not. By its number where the C library has no function for it (musl).
+// Returns 0 or an errno. The call goes by its number where the C library has no function (musl).
 int rename_as(const std::string& from, const std::string& to, Naming how) {
 #ifdef __GLIBC__
   const int failed =
@@ -118,7 +118,7 @@ int rename_as(const std::string& from, const std::string& to, Naming how) {
 
 bool is_unknown(int why) { return why == EINVAL || why == ENOSYS; }
 
-// Only its owner, or root, may say so; else it stays as it is.
+// Only the file's owner, or root, may change the owner; otherwise it stays as it is.
 void take_mode_of(const std::string& other, const std::string& path) {
   struct stat is = {};
   if (::stat(other.c_str(), &is) != 0) fail_file(other, errno);
@@ -133,7 +133,7 @@ void FilePlace::put_in_free_place() {
   const int why = rename_as(temporary_, path_, Naming::kNoReplace);
   if (why == EEXIST)
     fail(kFailed, status_name(Status::kAlreadyExists), path_ + " was made by another process");
-  // Where the file system cannot promise that, nothing better is to be had.
+  // A file system without this promise offers nothing better than a plain rename.
   if (is_unknown(why))
     rename_file(temporary_, path_);
   else if (why != 0)
@@ -149,24 +149,24 @@ void FilePlace::change_places(const std::string& kept) {
   try {
     flush_folder_of(path_);
   } catch (const Failure&) {
-    // A power cut may undo it or not; a process sees what was there before.
+    // After a power cut either file may have the name; processes see the old one again.
     rename_file(kept, path_);
     throw;
   }
   file_.leave();
 }
 
-// The new file is called `kept` at first, so that a run that is killed in here leaves nothing that
-// looks like a copy half made.
+// The new file is called `kept` first, so that a run that is killed in here leaves no file that
+// looks like a half-made copy.
 void FilePlace::exchange(const std::string& kept) {
   rename_file(temporary_, kept);
   int why = rename_as(kept, path_, Naming::kExchange);
   if (why == 0) return;
   rename_file(kept, temporary_);
   if (!is_unknown(why)) fail_file(path_, why);
-  // For a moment the old file has both names. A process that is killed then leaves a database with
-  // two names, which is refused until one of them is removed: better than none, since a daemon
-  // would make an empty one.
+  // For a moment the old file has both names. If the process is killed then, the database has two
+  // names and is refused until one of them is removed. Better than no name, since a daemon would
+  // make an empty database.
   if (::link(path_.c_str(), kept.c_str()) != 0) fail_file(kept, errno);
   if (std::rename(temporary_.c_str(), path_.c_str()) == 0) return;
   why = errno;

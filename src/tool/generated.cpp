@@ -1,4 +1,4 @@
-// completion, man: texts made of what the parser knows, so they never say anything else.
+// completion, man: texts made from the parser's own data, so they always agree with it.
 #include "tool_commands.hpp"
 
 namespace pawl::tool {
@@ -53,14 +53,14 @@ int bash(const CLI::App& app) {
   return kDone;
 }
 
-// zsh takes completions of bash by a module of its own.
+// zsh takes bash completions through a module of its own.
 int zsh(const CLI::App& app) {
   put("#compdef pawl\n"
       "autoload -U +X bashcompinit && bashcompinit\n");
   return bash(app);
 }
 
-// A minus is a hyphen in roff, and a dot at the beginning is a request.
+// In roff a minus is a hyphen, and a dot at the beginning of a line is a request.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

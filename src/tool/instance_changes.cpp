@@ -14,7 +14,7 @@ struct Given {
 
 void write_line(const std::string& text) { StdoutSink().write(text + "\n"); }
 
-// Either one, or those that pass; all of them only when asked in words.
+// Accepts one ID or a filter; all instances only with --all.
 void check_choice(const Given& given) {
   const bool many = given.all || given.choice.any();
   if (given.id.empty() && !many)
@@ -76,7 +76,7 @@ struct EndedGiven {
 
 int delete_ended(Tool& tool, const EndedGiven& given) {
   InstanceFilter filter = given.choice.filter();
-  filter.updated_before_ms = given.before_ms;  // of an ended one: its end
+  filter.updated_before_ms = given.before_ms;  // the update of an ended instance is its end
   const std::int64_t limit = given.limit.value_or(0);
   Page page;
   Removed sum;

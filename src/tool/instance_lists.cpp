@@ -1,4 +1,4 @@
-// list, show, children, tree, history, values: looking at instances.
+// list, show, children, tree, history, values: views of instances.
 #include <algorithm>
 
 #include "tool_commands.hpp"
@@ -84,7 +84,7 @@ class PrintExecutions final : public ExecutionVisitor {
   void on_execution(const ExecutionInfo& one) noexcept override {
     if (tool_.json()) return write_json(one, tool_.out());
     const Screen& screen = tool_.screen();
-    // The output of the current one stands above.
+    // The current execution's output is shown above.
     table_.row({"execution " + number(one.execution_id), execution_state_name(one.state),
                 number(one.events) + " events", screen.time(one.started_ms),
                 one.ended_ms == 0 ? "" : screen.time(one.ended_ms),

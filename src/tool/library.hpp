@@ -1,7 +1,7 @@
-// Library: pawl/maintenance.hpp with all that its calls ask for.
+// Library: pawl/maintenance.hpp with everything that its calls need.
 //
-// Purpose: commands that look at files need a Process, a port and memory, and no Client. Ownership:
-// it owns them. Thread rule: one thread.
+// Purpose: commands on files need a Process, a port and memory, but no Client. Ownership: it owns
+// them. Thread rule: one thread.
 #ifndef PAWL_TOOL_LIBRARY_HPP
 #define PAWL_TOOL_LIBRARY_HPP
 
@@ -19,7 +19,7 @@ namespace pawl::tool {
 class Library {
  public:
   Library();
-  // All throw unless kOk.
+  // All functions throw unless the status is kOk.
   void copy(const std::string& from, const std::string& to, CopyVisitor& visitor);
   DatabaseReport check(const std::string& path, bool quick, FindingVisitor& visitor);
   void renew_identity(const std::string& path);
@@ -35,7 +35,7 @@ class Library {
   Diagnostic why_;
 };
 
-// Findings as texts.
+// Collects findings as texts.
 class Findings final : public FindingVisitor {
  public:
   void on_finding(std::string_view text) noexcept override { all.emplace_back(text); }

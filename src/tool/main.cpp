@@ -1,4 +1,4 @@
-// pawl: looks into a database, and changes it. docs/tool.md is its manual.
+// pawl: shows and changes a database. Its manual is docs/tool.md.
 #include "tool_commands.hpp"
 
 int main(int argc, char** argv) {

@@ -11,7 +11,7 @@
 namespace pawl::tool {
 
 std::optional<std::int64_t> parse_write_bytes(std::string_view io) {
-  // "cancelled_write_bytes:" ends likewise, so the line must begin with it.
+  // "cancelled_write_bytes:" ends with the same words, so the line must begin with the name.
   constexpr std::string_view kName = "write_bytes: ";
   while (!io.empty()) {
     const std::string_view line = io.substr(0, io.find('\n'));

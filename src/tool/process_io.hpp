@@ -1,7 +1,7 @@
-// ProcessIo: what processes wrote, as Linux counts it.
+// ProcessIo: bytes that processes wrote, as Linux counts them.
 //
-// Purpose: how much a worker writes can be seen from outside only in /proc/PID/io, where the kernel
-// counts what a process had sent to the block device. It is of the whole process, not of Pawl alone.
+// Purpose: from outside only /proc/PID/io shows how much a worker writes. The kernel counts there
+// what a process sent to the block device: the whole process, not Pawl alone.
 // Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_TOOL_PROCESS_IO_HPP
 #define PAWL_TOOL_PROCESS_IO_HPP
@@ -13,23 +13,23 @@
 
 namespace pawl::tool {
 
-// The number behind "write_bytes:".
+// The number after "write_bytes:".
 [[nodiscard]] std::optional<std::int64_t> parse_write_bytes(std::string_view io);
-// None: there is no such process, or another user's.
+// None: no such process, or another user's.
 [[nodiscard]] std::optional<std::int64_t> written_by(std::int64_t pid);
-// CLOCK_BOOTTIME.
+// The time of CLOCK_BOOTTIME.
 [[nodiscard]] std::int64_t boot_ms();
 
 // Two readings of the same processes.
 class WriteRate {
  public:
-  // Counts from here; of processes that come later, from their first reading.
+  // Counts from here; a process that comes later counts from its first reading.
   void read(const std::vector<std::int64_t>& pids);
-  // Bytes since the reading before the last, and over how long; no bytes where none of them could be
+  // Bytes between the last two readings; ms() is the time between them. None if no process could be
   // read both times.
   [[nodiscard]] std::optional<std::int64_t> bytes() const { return bytes_; }
   [[nodiscard]] std::int64_t ms() const { return ms_; }
-  // 0 without bytes, or without time between the readings.
+  // 0 if there are no bytes, or no time between the readings.
   [[nodiscard]] std::int64_t bytes_a_day() const;
 
  private:

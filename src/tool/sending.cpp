@@ -1,4 +1,4 @@
-// start, raise, enqueue, wait, watch: what a client of an orchestration does.
+// start, raise, enqueue, wait, watch: the actions of an orchestration's client.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,7 +21,7 @@ struct StartGiven {
   std::optional<std::int64_t> after_ms;
 };
 
-// Of the orchestration's name and 48 random bits.
+// Made of the orchestration's name and 48 random bits.
 std::string new_id(const std::string& name) {
   std::array<unsigned char, 6> random = {};
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/dev/urandom", "rb"),
@@ -75,7 +75,7 @@ int exit_of_state(OrchestrationState state) {
   }
 }
 
-// No timeout is an hour, again and again.
+// Without a timeout it waits an hour, again and again.
 Status wait_for_end(Tool& tool, const std::string& id, std::optional<std::int64_t> timeout_ms,
                     OrchestrationStatus* status) {
   const milliseconds once(timeout_ms.value_or(kHourMs));
@@ -111,7 +111,7 @@ struct WatchGiven {
   bool status = false;
 };
 
-// What is new since the last look: events by their ids, the status by its version.
+// Prints the changes since the last look: events by their ids, the status by its version.
 class Watcher final : public HistoryVisitor {
  public:
   Watcher(Tool& tool, const WatchGiven& given) : tool_(tool), given_(given) {}
@@ -172,7 +172,7 @@ class Watcher final : public HistoryVisitor {
   OrchestrationState state_ = OrchestrationState::kRunning;
 };
 
-// As it comes, also into a pipe.
+// Prints each line as it comes, also into a pipe.
 int watch(Tool& tool, const WatchGiven& given) {
   ProgressWatch watched;
   Watcher watcher(tool, given);

@@ -41,7 +41,7 @@ CLI::App* add_session(Tool& tool, Given* given, const std::string& name, const s
   return command;
 }
 
-// What is named changes; 0 and an empty text are values, too.
+// Only settings that are named change; 0 and an empty text are values, too.
 struct Settings {
   std::optional<std::string> owner, kind;
   std::optional<std::int64_t> idle, close, close_notice, age, age_notice, rate, wait;

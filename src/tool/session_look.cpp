@@ -14,10 +14,10 @@ namespace pawl::tool {
 namespace {
 
 constexpr std::size_t kRootsMax = 64;
-constexpr std::size_t kFoldersMax = 100'000;  // names that are kept at a time: some 10 MB
-// A folder is made right behind the commit that names it, and the row says then that it was used.
+constexpr std::size_t kFoldersMax = 100'000;  // names kept at a time: some 10 MB
+// A folder is made right after the commit that names it; the row then shows a recent use.
 constexpr std::int64_t kSettledMs = 5'000;
-// A living worker looks for folders of ended sessions within a second.
+// Time for removal: a living worker looks for folders of ended sessions within a second.
 constexpr int kRemovalMs = 2'000;
 
 using Roots = std::set<std::string>;
@@ -44,7 +44,7 @@ bool take(std::string_view* text, char c) {
   return true;
 }
 
-// docs/rules/session-work.md, S42: <database>-<session>.<generation>.
+// A name as in docs/rules/session-work.md, S42: <database>-<session>.<generation>.
 bool is_folder_name(std::string_view name) {
   constexpr std::size_t kIdDigits = 32;
   constexpr std::size_t kNumberDigits = 19;
@@ -68,7 +68,7 @@ class LivingNodes final : public WorkerVisitor {
  public:
   LivingNodes(port::Storage& storage, const std::string& database)
       : storage_(storage), database_(database) {}
-  // By the lock that ends with its process, which a lease outlives.
+  // Tests the lock, which ends with its process; a lease outlives the process.
   void on_worker(const WorkerInfo& one) noexcept override {
     const port::Held held = storage_.worker_test(database_.c_str(), one.incarnation);
     if (held == port::Held::kHeld || (held == port::Held::kUntestable && one.lease_ends_in_ms > 0))
@@ -122,7 +122,8 @@ void list_sessions(Tool& tool, SessionVisitor& visitor) {
   } while (page.more);
 }
 
-// Those of this database, before the rows are read: a folder is made behind its row.
+// Lists the folders of this database. Must run before the rows are read: a folder is made after its
+// row.
 void list_folders(port::Folders& port, const std::string& root, const std::string& database_id,
                   SessionLook* look, Paths* out) {
   Diagnostic why;
@@ -143,7 +144,7 @@ void list_folders(port::Folders& port, const std::string& root, const std::strin
   port.end_list();
 }
 
-// What a living worker is about to remove is nothing to report.
+// A folder that a living worker is about to remove is no finding, so removal gets time first.
 void add_orphans(const Paths& folders, bool has_workers, SessionLook* look) {
   if (!folders.empty() && has_workers) ::poll(nullptr, 0, kRemovalMs);
   for (const auto& [name, path] : folders) {

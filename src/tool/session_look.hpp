@@ -1,8 +1,8 @@
-// SessionLook: devices that no living worker serves, and session folders that are not as their rows
-// say.
+// SessionLook: devices that no living worker serves, and session folders that differ from their
+// rows.
 //
-// Purpose: what doctor can learn of these from rows, workers' locks and names of folders, without
-// touching any. Ownership: plain values. Thread rule: one thread.
+// Purpose: doctor's findings from rows, workers' locks and names of folders, which it only reads.
+// Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_TOOL_SESSION_LOOK_HPP
 #define PAWL_TOOL_SESSION_LOOK_HPP
 
@@ -15,7 +15,7 @@
 
 namespace pawl::tool {
 
-// All are counted, and the first are kept.
+// Counts all texts, and keeps the first kKept.
 struct Counted {
   static constexpr std::size_t kKept = 20;
   std::int64_t count = 0;
@@ -27,16 +27,16 @@ struct Counted {
 
 struct SessionLook {
   Counted waiting_devices;   // names
-  std::int64_t unowned = 0;  // of them: Metrics::sessions_waiting counts these, too
+  std::int64_t unowned = 0;  // devices among them that Metrics::sessions_waiting counts, too
   Counted orphaned_folders;  // paths; no open session has them
   Counted missing_folders;   // paths; the session is open
   Counted unread_roots;      // "path: why"
   std::int64_t roots = 0;
-  std::int64_t foreign_folders = 0;  // of databases with other ids
-  bool complete = true;              // false: a root has more folders than are looked at
+  std::int64_t foreign_folders = 0;  // those of databases with other ids
+  bool complete = true;              // false: a root has more folders than are examined
 };
 
-// `roots`: where folders may be, beside those that rows of sessions name.
+// `roots`: folders to search besides those that the sessions' rows name.
 // Throws as Tool::must() does.
 [[nodiscard]] SessionLook look_at_sessions(Tool& tool, const std::string& database_id,
                                            const std::vector<std::string>& roots);

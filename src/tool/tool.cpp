@@ -24,7 +24,7 @@ class StderrSink final : public TextSink {
   }
 };
 
-// The word that a parser did not expect.
+// The word that the parser did not expect.
 std::string unexpected(const CLI::App& app) {
   for (const std::string& word : app.remaining(true))
     if (word != "--") return word;
@@ -61,7 +61,7 @@ bool has_word(int argc, const char* const* argv, const char* word) {
   return false;
 }
 
-// What a shell has opened for the output is written, too.
+// Checks the output that the shell opened, since the command writes to it.
 void check_stream(int descriptor, const std::string& database) {
   Diagnostic why;
   const Status status = posix::check_output(descriptor, database.c_str(), why);
@@ -83,7 +83,7 @@ int exit_of(Status status) {
   }
 }
 
-// What a client needs while it is open. The order is that of ending.
+// The parts of an open client, in reverse order of their destruction.
 struct Tool::Opened {
   posix::SystemPort port;
   Process process;
@@ -116,8 +116,8 @@ CLI::App* Tool::add(const std::string& name, const std::string& help, std::funct
   return command;
 }
 
-// What was given and is not known, with what was meant. Words of the parser itself where neither a
-// command nor an option is unknown.
+// The unknown word, with the word that was probably meant. If neither a command nor an option is
+// unknown, the parser's own text.
 Failure Tool::usage_failure(const CLI::ParseError& error) const {
   const std::string word = unexpected(app_);
   const CLI::App& command = innermost(app_);
@@ -125,7 +125,7 @@ Failure Tool::usage_failure(const CLI::ParseError& error) const {
   const bool is_command = &command == &app_ && !word.empty() && !is_option;
   std::string text = error.what();
   if (error.get_name() == "ValidationError") {
-    // It names the option and the value.
+    // The parser's text names the option and the value.
   } else if (is_command) {
     text = with_meant("unknown command " + word, programs::nearest(word, names_of_commands(app_)));
   } else if (is_option) {
@@ -212,7 +212,7 @@ void Tool::open() {
   ClientOptions options;
   options.database_path = database_that_is_there();
   options.create = false;
-  options.payload_bytes_max = process_options.payload_bytes_max;  // the largest there is
+  options.payload_bytes_max = process_options.payload_bytes_max;  // the largest allowed value
   opened_ = std::make_unique<Opened>();
   Opened& is = *opened_;
   is.for_sqlite.resize(Process::required_memory(process_options));

@@ -1,8 +1,9 @@
-// Tool: what every command of `pawl` shares: the database, the form of answers, failures.
+// Tool: the shared part of all commands of `pawl`: the database, the form of answers, failures.
 //
-// Purpose: a command says what it takes (CLI11) and what it does; opening, errors and exit codes are
-// here. The tool is a program like those of users: it links pawl::pawl and sees public headers
-// alone, and unlike Pawl it may throw. Ownership: main() owns the one Tool. Thread rule: one thread.
+// Purpose: a command says which options it takes (CLI11) and what it does; opening, errors and exit
+// codes are here. The tool is a program like a user's: it links pawl::pawl and includes public
+// headers alone. Unlike Pawl it may throw. Ownership: main() owns the one Tool. Thread rule: one
+// thread.
 #ifndef PAWL_TOOL_TOOL_HPP
 #define PAWL_TOOL_TOOL_HPP
 
@@ -22,18 +23,18 @@
 
 namespace pawl::tool {
 
-// docs/tool.md has the list; a test holds it.
+// docs/tool.md has the list; a test compares it.
 enum Exit : int {
   kDone = 0,
-  kFailed = 1,    // refused, or it could not be done
-  kUsage = 2,     // the command line
-  kNotFound = 3,  // what was named is not there
-  kTimeout = 4,   // the time given passed
-  kBad = 5,       // done, and the answer is no: it failed, a no-go, a finding
+  kFailed = 1,    // refused or failed
+  kUsage = 2,     // wrong command line
+  kNotFound = 3,  // no such instance, file or other name
+  kTimeout = 4,   // the given time ran out
+  kBad = 5,       // done, and the answer is no: a failed instance, a no-go, a finding
   kHalted = 6,    // wait: the instance is stopped
 };
 
-// Ends a command. `name` is that of a status, or "usage".
+// Ends a command. `name` is the name of a status, or "usage".
 struct Failure {
   int exit;
   std::string name;
@@ -49,42 +50,42 @@ class Tool {
   Tool(const Tool&) = delete;
   Tool& operator=(const Tool&) = delete;
 
-  // Adds a command with the options that all have. `run` returns the exit code.
+  // Adds a command with the options that all commands have. `run` returns the exit code.
   CLI::App* add(const std::string& name, const std::string& help, std::function<int()> run);
-  // All of main() but the way out: parses, runs, and reports what failed.
+  // Parses, runs, and reports a failure. Returns main()'s exit code.
   int run(int argc, const char* const* argv);
 
   // Opens the database on first use.
   Client& client();
-  // The path: of --db, or of PAWL_DB.
+  // The path from --db, or from PAWL_DB.
   [[nodiscard]] const std::string& database();
   // The same; throws kNotFound if there is no such file.
   [[nodiscard]] const std::string& database_that_is_there();
-  // Opens it as well.
+  // Opens the database, too.
   [[nodiscard]] bool clock_is_trusted();
-  // Throws unless kOk, with the text of the client.
+  // Throws unless kOk, with the client's text.
   void must(Status status);
-  // So that it can be opened again, or replaced.
+  // Closes the database, so that it can be opened again or replaced.
   void close();
 
   [[nodiscard]] bool json() const { return json_; }
   [[nodiscard]] JsonOut& out() { return out_; }
   [[nodiscard]] const Screen& screen() const { return screen_; }
-  // One object, on a line of its own.
+  // Prints one object on a line of its own.
   template <typename Value>
   void print_json(const Value& value) {
     write_json(value, out_);
     out_.end_line();
   }
-  // The same as the one member of an object, which says what it is.
+  // Prints the same as the only member of an object; the member's name says what it is.
   template <typename Value>
   void print_json_as(const char* what, const Value& value) {
     write_json(value, out_.begin_object().key(what));
     out_.end_object().end_line();
   }
-  // What a command that only does something answers: nothing, or {"done":command, "id":id}.
+  // Prints the answer of a command without a result: nothing, or {"done":command, "id":id}.
   void done(std::string_view command, std::string_view id);
-  // Throws: the reader has gone, or the disk is full.
+  // Throws if the reader has gone or the disk is full.
   void flush();
   [[nodiscard]] CLI::App& app() { return app_; }
 
@@ -104,10 +105,10 @@ class Tool {
   std::unique_ptr<Opened> opened_;
 };
 
-// ---- options whose values are texts of people -----------------------------------------------------
+// ---- options whose values people write ----------------------------------------------------------
 
-// Each adds an option, or a positional argument where the name has no dashes, and says what is wrong
-// with a value and what was meant.
+// Each adds an option, or a positional argument if the name has no dashes. For a wrong value it
+// says what is wrong and what was probably meant.
 CLI::Option* add_duration(CLI::App* app, const std::string& name, std::optional<std::int64_t>* ms,
                           const std::string& help);
 CLI::Option* add_size(CLI::App* app, const std::string& name, std::optional<std::int64_t>* bytes,
@@ -124,12 +125,12 @@ std::vector<std::string> words_of(std::size_t count, const char* (*name)(State))
     words.emplace_back(name(static_cast<State>(i)));
   return words;
 }
-// One of these words; *index is its place.
+// One of these words; *index is its index.
 CLI::Option* add_choice(CLI::App* app, const std::string& name,
                         const std::vector<std::string>& words, std::optional<std::size_t>* index,
                         const std::string& help);
-// A literal, @FILE, or - for the standard input; @@ at the beginning is an @ of the literal. Read
-// when the command runs.
+// A literal, @FILE, or - for standard input; @@ at the beginning is an @ of the literal. Read when
+// the command runs.
 CLI::Option* add_payload(CLI::App* app, const std::string& name, std::string* text,
                          const std::string& help);
 [[nodiscard]] std::string read_payload(const std::string& given);

@@ -1,7 +1,7 @@
 // Commands: each of these functions adds some to the tool.
 //
-// Purpose: one file a group, which has everything of its commands. Ownership: what options are
-// parsed into lives as long as the tool. Thread rule: one thread.
+// Purpose: one file for each group of commands. Ownership: the variables that options are parsed
+// into live as long as the tool. Thread rule: one thread.
 #ifndef PAWL_TOOL_TOOL_COMMANDS_HPP
 #define PAWL_TOOL_TOOL_COMMANDS_HPP
 
@@ -15,7 +15,7 @@
 namespace pawl::tool {
 
 void add_instance_lists(Tool& tool);    // list, show, children, tree, history, values
-void add_directory_lists(Tool& tool);   // workers, sessions, leaks, metrics
+void add_directory_lists(Tool& tool);   // workers, sessions, leaks, queue, metrics
 void add_sending(Tool& tool);           // start, raise, enqueue, wait, watch
 void add_instance_changes(Tool& tool);  // cancel, terminate, suspend, resume, restart
 void add_removals(Tool& tool);          // delete, delete-ended, prune, quota
@@ -28,7 +28,7 @@ void add_export(Tool& tool);
 void add_top(Tool& tool);
 void add_all(Tool& tool);
 
-// --name, --state, --prefix: which instances.
+// --name, --state, --prefix: a choice of instances.
 struct InstanceChoice {
   std::string name;
   std::string prefix;
@@ -38,7 +38,7 @@ struct InstanceChoice {
 };
 void add_choice_of_instances(CLI::App* app, InstanceChoice* choice);
 
-// The positional ID.
+// Adds the positional argument ID.
 CLI::Option* add_id(CLI::App* app, std::string* id);
 
 }  // namespace pawl::tool

@@ -1,4 +1,4 @@
-// Options whose values are texts of people.
+// Options whose values people write: durations, sizes, times, choices, payloads.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -10,7 +10,7 @@
 namespace pawl::tool {
 namespace {
 
-constexpr std::size_t kPayloadBytesMax = 1024 * 1024;  // the largest that any database holds
+constexpr std::size_t kPayloadBytesMax = 1024 * 1024;  // the largest in any database
 
 using Parse = std::optional<std::int64_t> (*)(std::string_view);
 

@@ -1,4 +1,4 @@
-// top: a live view of what goes on.
+// top: a live view of workers and instances.
 #include <poll.h>
 #include <termios.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace pawl::tool {
 namespace {
 
 constexpr std::int64_t kSecondMs = 1'000;
-// Of running instances, so that a large database is not read whole at each look.
+// Pages of running instances, so that a look does not read all of a large database.
 constexpr std::size_t kPagesALook = 4;
 constexpr std::size_t kRowsAPage = 1024;
 constexpr std::size_t kInstancesShown = 10;
@@ -22,7 +22,7 @@ constexpr std::size_t kInstancesShown = 10;
 volatile std::sig_atomic_t asked_to_stop = 0;
 void on_stop_signal(int /*number*/) { asked_to_stop = 1; }
 
-// The terminal as it was, whatever ends the view.
+// Restores the terminal, whatever ends the view.
 class LiveTerminal {
  public:
   LiveTerminal() {
@@ -44,7 +44,7 @@ class LiveTerminal {
   LiveTerminal(const LiveTerminal&) = delete;
   LiveTerminal& operator=(const LiveTerminal&) = delete;
   void begin_frame() { StdoutSink().write("\x1b[H\x1b[2J"); }
-  // False: q, or a signal.
+  // False: the key q, or a signal.
   [[nodiscard]] bool wait(std::int64_t ms) const {
     struct pollfd input = {keys_ ? STDIN_FILENO : -1, POLLIN, 0};
     const int ready = ::poll(&input, 1, static_cast<int>(std::min<std::int64_t>(ms, 3'600'000)));
@@ -89,7 +89,7 @@ struct InstanceLine {
   std::int64_t updated_ms;
 };
 
-// Those that changed last.
+// The instances that changed last.
 class Latest final : public InstanceVisitor {
  public:
   void on_instance(const InstanceInfo& info) noexcept override {
@@ -103,7 +103,7 @@ class Latest final : public InstanceVisitor {
   std::vector<InstanceLine> all;
 };
 
-// One look, and what changed since the one before.
+// One look, and the changes since the one before.
 struct Frame {
   Metrics metrics;
   Workers workers;
@@ -125,7 +125,7 @@ Frame look(Tool& tool) {
   return frame;
 }
 
-// What was removed meanwhile makes a count fall: then nothing is known of the rate.
+// A removal meanwhile makes a count fall: then the rate is unknown.
 std::optional<std::int64_t> per_minute(std::int64_t before, std::int64_t now, std::int64_t ms) {
   if (ms <= 0 || now < before) return std::nullopt;
   return (now - before) * 60 * kSecondMs / ms;

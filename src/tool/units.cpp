@@ -37,7 +37,7 @@ constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// The number that `*rest` begins with, which is cut off.
+// Removes the number that `*rest` begins with, and returns it.
 std::optional<std::int64_t> take_number(std::string_view* rest) {
   std::int64_t number = 0;
   if (rest->empty() || !is_digit(rest->front())) return std::nullopt;
@@ -55,14 +55,14 @@ std::optional<std::int64_t> worth_of(const Unit (&units)[kCount], std::string_vi
   return std::nullopt;
 }
 
-// `text` is all that the format has, or there is none.
+// Whether the format takes all of `text`.
 bool matches(const std::string& text, const char* format, std::tm* out) {
   *out = {};
   const char* const end = ::strptime(text.c_str(), format, out);
   return end != nullptr && *end == '\0';
 }
 
-// strptime() takes the 31st of February, and timegm() makes another day of it.
+// strptime() accepts the 31st of February, and timegm() makes another day of it.
 bool same_day(const std::tm& a, const std::tm& b) {
   return a.tm_mday == b.tm_mday && a.tm_mon == b.tm_mon && a.tm_year == b.tm_year;
 }

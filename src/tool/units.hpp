@@ -1,7 +1,7 @@
 // Units: durations, sizes and times as people write and read them.
 //
-// Purpose: 90s, 15m and 2h30m, 64M and 10TB, 2026-11-23T10:00Z. Ownership: plain values. Thread rule:
-// none. Times are ms since 1970, UTC.
+// Purpose: 90s, 15m and 2h30m, 64M and 10TB, 2026-11-23T10:00Z. Ownership: plain values.
+// Thread rule: none. Times are ms since 1970, UTC.
 #ifndef PAWL_TOOL_UNITS_HPP
 #define PAWL_TOOL_UNITS_HPP
 
@@ -13,13 +13,13 @@
 
 namespace pawl::tool {
 
-// Numbers with the units ms, s, m, h, d or w, added up: "1h30m". Without a unit 0 alone.
+// The sum of numbers with the units ms, s, m, h, d or w: "1h30m". Only 0 may have no unit.
 [[nodiscard]] std::optional<std::int64_t> parse_duration_ms(std::string_view text);
-// A number of bytes, or one with K, M, G or T (also KiB ..: powers of 1024) or with KB, MB, GB or TB
-// (powers of 1000, as makers of cards count).
+// A number of bytes, or one with K, M, G or T (also KiB ..: powers of 1024) or with KB, MB, GB or
+// TB (powers of 1000, as makers of memory cards count).
 [[nodiscard]] std::optional<std::int64_t> parse_size(std::string_view text);
-// "2026-11-23", with "T10:00" or "T10:00:05" behind it, local, or UTC with a Z at the end; a
-// duration: so long before `now_ms`; a number: ms since 1970, as JSON has them.
+// "2026-11-23", also followed by "T10:00" or "T10:00:05": local time, or UTC with a Z at the end. A
+// duration: this long before `now_ms`. A number: ms since 1970, as in JSON.
 [[nodiscard]] std::optional<std::int64_t> parse_time_ms(std::string_view text, std::int64_t now_ms);
 [[nodiscard]] std::optional<std::int64_t> parse_number(std::string_view text);
 

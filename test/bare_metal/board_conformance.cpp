@@ -1,5 +1,5 @@
-// The conformance suite of ports, on the board: the same cases as in port_bare_metal_test, each on an
-// empty flash.
+// The conformance suite of ports on the board: the same cases as in port_bare_metal_test, each on
+// an empty flash.
 #include <memory>
 #include <vector>
 
@@ -35,7 +35,7 @@ class ConformanceHost {
  private:
   static bare_metal::Layout layout() {
     bare_metal::Layout layout;
-    layout.log_sectors = 300;  // two pieces of its index
+    layout.log_sectors = 300;  // two pieces of the log's index
     return layout;
   }
   static std::size_t bytes() {

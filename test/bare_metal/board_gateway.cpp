@@ -1,6 +1,6 @@
-// A gateway with sensors that are simulated: each has an orchestration of its own, which reads it
-// once a second. What a sensor says depends on the round alone, so that the sum of all says whether
-// each round was counted once, however often the power went.
+// A gateway with simulated sensors: an orchestration for each sensor reads it once a second. A
+// reading depends on the sensor and the round alone, so the total shows whether each round was
+// counted once, however often the power failed.
 #include <charconv>
 #include <cstdint>
 
@@ -22,7 +22,7 @@ std::string_view text_of(std::int64_t number, char (&out)[24]) {
   return {out, static_cast<std::size_t>(std::to_chars(out, out + sizeof(out), number).ptr - out)};
 }
 
-// The input is a hundred times the sensor, and the round.
+// The input is 100 * sensor + round.
 pawl::ActivityResult read_sensor(pawl::ActivityContext& ctx) {
   const std::int64_t which = number_in(ctx.input());
   char text[24];

@@ -1,8 +1,9 @@
-// The worked examples of test/replay/scenarios.hpp on the board: the engine runs on what the database
-// in the flash has of an instance, and each turn is one transaction there.
+// The worked examples of test/replay/scenarios.hpp on the board: the engine runs on an instance's
+// rows in the flash database, and each turn is one transaction there.
 //
-// An instance that was begun before a power cut has a whole number of turns in its history, and goes on
-// behind them; one that ended is compared event by event with what was read back.
+// An instance that was begun before a power cut has a whole number of turns in its history, and
+// goes on after them. The history of an ended instance is compared event by event with the expected
+// one.
 #include <algorithm>
 #include <cstdlib>
 #include <string>
@@ -30,7 +31,7 @@ alignas(8) unsigned char for_histories[64 * 1024];
 alignas(8) unsigned char for_engine[128 * 1024];
 alignas(8) unsigned char for_messages[8 * 1024];
 
-// The number that the scenario gave to a message is its payload; the storage has its own.
+// The scenario's number of a message is its payload; the storage has numbers of its own.
 std::int64_t number_in(std::string_view payload) {
   return std::strtol(std::string(payload).c_str(), nullptr, 10);
 }
@@ -67,7 +68,7 @@ class Run {
         scenario_(scenario),
         program_(test::parse(scenario.program)) {}
 
-  // False: a line of output says what is not as it must be.
+  // False: a line of output says what is wrong.
   bool go() {
     test::set_program(&program_);
     std::size_t done = 0;
@@ -100,7 +101,7 @@ class Run {
   bool open() {
     Incarnation ignored = 0;
     const Status found = store_.instances().find_instance(scenario_.name, &key_, &ignored);
-    // An instance that has ended is found, and not given out to be run.
+    // An ended instance is found, but not handed over for a turn.
     if (found == Status::kStale) {
       InstanceStatus status;
       char output[128];
@@ -126,7 +127,7 @@ class Run {
     return fine("load_history", store_.instances().load_history(key_, 1, 0, loader));
   }
 
-  // A boot before this one may have been cut, but between two turns.
+  // An earlier boot may have been cut, but only between two turns.
   bool turns_done(std::size_t* done) {
     History history(pool_);
     if (!load(history)) return false;
@@ -156,7 +157,7 @@ class Run {
     return fine("commit", store_.batch().commit());
   }
 
-  // What a client would send; results of activities and timers arrive with the turn.
+  // Sends the messages of clients; results of activities and timers arrive with the turn.
   bool send(const std::vector<Message>& messages) {
     for (const Message& message : messages) {
       bool room = true;
@@ -182,7 +183,8 @@ class Run {
     return true;
   }
 
-  // Those that wait on, then those of the turn in the scenario's order, stored ones as they were stored.
+  // Waiting messages first, then the turn's in the scenario's order; stored ones keep their stored
+  // form.
   static std::vector<Message> in_order(const OrchestrationItem& item,
                                        const std::vector<Message>& wanted) {
     std::vector<Message> all(item.messages, item.messages + item.waiting_count);
@@ -291,7 +293,7 @@ bool run_all(Store& store) {
     mps2::say("the engine needs more than %zu bytes", sizeof(for_engine));
     return false;
   }
-  // The clock of the storage runs from the first batch on.
+  // The storage's clock runs from the first batch on.
   BatchInfo info;
   if (store.batch().begin(0, &info) != Status::kOk || store.batch().commit() != Status::kOk)
     return false;

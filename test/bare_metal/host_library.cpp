@@ -1,6 +1,6 @@
-// What programs with std::string and std::vector need of libstdc++, whose archive is not there: a heap in
-// static memory, and an end in the place of exceptions. For suites that also run on the building
-// machine; Pawl and its port use none of it.
+// The parts of libstdc++ that programs with std::string and std::vector need, since its archive is
+// not linked: a heap in static memory, and a program end instead of exceptions. For suites that
+// also run on the building machine; Pawl and its port use none of it.
 #include <cstddef>
 #include <new>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kBytes = std::size_t{1} << 20U;
 alignas(64) unsigned char block[kBytes];
 
-// Static objects of other files ask for memory before this file's would be made.
+// Made at the first use: static objects of other files need memory before this file's are made.
 pawl::BuddyPool& pool() {
   static pawl::BuddyPool instance(block, sizeof(block));
   return instance;

@@ -8,7 +8,7 @@
 namespace pawl::metal_test {
 namespace {
 
-// All that a program has, beside its stack: nothing is taken from a heap.
+// All memory of a program besides its stack: there is no heap.
 constexpr std::size_t kMachineBytes = 31'232;
 constexpr std::size_t kSqliteBytes = 180'000;
 constexpr std::size_t kRuntimeBytes = 224'000;

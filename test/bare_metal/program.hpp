@@ -1,4 +1,4 @@
-// What the programs on the board share: memory, port, and one Runtime.
+// Shared parts of the programs on the board: memory, port, and one Runtime.
 #ifndef PAWL_TEST_BARE_METAL_PROGRAM_HPP
 #define PAWL_TEST_BARE_METAL_PROGRAM_HPP
 
@@ -9,19 +9,19 @@
 
 namespace pawl::metal_test {
 
-// Starts board, flash and the memory of SQLite; a line of output says what failed. The argument "cut=N" cuts the power at the n-th
-// operation of the flash.
+// Starts board, flash and the memory of SQLite; a line of output says what failed. The argument
+// "cut=N" cuts the power at the n-th operation of the flash.
 bool start_board(const ProcessOptions& of_process);
 [[nodiscard]] port::Port board_port();
-// Writes what was used of memory, stack and flash. False: a request of SQLite did not fit.
+// Writes the use of memory, stack and flash. False: a request of SQLite did not fit.
 bool report();
 
-// All of it and a Runtime, with what each board needs in the place of some options.
+// Starts all that and a Runtime, with `wanted` except for options that the board fixes.
 bool start(const Registry& registry, const Options& wanted);
 [[nodiscard]] Runtime& runtime();
-// Asks for an instance; one that is there already is as good.
+// Starts the instance if it does not exist yet.
 void start_once(std::string_view name, const InstanceId& id, std::string_view input);
-// Works until the instance has ended, writes what it used, and stops.
+// Works until the instance has ended, writes the use of memory, and stops.
 // Returns the exit status of the program.
 int finish(std::string_view id);
 

@@ -1,9 +1,10 @@
-// A gateway with an endpoint whose ticks are timed from outside: for endpoint_bench.py.
+// A gateway with an endpoint whose ticks are timed from outside, for endpoint_bench.py.
 //
 // usage: endpoint_ticks DATABASE SAMPLERS
 //
-// SAMPLERS instances take a sample each 100 ms. Prints "ready"; at SIGTERM, for each tick since then,
-// "BEGAN TOOK" in microseconds of CLOCK_MONOTONIC, from memory taken before.
+// SAMPLERS instances take a sample each 100 ms. Prints "ready". At SIGTERM it prints for each tick
+// since then "BEGAN TOOK" in microseconds of CLOCK_MONOTONIC, kept in memory that was allocated
+// before.
 #include <poll.h>
 #include <time.h>
 
@@ -33,7 +34,7 @@ std::int64_t now_us() {
 
 pawl::ActivityResult read_sensor(pawl::ActivityContext& ctx) { return ctx.ok("21.5"); }
 
-// The first time it waits for as many ms as the input says, so that not all samples share a tick.
+// The first wait is as many ms as the input says, so that not all samples are in one tick.
 pawl::Poll sample(pawl::OrchestrationContext& ctx) {
   const std::chrono::milliseconds first(std::atoi(std::string(ctx.input()).c_str()));
   PAWL_AWAIT_DONE(ctx.schedule_timer(first));

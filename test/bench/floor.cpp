@@ -1,9 +1,9 @@
-// The floor: the rows and commits that a scenario needs, written by SQLite and nothing else.
+// The floor: the rows and commits that a scenario needs, written by SQLite alone.
 //
-// Same schema, pragmas, statements that write, values of the same size and instances a commit; left
-// out is all that reads, checks, encodes or runs anything. A hello is two commits: it is created
-// with its first turn, which schedules the activity that is handed over at once; its second turn
-// takes the result and ends.
+// Same schema, pragmas, writing statements, sizes of values and instances per commit; everything
+// that reads, checks, encodes or runs is left out. A hello is two commits: it is created with its
+// first turn, which schedules an activity that is handed over at once; its second turn takes the
+// result and ends.
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-constexpr std::int64_t kStamp = 2'208'988'800'000;  // 2040, as wide as a real one
+constexpr std::int64_t kStamp = 2'208'988'800'000;  // the year 2040, as wide as a real stamp
 constexpr std::int64_t kPawlTime = 30'000;          // counts from the database's first boot
 constexpr std::string_view kStarted = R"({"name":"hello","version":"1.0.0","number":1})";
 constexpr std::string_view kActivity = R"({"name":"greet","hash":"0123456789abcdef"})";
@@ -113,7 +113,7 @@ class Bare {
     ::sqlite3_close(handle_);
     handle_ = nullptr;
   }
-  // Binds in order: integers and texts.
+  // Binds the values in order, integers and texts, and runs the statement.
   template <typename... Values>
   void run(Sql which, const Values&... values) {
     if (!well_) return;
@@ -122,7 +122,7 @@ class Bare {
     (bind(statement, ++at, values), ...);
     well_ = ::sqlite3_step(statement) == SQLITE_DONE;
     ::sqlite3_reset(statement);
-    // A change of the schema without this one is reported.
+    // A statement that should change one row and did not is reported.
     if (well_ && which > kCommit && ::sqlite3_changes(handle_) != 1) {
       well_ = false;
       text_ = std::string("changed no row: ") + kTexts[which];
@@ -156,7 +156,8 @@ class Bare {
 
 constexpr Bare::Null kNull;
 
-// Keys of instances, messages and work items: 1, 2, 3 ... each, since all are made in order.
+// The keys of instances, messages and work items are 1, 2, 3, ... each, since all are made in
+// order.
 class Steps {
  public:
   explicit Steps(Bare& bare) : bare_(bare) {}
@@ -176,7 +177,7 @@ class Steps {
     take_result(key, 3, 2);
     end(key, 4);
   }
-  // The first event.
+  // Writes the first event.
   void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
   void schedule(std::int64_t key, std::int64_t event) {
     insert_activity(key, event);
@@ -187,7 +188,7 @@ class Steps {
     ++last_handed_;
     bare_.run(kInsertHandedOver, ++last_work_, key, event, kPawlTime);
   }
-  // After the first turn, and after any other.
+  // begin_to_wait() ends the first turn, go_on() any other.
   void begin_to_wait(std::int64_t key, std::int64_t last_event) {
     bare_.run(kWriteExecution, key, std::int64_t{0}, last_event, kStamp, kNull);
     bare_.run(kGoOn, key, kStamp);
@@ -205,7 +206,7 @@ class Steps {
     bare_.run(kWriteExecution, key, std::int64_t{1}, event, kStamp, kStamp);
     bare_.run(kFinish, key, kStamp, kPawlTime);
   }
-  // An instance that waits for a timer, and what follows when that is due.
+  // Makes an instance that waits for a timer; the next function does what follows when it is due.
   void park(std::int64_t key) {
     create(key);
     start(key);
@@ -260,8 +261,8 @@ void run_latency_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
-// Each commit has up to `batch` second turns, of what the commit before handed over, and as many
-// starts.
+// Each commit has up to `batch` second turns, for the work that the previous commit handed over,
+// and as many starts.
 void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const auto batch = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);
@@ -280,7 +281,7 @@ void run_hello_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
-// One row of one page each.
+// Each commit writes one row on one page.
 void run_commit_floor(const Setup& setup, Bare& bare, Figures* figures) {
   for (std::uint64_t i = 0; i < setup.n && bare.well(); ++i) {
     const double begin_ms = now_ms();
@@ -291,7 +292,7 @@ void run_commit_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
-// The result of one step and the next one, handed over, in one commit.
+// Each commit has the result of one step and hands over the next one.
 void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
   Steps steps(bare);
   bare.run(kBegin);
@@ -313,7 +314,7 @@ void run_chain_floor(const Setup& setup, Bare& bare, Figures* figures) {
   commit(bare, figures);
 }
 
-// As many results and hand-overs a commit as there are slots.
+// Each commit has as many results and hand-overs as there are slots.
 void run_fanout_floor(const Setup& setup, Bare& bare, Figures* figures) {
   const auto slots = static_cast<std::int64_t>(setup.batch);
   const auto all = static_cast<std::int64_t>(setup.n);

@@ -1,5 +1,5 @@
-// Prints the memory that must be given at start, in bytes, for footprint.py; with "parts", where it
-// is: a table of all parts, counted by the code that takes them.
+// Prints the memory that must be given at start, in bytes, for footprint.py. With "parts" it prints
+// a table of all parts, counted by the code that takes them.
 #include <cstdio>
 #include <cstring>
 
@@ -26,7 +26,7 @@ std::size_t all_of(const Given& given) {
   return shared == 0 || own == 0 ? 0 : shared + own;
 }
 
-// What `take` takes of an arena.
+// The bytes that `take` takes from an arena.
 template <typename Take>
 std::size_t planned(Take&& take) {
   pawl::ArenaPlan plan;
@@ -124,7 +124,7 @@ int main(int count, char** words) {
   bool all = true;
   for (Given& each : given) {
     each.runtime.database_path = "pawl.db";
-    all = all && all_of(each) != 0;  // 0: a block cannot be made with these options
+    all = all && all_of(each) != 0;  // 0: no block can be made with these options
   }
   if (count > 1 && std::strcmp(words[1], "parts") == 0) {
     print_parts(given, sizeof given / sizeof given[0]);

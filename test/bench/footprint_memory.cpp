@@ -1,7 +1,7 @@
-// What of a process with Pawl is resident, for footprint.py and the tests of a booted board.
+// Prints what is resident of a process with Pawl, for footprint.py and the tests of a booted board.
 //
 //   footprint_memory smallest|default  runs the README's hello on a database in the current folder,
-//                                      and says what of this process is resident
+//                                      and prints what is resident of this process
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -24,7 +24,7 @@ pawl::Poll greet(pawl::OrchestrationContext& ctx) {
   return ctx.complete(goodbye.value());
 }
 
-// The kernel's own sums. Read without the heap, of which it would become a part.
+// The kernel's own sums. They are read without the heap, because reading would make it larger.
 bool print_resident(const char* moment) {
   char text[4096];
   const int fd = ::open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
@@ -46,7 +46,7 @@ bool has_ended(void* host) noexcept {
          kBusyInstances + 1;
 }
 
-// As many as a default batch, all of them in their timer at the same time.
+// Starts as many instances as a default batch has, all waiting for their timers at the same time.
 pawl::Status start_many(pawl::Host& host) {
   for (unsigned i = 0; i < kBusyInstances; ++i) {
     char id[16];
@@ -74,8 +74,8 @@ int resident(std::string_view which) {
   pawl::Host host(options);
   host.add_orchestration("greet", greet).add_activity("say", say);
   host.start_once("greet", pawl::InstanceId("first"), "");
-  if (host.status() != pawl::Status::kOk) return host.run();  // which says why
-  // Its second turn has set the timer, and the process has nothing to do.
+  if (host.status() != pawl::Status::kOk) return host.run();  // prints the reason
+  // The second turn has set the timer, and the process has nothing to do.
   if (host.runtime().run_for(kPatience, has_turned, &host) != pawl::Status::kOk) return 1;
   if (!print_resident("idle")) return 1;
   if (start_many(host) != pawl::Status::kOk) return 1;

@@ -1,8 +1,9 @@
-// How deep threads reach into their stacks, in bytes, for footprint.py: one line for each load, which makes a database in
-// the current folder.
+// Prints how deep threads reach into their stacks, in bytes, for footprint.py: one line for each
+// load. A load makes a database in the current folder.
 //
-// Each load runs on a thread whose stack was filled with a pattern before. The deepest byte that has changed since counts,
-// from the end where the stack begins: with what the C library keeps there, and with the values of the load's own code.
+// Each load runs on a thread whose stack was filled with a pattern before. The result is the
+// distance from the beginning of the stack to the deepest changed byte: it includes what the C
+// library keeps there, and the values of the load's own code.
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,8 +27,8 @@
 
 namespace {
 
-// A list of numbers under the most levels that JSON may have here, as many as the reader's large block holds on a 64-bit
-// machine.
+// A list of numbers inside the most levels that JSON may have here, as many numbers as the reader's
+// large block holds on a 64-bit machine.
 struct Wide {
   std::int64_t deep[1][1][1][1][1][1][1][1][1][1][1][1][1] = {};
   pawl::JsonArray<std::int64_t, 150> numbers;
@@ -48,7 +49,7 @@ void check(const char* what, pawl::Status status, std::string_view text = {}) {
   if (status != pawl::Status::kOk) die(what, status, text);
 }
 
-// ---- the painted stack of a thread -----------------------------------------------------------------
+// ---- the painted stack of a thread --------------------------------------------------------------
 
 struct Stack {
   unsigned char* low = nullptr;
@@ -67,9 +68,9 @@ struct Stack {
   return stack;
 }
 
-// From its own frame down.
+// Paints the stack below its own frame.
 [[gnu::noinline]] void paint() {
-  constexpr std::size_t kOwnBytes = 512;  // what memset() takes
+  constexpr std::size_t kOwnBytes = 512;  // for the frame of memset()
   const Stack stack = stack_of_this_thread();
   unsigned char* const here = static_cast<unsigned char*>(__builtin_frame_address(0));
   std::memset(stack.low, kPaint, static_cast<std::size_t>(here - stack.low) - kOwnBytes);
@@ -111,7 +112,7 @@ std::size_t measure(void (*load)()) {
   return job.bytes;
 }
 
-// ---- orchestrations and activities -----------------------------------------------------------------
+// ---- orchestrations and activities --------------------------------------------------------------
 
 Wide wide() {
   Wide value;
@@ -124,7 +125,7 @@ constexpr pawl::ActivityType<Wide, Wide> kEchoWide{"echo_wide"};
 constexpr pawl::ActivityType<Wide, Wide> kPoolWide{"pool_wide"};
 constexpr pawl::OrchestrationType<Wide, Wide> kJson{"json"};
 constexpr unsigned kAtOnce = 1'000;
-constexpr int kBranches = 32;  // in one another, as many as there may be
+constexpr int kBranches = 32;  // nested, as many as are allowed
 const char kDamaged[] = "a text that is damaged in the file";
 
 pawl::Reply<Wide> echo_wide(pawl::ActivityContext& ctx, const Wide& value) {
@@ -151,7 +152,7 @@ pawl::ActivityResult look_at_pool(pawl::ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// The pool has one thread, which runs all of them.
+// The pool has one thread, which runs all of these activities.
 pawl::Poll pool(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("paint_pool", ""));
   PAWL_AWAIT(wide_back, ctx.schedule_activity(kPoolWide, wide()));
@@ -160,7 +161,8 @@ pawl::Poll pool(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Two events of each activity, nearly as many as there may be, then a wait: the next Runtime reads them all, and replays.
+// Two events for each activity, nearly as many as allowed, then a wait: the next Runtime reads and
+// replays all of them.
 pawl::Poll history(pawl::OrchestrationContext& ctx) {
   for (int round = 0; round < 2; ++round) {
     std::vector<pawl::Handle> handles;
@@ -172,7 +174,7 @@ pawl::Poll history(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Not a part of the branches around it, whose frames would each have room for its values.
+// Not inlined: otherwise the frame of each branch around it would have room for its values.
 [[gnu::noinline]] pawl::Poll innermost(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(echoed, ctx.schedule_activity(kEchoWide, wide()));
   return echoed.ok() ? ctx.complete("") : ctx.fail(echoed.error());
@@ -196,7 +198,7 @@ pawl::Poll parent(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// An activity that fails, and an end that is an error.
+// An activity fails, and the orchestration ends with an error.
 pawl::Poll failing(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(refused, ctx.schedule_activity("refuse", ""));
   return refused.ok() ? ctx.complete("") : ctx.fail(refused.error());
@@ -209,7 +211,7 @@ pawl::Poll changing(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// ---- a program in a database -----------------------------------------------------------------------
+// ---- a program in a database --------------------------------------------------------------------
 
 constexpr char kDatabase[] = "stack.db";
 constexpr char kCopy[] = "copy.db";
@@ -219,7 +221,7 @@ void remove_database(const std::string& path) {
     ::unlink((path + more).c_str());
 }
 
-// Every line is put together, and goes nowhere.
+// Formats every line and writes it nowhere.
 class Log final : public pawl::LogSink {
  public:
   void write(pawl::LogLevel level, std::string_view event, const pawl::LogField* fields,
@@ -287,9 +289,9 @@ class Program {
   pawl::Host host_;
 };
 
-// ---- the loads -------------------------------------------------------------------------------------
+// ---- the loads ----------------------------------------------------------------------------------
 
-// Makes the database, too.
+// This load also makes the database.
 void load_json() {
   Program program;
   program.host().start_once(kJson, pawl::InstanceId("json"), wide());
@@ -320,7 +322,7 @@ void load_history() {
   if (program.stats().cold_loads == 0) die("history", pawl::Status::kNotFound, "was not read");
 }
 
-// Ended trees leave by their count and by the quota.
+// Ended trees are removed by their count and by the quota.
 void load_removal() {
   constexpr unsigned kTrees = 40;
   pawl::HostOptions wanted = footprint_options();
@@ -349,7 +351,7 @@ void damage(const char* path) {
   ::close(fd);
 }
 
-// Code that is another one, rows that are damaged, activities that fail.
+// Changed code, damaged rows, activities that fail.
 void load_errors() {
   code_has_changed = false;
   {
@@ -371,7 +373,7 @@ void load_errors() {
   program.run_until([] { return log_of_all.stopped >= 2; });
 }
 
-// ---- without a loop --------------------------------------------------------------------------------
+// ---- without a loop -----------------------------------------------------------------------------
 
 // Takes whatever a call reads.
 class Sink final : public pawl::InstanceVisitor,

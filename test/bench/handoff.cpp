@@ -1,12 +1,12 @@
-// pawl-handoff: how long it takes until a session goes on in another process after its owner's
-// SIGKILL.
+// pawl-handoff: measures how long it takes until a session continues in another process after its
+// owner's SIGKILL.
 //
 //   pawl-handoff [KILLS] [--db PATH]
 //
-// Three processes of its own: one makes the decisions, two run activities of one session, one after
-// the other. In the middle of every second activity the owner is killed; the time from there to the
-// beginning of the same activity in the other process is a handoff. What is in flight moves with
-// its session, so none of it may be lost: that is checked, the times are only printed.
+// The program starts three processes: one runs the orchestrations, two run activities of one
+// session, one after the other. During every second activity the owner is killed. A handoff is the
+// time from the kill to the beginning of the same activity in the other process. Work in flight
+// moves with its session and must not be lost: this is checked, while the times are only printed.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -29,7 +29,7 @@
 namespace {
 
 constexpr long kActivityMs = 20;
-constexpr int kBatch = 20;  // activities of an execution
+constexpr int kBatch = 20;  // activities in one execution
 
 std::int64_t now_us() {
   timespec now{};
@@ -43,7 +43,7 @@ std::int64_t now_us() {
   std::_Exit(2);
 }
 
-// What an activity writes as it begins; one write, so never mixed with another's.
+// The record that an activity writes as it begins, in one write, so that records never mix.
 struct Began {
   std::int64_t number = 0;
   std::int64_t at_us = 0;
@@ -144,7 +144,8 @@ void end(pid_t child, int by) {
   ::waitpid(child, nullptr, 0);
 }
 
-// The end of the instance, by a client in a process of its own: this one forks.
+// Waits for the end of the instance with a client in a process of its own, because this process
+// forks.
 bool completes(const std::string& database, long last, bool start) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -209,7 +210,7 @@ int main(int count, char** words) {
   Began began;
   while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
     if (began.number % 2 != 0) continue;
-    // In flight: its owner dies.
+    // The activity is in flight when its owner dies.
     const timespec half = {0, kActivityMs * 500'000};
     ::nanosleep(&half, nullptr);
     const std::int64_t killed_us = now_us();
@@ -221,7 +222,7 @@ int main(int count, char** words) {
     if (began.number != number || began.epoch <= epoch) ++lost;
     times_ms.push_back(static_cast<double>(began.at_us - killed_us) / 1'000.0);
     hands.push_back(spawn(database, "hand-" + std::to_string(spawned++), false));
-    // The activity that moved ends where it is; the next kill is of the next even one.
+    // The activity that moved ends in its new owner; the next kill hits the next even number.
   }
   const bool completed = completes(database, last, false);
   for (const pid_t hand : hands)

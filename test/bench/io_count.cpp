@@ -21,8 +21,8 @@ char database[1024];
 std::atomic<std::uint64_t> fsyncs{0};
 std::atomic<std::uint64_t> bytes_written{0};
 std::atomic<bool> pages_are_counted{false};
-std::atomic<std::uint32_t> frames[kPagesMax];  // of a page; 0: of all whose number is too high
-std::atomic<unsigned char> owners[kDescriptorsMax];  // forgotten when the descriptor is closed
+std::atomic<std::uint32_t> frames[kPagesMax];        // count by page; 0: pages beyond kPagesMax
+std::atomic<unsigned char> owners[kDescriptorsMax];  // cleared when the descriptor is closed
 
 Owner look_at(int fd) {
   char link[32];
@@ -50,7 +50,8 @@ ssize_t count_written(int fd, ssize_t size) {
   return size;
 }
 
-// In its log SQLite writes the head of a frame by itself, and the number of its page comes first.
+// In its log SQLite writes each frame's head by a separate call, and the head begins with the page
+// number.
 ssize_t count_frame(int fd, const void* data, ssize_t size) {
   constexpr ssize_t kFrameHeadBytes = 24;
   if (size != kFrameHeadBytes || !pages_are_counted.load(std::memory_order_relaxed) ||
@@ -91,7 +92,8 @@ using OnDescriptor = int(int);
 
 }  // namespace
 
-// A static program has no next library: the linker's --wrap gives every caller ours, and us libc's.
+// A static program has no next library. The linker's --wrap gives callers the functions here, and
+// gives these libc's.
 #ifdef IO_COUNT_WRAPPED
 #define NEXT(name, ...) __real_##name
 #define ENTRY(name) __wrap_##name
@@ -128,7 +130,7 @@ bool io_write_pages(const char* path) {
 
 }  // namespace bench
 
-// Seen by shared libraries, whatever the visibility of the rest is.
+// Shared libraries see these functions, whatever the visibility of the rest is.
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -136,7 +138,7 @@ ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
   return count_written(fd, NEXT(write, Write)(fd, data, size));
 }
 #if !defined(IO_COUNT_WRAPPED) || \
-    defined(__LP64__)  // on 32 bits its offsets are too small, and all call pwrite64
+    defined(__LP64__)  // on 32 bits off_t is too small for it, and all callers use pwrite64
 ssize_t ENTRY(pwrite)(int fd, const void* data, std::size_t size, off_t at) {
   return count_frame(fd, data, count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at)));
 }

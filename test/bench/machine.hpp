@@ -1,4 +1,4 @@
-// Machine: a Process and one Runtime at a time, and a look at what the Runtime has committed.
+// Machine: a Process, one Runtime at a time, and a view of what the Runtime has committed.
 #ifndef PAWL_BENCH_MACHINE_HPP
 #define PAWL_BENCH_MACHINE_HPP
 
@@ -31,7 +31,7 @@ class Machine {
  public:
   Machine(const Setup& what, Figures& found) : setup(what), figures(found) {}
 
-  // Both leave what went wrong in error().
+  // On failure both leave the reason in error().
   pawl::Status start_process();
   pawl::Status start(const pawl::Options& options);
   pawl::Status stop();
@@ -40,18 +40,18 @@ class Machine {
   [[nodiscard]] pawl::Process& process() { return process_; }
   [[nodiscard]] const pawl::RuntimeStats& stats() const { return runtime_->stats(); }
   [[nodiscard]] const std::string& error() const { return error_; }
-  // Keeps the first text.
+  // Keeps the first reason.
   pawl::Status explain(const char* what, pawl::Status status, std::string_view text);
 
-  // What is counted goes to the figures, once.
+  // begin() and end() enclose what is measured, once; end() fills in the figures.
   void begin();
   void end();
 
-  // A piggybacked call: when as many wait as may, a tick takes them. The id is "name-number".
+  // A piggybacked call: when as many wait as allowed, a tick takes them. The id is "name-number".
   pawl::Status start_one(std::uint64_t number, const char* name, std::string_view input);
   pawl::Status start_many(std::uint64_t count, const char* name, std::string_view input);
-  // Runs until so many orchestrations have ended since start(), or so many turns ran. Every end
-  // leaves the time since `since_ms` among the latencies once `keep_latencies` is set.
+  // Runs until so many orchestrations have ended since start(), or so many turns have run. If
+  // `keep_latencies` is set, every end adds the time since `since_ms` to the latencies.
   pawl::Status run_to_ends(std::uint64_t ends);
   pawl::Status run_to_turns(std::uint64_t turns);
   [[nodiscard]] std::uint64_t ends() const {

@@ -1,7 +1,8 @@
-// pawl-bench: what a step costs in time, flushes, bytes and memory.
+// pawl-bench: the cost of a step in time, flushes, bytes and memory.
 //
 // One run is one scenario in a fresh database. `floor` writes the same rows in the same number of
-// commits by SQLite alone: what it cannot go below, so that our overhead is a ratio of one machine.
+// commits by SQLite alone. The scenario cannot cost less, so Pawl's overhead is a ratio on one
+// machine.
 #include <getopt.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -56,8 +57,8 @@ bool is_among(const std::vector<bench::Name>& names, const std::string& name) {
 
 struct Arguments {
   bench::Setup setup;
-  std::string role;   // of a process started by a scenario
-  std::string pages;  // a file; empty: none
+  std::string role;   // role of a process that a scenario started
+  std::string pages;  // a file for page counts; empty: none
   bool json = false;
   bool help = false;
 };
@@ -130,7 +131,7 @@ bool parse(int argc, char** argv, Arguments* out) {
   return parse_positional(argc - ::optind, argv + ::optind, &out->setup);
 }
 
-// A new name for a database, with its folder in canonical form.
+// Makes a name for a new database, with its folder in canonical form.
 bool place(std::string* database, std::string* own_folder) {
   if (database->empty()) {
     char name[] = "pawl-bench-XXXXXX";
@@ -177,7 +178,7 @@ std::string decimal(double value, int places) {
   return text;
 }
 
-// The 0th, 5th .. 95th, 99th and 100th.
+// The percentiles 0, 5, ..., 95, 99 and 100.
 std::string distribution(const std::vector<double>& latencies_ms) {
   std::string list = "[";
   for (int percent = 0; percent <= 95; percent += 5)
@@ -186,7 +187,8 @@ std::string distribution(const std::vector<double>& latencies_ms) {
          decimal(bench::percentile(latencies_ms, 100), 3) + "]";
 }
 
-// bytes_*_total and fsyncs_total: from the start of the process, for observers who see no marks.
+// bytes_*_total and fsyncs_total count from the start of the process, for observers that do not see
+// the marks.
 std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures) {
   const auto rate = [&](std::uint64_t count) {
     return decimal(figures.wall_s > 0 ? static_cast<double>(count) / figures.wall_s : 0, 1);
@@ -246,7 +248,7 @@ void print(const std::vector<Field>& fields, bool json) {
   if (json) std::puts("}");
 }
 
-// In the name of the process that started this one.
+// Runs a role for the process that started this one.
 int play(const bench::Setup& setup, const std::string& role) {
   bench::io_watch(setup.database.c_str());
   std::string error;

@@ -1,6 +1,6 @@
-// pawl-micro: what the parts cost, one by one, under Google Benchmark.
+// pawl-micro: the cost of single parts, under Google Benchmark.
 //
-// For a change of one of them. What a user gets is measured by pawl-bench.
+// Use it for a change of one part. pawl-bench measures what a user gets.
 #include <benchmark/benchmark.h>
 
 #include <array>
@@ -20,12 +20,12 @@
 
 namespace {
 
-// A benchmark of something that fails measures nothing.
+// Skips a benchmark whose operation fails, since it measures nothing.
 void require(benchmark::State& state, bool well, std::string_view what) {
   if (!well) state.SkipWithError(std::string(what).c_str());
 }
 
-// ---- codec ----------------------------------------------------------------------------------------
+// ---- codec --------------------------------------------------------------------------------------
 
 pawl::Event activity_event() {
   pawl::Event event;
@@ -85,7 +85,7 @@ void hash(benchmark::State& state) {
 }
 BENCHMARK(hash)->Arg(64)->Arg(4096);
 
-// ---- arenas ---------------------------------------------------------------------------------------
+// ---- arenas -------------------------------------------------------------------------------------
 
 void arena(benchmark::State& state) {
   std::array<unsigned char, 4096> block;
@@ -100,7 +100,7 @@ void arena(benchmark::State& state) {
 }
 BENCHMARK(arena);
 
-// As SQLite asks: small pieces of several sizes that live side by side.
+// Requests like those of SQLite: small pieces of several sizes that live side by side.
 void buddy(benchmark::State& state) {
   constexpr std::array<std::size_t, 8> kSizes = {72, 24, 400, 136, 64, 1032, 200, 32};
   const auto block = std::make_unique<std::array<unsigned char, 64 * 1024>>();
@@ -117,7 +117,7 @@ void buddy(benchmark::State& state) {
 }
 BENCHMARK(buddy);
 
-// ---- replay ---------------------------------------------------------------------------------------
+// ---- replay -------------------------------------------------------------------------------------
 
 pawl::Poll chain(pawl::OrchestrationContext& ctx) {
   while (true) {
@@ -141,14 +141,14 @@ class Replay {
     message_.kind = pawl::MessageKind::kStart;
     message_.execution = 1;
   }
-  // The next step; false if it fails.
+  // Runs the next step; false if it fails.
   bool turn() {
     const pawl::TurnResult result = engine_.run_turn(history_, input_, diagnostic_);
     message_.kind = pawl::MessageKind::kActivityDone;
     message_.ref = history_.last_id();
     return result.status == pawl::Status::kOk;
   }
-  // What the next turn brings is the result of this event.
+  // The next turn brings the result of this activity.
   void answer(pawl::EventId activity) { message_.ref = activity; }
   [[nodiscard]] pawl::History& history() { return history_; }
 
@@ -170,7 +170,7 @@ class Replay {
   pawl::Diagnostic diagnostic_;
 };
 
-// A warm turn that has so many earlier steps to re-run; the next one is undone each time.
+// A warm turn that has to run `range` earlier steps again. The turn itself is undone each time.
 void replay_turn(benchmark::State& state) {
   Replay replay;
   bool well = true;
@@ -188,10 +188,10 @@ void replay_turn(benchmark::State& state) {
 }
 BENCHMARK(replay_turn)->Arg(1)->Arg(100)->Arg(1000);
 
-// ---- sessions -------------------------------------------------------------------------------------
+// ---- sessions -----------------------------------------------------------------------------------
 
-// Fetch and acknowledgement of one activity by a worker that owns so many sessions; SQLite in
-// memory of the simulated machine, no flush.
+// Fetch and acknowledgement of one activity by a worker that owns `range` sessions. SQLite is in
+// the memory of the simulated machine, without flushes.
 void session_fetch(benchmark::State& state) {
   pawl::test::World world;
   pawl::test::Worker worker(world);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint64_t kSessions = 8;
 
-// A started process: we write to its standard input and read its standard output.
+// A started process: the parent writes to its standard input and reads its standard output.
 class Child {
  public:
   ~Child() { end_input(); }
@@ -48,7 +48,7 @@ class Child {
     if (to_ >= 0) ::close(to_);
     to_ = -1;
   }
-  // Its next line of output; empty: none came.
+  // The next line of its output; empty: none came.
   std::string line() {
     char text[512];
     return std::fgets(text, sizeof(text), from_) == nullptr ? "" : text;
@@ -80,7 +80,7 @@ std::vector<std::string> command_of(const Setup& setup, const char* role,
           std::to_string(setup.n)};
 }
 
-// One line of figures from a child; all but the latency are added up.
+// Reads one line of figures from a child and adds up all except the latency.
 bool add_line(const std::string& line, Figures* figures, double* done_ms) {
   unsigned long long counts[7];
   const int read =
@@ -108,7 +108,7 @@ void print_line(const Figures& figures) {
               static_cast<unsigned long long>(figures.vmhwm_kib));
 }
 
-// ---- coldstart ------------------------------------------------------------------------------------
+// ---- coldstart ----------------------------------------------------------------------------------
 
 bool run_coldstart(const Setup& setup, Figures* figures, std::string* error) {
   figures->latencies_ms.reserve(static_cast<std::size_t>(setup.n));
@@ -140,7 +140,7 @@ bool run_coldstart(const Setup& setup, Figures* figures, std::string* error) {
   return true;
 }
 
-// The counts are those of the whole process until then.
+// The counts cover the whole process until then.
 pawl::Status do_first(Machine& machine) {
   machine.begin();
   PAWL_TRY(machine.start_one(0, "hello", "world"));
@@ -153,7 +153,7 @@ pawl::Status do_first(Machine& machine) {
   return pawl::Status::kOk;
 }
 
-// ---- several workers on one file ------------------------------------------------------------------
+// ---- several workers on one file ----------------------------------------------------------------
 
 pawl::Status do_work(Machine& machine) {
   std::puts("ready");
@@ -228,8 +228,7 @@ class Caller {
   pawl::Client client_;
 };
 
-// What is to be done is there before the workers are; the time is from the first start to the last
-// end.
+// The work exists before the workers do. The time is from the first start to the last end.
 bool run_multi(const Setup& setup, Figures* figures, std::string* error) {
   const bool on_sessions = setup.scenario == "multi_session";
   Caller caller(setup);

@@ -1,4 +1,4 @@
-// The scenarios on Pawl, through its public headers only.
+// The scenarios on Pawl, using only its public headers.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -26,14 +26,14 @@ pawl::Status keep_steps(Machine& machine, std::uint64_t steps, const char* step)
   return pawl::Status::kOk;
 }
 
-// One history of so many events that stays in memory.
+// Sets the options so that one history of `events` events stays in memory.
 void fit_history(std::size_t events, pawl::Options* options) {
   options->limits.history_events_max = static_cast<std::uint32_t>(events + 16);
   options->limits.warm_bytes =
       std::max<std::size_t>((events + 16) * 512, options->limits.warm_bytes);
 }
 
-// ---- many at once ---------------------------------------------------------------------------------
+// ---- many at once -------------------------------------------------------------------------------
 
 pawl::Status all_at_once(Machine& machine, const char* name, std::uint64_t steps_each,
                          const char* step) {
@@ -62,7 +62,7 @@ pawl::Status run_plain(Machine& machine) {
   return all_at_once(machine, "plain", kPinnedSteps, "activity");
 }
 
-// ---- one at a time --------------------------------------------------------------------------------
+// ---- one at a time ------------------------------------------------------------------------------
 
 pawl::Status run_latency(Machine& machine) {
   const std::size_t n = machine.setup.n;
@@ -78,7 +78,7 @@ pawl::Status run_latency(Machine& machine) {
   return keep_steps(machine, n, "orchestration");
 }
 
-// The same by a Client on another thread, as from another process: its commit, then the bell.
+// The same through a Client on another thread, as from another process: its commit, then the bell.
 pawl::Status run_latency_client(Machine& machine) {
   const std::size_t n = machine.setup.n;
   std::vector<double>& latencies_ms = machine.figures.latencies_ms;
@@ -118,7 +118,7 @@ pawl::Status run_latency_client(Machine& machine) {
   caller.join();
   machine.end();
   PAWL_TRY(machine.explain("client", status, client.error_text()));
-  machine.figures.commits += n;  // its own
+  machine.figures.commits += n;  // the Client's own commits
   return keep_steps(machine, n, "orchestration");
 }
 
@@ -129,7 +129,7 @@ double mean(const double* values, std::size_t count) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-// Of the activities' beginnings.
+// Makes latencies from the times between the beginnings of activities.
 void steps_to_latencies(const std::vector<double>& times, std::size_t from, Figures* figures) {
   for (std::size_t i = from + 1; i < times.size(); ++i)
     figures->latencies_ms.push_back(times[i] - times[i - 1]);
@@ -179,9 +179,9 @@ pawl::Status run_fanout(Machine& machine) {
   return keep_steps(machine, machine.setup.n, "activity");
 }
 
-// ---- what the machine cannot sleep through ---------------------------------------------------------
+// ---- the machine at rest ------------------------------------------------------------------------
 
-// From construction to stop(): how often the loop and any thread woke, and what that took.
+// From construction to stop(): how often the loop and any thread woke, and the processor time.
 class Effort {
  public:
   explicit Effort(const Machine& machine)
@@ -191,14 +191,14 @@ class Effort {
         cpu_ms_(cpu_ms()),
         begin_ms_(now_ms()) {}
 
-  // `own`: returns from sleep that are the measurement's.
+  // `own`: the number of returns from sleep that the measurement itself caused.
   void stop(std::uint64_t own) {
     cpu_ms_ = cpu_ms() - cpu_ms_;
     wakeups_ = machine_.stats().wakeups - wakeups_ - own;
     sleeps_ = sleeps() - sleeps_ - own;
     hours_ = (now_ms() - begin_ms_) / 3.6e6;
   }
-  // After Machine::end().
+  // Call it after Machine::end().
   void keep(Figures* figures) const {
     figures->more.emplace_back("wakeups", static_cast<double>(wakeups_));
     figures->more.emplace_back("cpu_ms", cpu_ms_);
@@ -218,10 +218,10 @@ class Effort {
   double hours_ = 0;
 };
 
-// ---- timers and events ----------------------------------------------------------------------------
+// ---- timers and events --------------------------------------------------------------------------
 
-// Looks at the clock after every tick; what ended in it was due when the Runtime last said so, or
-// later.
+// Looks at the clock after every tick. An instance that ended in the tick was due when the Runtime
+// last said so, or later.
 struct DueWatch {
   Machine* machine;
   std::uint64_t wanted;
@@ -233,7 +233,7 @@ struct DueWatch {
     for (; seen < machine->ends(); ++seen)
       machine->figures.latencies_ms.push_back(now - due_ms);
     const pawl::OptionalMs due = machine->runtime().next_due();
-    // At once: what was due then is due still.
+    // Due at once: the due time noted before still holds.
     if (due.value_or(0) > 0) due_ms = static_cast<double>(due.value());
     return seen >= wanted;
   }
@@ -242,7 +242,8 @@ struct DueWatch {
 // Starts one instance for each number from `first` on, whose timers are due `lead_ms` from now.
 using StartTimers = pawl::Status (*)(Machine& machine, std::uint64_t first, std::int64_t lead_ms);
 
-// All timers are set before the first is due: where a machine is too slow for that, others are set with a longer lead.
+// Sets all timers before the first is due. On a machine too slow for that, it sets others with a
+// longer lead.
 pawl::Status set_timers(Machine& machine, StartTimers start, std::int64_t* lead_ms) {
   constexpr std::int64_t kLongestLeadMs = 1'000'000;
   const std::uint64_t n = machine.setup.n;
@@ -300,7 +301,7 @@ pawl::Status run_burst(Machine& machine) {
   const std::size_t n = machine.setup.n;
   std::int64_t lead_ms = 0;
   PAWL_TRY(set_timers(machine, start_until, &lead_ms));
-  // No runtime ticks until all are due: they were set before now.
+  // No runtime ticks until all timers are due: all were set before now.
   const std::int64_t all_due_ms = wall_now_ms() + lead_ms;
   while (wall_now_ms() < all_due_ms) {
     timespec pause{0, 10'000'000};
@@ -334,7 +335,7 @@ pawl::Status run_event(Machine& machine) {
   return keep_steps(machine, n, "event");
 }
 
-// ---- load for some time ---------------------------------------------------------------------------
+// ---- load for some time -------------------------------------------------------------------------
 
 void stress_options(const Setup& setup, pawl::Options* options) {
   options->slots.threads = static_cast<std::uint32_t>(setup.slots);
@@ -348,7 +349,7 @@ struct StressWatch {
   std::uint64_t at_end;
   pawl::Status status;
 
-  // A new one for every one that ended, until the time is over.
+  // Starts a new instance for every one that ended, until the time is over.
   bool look() {
     if (now_ms() >= end_ms) return true;
     for (; started < machine->ends() + kStressAtOnce && status == pawl::Status::kOk; ++started)
@@ -409,14 +410,14 @@ pawl::Status run_sensors(Machine& machine) {
   return keep_steps(machine, kSensors * n, "sample");
 }
 
-// ---- parked ---------------------------------------------------------------------------------------
+// ---- parked -------------------------------------------------------------------------------------
 
 void idle_options(const Setup&, pawl::Options* options) {
   options->sessions.max_sessions_per_worker = 10;
 }
 
 pawl::Status run_idle(Machine& machine) {
-  constexpr std::int64_t kSettleMs = 7'000;  // past the looks that follow a commit
+  constexpr std::int64_t kSettleMs = 7'000;  // longer than the looks that follow a commit
   constexpr std::uint64_t kOwned = 10;
   PAWL_TRY(machine.start_many(machine.setup.n, "sleeper", kAnHour));
   PAWL_TRY(machine.run_to_turns(machine.setup.n));
@@ -428,7 +429,7 @@ pawl::Status run_idle(Machine& machine) {
   machine.begin();
   Effort effort(machine);
   static_cast<void>(machine.runtime().run_for(measured));
-  effort.stop(1);  // the last return from sleep is the end of the measurement
+  effort.stop(1);  // the last return from sleep is the end of the measurement itself
   machine.end();
   effort.keep(&machine.figures);
   return keep_steps(machine, 1, "run");
@@ -459,9 +460,9 @@ pawl::Status run_instances(Machine& machine) {
   return keep_steps(machine, n, "instance");
 }
 
-// ---- growth: the cost of 200 further steps behind N of something -----------------------------------
+// ---- growth: the cost of 200 further steps after N existing rows --------------------------------
 
-// A chain whose first steps are not measured.
+// Runs a chain and does not measure its first steps.
 pawl::Status run_steps(Machine& machine, std::size_t before, const char* name,
                        const std::string& input) {
   std::vector<double> times;
@@ -506,7 +507,7 @@ pawl::Status run_behind_sessions(Machine& machine) {
   return run_steps(machine, 0, "chain_on", "session-0 " + std::to_string(kFurtherSteps));
 }
 
-// Work of one session that this worker must not claim.
+// The queue holds work of one session that this worker must not claim.
 void behind_queue_options(const Setup&, pawl::Options* options) {
   options->sessions.max_sessions_per_worker = 0;
 }
@@ -517,7 +518,7 @@ pawl::Status run_behind_queue(Machine& machine) {
   return run_steps(machine, 0, "chain", std::to_string(kFurtherSteps));
 }
 
-// ---- the table ------------------------------------------------------------------------------------
+// ---- the table ----------------------------------------------------------------------------------
 
 struct Scenario {
   const char* name;

@@ -85,7 +85,8 @@ pawl::Poll fanout(pawl::OrchestrationContext& ctx) {
   std::uint64_t steps = 0;
   if (!read_count(ctx.input(), &steps) || steps > kFanoutMax)
     return ctx.fail("the input is no number, or too high a one");
-  // Too large for the stack of a small machine; one turn of one runtime uses it at a time.
+  // Static, because it is too large for the stack of a small machine; only one turn of one runtime
+  // uses it at a time.
   static pawl::Handle handles[kFanoutMax];
   for (std::uint64_t i = 0; i < steps; ++i)
     handles[i] = ctx.schedule_activity("step", "x");
@@ -129,7 +130,7 @@ pawl::Poll listener(pawl::OrchestrationContext& ctx) {
   return ctx.complete(received.ok() ? received.value() : "");
 }
 
-// Its input is "SAMPLES PHASE_MS".
+// The input is "SAMPLES PHASE_MS".
 pawl::Poll sensor(pawl::OrchestrationContext& ctx) {
   const std::string_view input = ctx.input();
   const std::size_t space = input.find(' ');

@@ -1,14 +1,17 @@
-// What runs on the emulated board: work that is cut off, the look at what is left, and clocks.
+// The program that runs on the emulated board: work that a power cut ends, the check of what is
+// left, and clocks.
 //
 //   board_program work DB COUNT LEDGER [normal]  starts instances 1 to COUNT, one after the other
-//   board_program check DB COUNT                 says what is there of them, and lets it run to its end
-//   board_program clock DB UTC_MS                timers, one of them at that time, and a session, until killed
-//   board_program wall                           says what the clock says, in seconds
-//   board_program wall SECONDS [synced]          sets the clock; "synced": the kernel calls it so
+//   board_program check DB COUNT                 prints which of them are there, and lets them end
+//   board_program clock DB UTC_MS                runs timers, one of them due at UTC_MS, and a
+//                                                session, until it is killed
+//   board_program wall                           prints the wall clock, in seconds
+//   board_program wall SECONDS [synced]          sets it; synced: the kernel calls it synchronized
 //
-// work: a line "start N" or "end N" says that a client was answered kOk, or saw the end of N. Before
-// that the same goes, unbuffered, to LEDGER: a part of the disk whose power is cut. So a log of what the
-// disk was given says which answer came before which flush. normal: not every commit is flushed.
+// work: a line "start N" says that a client was answered kOk, "end N" that it saw the end of N.
+// Before it prints a line, it writes the same text unbuffered to LEDGER, a part of the disk whose
+// power is cut. A log of the disk's writes then shows which answer came before which flush.
+// normal: not every commit is flushed.
 #include <fcntl.h>
 #include <sys/timex.h>
 #include <time.h>
@@ -56,7 +59,7 @@ std::int64_t number_of(std::string_view text) {
   return std::strtoll(std::string(text).c_str(), nullptr, 10);
 }
 
-// ---- the work -------------------------------------------------------------------------------------
+// ---- the work -----------------------------------------------------------------------------------
 
 std::int64_t mix(std::int64_t value) { return (value * 31 + 7) % 1'000'003; }
 
@@ -66,7 +69,7 @@ pawl::ActivityResult mix_input(pawl::ActivityContext& ctx) {
 
 std::string session_of(std::int64_t number) { return "session-" + std::to_string(number % 4); }
 
-// An activity, a timer, and an activity of one of four sessions.
+// Runs an activity, a timer, and an activity of one of four sessions.
 pawl::Poll job(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("mix", ctx.input()));
   if (!first.ok()) return ctx.fail(first.error());
@@ -77,9 +80,9 @@ pawl::Poll job(pawl::OrchestrationContext& ctx) {
   return ctx.complete(second.value());
 }
 
-// ---- clocks ---------------------------------------------------------------------------------------
+// ---- clocks -------------------------------------------------------------------------------------
 
-// "NAME": says at which times of both clocks it ran.
+// Prints its input, and when it ran by both clocks.
 pawl::ActivityResult report(pawl::ActivityContext& ctx) {
   say("clock: %.*s boot=%lld wall=%lld\n", PAWL_TEXT(ctx.input()),
       static_cast<long long>(now_ms(CLOCK_BOOTTIME)),
@@ -109,7 +112,7 @@ pawl::Poll at_utc(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// An activity of its session every half second, for longer than any test takes.
+// Runs an activity of its session every half second, for longer than any test takes.
 pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   for (int round = 1; round <= 100; ++round) {
     PAWL_AWAIT_DONE(
@@ -119,7 +122,7 @@ pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// ---- the parts of the program ---------------------------------------------------------------------
+// ---- the parts of the program -------------------------------------------------------------------
 
 pawl::HostOptions options_of(const char* database) {
   pawl::HostOptions options;
@@ -136,7 +139,7 @@ void fill(pawl::Host& host) {
   if (host.start() != pawl::Status::kOk) die("start", host.status(), host.error_text());
 }
 
-// A client on a thread of its own beside the Runtime of a Host.
+// A client for a second thread, beside the Runtime of a Host.
 class Caller {
  public:
   Caller(pawl::Host& host, const char* database) {
@@ -152,7 +155,7 @@ class Caller {
   }
   pawl::Client& client() { return client_; }
 
-  // Waits for the end.
+  // Waits for the end of the instance.
   std::string output_of(std::int64_t number) {
     pawl::OrchestrationStatus end;
     const pawl::Status status =
@@ -167,7 +170,7 @@ class Caller {
   pawl::Client client_;
 };
 
-// What a client was answered, in the order of the answers.
+// Notes each answer to a client on the disk before it prints it. A note replaces the last one.
 class Ledger {
  public:
   explicit Ledger(const char* path) : fd_(::open(path, O_WRONLY | O_DIRECT | O_CLOEXEC)) {
@@ -216,7 +219,7 @@ struct Findings final : pawl::FindingVisitor {
   }
 };
 
-// All pages, before anything is written to them.
+// Checks all pages of the database before anything is written to them.
 bool look_at_pages(const char* database) {
   pawl::Process process;
   pawl::ProcessOptions options;
@@ -239,10 +242,10 @@ bool look_at_pages(const char* database) {
   return seen.findings == 0 && seen.orphans == 0;
 }
 
-// "instance N before=... right=...": what was there before a Runtime ran, and whether it came to the
-// right end.
+// Prints "instance N before=... right=..." for each instance that is there: its state when it is
+// looked at, and whether its output is right in the end.
 int check(const char* database, std::int64_t count) {
-  if (!look_at_pages(database)) return 3;  // instances of a damaged one may never end
+  if (!look_at_pages(database)) return 3;  // instances of a damaged database may never end
   pawl::HostOptions options = options_of(database);
   pawl::Host host(options);
   fill(host);
@@ -265,7 +268,7 @@ int check(const char* database, std::int64_t count) {
   return result;
 }
 
-// Instances that are there already go on.
+// Started again on its database, it lets the instances that are there go on.
 int clock(const char* database, const char* utc_ms) {
   pawl::HostOptions options = options_of(database);
   static pawl::posix::FdLogSink log(STDOUT_FILENO, pawl::LogLevel::kInfo);

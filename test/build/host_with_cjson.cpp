@@ -1,6 +1,6 @@
-// An application with a copy of cJSON of its own. Its calls and its hooks must reach that one
-// although ours is in the same link: cjson_symbols.py looks at the names, this program at where the
-// calls end.
+// Goal: the calls and hooks of an application with its own cJSON reach that copy, although the copy
+// inside Pawl is in the same link.
+// Method: this program looks where its calls end; cjson_symbols.py looks at the names of symbols.
 #include <cjson/cJSON.h>
 #include <dlfcn.h>
 

@@ -1,6 +1,7 @@
-// A program as a user builds it: with exceptions and type information, and with the sanitizer of
-// undefined behaviour, which asks for the type information of every class that it calls. Pawl is
-// compiled without. Also what a user's files and times are on a 32-bit machine.
+// Goal: a program as a user builds it works with Pawl. It has exceptions, type information, and the
+// sanitizer of undefined behaviour, which needs the type information of every class that the
+// program calls. Pawl itself is compiled without these. On a 32-bit machine, linking Pawl gives the
+// program 64-bit file sizes and times.
 #include <sys/types.h>
 
 #include <cstdio>
@@ -50,7 +51,7 @@ int run(const char* path) {
   host.add_orchestration("hello", hello).add_activity("say", say);
   const int status = host.start_once("hello", pawl::InstanceId("one"), "").run_until_done("one");
   if (status != 0) std::fprintf(stderr, "%s\n", std::string(host.error_text()).c_str());
-  // Every object of the library that a user can hold by its base.
+  // Uses every object of the library that a user can hold by its base class.
   pawl::posix::FdLogSink to_stderr(2, pawl::LogLevel::kWarning);
   pawl::LogSink& by_base = to_stderr;
   by_base.write(pawl::LogLevel::kDebug, "nothing", nullptr, 0);

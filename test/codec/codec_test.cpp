@@ -1,4 +1,5 @@
-// What is stored: names of kinds, meta texts there and back, checksums, and meta of any bytes.
+// Goal: events are stored as promised: kinds have their names, a meta text is read back as it was
+// written, and checksums cover every column. Meta of any bytes is decoded or refused.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -21,7 +22,7 @@ class Meta {
     EXPECT_EQ(encode_meta(event, out, sizeof(out), &size), Status::kOk);
     return {out, size};
   }
-  // Bytes end at the end of an allocation, so that a sanitizer sees a read beyond it.
+  // The bytes end where their allocation ends, so a sanitizer sees a read beyond them.
   Status decode(std::string_view meta, Event* event) {
     const std::unique_ptr<char[]> exact(new char[meta.size()]);
     if (!meta.empty()) std::memcpy(exact.get(), meta.data(), meta.size());
@@ -57,9 +58,8 @@ Event activity() {
   return event;
 }
 
-// Each test is a process of its own, so these are its first uses of cJSON. The thread sanitizer
-// sees it if one thread installs cJSON's hooks while the other reads them, in whichever order they
-// run.
+// Each test is a process of its own, so these calls are its first uses of cJSON. If one thread
+// installs cJSON's hooks while the other reads them, the thread sanitizer sees it in either order.
 TEST(Threads, TheFirstToEncodeAndTheFirstToDecodeDoNotMeet) {
   const Event event = activity();
   std::string encoded;
@@ -118,9 +118,9 @@ TEST(Names, ValidOnes) {
   EXPECT_FALSE(is_valid_name(std::string(257, 'a')));
 }
 
-// What a terminal obeys: control characters above ASCII, a byte that is one of them, line
-// separators, and what turns the direction of text. Names with them that are stored already are
-// read all the same.
+// A terminal obeys control characters (in ASCII, above it, or as a single byte), line separators,
+// and characters that change the direction of text. Names that are stored with those above ASCII
+// are still read.
 TEST(Names, WhatATerminalObeysIsNoName) {
   for (const char* name : {"a\x1b[31m", "a\x7f", "a\nb"}) {
     EXPECT_FALSE(is_valid_name(name));
@@ -141,7 +141,7 @@ TEST(Names, WhatATerminalObeysIsNoName) {
   EXPECT_TRUE(is_valid_name("\xf0\x9f\x94\xa7"));
 }
 
-// An event that an older version wrote is written and read as it was.
+// An event with a name that an older version allowed is written and read unchanged.
 TEST(Names, ThatAreStoredStay) {
   Event event;
   event.kind = EventKind::kActivity;
@@ -364,7 +364,7 @@ TEST(Crc, CoversEveryColumn) {
   changed([](Event* row) { row->ref = 1; });
   changed([](Event* row) { row->time_ms = -1; });
   changed([](Event* row) { row->payload = "Payload"; });
-  // A byte that moves from meta to payload.
+  // A byte moves from meta to payload.
   event.payload = "}payload";
   add(1, 1, event, "{");
   EXPECT_EQ(sums.size(), 12U);
@@ -392,7 +392,7 @@ TEST(Crc, OfMessages) {
   EXPECT_EQ(sums.size(), 7U);
 }
 
-// Stored values: these numbers never change.
+// These checksums are stored in databases, so they never change.
 TEST(Crc, IsPinned) {
   Event event = activity();
   event.id = 2;

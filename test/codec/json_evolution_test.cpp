@@ -1,4 +1,4 @@
-// Goal: a struct may change, and what was written before is read as its author says.
+// Goal: a struct may change, and older text is read as the author of the struct says.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -15,7 +15,7 @@ enum class Mode : std::uint8_t { kOff, kDrip, kFlood };
 PAWL_JSON_ENUM(Mode, kOff, kDrip, kFlood)
 enum class Level : std::int16_t { kLow = -1, kHigh = 1 };
 
-// As the first release had it.
+// The struct as the first release had it.
 struct OldPlan {
   std::int32_t beds = 0;
   pawl::JsonText<16> crop;
@@ -42,7 +42,7 @@ struct Plan {
 PAWL_JSON(Plan, beds, crop, litres, mode, level, until_ms, windows, valves)
 PAWL_JSON_DEFAULTS(Plan, litres, mode, level, windows, valves)
 
-// Hands on what it does not know.
+// A struct that keeps the members it does not know, and writes them again.
 struct Relay {
   std::int32_t beds = 0;
   pawl::JsonRest<256> rest;
@@ -128,7 +128,7 @@ TEST(JsonEvolution, WhatHasNoDefaultIsStillRequired) {
   EXPECT_EQ(refusal<Plan>(R"({"beds":1})"), "corrupt: crop is missing");
   EXPECT_EQ(refusal<Plan>(R"({"beds":1,"crop":"","windows":[{"to":3}]})"),
             "corrupt: windows[0].from is missing");
-  // Absent is not null: that is another type.
+  // A null is a value of the wrong type, not an absent member.
   EXPECT_EQ(refusal<Plan>(R"({"beds":1,"crop":"","litres":null})"),
             "corrupt: litres is no finite number");
   EXPECT_EQ(refusal<Plan>(R"({"beds":1,"crop":"","litres":1,"litres":2})"),

@@ -1,4 +1,5 @@
-// A struct and its JSON text, in both directions; what is not exactly right is refused by its name.
+// Goal: a struct is written as JSON text and read back, and a text that is not exactly right is
+// refused with the name of the member at fault.
 #include "pawl/json.hpp"
 
 #include <gtest/gtest.h>
@@ -54,7 +55,7 @@ std::string text_of(const T& value) {
   return {out, size};
 }
 
-// "status: what the diagnostic says" of reading it.
+// The outcome of reading `text`: "STATUS: text of the diagnostic".
 template <typename T = Bed>
 std::string refusal(const std::string& text) {
   T value;
@@ -160,7 +161,8 @@ TEST(Json, RefusesWhatNoTextMayHave) {
   }
 }
 
-// Every value that is stored can be read: a tree of these would take a megabyte.
+// Every value that can be written can be read, whatever its size: a JSON tree of this one would
+// take a megabyte.
 TEST(Json, ReadsAsMuchAsItWrites) {
   auto large = std::make_unique<garden::Log>();
   for (int i = 0; i < 16'000; ++i)

@@ -1,4 +1,5 @@
-// Policies as text, there and back, and the pauses they give.
+// Goal: policies and session settings are read back as they were written, and texts that are out of
+// range or no policy are refused.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -28,7 +29,7 @@ TEST(Policy, DefaultsHaveNoText) {
   ActivityPolicy options;
   options.session = "bed-1";
   EXPECT_EQ(text_of(options), "");
-  options.retry.base = std::chrono::milliseconds(7);  // means nothing without retries
+  options.retry.base = std::chrono::milliseconds(7);  // has no effect without retries
   EXPECT_EQ(text_of(options), "");
 }
 

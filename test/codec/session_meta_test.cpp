@@ -1,6 +1,6 @@
-// The session of an activity as it is stored: in the meta of its event, and nowhere when there is
-// none. By the names that test/build/seed_tests.txt lists. What those call the work item is a row
-// that points to this event.
+// Goal: the session of an activity is stored in the meta of its event, and an activity without one
+// stores nothing. The tests have the names that test/build/seed_tests.txt lists. The "work item" of
+// that list is a row that points to this event.
 #include <gtest/gtest.h>
 
 #include <string>

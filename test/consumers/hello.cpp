@@ -1,5 +1,6 @@
-// A durable hello, built as a user builds it, outside of the tree and in many ways: it says hello and dies, and started again
-// goes on with goodbye, without a second hello. usage: hello DATABASE [die]
+// A durable hello, built as a user builds it: outside of the tree, and in many ways. It says hello
+// and dies; started again, it goes on with goodbye, without a second hello.
+// usage: hello DATABASE [die]
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -58,7 +59,8 @@ pawl::PollOf<pawl::Nothing, Text> greet(pawl::OrchestrationContext& ctx, const p
 }
 
 #ifdef WITH_OWN_LIBRARIES
-// SQLite by the program itself, and a cJSON of its own with hooks of its own, which Pawl must not reach.
+// The program brings its own SQLite, and its own cJSON with its own hooks, which Pawl must not
+// reach.
 int allocations = 0;
 void* count_and_allocate(std::size_t size) {
   ++allocations;

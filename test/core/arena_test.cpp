@@ -1,4 +1,5 @@
-// Goal: an arena hands out aligned memory until it is full or sealed, and its plan counts the same.
+// Goal: an arena hands out aligned memory until it is full or sealed, and a plan counts the same
+// amounts.
 #include "arena.hpp"
 
 #include <cstdint>
@@ -100,7 +101,7 @@ TEST(Arena, WithoutBlockOrWithATinyOne_Refuses) {
   EXPECT_EQ(none.allocate(1, 1), nullptr);
   EXPECT_EQ(none.allocate(0, 1), nullptr);
   Line block[1];
-  Arena tiny(block[0].bytes + 1, 10);  // ends before the first aligned place
+  Arena tiny(block[0].bytes + 1, 10);  // ends before the first aligned address
   EXPECT_EQ(tiny.capacity(), 0U);
   EXPECT_EQ(tiny.allocate(1, 1), nullptr);
 }

@@ -1,5 +1,5 @@
-// Goal: the pool never hands out a byte twice, joins freed neighbours again, and reports the truth
-// about itself. Method: random calls held against a model that knows every live allocation and its
+// Goal: the pool never hands out a byte twice, joins freed neighbours again, and reports its true
+// state. Method: random calls are compared with a model that knows every live allocation and its
 // bytes.
 #include "buddy.hpp"
 
@@ -21,7 +21,7 @@ struct Live {
   unsigned char fill;
 };
 
-// The largest block a fresh pool of `blocks` least blocks has.
+// The largest block of a fresh pool that has room for `blocks` blocks of the least size.
 std::size_t power_of_two_within(std::size_t blocks) {
   std::size_t power = 1;
   while (power * 2 <= blocks)
@@ -78,14 +78,14 @@ void run_random(std::size_t pool_bytes, std::size_t block_min, std::uint32_t see
   }
   EXPECT_EQ(pool.used(), 0U);
   EXPECT_EQ(pool.largest_free(), largest);
-  void* const whole = pool.allocate(largest);  // everything joined again
+  void* const whole = pool.allocate(largest);  // all blocks are joined again
   EXPECT_NE(whole, nullptr);
   pool.release(whole);
 }
 
 TEST(BuddyPool, RandomCalls_AgreeWithAModel) {
   run_random(64 * 65 * 4, 64, 1);      // about 16 KiB
-  run_random(100 * 1024 + 77, 64, 2);  // no power of two
+  run_random(100 * 1024 + 77, 64, 2);  // not a power of two
   run_random(50001, 16, 3);
   run_random(1 << 16, 256, 4);
 }
@@ -140,7 +140,7 @@ TEST(BuddyPool, EdgesOfSizes) {
   BuddyPool none;
   EXPECT_EQ(none.allocate(1), nullptr);
   EXPECT_EQ(none.largest_free(), 0U);
-  BuddyPool tiny(block, 64);  // no room for the state byte
+  BuddyPool tiny(block, 64);  // too small for the state byte
   EXPECT_EQ(tiny.capacity(), 0U);
   EXPECT_EQ(tiny.allocate(1), nullptr);
 }

@@ -1,6 +1,6 @@
-// Goal: each rule of time does what docs/architecture/time.md says, case by case. Method:
-// tables of rows and samples for the single rules; for the cases that take several boots a world
-// with a hidden true time, which also holds every firing against the guarantees.
+// Goal: each rule of time does what docs/architecture/time.md says, case by case. Method: tables of
+// rows and samples for the single rules; for the cases that take several boots a world with a
+// hidden true time, which also checks every firing against the guarantees.
 #include "clock_rules.hpp"
 
 #include <cstdint>
@@ -35,7 +35,7 @@ ClockSample synced_at(Ms boot_ms, Ms wall_ms) {
   return sample;
 }
 
-// Boot 3 of id 1, begun at P = 1000 s; its mark was made at boot time 100 s.
+// Boot 3, with id 1, begun at P = 1000 s; its mark was made at boot time 100 s.
 ClockRow row_of_boot_3(std::uint8_t name = 1) {
   ClockRow row;
   row.adopted = true;
@@ -49,13 +49,13 @@ ClockRow row_of_boot_3(std::uint8_t name = 1) {
   return row;
 }
 
-// Expects that nothing broke a guarantee.
+// Expects that no guarantee was broken.
 void expect_clean(const World& world) {
   for (const std::string& text : world.violations_)
     ADD_FAILURE() << text;
 }
 
-// --- T1 --------------------------------------------------------------------------------------------
+// --- T1 ------------------------------------------------------------------------------------------
 
 TEST(ClockAdopt, FirstEver_BeginsAtZero) {
   const AdoptResult result = adopt(ClockRow(), at(77 * kSecond, 1));
@@ -111,9 +111,9 @@ TEST(ClockAdopt, Table) {
 // Rules: T1.
 TEST(ClockAdopt, KnownAndUnknownProcesses_CountTheUptimeOnce) {
   ClockRow row =
-      adopt(row_of_boot_3(), at(10 * kSecond, 0)).row;  // a new boot, seen first by a container
+      adopt(row_of_boot_3(), at(10 * kSecond, 0)).row;  // a new boot, first seen in a container
   row = mark(row, pawl_time(row, 60 * kSecond));
-  const AdoptResult result = adopt(row, at(61 * kSecond, 2));  // then by a process of the host
+  const AdoptResult result = adopt(row, at(61 * kSecond, 2));  // then on the host
   EXPECT_EQ(result.kind, Adoption::kNone);
   EXPECT_EQ(pawl_time(result.row, 61 * kSecond), (1100 + 61) * kSecond);
 }
@@ -125,8 +125,8 @@ TEST(ClockAdopt, ContainerWithItsOwnBootId_Restarted30DaysUp) {
   const AdoptResult result = adopt(row, at(later, 0));
   EXPECT_EQ(result.kind, Adoption::kNone);
   EXPECT_EQ(pawl_time(result.row, later), 2 * kHour);
-  // Why the port must call such an id unknown: taken at its word it counts 30 days that never
-  // passed.
+  // This is why the port must report such an id as unknown: if it were believed, 30 days would
+  // count that never passed.
   ClockRow believed = row;
   believed.boot_id = id(1);
   EXPECT_GT(pawl_time(adopt(believed, at(later, 2)).row, later), 30 * kDay);
@@ -145,7 +145,7 @@ TEST(ClockAdopt, DamagedNumbers_SaturateAndDoNotOverflow) {
   static_cast<void>(next_mark_boot_ms(-kNever - 1, kNever, kNever));
 }
 
-// --- T2 --------------------------------------------------------------------------------------------
+// --- T2 ------------------------------------------------------------------------------------------
 
 // Rules: T2.
 TEST(ClockMark, IsWrittenWhenOlderThanASecond) {
@@ -172,7 +172,7 @@ TEST(ClockMark, Schedule_DoublesUpToTheLimit) {
 // Rules: T2.
 TEST(ClockMark, Schedule_LosesAtMostTwoThirds) {
   for (Ms marked = 0; marked < 5 * kHour;
-       marked += 777) {  // also after a mark that rode on a commit
+       marked += 777) {  // also after a mark that another commit carried
     const Ms next = next_mark_boot_ms(0, marked, kClockMarkMs);
     ASSERT_GT(next, marked);
     ASSERT_LE(next - marked, kClockMarkMs);
@@ -181,7 +181,7 @@ TEST(ClockMark, Schedule_LosesAtMostTwoThirds) {
   }
 }
 
-// --- T3 --------------------------------------------------------------------------------------------
+// --- T3 ------------------------------------------------------------------------------------------
 
 // Rules: T3.
 TEST(ClockSync, Table) {
@@ -276,7 +276,7 @@ TEST(ClockSync, Looks_DoubleUpTo300Seconds) {
   }
 }
 
-// --- T4, T5, T9 ------------------------------------------------------------------------------------
+// --- T4, T5, T9 ----------------------------------------------------------------------------------
 
 // Rules: T4.
 TEST(ClockDue, Bases) {
@@ -317,7 +317,7 @@ TEST(ClockStamp, Qualities) {
   EXPECT_EQ(stamp(row, sample).utc_ms, 42);
 }
 
-// --- cases of several boots ------------------------------------------------------------------------
+// --- cases of several boots ----------------------------------------------------------------------
 
 class ClockCase : public testing::TestWithParam<Ms> {
  protected:
@@ -351,11 +351,11 @@ TEST_P(ClockCase, SyncASecondBeforeAfterAndBetweenTwoMakes) {
   const Ms booted = world_.truth() - 2 * kSecond;
   EXPECT_EQ(world_.credits_, 1);
   world_.run(kDay);
-  // What was made in the first boot, before its sync or after, is on time in spite of the cut ..
+  // Timers made in the first boot, before its sync or after, fire on time in spite of the cut.
   const Ms first_boot = GetParam();
   EXPECT_LE(late(before, first_boot + 10 * kHour), 1);
   EXPECT_LE(late(after, first_boot + 10 * kHour + 2 * kSecond), 1);
-  // .. and what was made in the second gets nothing of a gap that lay before it.
+  // Timers made in the second boot get no credit for a gap before they were made.
   EXPECT_EQ(late(second_before, booted + kHour), 0);
   EXPECT_EQ(late(second_after, booted + kHour + 2 * kSecond), 0);
 }
@@ -381,7 +381,8 @@ TEST_P(ClockCase, TwoCutsWithAnUnsyncedBootBetween) {
   world_.step_notice();
   world_.run(2 * kDay);
   EXPECT_LE(late(whole, GetParam() + 10 * kHour), 1);
-  // The split of five hours between the two cuts is unknown: no credit, late by the second gap.
+  // How the five hours split between the two cuts is unknown: no credit, so it is late by the
+  // second gap.
   EXPECT_GE(late(none, none_due), 3 * kHour);
   EXPECT_LE(late(none, none_due), 3 * kHour + kMinute);
 }
@@ -417,7 +418,7 @@ TEST_P(ClockCase, CutInTheMiddleOfTheCredit_CreditsOnce) {
   world_.boot();
   world_.sync_to_truth();
   world_.lose_next_commit();
-  world_.step_notice();  // the credit is computed, and lost with its transaction
+  world_.step_notice();  // the credit is computed, then lost with its transaction
   EXPECT_EQ(world_.credits_, 0);
   world_.cut();
   world_.off(kHour);
@@ -436,7 +437,7 @@ TEST_P(ClockCase, TwoProcessesSyncingAtOnce_OneCredit) {
   const int item = world_.make(10 * kHour);
   world_.cut();
   world_.off(kHour);
-  world_.boot();  // all three see the synchronised flag at their first look
+  world_.boot();  // all three processes see the synchronised flag at their first look
   world_.restart_process(0);
   EXPECT_EQ(world_.credits_, 1);
   world_.run(kDay);
@@ -464,7 +465,7 @@ TEST_P(ClockCase, FirstBootIn1970_FirstSyncMuchLater) {
   const Ms made = world_.truth();
   world_.run(kDay);
   EXPECT_EQ(late(duration, made + kHour), 0);
-  EXPECT_FALSE(world_.fired(past));  // UTC waits for an offset, visibly
+  EXPECT_FALSE(world_.fired(past));  // UTC timers wait for an offset: off_known says so
   EXPECT_FALSE(world_.row_.off_known);
   world_.sync_to_truth();
   world_.step_notice();
@@ -479,7 +480,7 @@ TEST_P(ClockCase, SyncWithoutNotice_IsSeenByTheLooks) {
   world_.boot();
   const int item = world_.make_at(GetParam() + kHour);
   world_.run(10 * kMinute);
-  world_.sync_to_truth();  // silently
+  world_.sync_to_truth();  // without a notice of the step
   world_.run(kDay);
   EXPECT_EQ(late(item, GetParam() + kHour), 0);
 }
@@ -522,7 +523,7 @@ TEST_P(ClockCase, RtcOf2099CalledSynchronised_SpendsItsCreditOnARefusal) {
   world_.boot();
   EXPECT_EQ(world_.refusals_, 1);
   world_.run(kDay);
-  EXPECT_EQ(late(item, made + 10 * kHour), kHour);  // by the gap; neither early nor never
+  EXPECT_EQ(late(item, made + 10 * kHour), kHour);  // late by the gap; neither early nor never
 }
 
 TEST_P(ClockCase, LeapSecond_MovesUtcAlone) {
@@ -552,7 +553,7 @@ TEST_P(ClockCase, SyncLostAndRegainedWithAnotherTime) {
   world_.set_wall(k2099);
   world_.step_notice();
   world_.run(kMinute);
-  EXPECT_EQ(world_.row_.off, made - 10 * kSecond);  // losing trust changes nothing
+  EXPECT_EQ(world_.row_.off, made - 10 * kSecond);  // losing the sync changes nothing
   world_.sync_to_truth();
   world_.step_notice();
   EXPECT_EQ(world_.row_.off, made);
@@ -588,22 +589,23 @@ TEST_P(ClockCase, FiringOrderOfOneLook) {
   world_.cut();
   world_.off(kDay);
   world_.boot();
-  // All three at the first look, and each on its own day's terms: none early.
+  // All three fire at the first look, each by its own time base; none is early.
   EXPECT_EQ(world_.fired_at(first), world_.truth());
   EXPECT_EQ(world_.fired_at(utc), world_.truth());
   EXPECT_EQ(world_.fired_at(later), world_.truth());
 }
 
-// A machine snapshot put back under a file that went on: nothing of the second life counts twice.
+// A machine's snapshot is restored, but its database file is newer: no time of the second life
+// counts twice.
 // Rules: T1.
 TEST(ClockCases, SnapshotPutBack_GoesOnFromTheMark) {
   ClockRow row = row_of_boot_3();
-  row.mark = 1000 * kSecond + kDay;  // marked one day up; the snapshot was taken 100 s up
+  row.mark = 1000 * kSecond + kDay;  // mark at one day up; snapshot at 100 s up
   const AdoptResult result = adopt(row, at(100 * kSecond, 1));
   EXPECT_EQ(result.kind, Adoption::kNewBoot);
   EXPECT_EQ(pawl_time(result.row, 100 * kSecond), row.mark);
   EXPECT_EQ(pawl_time(result.row, 160 * kSecond), row.mark + kMinute);
-  // A sync then credits what passed between the mark and now, as after any cut.
+  // A sync then credits the time between the mark and now, as after any cut.
   const Ms wall = k2027 + row.mark + 5 * kHour;
   const SyncResult synced = sync(result.row, synced_at(100 * kSecond, wall), SyncLimits());
   EXPECT_TRUE(synced.credited);
@@ -611,8 +613,8 @@ TEST(ClockCases, SnapshotPutBack_GoesOnFromTheMark) {
   EXPECT_EQ(synced.credit_seg_max, 3);
 }
 
-// With unknown ids a boot may go unnoticed: made in it, a timer carries the number of the boot
-// before, and must not get the gap that lay between the two.
+// With unknown ids a boot may go unnoticed. A timer made in that boot has the number of the boot
+// before, and must not get credit for the gap between the two.
 // Rules: T1.
 TEST(ClockCases, UnknownIds_AnUnnoticedBootGetsNoCredit) {
   World world(k2027);
@@ -626,7 +628,7 @@ TEST(ClockCases, UnknownIds_AnUnnoticedBootGetsNoCredit) {
   world.off(5 * kHour);
   world.set_synced(false);
   world.set_wall(k2000);
-  world.boot(2 * kMinute);  // boot time is beyond the mark already: taken for the same boot
+  world.boot(2 * kMinute);  // already beyond the mark: taken for the same boot
   EXPECT_EQ(world.row_.boot_seq, 1);
   const Ms made = world.truth();
   const int item = world.make(10 * kHour);

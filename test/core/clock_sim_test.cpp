@@ -1,7 +1,8 @@
-// Goal: the rules of time keep every guarantee they state, whatever walls, cuts and processes do.
-// Method: a simulation from a seed, with a true time that the rules cannot see; each firing is held
-// against the table of guarantees. Then the rules are broken on purpose, one at a time: a
-// simulation that does not notice proves nothing.
+// Goal: the rules of time keep every guarantee they state, whatever wall clocks, cuts and processes
+// do.
+// Method: a simulation from a seed, with a true time that the rules cannot see. Each firing is
+// compared with the table of guarantees. Then the rules are broken on purpose, one at a time: a
+// simulation that does not notice that proves nothing.
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -42,7 +43,7 @@ class Scenario {
       world_.set_synced(false);
       set_some_wall();
       world_.boot(uniform(0, 20 * kSecond));
-      if (i == 0) world_.make(36500 * kDay);  // something always waits
+      if (i == 0) world_.make(36500 * kDay);  // so that something always waits
       live(options_.short_boots ? uniform(60 * kSecond, 90 * kSecond)
                                 : spread(3 * kSecond, 2 * kDay));
       if (one_in(4)) crash_in_a_look();
@@ -57,7 +58,7 @@ class Scenario {
 
   Ms uniform(Ms from, Ms to) { return std::uniform_int_distribution<Ms>(from, to)(random_); }
   bool one_in(Ms n) { return uniform(1, n) == 1; }
-  // Seconds and weeks alike.
+  // Spreads values evenly over magnitudes, from seconds to weeks.
   Ms spread(Ms from, Ms to) {
     const double ratio = std::log(static_cast<double>(to) / static_cast<double>(from));
     const double part = static_cast<double>(uniform(0, 1000)) / 1000;
@@ -69,7 +70,7 @@ class Scenario {
       case 0: return world_.set_wall(0);                                 // never set
       case 1: return world_.set_wall(kBuildDateMs);                      // at a build date
       case 2: return world_.set_wall(k2000);                             // dead RTC
-      case 3: return world_.set_wall(k2099);                             // RTC of the future
+      case 3: return world_.set_wall(k2099);                             // RTC in the future
       case 4: return world_.set_wall(world_.truth());                    // good RTC
       case 5: return world_.set_wall(world_.truth() - spread(1, kDay));  // restored from a file
       default: return world_.set_wall(world_.truth() + uniform(-20000, 20000) * kDay);
@@ -88,13 +89,13 @@ class Scenario {
 
   void live(Ms duration) {
     const Ms pieces = uniform(2, 8);
-    const Ms sync_at = uniform(0, 2 * pieces);  // beyond the last piece: never
+    const Ms sync_at = uniform(0, 2 * pieces);  // after the last piece: never
     bool synced = false;
     for (Ms piece = 0; piece < pieces; ++piece) {
       if (piece == sync_at) {
         sync_now();
         synced = true;
-      } else if (synced && one_in(4)) {  // lost; perhaps with a step
+      } else if (synced && one_in(4)) {  // sync is lost, perhaps with a step
         world_.set_synced(false);
         if (one_in(2)) set_some_wall();
         synced = false;
@@ -123,7 +124,7 @@ class Scenario {
     }
   }
 
-  // The cut comes in the middle of a transaction, perhaps the one with the credit.
+  // The cut comes during a transaction, perhaps during the one with the credit.
   void crash_in_a_look() {
     world_.lose_next_commit();
     sync_now();

@@ -5,7 +5,7 @@
 namespace pawl::testing_world {
 
 namespace {
-constexpr Ms kSlack = 5;  // whole milliseconds of several clocks
+constexpr Ms kSlack = 5;  // several clocks are rounded to whole milliseconds
 }
 
 struct World::Draft {
@@ -20,7 +20,7 @@ struct World::Draft {
 
 World::World(Ms start, Variant variant) : processes_(1), variant_(variant), truth_(start) {}
 
-// --- the machine -----------------------------------------------------------------------------------
+// --- the machine ---------------------------------------------------------------------------------
 
 void World::boot(Ms delay) {
   running_ = true;
@@ -49,7 +49,7 @@ void World::run(Ms duration) {
 }
 
 void World::look() {
-  // Another one is first each time.
+  // Another process is the first at each look.
   looks_ += 1;
   for (std::size_t i = 0; i < processes_.size(); ++i) {
     transact(processes_[(looks_ + i) % processes_.size()], nullptr);
@@ -124,7 +124,7 @@ Ms World::truth_at(Ms boot_ms) const {
   return boots_.back().booted + duration + (rate_ppm_ == 0 ? 0 : 1);
 }
 
-// --- one transaction -------------------------------------------------------------------------------
+// --- one transaction -----------------------------------------------------------------------------
 
 void World::transact(Process& process, Item* made) {
   const ClockSample now = sample(process);
@@ -237,7 +237,7 @@ void World::commit(Process& process, Draft& draft, const ClockSample& now) {
   first_commit_of_boot_ = false;
 }
 
-// Keeps the truth about what was just committed.
+// Records the truth about the commit that was just made.
 void World::note_commit(const Draft& draft, const ClockSample& now) {
   BootTruth& boot = boots_.back();
   if (born_ < 0) {
@@ -270,7 +270,7 @@ void World::note_commit(const Draft& draft, const ClockSample& now) {
   if (rise > uptime + drift(uptime) + kSlack) violate("P counted more than passed");
 }
 
-// --- waking up -------------------------------------------------------------------------------------
+// --- waking up -----------------------------------------------------------------------------------
 
 bool World::could_help() const {
   std::int64_t seg_min = kNever;
@@ -310,12 +310,12 @@ Ms World::next_wake() const {
     wake = std::min(wake, truth_at(next_mark(process)));
     if (help && !process.blind) wake = std::min(wake, truth_at(process.next_look_boot_ms));
   }
-  // That variant fires by the wall: it looks now and then.
+  // This variant fires by the wall clock, so it looks once a minute.
   if (variant_ == Variant::kWallDue) wake = std::max(wake, truth_ + kMinute);
   return wake == kNever ? wake : std::max(wake, truth_ + 1);
 }
 
-// --- the table of guarantees -----------------------------------------------------------------------
+// --- the table of guarantees ---------------------------------------------------------------------
 
 Ms World::drift(Ms duration) const {
   const Ms rate = rate_ppm_ < 0 ? -rate_ppm_ : rate_ppm_;
@@ -357,20 +357,22 @@ void World::check_utc(const Item& item) {
   if (lies_) return;
   const std::size_t now = boots_.size() - 1;
   const BootTruth& off = boots_[off_boot_];
-  // The wake-up was set by the offset that the firing transaction found, not by the one it took.
+  // The wake-up was computed from the offset that the firing transaction found, not from the one it
+  // took.
   const Ms rate = drift(truth_ - off_before_) + error_max_ + kSlack;
   const Ms w = (first_commit_of_boot_ ? start_delay_ : 0) + kSlack;
   expect_early(item, rate, "UTC");
   if (off_boot_ == now) {
     const Ms waited = std::max(Ms{0}, off.first_sync - item.true_due);
-    // Between two looks the wall may have moved within its error.
+    // Between two looks the wall clock may have moved within its error.
     expect_late(item, waited + rate + error_max_ + w, "UTC, confirmed in this boot");
   } else {
     expect_late(item, gaps_since(off_boot_) + rate + error_max_ + w, "UTC, of an earlier boot");
   }
 }
 
-// T2: a cut loses at most two thirds of an uptime, so P rises by a third of every minute or more.
+// T2: a cut loses at most two thirds of an uptime, so Pawl time grows by at least a third of every
+// uptime of a minute or more.
 void World::check_cut() {
   const BootTruth& boot = boots_.back();
   const bool waits = next_mark(processes_.front()) != kNever;

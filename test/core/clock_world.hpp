@@ -1,8 +1,8 @@
 // A machine with a hidden true time, a database and some processes that follow the rules of time.
 //
-// Purpose: what the tests of the clock's rules run on. The world knows the truth (UTC in ms); the
-// rules see only samples. After each firing it holds the delay against the table of guarantees in
-// docs/architecture/time.md, computed from the truth alone, and notes what breaks it.
+// Purpose: the tests of the clock's rules run on it. The world knows the truth (UTC in ms); the
+// rules see only samples. After each firing it compares the delay with the table of guarantees in
+// docs/architecture/time.md, computed from the truth alone, and records each violation.
 #ifndef PAWL_TEST_CORE_CLOCK_WORLD_HPP
 #define PAWL_TEST_CORE_CLOCK_WORLD_HPP
 
@@ -27,16 +27,16 @@ inline constexpr Ms k2099 = 4070908800000;
 // Rules broken on purpose: the world must notice each.
 enum class Variant {
   kRules,
-  kCreditPresentBoot,    // the credit also reaches what was made after the gap
-  kWallDue,              // durations are recomputed from a stored wall due
+  kCreditPresentBoot,    // the credit also reaches items made after the gap
+  kWallDue,              // durations are recomputed from a stored due time of the wall clock
   kLateAdoption,         // a boot's first hour is counted and marked under the id of the last one
   kUnknownIdNotWritten,  // a process with an unknown id leaves a known one in the row
-  kCreditUnknownBoot,    // a boot of unknown id is credited like one that is surely one boot
+  kCreditUnknownBoot,    // a boot of unknown id is credited as if it were surely one boot
   kNoDoublingOfMarks,    // a mark every clock_mark_ms from the start
 };
 
 struct Process {
-  bool blind = false;    // never sees the synchronised flag
+  bool blind = false;    // never sees the flag that the clock is synchronised
   bool knows_id = true;  // false: in a container
   bool adopted = false;
   bool adopts_late = false;  // for Variant::kLateAdoption
@@ -50,7 +50,7 @@ struct Item {
   TimeBase base = TimeBase::kPawl;
   Ms due = 0;
   std::int64_t seg = 0;
-  // The truth, unknown to the rules.
+  // The truth, which the rules do not know.
   std::size_t made_boot = 0;
   Ms made = 0;
   Ms true_due = 0;
@@ -59,14 +59,14 @@ struct Item {
   Ms credit_drift = 0;
 };
 
-// One life of the kernel, in truth.
+// One life of the kernel, in true time.
 struct BootTruth {
   Ms booted = 0;
   Ms cut = -1;
   Ms first_commit = -1;
   Ms first_sync = -1;
   Ms off_taken = -1;
-  Ms gap = 0;  // at most: off time, unmarked time, and with unknown ids the uptime at the mark
+  Ms gap = 0;  // longest: off and unmarked time; for unknown ids also uptime at the mark
   Ms mark_p_before = 0;
   bool noticed = false;
   bool refused = false;
@@ -77,27 +77,27 @@ class World {
   explicit World(Ms start, Variant variant = Variant::kRules);
 
   // --- the machine ------------------------------------------------------------------------------
-  // The kernel starts now; the processes look first `delay` later.
+  // Starts the kernel now; the processes look for the first time `delay` later.
   void boot(Ms delay = 0);
-  void run(Ms duration);  // with every wake-up that falls into it
+  void run(Ms duration);  // including every wake-up in that time
   void look();            // every process runs one transaction
   void cut();             // the power fails
   void off(Ms duration) { truth_ += duration; }
-  // The wall shows `value` and goes on from there.
+  // The wall clock shows `value` and runs on from there.
   void set_wall(Ms value) { wall_error_ = value - truth_; }
   void set_synced(bool synced) { synced_ = synced; }
-  void sync_to_truth(Ms error = 0);  // and says so
+  void sync_to_truth(Ms error = 0);  // sets the synchronised flag, too
   void step_notice();
   void restart_process(std::size_t which);
   // The next transaction of a process is lost before its commit.
   void lose_next_commit() { lose_next_commit_ = true; }
 
-  // --- what waits -------------------------------------------------------------------------------
+  // --- timers that wait --------------------------------------------------------------------------
   int make(Ms delay);
   int make_at(Ms utc);
   [[nodiscard]] Ms fired_at(int id) const {
     return fired_[static_cast<std::size_t>(id)];
-  }  // -1: no
+  }  // -1: not fired
   [[nodiscard]] bool fired(int id) const { return fired_at(id) >= 0; }
 
   [[nodiscard]] ClockSample sample(const Process& process) const;
@@ -107,9 +107,9 @@ class World {
 
   ClockRow row_;
   std::vector<Process> processes_;
-  Ms rate_ppm_ = 0;    // the crystal
-  Ms error_max_ = 0;   // of the wall while synced
-  bool lies_ = false;  // the wall may lie while synced: only what then still holds is checked
+  Ms rate_ppm_ = 0;    // error of the crystal's rate
+  Ms error_max_ = 0;   // largest error of the wall clock while synced
+  bool lies_ = false;  // the wall may lie while synced: checks only what still holds then
   int credits_ = 0;
   int refusals_ = 0;
   int firings_ = 0;
@@ -150,9 +150,9 @@ class World {
   Ms start_delay_ = 0;
   std::size_t looks_ = 0;
   Ms mark_truth_ = 0;
-  Ms born_ = -1;              // truth of the first adoption
-  std::size_t off_boot_ = 0;  // in which `off` was confirmed last
-  Ms off_before_ = 0;         // when it was, before the transaction at hand
+  Ms born_ = -1;              // true time of the first adoption
+  std::size_t off_boot_ = 0;  // the boot in which `off` was last confirmed
+  Ms off_before_ = 0;         // when it was confirmed, before the current transaction
   bool first_commit_of_boot_ = false;
   std::vector<Item> items_;
   std::vector<Ms> fired_;

@@ -38,7 +38,7 @@ TEST(Vector, EraseInsertTruncate_KeepWhatTheySay) {
   EXPECT_EQ(vector[0], 4);
   EXPECT_EQ(vector.size(), 3U);
   vector.erase_at_swap(2);                                 // 4 2
-  ASSERT_EQ(vector.insert_at(1, vector[0]), Status::kOk);  // 4 4 2: an element as argument
+  ASSERT_EQ(vector.insert_at(1, vector[0]), Status::kOk);  // 4 4 2: the argument is an element
   ASSERT_EQ(vector.insert_at(3, 9), Status::kOk);
   int sum = 0;
   for (const int value : vector)
@@ -141,7 +141,7 @@ TEST(Text, ViewsIntoItself_Work) {
 TEST(Text, AssignCut_NeverSplitsACharacter) {
   FixedText<4> text;
   EXPECT_TRUE(text.assign_cut("abcd"));
-  EXPECT_FALSE(text.assign_cut("abc\xC3\xA4"));  // a-umlaut would need a fifth byte
+  EXPECT_FALSE(text.assign_cut("abc\xC3\xA4"));  // a-umlaut takes two bytes and would not fit
   EXPECT_EQ(text, "abc");
   EXPECT_FALSE(text.assign_cut("\xE2\x82\xAC\xE2\x82\xAC"));
   EXPECT_EQ(text, "\xE2\x82\xAC");
@@ -198,7 +198,7 @@ TEST_F(IndexMapTest, InsertFindErase) {
 }
 
 TEST_F(IndexMapTest, RandomCalls_AgreeWithAMap) {
-  ASSERT_EQ(map_.allocate(arena_, 192), Status::kOk);  // 256 slots: filled to the brim
+  ASSERT_EQ(map_.allocate(arena_, 192), Status::kOk);  // 256 slots: filled to the limit
   std::map<std::int64_t, std::uint32_t> model;
   std::mt19937 random(7);
   for (std::uint32_t step = 0; step < 60000; ++step) {

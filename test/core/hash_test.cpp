@@ -1,5 +1,5 @@
-// Goal: checksums and hashes are the published ones, on every machine and for ever: they are
-// stored.
+// Goal: checksums and hashes are the published ones, the same on every machine and for ever,
+// because they are stored.
 #include "hash.hpp"
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace {
 TEST(Crc32c, PublishedVectors) {
   unsigned char bytes[32] = {};
   EXPECT_EQ(crc32c("123456789", 9), 0xE3069283U);
-  EXPECT_EQ(crc32c(bytes, sizeof(bytes)), 0x8A9136AAU);  // this and the next: RFC 3720, B.4
+  EXPECT_EQ(crc32c(bytes, sizeof(bytes)), 0x8A9136AAU);  // this value and the next: RFC 3720, B.4
   for (unsigned char& byte : bytes)
     byte = 0xFF;
   EXPECT_EQ(crc32c(bytes, sizeof(bytes)), 0x62A8AB43U);
@@ -70,7 +70,7 @@ TEST(Hash64, InPieces_IsTheSameAtEverySplit) {
   for (std::size_t split = 0; split <= text.size(); ++split) {
     Hash64 hash;
     hash.add_bytes(text.data(), split);
-    EXPECT_EQ(hash.value(), hash64(text.substr(0, split)));  // asking does not end it
+    EXPECT_EQ(hash.value(), hash64(text.substr(0, split)));  // reading does not end it
     hash.add_bytes(text.data() + split, text.size() - split);
     EXPECT_EQ(hash.value(), whole);
   }

@@ -1,4 +1,4 @@
-// JSON in pieces: separators, escapes, and what a sink refuses.
+// JSON written in pieces: separators, escapes, and what happens when a sink refuses.
 #include "pawl/json_out.hpp"
 
 #include <gtest/gtest.h>

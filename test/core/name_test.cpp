@@ -11,8 +11,8 @@ namespace pawl {
 namespace {
 
 TEST(Name, OwnsTheBytesItWasMadeFrom) {
-  Name name = "sensor-" + std::to_string(7);  // the string is gone at the end of this line
-  const std::string other(100, 'x');          // and may have its place now
+  Name name = "sensor-" + std::to_string(7);  // the string ends its life on this line
+  const std::string other(100, 'x');          // may reuse its memory
   EXPECT_EQ(name.view(), "sensor-7");
   const Name copy = name;
   name = "a";
@@ -43,7 +43,8 @@ TEST(Name, OfANullPointerIsEmpty) {
   static_assert(!std::is_constructible_v<Name, std::nullptr_t>);
 }
 
-// So that the check of each call refuses it, and the beginning is not taken for the name.
+// A name that is too long stays too long, so that every call refuses it and its beginning is not
+// taken for the name.
 TEST(Name, ThatIsTooLongStaysTooLong) {
   const Name longest(std::string(kNameBytesMax, 'n'));
   EXPECT_EQ(longest.view().size(), kNameBytesMax);
@@ -67,8 +68,8 @@ TEST(Name, ComparesWithWhateverIsAText) {
 
 TEST(Path, OwnsTheBytesItWasMadeFrom) {
   const std::string folder(100, 'f');
-  Path path = folder + "/x.db";       // the string is gone at the end of this line
-  const std::string other(200, 'x');  // and may have its place now
+  Path path = folder + "/x.db";       // the string ends its life on this line
+  const std::string other(200, 'x');  // may reuse its memory
   EXPECT_EQ(path.view(), folder + "/x.db");
   EXPECT_STREQ(path.c_str(), (folder + "/x.db").c_str());
   const Path copy = path;
@@ -91,7 +92,7 @@ TEST(Path, ThatIsNoneIsEmpty) {
   static_assert(!std::is_constructible_v<Path, std::nullptr_t>);
 }
 
-// Nothing is left of it that could be taken for another path.
+// A path that does not fit keeps no text that could be taken for another path.
 TEST(Path, ThatDoesNotFitSaysSo) {
   const Path longest(std::string(Path::kBytesMax, 'p'));
   EXPECT_TRUE(longest.fits());

@@ -1,4 +1,4 @@
-// Text of others: shown to the letter, obeyed never.
+// Foreign text is shown completely and never takes effect on a terminal.
 #include "pawl/printable.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST(Printable, WhatATerminalObeys_IsEscaped) {
   EXPECT_EQ(printable("\xe2\x80\xa8\xe2\x80\xa9"), "\\u2028\\u2029");
 }
 
-// Cut off at the end, alone, overlong, a surrogate, beyond the last character.
+// Bytes cut off at the end, alone, overlong, a surrogate, beyond the last character.
 TEST(Printable, BytesThatAreNoText_AreEscapedOneByOne) {
   EXPECT_EQ(printable("\x9b"
                       "31m"),
@@ -84,8 +84,8 @@ TEST(Printable, BytesThatAreNoText_AreEscapedOneByOne) {
   EXPECT_EQ(printable("\xff\xc3\xbc"), "\\xff\xc3\xbc");
 }
 
-// Every character there is: what is written has none that is not shown, and reading the escapes
-// gives it back.
+// Tries every character: the output contains only visible ones, and reading the escapes gives the
+// character back.
 TEST(Printable, NoCharacterIsLeftThatIsNotShown) {
   std::size_t escaped = 0;
   for (std::uint32_t code = 0; code <= 0x10ffff; ++code) {
@@ -106,7 +106,7 @@ TEST(Printable, NoCharacterIsLeftThatIsNotShown) {
       ASSERT_TRUE(c > ' ' && c < '\x7f') << code;
   }
   EXPECT_EQ(escaped,
-            32U + 1 + 32 + 1 + 2 + 12);  // C0, backslash, DEL and C1, separators, what turns text
+            32U + 1 + 32 + 1 + 2 + 12);  // C0, backslash, DEL and C1, separators, bidi marks
 }
 
 TEST(Printable, AnEscapeIsOnePiece_AndASinkThatIsFullGetsNoMore) {

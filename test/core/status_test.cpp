@@ -1,4 +1,5 @@
-// Goal: names of statuses and levels are stable and complete; diagnostics are cut, never overrun.
+// Goal: names of statuses and levels are stable and complete; a diagnostic that is too long is cut
+// and never overruns its buffer.
 #include "pawl/status.hpp"
 
 #include <set>

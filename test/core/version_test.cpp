@@ -1,4 +1,4 @@
-// Goal: only what Semantic Versioning 2.0.0 allows, less build metadata; the order is a strict one.
+// Goal: exactly what Semantic Versioning 2.0.0 allows, except build metadata; the order is strict.
 #include "version.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Version, Malformed) {
   EXPECT_FALSE(is_valid_version("1.0.0-" + std::string(59, 'a')));
 }
 
-// The example of the specification, and what lies around it.
+// The example of the specification, and versions around it.
 TEST(Version, Order) {
   const char* const rising[] = {"0.9.9",
                                 "1.0.0-1",

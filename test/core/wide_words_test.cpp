@@ -1,4 +1,4 @@
-// Integers of 64 bits without atomics of 64 bits: what they read, whole or not at all.
+// 64-bit integers without 64-bit atomics: a read gets the whole value or none.
 #include "wide_words.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ TEST(WideCounter, CountsBeyond32BitsInOneWordAndInTwo) {
 
 TEST(WideCounter, LosesNothingOfTwoThreads) {
   constexpr std::uint64_t kEach = 50'000;
-  constexpr std::uint64_t kStep = 400'000;  // ten times over the end of the low word
+  constexpr std::uint64_t kStep = 400'000;  // passes the end of the low word several times
   WideCounter<false> counter;
   const auto add = [&counter] {
     for (std::uint64_t i = 0; i < kEach; ++i)
@@ -46,7 +46,7 @@ TEST(WideCounter, LosesNothingOfTwoThreads) {
   EXPECT_EQ(counter.read(), 2 * kEach * kStep);
 }
 
-// As another process reads it.
+// Reads the bytes as another process does.
 template <class Note>
 std::int64_t bytes_of(const Note& note) {
   static_assert(sizeof(Note) == sizeof(std::int64_t));
@@ -85,7 +85,7 @@ TEST(Latest, IsTheValueStoredLast) {
   EXPECT_EQ(latest.load().last, 'c');
 }
 
-// Long, so that reader and writer meet in it.
+// A long value, so that reader and writer meet inside it.
 struct Long {
   std::int64_t values[64] = {};
 };

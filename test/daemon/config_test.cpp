@@ -1,4 +1,4 @@
-// The file of pawld: what is wrong in it is named with place, path and what was expected.
+// pawld's configuration file: each error is named with position, path and expectation.
 #include "config.hpp"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ std::string replaced(std::string text, std::string_view mark, std::string_view b
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
 
-// The first problem, without the place, of a file that is right but for one part.
+// The first problem, without its position, of a file that is right except for one part.
 std::string wrong(std::string_view activity, std::string_view orchestration,
                   std::string_view top = "") {
   std::string text = replaced(kBase, "@A", activity);
@@ -250,7 +250,7 @@ TEST(PawldConfig, NothingOfTheFileReachesATerminalAsItIs) {
   EXPECT_NE(problem.find("\\x1b[2J"), std::string::npos) << problem;
 }
 
-// Whatever one byte does to the sample, it is read or refused with a reason.
+// Changes one byte of the sample: it is read, or refused with a reason.
 TEST(PawldConfig, EachByteOfTheSampleDroppedOrReplaced) {
   const std::string good = sample();
   ASSERT_FALSE(good.empty());
@@ -283,7 +283,8 @@ TEST(PawldConfig, ADefinitionIsReadBackFromItsRecord) {
     ASSERT_TRUE(read_record(one.record, &definition, &why)) << one.name << ": " << why;
     EXPECT_EQ(definition.type, one.definition.type);
     EXPECT_EQ(activities_of(definition), activities_of(one.definition));
-    // No program, no argument and no variable: those may hold secrets, and may be mended.
+    // Programs, arguments and variables are not recorded: they may hold secrets, and may be
+    // corrected.
     EXPECT_EQ(one.record.find("argv"), std::string::npos);
     EXPECT_EQ(one.record.find("VALVES"), std::string::npos);
   }

@@ -1,5 +1,5 @@
-// The flows of definitions in virtual time: what an execution hands on is no text of a caller, and what
-// templates become has a bound.
+// The flows of definitions in virtual time. Callers cannot forge the state between executions, and
+// rendered templates have a size limit.
 #include "flows.hpp"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ class PawldFlows : public ::testing::Test {
   std::unique_ptr<World> world_;
 };
 
-// What executions once handed on in their input, written by a caller: it is the input and no more.
+// A caller writes the form in which executions once handed on their state: it is only an input.
 TEST_F(PawldFlows, AnInputIsNoStateOfAWatch) {
   for (const char* const input : {
            R"({"pawld.watch":{"alarmed":true,"failures":9223372036854775807,"input":{"bed":7}}})",
@@ -89,7 +89,7 @@ TEST_F(PawldFlows, AnInputIsNoStateOfAWatch) {
     const std::size_t before = note_.calls();
     sample_.returns("1");
     start("frost", input);
-    ASSERT_EQ(note_.calls(), before + 1) << input;  // alarmed it would say nothing
+    ASSERT_EQ(note_.calls(), before + 1) << input;  // an alarmed watch would not call it
     EXPECT_EQ(note_.input(before), "[\"below\",1," + std::string(input) + "]");
     sample_.returns("null");
     ASSERT_EQ(world_->advance(5 * kMinute), Status::kOk);
@@ -101,7 +101,7 @@ TEST_F(PawldFlows, AnInputIsNoStateOfAWatch) {
   }
 }
 
-// An alarm that is raised is not raised again by the next execution, whose input is the same.
+// The next execution, with the same input, does not raise the alarm again.
 TEST_F(PawldFlows, TheStateOfAWatchOutlivesItsExecution) {
   sample_.returns("1");
   start("frost", R"({"bed":7})");

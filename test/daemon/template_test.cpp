@@ -1,4 +1,4 @@
-// Templates and the JSON below them.
+// Templates, and the JSON parser that they use.
 #include "template_text.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(PawldTemplate, NamesWithoutARootAreMembersOfTheWhole) {
   EXPECT_EQ(out, "bed-5");
 }
 
-// A value as long as a payload, in a template with a place for it in each of a thousand texts.
+// A value as long as a payload, and a template that names it in each of a thousand texts.
 TEST(PawldTemplate, WhatItBecomesIsBounded) {
   constexpr std::size_t kMost = 64 * 1024;
   Scope scope(kMost);
@@ -103,7 +103,7 @@ TEST(PawldTemplate, TextsAreDecodedAsJsonSays) {
   EXPECT_EQ(decode_json_text(R"("\u00e4\u20ac\ud83d\ude00\n\/")"), "\u00e4\u20ac\U0001F600\n/");
 }
 
-// Millions of brackets take a bounded stack and an answer.
+// Millions of brackets take a bounded stack and get an error.
 TEST(PawldTemplate, NoTextMakesItRecurse) {
   JsonDocument document;
   EXPECT_FALSE(document.parse(std::string(3'000'000, '[')));

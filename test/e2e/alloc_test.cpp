@@ -1,8 +1,8 @@
-// Goal: after start, Pawl's threads never call malloc, SQLite and cJSON included; and none of that
-// is bought at the host's expense, who may use SQLite, cJSON and malloc as it likes. Method: this
-// program defines malloc itself (test/shim/alloc_count.cpp) and counts the calls of every thread
-// but those of the host. Bodies of user activities are counted apart. Each case runs in a child
-// process, since what SQLite was configured to use is a matter of the whole process.
+// Goal: after start, Pawl's threads never call malloc, including inside SQLite and cJSON; and the
+// host does not pay for it: it may use SQLite, cJSON and malloc as it likes. Method: this program
+// defines malloc itself (test/shim/alloc_count.cpp) and counts the calls of every thread except the
+// host's. Bodies of user activities are counted apart. Each case runs in a child process, since
+// SQLite's configuration holds for the whole process.
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -66,7 +66,7 @@ class Folder {
   std::string path_;
 };
 
-// ---- counting -------------------------------------------------------------------------------------
+// ---- counting -----------------------------------------------------------------------------------
 
 void count_from_here() {
   with_alloc_counters([](const AllocCounter& counter) { counter.begin(); });
@@ -86,11 +86,11 @@ void expect_none(const AllocCounts& counts) {
   EXPECT_EQ(counts.frees, 0U);
 }
 
-// ---- the work -------------------------------------------------------------------------------------
+// ---- the work -----------------------------------------------------------------------------------
 
 std::atomic<int> bodies{0};
 
-void* volatile kept = nullptr;  // so that no compiler takes the pair for nothing
+void* volatile kept = nullptr;  // volatile, so that no compiler removes the pair of calls
 void allocate_once() {
   kept = std::malloc(64);
   std::free(kept);
@@ -112,7 +112,7 @@ pawl::ActivityResult allocate_in_body(pawl::ActivityContext& ctx) {
   allocate_once();
   return ctx.ok("");
 }
-// As if Pawl itself had done it.
+// Allocates as if Pawl itself had done it.
 pawl::ActivityResult allocate_outside_of_body(pawl::ActivityContext& ctx) {
   bodies.fetch_add(1);
   allocate_once();
@@ -125,9 +125,9 @@ pawl::Poll hello(pawl::OrchestrationContext& ctx) {
   return ctx.complete(greeting.value());
 }
 
-// Something of everything, in two executions.
+// Work of every kind, in two executions.
 constexpr int kBodiesOfEverything = 2 * 3 * 4;
-// Waits for time, and then for a descriptor that never becomes readable.
+// First waits for time, then for a descriptor that never becomes readable.
 struct Steps {
   int done = 0;
 };
@@ -141,7 +141,7 @@ pawl::ActivityStep echo_in_steps(pawl::ActivityContext& ctx, Steps& steps) {
 }
 
 pawl::Poll everything(pawl::OrchestrationContext& ctx) {
-  // Few enough for one worker: an idle session stays with its owner.
+  // Few sessions, so that one worker can own them: an idle session stays with its owner.
   const std::string_view session = ctx.instance_id().substr(ctx.instance_id().size() - 1);
   const pawl::Guid guid = ctx.new_guid();
   static_cast<void>(ctx.utc_now_ms());
@@ -202,7 +202,7 @@ void fill(pawl::Registry& registry) {
     ASSERT_EQ(status, Status::kOk);
 }
 
-// ---- a Process and its Runtimes -------------------------------------------------------------------
+// ---- a Process and its Runtimes -----------------------------------------------------------------
 
 class OwnProcess {
  public:
@@ -221,7 +221,7 @@ class OwnProcess {
   mutable pawl::Process process_;
 };
 
-// Counts errors, and hands every line on.
+// Counts errors, and passes every line on.
 class CountingSink final : public pawl::LogSink {
  public:
   explicit CountingSink(pawl::LogSink& next) : next_(next) {}
@@ -237,7 +237,7 @@ class CountingSink final : public pawl::LogSink {
   std::size_t errors_ = 0;
 };
 
-// Everything that one loop needs; start(), run() and stop() on one thread.
+// All that one loop needs. start(), run() and stop() are called on one thread.
 class Gateway {
  public:
   explicit Gateway(const std::string& database)
@@ -265,7 +265,7 @@ class Gateway {
               Status::kOk)
         << diagnostic.text();
   }
-  // Nothing of the test itself allocates in here.
+  // The test itself allocates nothing in here.
   Status run(bool (*until)(void*) noexcept, void* user) {
     return runtime_.run_for(std::chrono::milliseconds(kPatienceMs), until, user);
   }
@@ -301,9 +301,9 @@ struct Goal {
   }
 };
 
-// ---- nothing allocates ----------------------------------------------------------------------------
+// ---- nothing allocates --------------------------------------------------------------------------
 
-// A thread with a Client; what it does between go and done is Pawl's alone.
+// A thread with a Client. Between `go` and `done` it runs only Pawl.
 class ClientThread {
  public:
   ClientThread(pawl::Process& process, const std::string& database)
@@ -368,7 +368,7 @@ class ClientThread {
 };
 
 constexpr int kInstances =
-    100;  // started by the Runtime's own calls; a fifth of them does everything
+    100;  // started by the Runtime's own calls; a fifth of them do everything
 
 void start_some(Gateway& gateway, int first) {
   for (int i = first; i < first + kInstances; ++i) {
@@ -453,7 +453,7 @@ TEST(Alloc, OneDeliberateMallocInABody_IsCountedApart) {
 
 #endif
 
-// ---- the host -------------------------------------------------------------------------------------
+// ---- the host -----------------------------------------------------------------------------------
 
 std::atomic<int> host_json_mallocs{0};
 void* host_json_malloc(std::size_t size) {
@@ -461,7 +461,7 @@ void* host_json_malloc(std::size_t size) {
   return std::malloc(size);
 }
 
-// Uses malloc, its own cJSON and SQLite as it likes, until it is to end.
+// Uses malloc, its own cJSON and SQLite as it likes, until end() is called.
 class HostThread {
  public:
   HostThread() : thread_([this] { run(); }) {
@@ -527,7 +527,8 @@ TEST(AllocHost, WithItsOwnThreadsSqliteAndCjson_IsLeftAlone) {
               static_cast<std::uint64_t>(kInstances));
     gateway.stop();
     EXPECT_GT(host.end(), 1);
-    // The host's hooks served the host's calls only: with the host gone no caller calls them.
+    // Only the host's calls used the host's hooks: after the host has gone the hooks are not
+    // called.
     const int before = host_json_mallocs.load();
     EXPECT_GT(before, 0);
     Gateway again(folder.file("pawl.db"));
@@ -578,13 +579,14 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
       gateway.stop();
     }
     EXPECT_EQ(process.stop(), Status::kOk);
-    // What the host opened before is still the host's.
+    // A connection that the host opened before is still the host's.
     EXPECT_EQ(::sqlite3_exec(hosts, "CREATE TABLE t(a)", nullptr, nullptr, nullptr), SQLITE_OK);
     EXPECT_EQ(::sqlite3_close(hosts), SQLITE_OK);
   });
 }
 
-// What a host takes beyond the block is its own allocator's, and Pawl works beside it.
+// Memory that the host takes beyond the block comes from the host's own allocator, and Pawl works
+// beside it.
 TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
   in_child([] {
     const OwnProcess own;
@@ -611,10 +613,10 @@ TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
   });
 }
 
-// ---- a small block -----------------------------------------------------------------------------------
+// ---- a small block ------------------------------------------------------------------------------
 
-// However many pages a connection asks for: beyond its part of the slots they would come from the
-// heap, until a statement found no room there.
+// A connection may ask for any number of cache pages. Pages beyond its part of the slots would come
+// from the heap, until a statement found no room there.
 TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   in_child([] {
     const Folder folder;
@@ -640,7 +642,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
         client.open(process, options, port.port(), client_block.get(), client_bytes, diagnostic),
         Status::kOk)
         << diagnostic.text();
-    // Three times as much as the block holds.
+    // This is three times as much as the block holds.
     const std::string input(16'000, 'x');
     for (int i = 0; i < 200; ++i) {
       const std::string id = "i" + std::to_string(i);
@@ -665,8 +667,8 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   });
 }
 
-// Memory for rows with large payloads is the process's; who takes larger ones is refused when it
-// begins.
+// Memory for rows with large payloads belongs to the process. A client or runtime that takes larger
+// payloads is refused at its start.
 TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   in_child([] {
     const Folder folder;
@@ -712,9 +714,9 @@ TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   });
 }
 
-// ---- two runtimes in one process ------------------------------------------------------------------
+// ---- two runtimes in one process ----------------------------------------------------------------
 
-// A loop on a thread of its own. Between `go` and `done` the thread runs nothing but Pawl.
+// A loop on its own thread. Between `go` and `done` the thread runs only Pawl.
 class LoopThread {
  public:
   LoopThread(pawl::Process& process, const std::string& database, int first,
@@ -728,7 +730,7 @@ class LoopThread {
     while (!ready_.load())
       std::this_thread::yield();
   }
-  // Who must look at the common count again when this one has reached it.
+  // The other loop must look at the common count again when this loop has reached it.
   void set_peer(LoopThread* peer) { peer_ = peer; }
   void go() { go_.store(true); }
   void wait_until_done() {

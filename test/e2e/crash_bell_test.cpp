@@ -1,8 +1,8 @@
 // Goal: work that another process commits is served at once, even when that process dies before it
-// rings the bell, and no process polls. Method: 1,000 single messages at random gaps. Every
-// 50th writer is killed at its write to the bell, after its commit has returned; no process writes
-// until that message was served. The ends of the instances are seen in the database from outside.
-// Afterwards the runtime must not wake at all: by its own count and by the kernel's.
+// rings the bell, and no process polls. Method: 1,000 single messages at random gaps. Every 50th
+// writer is killed at its write to the bell, after its commit has returned; no process writes until
+// that message has been served. The test sees the ends of the instances in the database, from
+// outside. Afterwards the runtime must not wake at all, by its own count and by the kernel's.
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +27,7 @@ constexpr int kMessages = 1'000;
 constexpr int kMessagesAWriter = 50;
 constexpr std::int64_t kPatienceMs = 30'000;
 
-// When instances ended, as seen by looking once a millisecond.
+// When instances ended, seen by a look each millisecond.
 class Ends {
  public:
   explicit Ends(const std::string& path) : database_(path) {}
@@ -47,7 +47,7 @@ class Ends {
       if (all_so_far) ended_up_to_ = std::stoll(row[0]);
     }
   }
-  // None: not yet.
+  // None: the instance has not ended yet.
   [[nodiscard]] std::optional<std::int64_t> seen_ns(const std::string& id) const {
     const auto found = ends_.find(id);
     if (found == ends_.end()) return std::nullopt;
@@ -96,7 +96,7 @@ class SharedWakeups {
   void* memory_ = MAP_FAILED;
 };
 
-// How often any thread of a process went to sleep, by the kernel.
+// How often the threads of a process went to sleep, by the kernel's count.
 std::uint64_t sleeps_of(pid_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid) + "/task/";
   std::uint64_t sum = 0;
@@ -116,7 +116,7 @@ std::uint64_t sleeps_of(pid_t pid) {
 
 using LatenciesMs = std::vector<double>;
 
-// One writer and its 50 messages, the last without a bell.
+// One writer with its 50 messages, the last one without a bell.
 void write_and_watch(const std::string& path, int first, Ends* ends, LatenciesMs* rung,
                      LatenciesMs* unrung) {
   const int last = first + kMessagesAWriter - 1;
@@ -159,7 +159,7 @@ void print(const char* what, LatenciesMs values) {
 TEST(CrashBell, SingleMessagesOfAnotherProcess_AreServedAtOnceAndNothingPolls) {
   const Folder folder;
   const std::string path = folder.file("pawl.db");
-  // Leases so long that no renewal falls into the test.
+  // The leases are so long that no renewal falls into the test.
   Child runtime({"serve", path, "--stats", folder.file("stats"), "--long-leases"});
   ASSERT_TRUE(runtime.listen_for("ready", 10'000)) << describe(runtime.wait(0));
   const SharedWakeups wakeups(folder.file("stats"));
@@ -173,7 +173,7 @@ TEST(CrashBell, SingleMessagesOfAnotherProcess_AreServedAtOnceAndNothingPolls) {
   print("with bell", rung);
   print("without bell", unrung);
 
-  // The chain of second looks is 10 ms, 100 ms, 1 s, 5 s; nothing may come after it.
+  // The second looks come after 10 ms, 100 ms, 1 s and 5 s; none may come after them.
   ::usleep(7'000'000);
   const std::uint64_t wakeups_before = wakeups.read();
   const std::uint64_t sleeps_before = sleeps_of(runtime.pid());

@@ -30,7 +30,7 @@ std::int64_t now_ns() {
 }
 std::int64_t now_ms() { return now_ns() / 1'000'000; }
 
-// ---- Folder ---------------------------------------------------------------------------------------
+// ---- Folder -------------------------------------------------------------------------------------
 
 Folder::Folder() {
   char name[] = "crash-XXXXXX";
@@ -68,14 +68,15 @@ Folder::~Folder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-// ---- Child ----------------------------------------------------------------------------------------
+// ---- Child --------------------------------------------------------------------------------------
 
 std::vector<std::string> environment_of(const CrashAt& crash) {
   return {std::string("LD_PRELOAD=") + CRASH_AT_LIBRARY, "PAWL_CRASH_PREFIX=" + crash.prefix,
           "PAWL_CRASH_SUFFIX=" + crash.suffix, "PAWL_CRASH_AT=" + std::to_string(crash.at),
           std::string("PAWL_CRASH_WHEN=") + (crash.before ? "before" : "after"),
           "PAWL_CRASH_REPORT=" + crash.report,
-          // A sanitizer's runtime wants to be the first library; the killer defines nothing of its.
+          // A sanitizer's runtime wants to be the first library, but the killer defines none of its
+          // functions.
           "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0"};
 }
 
@@ -189,7 +190,7 @@ std::string describe(int wait_status) {
   return "exit status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-// ---- Database -------------------------------------------------------------------------------------
+// ---- Database -----------------------------------------------------------------------------------
 
 Database::Database(const std::string& path) {
   if (::sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {
@@ -248,7 +249,7 @@ namespace {
 class Problems {
  public:
   explicit Problems(Database& database) : database_(database) {}
-  // Each row of `sql` is one.
+  // Adds one problem for each row of `sql`.
   void rows_of(const std::string& what, const std::string& sql) {
     for (const std::vector<std::string>& row : database_.rows(sql)) {
       std::string text = what + ":";
@@ -265,8 +266,9 @@ class Problems {
   std::vector<std::string> found_;
 };
 
-// Of the stored form alone, whatever the instances do. Numbers are those of docs/format/numbers.md:
-// event kinds 1 started, 2 activity, 3 timer, 32 activity done, 33 timer fired, 50 ended.
+// Checks only the stored form, whatever the instances do. The numbers are those of
+// docs/format/numbers.md: event kinds 1 started, 2 activity, 3 timer, 32 activity done, 33 timer
+// fired, 50 ended.
 void find_broken_histories(Problems* problems) {
   problems->rows_of("not numbered from 1 to the last event",
                     "SELECT i.id, e.execution, e.last_event, count(h.id), min(h.id), max(h.id)"

@@ -1,5 +1,5 @@
-// What the crash tests stand on: child processes with a pipe, folders of their own, and a checker
-// of databases that links nothing of Pawl.
+// The base of the crash tests: child processes with a pipe, folders of their own, and a checker of
+// databases that links nothing of Pawl.
 #ifndef PAWL_TEST_CRASH_DRIVER_HPP
 #define PAWL_TEST_CRASH_DRIVER_HPP
 
@@ -17,8 +17,9 @@ namespace crash_test {
 [[nodiscard]] std::int64_t now_ms();  // CLOCK_MONOTONIC
 [[nodiscard]] std::int64_t now_ns();
 
-// A new folder below the current one; removed with all in it, unless the test has failed by then. Errors
-// in the logs of Children that were started meanwhile fail the test, unless it has announced them.
+// A new folder below the current one. It is removed with its contents, unless the test has failed
+// by then. Errors in the logs of Children started meanwhile fail the test, unless it has announced
+// them.
 class Folder {
  public:
   Folder();
@@ -38,7 +39,7 @@ class Folder {
   std::string path_;
 };
 
-// The preloaded killer: test/shim/crash_at.cpp.
+// Settings of the preloaded killer: test/shim/crash_at.cpp.
 struct CrashAt {
   std::string prefix;
   std::string suffix;
@@ -48,7 +49,8 @@ struct CrashAt {
 };
 [[nodiscard]] std::vector<std::string> environment_of(const CrashAt& crash);
 
-// A program, or else crash_program, with these arguments. What still runs at the end is killed.
+// Runs `program`, or else crash_program, with these arguments. The destructor kills it if it still
+// runs.
 class Child {
  public:
   explicit Child(const std::vector<std::string>& arguments,
@@ -57,18 +59,19 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Takes in what it said, waiting at most so long for something. False: it will say nothing more.
+  // Reads what the child has written, waiting at most `wait_ms` for something. False: no more will
+  // come.
   bool listen(std::int64_t wait_ms);
-  // Until it has said a line that begins so.
+  // Listens until the child has written a line that begins with `beginning`.
   bool listen_for(const std::string& beginning, std::int64_t wait_ms);
   [[nodiscard]] const std::vector<std::string>& lines() const { return lines_; }
-  // The ids of its lines "WORD ID ...".
+  // Adds the ids of its lines "WORD ID ...".
   void collect(const std::string& word, std::set<std::string>* ids) const;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   void send_signal(int signal) const;
-  // Listens to its last word, then its wait status; killed after `wait_ms`, which is no SIGKILL of
-  // its own but -1.
+  // Listens until the child has ended and returns its wait status. After `wait_ms` it is killed and
+  // -1 is returned, so that this kill differs from a SIGKILL of the test.
   int wait(std::int64_t wait_ms);
 
  private:
@@ -83,7 +86,7 @@ class Child {
 [[nodiscard]] bool killed_by(int wait_status, int signal);
 [[nodiscard]] std::string describe(int wait_status);
 
-// A read-only look at a database that others may be writing.
+// Reads a database that other processes may be writing.
 class Database {
  public:
   explicit Database(const std::string& path);
@@ -91,14 +94,15 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  // The first column of the first row; `otherwise` if there is none or the database is not ready.
+  // The first column of the first row, or `otherwise` if there is none or the database is not
+  // ready.
   [[nodiscard]] std::int64_t number(const std::string& sql, std::int64_t otherwise = -1);
   [[nodiscard]] std::vector<std::vector<std::string>> rows(const std::string& sql);
-  [[nodiscard]] std::int64_t running();  // instances; -1: unknown
+  [[nodiscard]] std::int64_t running();  // number of running instances; -1: unknown
   bool wait_until_all_ended(std::int64_t wait_ms);
 
-  // What is not as it must be when everything has ended; `acknowledged` must be there, and nothing
-  // but `tried` may be.
+  // Returns what is wrong once everything has ended. `acknowledged` must be there, and only
+  // instances in `tried` may be.
   [[nodiscard]] std::vector<std::string> problems(const std::set<std::string>& acknowledged,
                                                   const std::set<std::string>& tried);
 
@@ -106,8 +110,8 @@ class Database {
   sqlite3* handle_ = nullptr;
 };
 
-// Lets a fresh process finish what is there, adding instance `number` to it, and checks everything.
-// A failed expectation of the running test says what was wrong; `what` names the case.
+// Lets a fresh process finish what is there, adds instance `number`, and checks everything. A
+// failed expectation of the running test says what was wrong; `what` names the case.
 void finish_and_check(const std::string& database, const std::string& node, int number,
                       std::set<std::string> acknowledged, std::set<std::string> tried,
                       const std::string& what);

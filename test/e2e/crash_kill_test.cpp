@@ -1,7 +1,7 @@
 // Goal: a process may be killed at any moment. Nothing acknowledged is lost, every instance ends
 // right, and no history has a gap or a step twice. Method: SIGKILL after each of the first 200
 // writes, syncs, renames and truncations of a run, counted from outside by a preloaded library, and
-// at 50 random times; each time a second process finishes the rest, and a checker that links
+// at 50 random times. Each time a second process finishes the rest, and a checker that links
 // nothing of Pawl reads the database.
 #include <signal.h>
 #include <unistd.h>
@@ -19,9 +19,10 @@ namespace {
 
 constexpr int kLastCall = 200;
 constexpr std::int64_t kPatienceMs = 20'000;
-constexpr int kAfterwards = 70;  // the instance that the surviving process starts itself
+constexpr int kAfterwards = 70;  // number of the instance that the surviving process starts itself
 
-// Every kind once by the Runtime's own calls and once by a Client on a thread of the same process.
+// Starts every kind once by the Runtime's own calls and once by a Client on a thread of the same
+// process.
 std::vector<std::string> one_run(const std::string& database, const std::string& node) {
   std::vector<std::string> arguments = {"serve", database, "--own",        "1", "7", "--client",
                                         "8",     "14",     "--exit-after", "14"};
@@ -29,8 +30,8 @@ std::vector<std::string> one_run(const std::string& database, const std::string&
   return arguments;
 }
 
-// Half of all cases come back under their old name, and inherit at once; half under a new one, and
-// must find out that the other is gone.
+// In half of all cases the process returns under its old name, and inherits at once; in the other
+// half it has a new name, and must find out that the old process is gone.
 std::string node_of(int number) { return number % 2 == 0 ? "gateway" : ""; }
 
 // False: the run ended before that many calls.
@@ -56,12 +57,12 @@ bool kill_and_check(int at) {
 }
 
 #if defined(__SANITIZE_ADDRESS__)
-constexpr int kSlowness = 5;  // of every so many cases one
+constexpr int kSlowness = 5;  // runs only one of so many cases
 #else
 constexpr int kSlowness = 1;
 #endif
 
-// ./test/run --soak
+// Set by ./test/run --soak.
 bool soaks() { return std::getenv("PAWL_SOAK") != nullptr; }
 
 class KillAtCall : public testing::TestWithParam<int> {};
@@ -75,8 +76,8 @@ TEST_P(KillAtCall, NothingAcknowledgedIsLost) {
 // Ranges, so that two run beside each other.
 INSTANTIATE_TEST_SUITE_P(First200, KillAtCall, testing::Range(1, kLastCall + 1, 25));
 
-// Many of the first 200 make the tables. With a prime stride through the rest of the run: every
-// kind of call of every kind of commit, the orderly end included.
+// Many of the first 200 calls make the tables. A prime stride covers the rest of the run: every
+// kind of call in every kind of commit, including the orderly end.
 TEST(KillLater, NothingAcknowledgedIsLost) {
   const int stride = soaks() ? 1 : 13 * kSlowness;
   int at = kLastCall + stride;
@@ -111,7 +112,7 @@ TEST(KillRun, WithoutAKillEndsRightAndHasCallsEnough) {
   std::printf("one run: %s", line);
 }
 
-// The client dies in the middle of its commits; the runtime lives on, and must not need a restart.
+// The client dies during its commits. The runtime lives on, and must not need a restart.
 TEST(KillClientAtCall, RuntimeLivesOnAndServesWhatWasCommitted) {
   bool killed = true;
   int at = 1;

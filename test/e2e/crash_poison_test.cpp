@@ -1,4 +1,4 @@
-// Goal: work that kills its process is given up after its limit, and takes no other along.
+// Goal: work that kills its process is given up after its limit, and no other work is lost with it.
 #include <signal.h>
 
 #include "crash_driver.hpp"
@@ -18,7 +18,7 @@ TEST(CrashPoison, TurnAndActivityThatAbort_EndPoisonedWhileOthersFinish) {
   std::set<std::string> acknowledged;
   std::set<std::string> tried;
   {
-    // Both abort in their very first moments, so the rest must be there before.
+    // Both kinds abort at their very start, so the rest must be stored before.
     const int last = crash_work::kWorkAbortsNumber;
     const std::string first = std::to_string(crash_work::kTurnAbortsNumber);
     Child client({"send", database, "1", std::to_string(kOthers)});

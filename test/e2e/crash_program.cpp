@@ -1,14 +1,14 @@
 // The process that the crash tests kill: a Runtime, a Client, or both.
 //
-//   crash_program serve DB [--node NAME] [--own FIRST LAST] [--client FIRST LAST] [--exit-after COUNT]
-//                          [--stats FILE] [--long-leases]
+//   crash_program serve DB [--node NAME] [--own FIRST LAST] [--client FIRST LAST]
+//                          [--exit-after COUNT] [--stats FILE] [--long-leases]
 //   crash_program send DB FIRST LAST [--gap-ms MAX SEED] [--lose-last-bell]
 //
 // Lines on standard output, one write each: "ready"; "try ID NANOSECONDS" before and "ack ID
-// NANOSECONDS" after a start that was acknowledged (CLOCK_MONOTONIC); "refused ID STATUS".
-// Instances are those of crash_work.hpp, by number, LAST included. serve ends in order on SIGTERM,
-// or when COUNT instances have ended. --stats: a file whose first 8 bytes are the wake-ups so far,
-// written by mapping.
+// NANOSECONDS" after an acknowledged start (CLOCK_MONOTONIC); "refused ID STATUS". Instances are
+// those of crash_work.hpp, by number, LAST included. serve ends in order on SIGTERM, or when COUNT
+// instances have ended. --stats: a memory-mapped file whose first 8 bytes are the number of
+// wake-ups so far.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,7 +39,7 @@ namespace {
 using crash_work::Kind;
 using std::chrono::milliseconds;
 
-// ---- talking to the driver ------------------------------------------------------------------------
+// ---- talking to the driver ----------------------------------------------------------------------
 
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
   char line[512];
@@ -62,7 +62,7 @@ long long now_ns() {
   std::_Exit(3);
 }
 
-// ---- the work -------------------------------------------------------------------------------------
+// ---- the work -----------------------------------------------------------------------------------
 
 struct Number {
   char text[64];
@@ -75,7 +75,7 @@ struct Number {
   [[nodiscard]] std::string_view view() const { return {text, static_cast<std::size_t>(size)}; }
 };
 
-// "VALUE" or "VALUE ROUND".
+// Reads "VALUE" or "VALUE ROUND".
 void read_numbers(std::string_view text, std::int64_t* value, std::int64_t* round) {
   char copy[64];
   const std::size_t size = text.size() < sizeof(copy) - 1 ? text.size() : sizeof(copy) - 1;
@@ -104,7 +104,7 @@ pawl::ActivityResult mix_slowly(pawl::ActivityContext& ctx) {
 
 pawl::ActivityResult abort_always(pawl::ActivityContext&) { std::abort(); }
 
-// One activity over `value`. Leaves its caller by PAWL_CALL.
+// Runs one activity on `value`. Call it through PAWL_CALL.
 pawl::Poll mix_once(pawl::OrchestrationContext& ctx, pawl::Handle handle, std::int64_t* value,
                     bool* failed) {
   PAWL_AWAIT(result, handle);
@@ -156,7 +156,7 @@ pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
   return ctx.continue_as_new(Number(value, round + 1).view());
 }
 
-// Four sessions for all instances, so that they share them.
+// All instances share four sessions.
 struct SessionName {
   char text[32];
   explicit SessionName(std::int64_t value) {
@@ -243,7 +243,7 @@ void fill(pawl::Registry& registry) {
   if (status != pawl::Status::kOk) die("registration", status, "");
 }
 
-// ---- arguments ------------------------------------------------------------------------------------
+// ---- arguments ----------------------------------------------------------------------------------
 
 struct Range {
   int first = 0;
@@ -325,7 +325,7 @@ Arguments parse(Words words) {
   return out;
 }
 
-// ---- starting instances ---------------------------------------------------------------------------
+// ---- starting instances -------------------------------------------------------------------------
 
 // Kills this process at the next write to the bell: see test/shim/crash_at.cpp.
 void arm_bell() {
@@ -383,7 +383,7 @@ struct ClientThread {
   }
 };
 
-// `user` is the instance's number.
+// `user` is the number of the instance.
 void answered(void* user, pawl::Status status) noexcept {
   const int number = static_cast<int>(reinterpret_cast<std::intptr_t>(user));
   const std::string id = crash_work::id_of(number);
@@ -406,7 +406,7 @@ void start_own(pawl::Runtime& runtime, Range range) {
   }
 }
 
-// ---- the runtime ----------------------------------------------------------------------------------
+// ---- the runtime --------------------------------------------------------------------------------
 
 pawl::Runtime* serving = nullptr;
 void on_sigterm(int) { serving->request_stop(); }

@@ -1,8 +1,8 @@
-// The work of the crash tests: what an instance of a number does, and what it must end with.
+// The work of the crash tests: what the instance of each number does, and how it must end.
 //
-// Shared by the program that runs it and by the driver that only knows the expected results. Every
-// kind passes a small number through a fixed count of activities, so that a step lost, doubled or
-// taken from a neighbour changes the result.
+// Shared by the program that runs the work and the driver that only knows the expected results.
+// Every kind passes a small number through a fixed count of activities, so that a step that is
+// lost, doubled or taken from a neighbour changes the result.
 #ifndef PAWL_TEST_CRASH_WORK_HPP
 #define PAWL_TEST_CRASH_WORK_HPP
 
@@ -29,7 +29,7 @@ enum class Kind : int {
 // From here on numbers mean the kinds that kill their process.
 inline constexpr int kTurnAbortsNumber = 10'000;
 inline constexpr int kWorkAbortsNumber = 10'001;
-inline constexpr int kFirstHello = 20'000;  // and all above
+inline constexpr int kFirstHello = 20'000;  // and all higher numbers
 
 inline Kind kind_of(int number) {
   if (number == kTurnAbortsNumber) return Kind::kTurnAborts;
@@ -59,7 +59,7 @@ inline std::string id_of(int number) {
   return std::string(name_of(kind_of(number))) + "-" + std::to_string(number);
 }
 
-// What one activity does to the number.
+// The change that one activity makes to the number.
 inline std::int64_t mix(std::int64_t value) { return (value * 31 + 7) % 1'000'003; }
 
 inline std::int64_t mixed(std::int64_t value, int times) {

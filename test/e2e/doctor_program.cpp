@@ -1,9 +1,10 @@
-// What doctor is to find, and what a copy has of it, for tool_test.py.
+// Makes what doctor must find, and what a copy keeps of it, for tool_test.py.
 //
-//   doctor_program DATABASE camp ROOT      an open session with a folder, a closed one, and work for a
-//                                          device that no worker has declared; then it ends in order
+//   doctor_program DATABASE camp ROOT      an open session with a folder, a closed one, and work
+//                                          for a device that no worker has declared; then ends
 //   doctor_program DATABASE hold DEVICE    a device with work that does not end, until it is killed
-//   doctor_program DATABASE end ROOT       lets "stays" end, and removes three folders of ended sessions
+//   doctor_program DATABASE end ROOT       lets "stays" end, and removes three folders of ended
+//                                          sessions
 //   doctor_program DATABASE key DEVICE     the idempotency key of the work for the device
 #include <cstdio>
 #include <string>
@@ -27,7 +28,7 @@ pawl::ActivityResult hold(pawl::ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// With an input it waits, and its session stays open.
+// With an input the instance waits, and its session stays open.
 pawl::Poll camp(pawl::OrchestrationContext& ctx) {
   const pawl::Session tent = ctx.open_session("tent");
   PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "", pawl::Target::own(tent)));

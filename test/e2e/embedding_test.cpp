@@ -1,5 +1,5 @@
-// A Runtime in a host's own loop: only its descriptor, tick() and next_due(); a Client on another
-// thread.
+// A Runtime in a host's own loop, using only its descriptor, tick() and next_due(); a Client on
+// another thread.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <unistd.h>
@@ -86,7 +86,7 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
     done = true;
     runtime.wake();
   });
-  // poll() has no time-out: whatever is to be done makes the descriptor readable.
+  // No time-out drives the loop: all due work must make the descriptor readable.
   bool more = true;
   while (!done) {
     if (!more) {
@@ -102,9 +102,9 @@ TEST_F(Embedding, host_loop_needs_the_descriptor_alone) {
   EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
 }
 
-// What Process::required_memory() asks for is enough for as many connections as it was given.
+// The memory that Process::required_memory() asks for is enough for all connections it was given.
 TEST_F(Embedding, sqlites_memory_suffices_for_every_connection) {
-  constexpr int kCount = 4;  // ProcessOptions().connections_max
+  constexpr int kCount = 4;  // the same as ProcessOptions().connections_max
   struct One {
     posix::SystemPort port;
     std::unique_ptr<testing::Block> memory;

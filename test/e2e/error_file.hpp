@@ -1,5 +1,5 @@
-// The log of a process that a test starts, as far as it is errors: a file that the test reads at its end
-// (Folder of crash_driver.hpp).
+// Writes the errors in the log of a process that a test starts to a file. The test reads it at its
+// end (Folder of crash_driver.hpp).
 #ifndef PAWL_TEST_ERROR_FILE_HPP
 #define PAWL_TEST_ERROR_FILE_HPP
 
@@ -11,7 +11,7 @@
 
 namespace crash_test {
 
-// Null: no test reads it. Lives as long as the process.
+// Null: no test reads the file. The sink lives as long as the process.
 inline pawl::LogSink* error_file() {
   const char* const path = std::getenv("PAWL_TEST_ERRORS");
   if (path == nullptr) return nullptr;

@@ -1,6 +1,6 @@
-// Whatever is wrong with a file, a row, a name or a host: a clear error that names it, nothing
-// lost, the others unaffected. On real files with the Linux port; rows are tampered with by SQLite
-// alone, through a second process, as Pawl's own SQLite memory lives in this one.
+// Whatever is wrong with a file, a row, a name or a host: a clear error names it, nothing is lost,
+// and the rest goes on. Runs on real files with the Linux port. Rows are damaged by SQLite alone,
+// in a second process, because Pawl's own SQLite memory lives in this one.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ Process& shared_process() {
   return process;
 }
 
-// The sqlite3 shell in a process of its own.
+// Runs the sqlite3 shell in its own process.
 void sql(const std::string& path, const std::string& text) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -47,7 +47,7 @@ void sql(const std::string& path, const std::string& text) {
   ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << text;
 }
 
-// A sqlite3 shell that runs some text and then keeps the database open, in that state, until it is
+// A sqlite3 shell that runs `text` and then keeps the database open, in that state, until it is
 // ended.
 class Shell {
  public:
@@ -101,7 +101,7 @@ Poll hello(OrchestrationContext& ctx) {
   return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
 }
 
-// Waits for its timer between two activities, so that a test can step in.
+// Waits for a timer between two activities, so that a test can step in.
 Poll slow(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("echo", "one"));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(400)));
@@ -182,7 +182,7 @@ class Errors : public ::testing::Test {
                },
                &wanted) == Status::kOk;
   }
-  // Starts "bad" (slow) and stops the runtime while it waits for its timer.
+  // Starts "bad" (the orchestration slow) and stops the runtime while it waits for its timer.
   void park_one() {
     ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
     open_client();
@@ -197,7 +197,7 @@ class Errors : public ::testing::Test {
     ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
     runtime_.reset();
   }
-  // After tampering: another instance completes at once; "bad" is stopped with a text that names
+  // After the damage: another instance completes at once; "bad" is stopped with a text that names
   // `what`.
   void expect_stopped_alone(const char* what) {
     ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
@@ -272,8 +272,8 @@ TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
   EXPECT_EQ(status("bad").output, "slow");
 }
 
-// Another process plants a trigger without end under a runtime at work. It never runs, the log
-// names it, and when it is gone all goes on from where it was.
+// Another process plants an endless trigger under a working runtime. The trigger never runs, the
+// log names it, and once it is removed all work goes on from where it was.
 TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   testing::Lines lines;
   testing::ErrorWatch watch(&lines);
@@ -298,12 +298,12 @@ TEST_F(Errors, a_planted_trigger_is_named_and_does_not_run) {
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "slow");
   EXPECT_TRUE(runtime_->ready());
-  // How often it was tried meanwhile is a matter of time.
+  // The number of tries meanwhile depends on the time.
   testing::expect_errors("tick_rolled_back",
                          static_cast<std::size_t>(runtime_->stats().failed_ticks));
 }
 
-// A person with a shell in the middle of a transaction that reads.
+// The reader is like a person with a shell in the middle of a transaction that reads.
 TEST_F(Errors, a_reader_that_stays_is_named_and_the_log_has_a_bound) {
   testing::expect_errors("log_is_full");
   testing::Lines lines;
@@ -475,7 +475,7 @@ TEST_F(Errors, foreign_database_is_named_and_untouched) {
   sql(path_, "CREATE TABLE theirs(a); INSERT INTO theirs VALUES(1);");
   EXPECT_EQ(start(options()), Status::kForeignDatabase);
   EXPECT_NE(diagnostic_.text().find("gateway.db"), std::string_view::npos) << diagnostic_.text();
-  // A second row of the same key would be refused if the first were gone or changed.
+  // The insert below would fail its check if the row were gone or doubled.
   sql(path_,
       "CREATE TEMP TABLE check_it(n CHECK(n=1)); INSERT INTO check_it SELECT count(*) FROM "
       "theirs;");
@@ -506,7 +506,7 @@ TEST_F(Errors, older_database_is_named_with_both_versions) {
       << diagnostic_.text();
 }
 
-// It begins the names of the folders of sessions.
+// The id begins the names of the folders of sessions, so it must be a plain one.
 TEST_F(Errors, a_database_id_that_is_none_is_named) {
   ASSERT_EQ(start(options()), Status::kOk);
   ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
@@ -532,7 +532,7 @@ TEST_F(Errors, a_database_id_that_is_none_is_named) {
   EXPECT_EQ(start(given), Status::kOk) << diagnostic_.text();
 }
 
-// Two names of one file have two logs: what one says is done the other does not know.
+// Two names of one file have two logs: what one log has committed, the other does not know.
 TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();
@@ -552,8 +552,8 @@ TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   ASSERT_EQ(start(options()), Status::kOk) << diagnostic_.text();
 }
 
-// A start with something else in a file's place comes back with the file's name, instead of waiting
-// or writing.
+// A start with something else in a file's place returns with the file's name; it neither waits nor
+// writes.
 TEST_F(Errors, what_is_no_file_of_ours_is_named) {
   const std::string target = folder_ + "/theirs";
   std::ofstream(target) << "theirs";
@@ -571,8 +571,8 @@ TEST_F(Errors, what_is_no_file_of_ours_is_named) {
   EXPECT_EQ(start(options()), Status::kOk) << diagnostic_.text();
 }
 
-// Put there while a runtime and a client are at work: neither waits, and no more is lost than a
-// wake-up.
+// The pipe is put there while a runtime and a client work: neither waits, and only a wake-up is
+// lost.
 TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   ASSERT_EQ(start(options()), Status::kOk);
   open_client();
@@ -581,7 +581,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   ASSERT_EQ(client_.start_orchestration("hello", InstanceId("a"), "1"), Status::kOk);
   ASSERT_TRUE(run_until_ended("a"));
   EXPECT_EQ(status("a").output, "1");
-  // Nor does a worker's file that is one.
+  // A pipe in the place of a worker's file holds up no process either.
   ASSERT_EQ(mkfifo((path_ + "-workers/77").c_str(), 0600), 0);
   sql(path_,
       "INSERT INTO workers(inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
@@ -591,7 +591,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
   EXPECT_EQ(status("b").output, "2");
 }
 
-// Others could put their own files there, so the operator is notified.
+// Other users could put their own files there, so the log warns the operator.
 TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   class Lines final : public LogSink {
    public:
@@ -617,7 +617,7 @@ TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
 
 TEST_F(Errors, read_only_place_is_named) {
   ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
-  // Root may write everywhere, so it becomes another for the while.
+  // Root may write everywhere, so the test changes to another user for this call.
   const bool root = geteuid() == 0;
   ASSERT_EQ(seteuid(root ? 65'534 : geteuid()), 0);
   const Status refused = start(options());

@@ -1,6 +1,6 @@
-// What an application throws, at real threads and in a real database. Built twice: with exceptions,
-// and without, where the same code fails in words. Prints what differs from what it should be; the
-// exit status is the number of these.
+// Exceptions that an application throws, with real threads and a real database. Built twice: with
+// exceptions, and without, where the same code reports failures as texts. Prints what differs from
+// the expected; the exit status is the number of differences.
 #include <cstdio>
 #include <string>
 
@@ -36,7 +36,7 @@ void expect(const std::string& is, const std::string& wanted, const char* what) 
 
 #if defined(__cpp_exceptions)
 
-int unwound = 0;  // on the loop's thread
+int unwound = 0;  // number of unwound objects; used on the loop's thread
 struct Witness {
   ~Witness() { ++unwound; }
 };
@@ -46,7 +46,7 @@ ActivityResult throws_error(ActivityContext& ctx) {
   throw std::runtime_error("the valve is stuck");
 }
 ActivityResult throws_number(ActivityContext& /*ctx*/) { throw 7; }
-// Longer than an error's text, and with no place to cut it in the middle.
+// Longer than an error's text may be. The limit falls inside a character.
 std::string long_text() {
   std::string text = "x";
   for (int i = 0; i < 4'000; ++i)
@@ -58,7 +58,7 @@ ActivityResult throws_deep(ActivityContext& ctx) {
   const Witness witness;
   return throws_error(ctx);
 }
-// Fails once: what is thrown is an attempt like any other.
+// Throws on its first attempt: an exception fails an attempt like any other error.
 ActivityResult throws_once(ActivityContext& ctx) {
   if (ctx.retry_attempt() == 1) throw std::runtime_error("not yet");
   return ctx.ok("at last");
@@ -106,7 +106,7 @@ Poll throws_in_branch(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(branch);
   return ctx.complete("never");
 }
-// The mistake is the await that was stepped over; what is thrown follows from it.
+// The mistake is the await that was stepped over; the exception only follows from it.
 Poll throws_when_pending(OrchestrationContext& ctx) {
   const pawl::Outcome outcome = ctx.schedule_activity("counts", "").await();
   if (outcome.is_pending()) throw std::runtime_error("nothing yet");
@@ -134,7 +134,8 @@ void register_throwing(Host& host) {
 
 #endif  // __cpp_exceptions
 
-// The other unit's function of the same type as ours: it is called as its own unit is compiled.
+// "plain" is a function of the other unit with the same type as those here: it is called the way
+// its own unit is compiled.
 Poll asks_plain(OrchestrationContext& ctx) {
   PAWL_AWAIT(answer, ctx.schedule_activity("plain", "ok"));
   PAWL_AWAIT(refused, ctx.schedule_activity("plain", "fail"));
@@ -184,7 +185,7 @@ void ask(Host& host, const char* activity, const std::string& wanted) {
 
 void activities_fail(Host& host) {
   const std::string said = "application: an exception left the activity: ";
-  const std::string cut = (said + long_text()).substr(13, 1024);  // behind the kind
+  const std::string cut = (said + long_text()).substr(13, 1024);  // the kind is cut off here
   ask(host, "inline error", said + "the valve is stuck");
   ask(host, "inline number", said + "not a std::exception");
   ask(host, "inline long", "application: " + cut.substr(0, cut.back() == '\xC3' ? 1023 : 1024));
@@ -225,7 +226,7 @@ void run(bool mended) {
     activities_fail(host);
     orchestrations_stop(host);
   } else {
-    // Where it was, with the result that it had then.
+    // The orchestration goes on where it was stopped, with the result that it had then.
     std::string text;
     const OrchestrationStatus status = wait_for(host, "m", &text);
     expect(orchestration_state_name(status.state), "completed", "mended");

@@ -33,7 +33,7 @@ class HostLines final : public LogSink {
 
 class HostTest : public ::testing::Test {
  protected:
-  // A file of its own: tests of one program may run at the same time, in the same folder.
+  // Each test has its own file: tests of one program may run at the same time, in the same folder.
   HostTest()
       : path_(std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()) +
               ".db") {
@@ -49,10 +49,10 @@ class HostTest : public ::testing::Test {
   const std::string path_;
   HostLines lines_;
   HostOptions options_;
-  std::string errors_;  // that the test causes, by their events
+  std::string errors_;  // names of the error events that the test causes
 
  private:
-  // The database, and what stands beside it under its name.
+  // Removes the database and the files beside it.
   void remove_files() const {
     std::error_code ignored;
     std::vector<std::filesystem::path> files;
@@ -68,7 +68,7 @@ ActivityResult sends_term(ActivityContext& ctx) {
   return ::raise(SIGTERM) == 0 ? ctx.ok("") : ctx.fail("raise");
 }
 
-// A long activity on a thread of its own, which asks for nothing but the flag.
+// A long activity on its own thread that checks only the flag.
 ActivityResult works_long(ActivityContext& ctx) {
   if (ctx.attempt() > 1) return ctx.ok("the second time");
   if (::kill(::getpid(), SIGTERM) != 0) return ctx.fail("kill");
@@ -96,7 +96,7 @@ Poll waits(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Never comes back, and says by which name the system lists its thread.
+// Never returns, and prints the name under which the system lists its thread.
 ActivityResult hangs(ActivityContext& /*ctx*/) {
   char name[16] = {};
   ::pthread_getname_np(::pthread_self(), name, sizeof name);
@@ -191,7 +191,8 @@ TEST_F(HostTest, ASignalStopsItInOrderAndItsHandlersGoWithIt) {
   EXPECT_EQ(now.sa_handler, SIG_DFL);
 }
 
-// A service manager that restarts it sees a success, and the work goes on as if nothing had been.
+// A service manager that restarts the program sees a success, and the work goes on as if nothing
+// had happened.
 TEST_F(HostTest, ASignalReachesAThreadAndItsWorkGoesOnInTheNextProcess) {
   for (const bool is_second : {false, true}) {
     Host host(options_);
@@ -214,7 +215,7 @@ TEST_F(HostTest, AnInstanceThatASignalCutsShortIsNotDone) {
   EXPECT_NE(host.error_text().find("stopped before it was done"), std::string_view::npos);
 }
 
-// A listener is made from the clock of the Host, so options may come behind it.
+// Options may be set after the Host exists, because a listener among them needs the Host's clock.
 TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
   Host host("another.db");
   host.options().process = ProcessOptions::small();
@@ -229,7 +230,7 @@ TEST_F(HostTest, OptionsMayChangeUntilItStartsAndSmallOnesFit) {
   EXPECT_EQ(::access(path_.c_str(), F_OK), 0);
 }
 
-// A program with a database of its own, which outlives one Host and sees the next.
+// The program has its own database, which outlives one Host and is used during the next.
 TEST_F(HostTest, ADatabaseOfTheProgramOutlivesIt) {
   sqlite3* own = nullptr;
   for (int round = 0; round < 2; ++round) {

@@ -1,4 +1,4 @@
-// Copies and checks of a database, by the calls that tools make.
+// Copies and checks of a database, through the calls that tools use.
 #include "pawl/maintenance.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class Findings final : public FindingVisitor {
 class Maintenance : public testing::Test {
  protected:
   void SetUp() override {
-    // Cases of one program run side by side.
+    // The cases of one program run side by side, so each has its own folder.
     const char* const folder = testing::UnitTest::GetInstance()->current_test_info()->name();
     ASSERT_TRUE(mkdir(folder, 0700) == 0 || errno == EEXIST) << folder;
     ASSERT_EQ(chdir(folder), 0) << folder;
@@ -95,7 +95,7 @@ TEST_F(Maintenance, ACopyIsThatOfOneMomentWhileOthersWrite) {
    public:
     explicit Writing(Client& client) : client_(client) {}
     bool on_copied(std::int64_t /*pages*/, std::int64_t of_pages) noexcept override {
-      // A commit between two steps: the copy neither sees it nor begins anew.
+      // Another commit between two steps: the copy neither contains it nor starts anew.
       EXPECT_EQ(client_.start_orchestration("late", InstanceId("late" + std::to_string(steps)), ""),
                 Status::kOk);
       EXPECT_TRUE(of == 0 || of == of_pages);
@@ -124,7 +124,8 @@ TEST_F(Maintenance, ACopyReplacesNothing) {
   EXPECT_EQ(copy(steps), Status::kAlreadyExists);
 }
 
-// An empty log or journal passes for a place that is free, and the next process takes the copy for it.
+// An empty log or journal would look like a free name, and the next process would take the copy for
+// that file.
 TEST_F(Maintenance, ACopyIsNoFileBesideTheDatabase) {
   start(0, 3);
   for (const char* const ending : port::kFilesBeside) {
@@ -177,7 +178,7 @@ TEST_F(Maintenance, ACopyBecomesADatabaseOfItsOwn) {
   Steps steps;
   ASSERT_EQ(copy(steps), Status::kOk) << why_.text();
   ASSERT_EQ(renew("to.db"), Status::kOk) << why_.text();
-  // All of it is in the one file.
+  // All data is in the one file.
   for (const char* name : {"to.db-wal", "to.db-shm", "to.db-journal"})
     EXPECT_NE(access(name, F_OK), 0) << name;
   ASSERT_EQ(check("to.db"), Status::kOk) << why_.text();
@@ -192,7 +193,7 @@ TEST_F(Maintenance, ACopyBecomesADatabaseOfItsOwn) {
   EXPECT_NE(report_.id, renewed);
   ASSERT_EQ(check("from.db"), Status::kOk) << why_.text();
   EXPECT_EQ(report_.id, id);
-  // What is not there is not made, and what is not ours stays.
+  // A missing database is not created, and a file that is not Pawl's stays unchanged.
   EXPECT_EQ(renew("none.db"), Status::kCannotOpen);
   EXPECT_NE(access("none.db", F_OK), 0);
   std::FILE* const junk = std::fopen("junk.db", "wb");
@@ -214,14 +215,14 @@ class Keys final : public InstanceVisitor {
 };
 
 TEST_F(Maintenance, ACopyInThePlaceOfItsDatabaseGivesNoNumberAnew) {
-  // Also where nothing was inserted before.
+  // In the first two rounds nothing was inserted before the copy.
   std::int64_t last = 0;
   for (const int before : {0, 0, 3}) {
     start(0, before);
     Steps steps;
     std::remove("to.db");
     ASSERT_EQ(copy(steps), Status::kOk) << why_.text();
-    start(before, before + 3);  // forgotten by the copy
+    start(before, before + 3);  // the copy does not contain these
     Keys given;
     Page page;
     ASSERT_EQ(client_.list_instances(InstanceFilter(), &page, given), Status::kOk);
@@ -245,7 +246,8 @@ TEST_F(Maintenance, ACopyInThePlaceOfItsDatabaseGivesNoNumberAnew) {
     page = Page();
     ASSERT_EQ(copied.list_instances(InstanceFilter(), &page, all), Status::kOk);
     EXPECT_GE(all.most, given.most + (std::int64_t{1} << 30) - 3);
-    // Restored once more, it is not where it was the first time, but for once in 2^18 times.
+    // Restored once more, the numbers start elsewhere than the first time, except once in 2^18
+    // times.
     EXPECT_NE(all.most >> 30, last >> 30);
     last = all.most;
     if (before > 0) {

@@ -1,5 +1,5 @@
-// Memory that fits: what start() asks for follows from the options, less is refused by name, and
-// with exactly so much the largest load of these options runs to its end.
+// Memory that fits: the options determine what start() asks for, less is refused by name, and with
+// exactly that much the largest load of these options runs to its end.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ constexpr std::size_t kKiB = 1024;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
-// Takes whatever the options bound: payloads in and out, a value, an event, a timer.
+// Uses everything that the options bound: payloads in and out, a value, an event, a timer.
 Poll everything(OrchestrationContext& ctx) {
   if (ctx.set_kv_value("k", ctx.input()) != ErrorKind::kNone) return ctx.fail("kv");
   PAWL_AWAIT(event, ctx.schedule_wait("go"));
@@ -32,7 +32,7 @@ Poll everything(OrchestrationContext& ctx) {
   return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
 }
 
-// Two at a time on threads, each with a result of its own.
+// Runs two activities at a time on threads, each with its own result.
 Poll two_on_threads(OrchestrationContext& ctx) {
   const auto a = ctx.schedule_activity("on_thread", std::string(256, 'a'));
   const auto b = ctx.schedule_activity("on_thread", std::string(256, 'b'));
@@ -81,7 +81,7 @@ class MemoryFits : public ::testing::TestWithParam<Given (*)()> {
     return runtime.start(process_, registry_, given_.runtime, port_.port(), for_pawl_.data(),
                          for_pawl_.bytes() - less, diagnostic_);
   }
-  // So many ticks, until it is done: the loop's own sleeps are its timers.
+  // Runs the loop in short slices until `done`; the loop's own sleeps pass the time.
   template <typename Done>
   void run_until(Runtime& runtime, Done&& done) {
     for (int round = 0; round < 4'000 && !done(); ++round)
@@ -122,7 +122,8 @@ TEST_P(MemoryFits, OneByteLessIsRefusedByName) {
   EXPECT_NE(diagnostic_.text().find(std::to_string(for_pawl_.bytes())), std::string_view::npos);
 }
 
-// Ids, payloads, values and events of the largest size, more instances than a batch takes.
+// Ids, payloads, values and events have the largest size; there are more instances than a batch
+// takes.
 TEST_P(MemoryFits, TheLargestLoadRunsToItsEnd) {
   start_process();
   Runtime runtime;
@@ -172,7 +173,7 @@ TEST_P(MemoryFits, ResultsOfThreadsStayApart) {
   EXPECT_EQ(runtime.stop(std::chrono::seconds(1)), Status::kOk);
 }
 
-// One more would take memory from those that were promised it.
+// One more connection would take memory that was promised to the others.
 TEST_P(MemoryFits, OneConnectionMoreIsRefusedByName) {
   start_process();
   Runtime runtime;
@@ -205,7 +206,7 @@ TEST_P(MemoryFits, MoreNamesThanAreCountedAreRefused) {
   EXPECT_NE(diagnostic_.text().find("activities_max"), std::string_view::npos);
 }
 
-// Pages of an anonymous mapping that were ever touched.
+// Bytes in those pages of an anonymous mapping that were ever touched.
 std::size_t touched_bytes(void* block, std::size_t bytes) {
   const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((bytes + page - 1) / page);
@@ -216,7 +217,7 @@ std::size_t touched_bytes(void* block, std::size_t bytes) {
   return touched;
 }
 
-// Memory that is planned for more than is used is not written at the start: it stays out of RAM.
+// Memory planned beyond what is used is not written at the start, so it stays out of RAM.
 TEST_P(MemoryFits, WhatIsNotUsedIsNotTouched) {
   start_process();
   const std::size_t bytes = for_pawl_.bytes();
@@ -240,7 +241,7 @@ std::size_t bytes_of(Given given) {
   return Process::required_memory(given.process) + Runtime::required_memory(given.runtime);
 }
 
-// The figures of docs/performance/growth.md. More is a decision, with its reason there.
+// The figures of docs/performance/growth.md. To raise one is a decision; its reason goes there.
 TEST(MemoryNeeded, HasUpperBounds) {
   constexpr bool kIsWide = sizeof(void*) == 8;
   EXPECT_LE(bytes_of(smallest()), (kIsWide ? 352U : 296U) * kKiB);
@@ -250,7 +251,7 @@ TEST(MemoryNeeded, HasUpperBounds) {
     std::printf("%s: %zu bytes\n", given.name, bytes_of(given));
 }
 
-// Each number takes memory, so each takes less when it is less.
+// Each option takes memory, so a lower number must take less.
 TEST(MemoryNeeded, FollowsFromTheOptions) {
   const Given given = standard();
   const auto of = [&](auto&& change) {

@@ -1,8 +1,8 @@
-// A worker for page_test.py, with the endpoint on TCP when it is given a port.
+// A worker for page_test.py. With a port it has the endpoint on TCP.
 //
 //   page_program DATABASE NODE [PORT TOKEN_FILE [read-only]]
 //
-// An activity "hold" runs until the file DATABASE-go is there.
+// An activity "hold" runs until the file DATABASE-go exists.
 #include <sys/stat.h>
 
 #include <chrono>
@@ -53,7 +53,7 @@ Poll rounds(OrchestrationContext& ctx) {
   return ctx.execution_id() < 3 ? ctx.continue_as_new(ctx.input()) : ctx.complete("done");
 }
 
-// Something of each kind that a timeline has, and then it waits.
+// Makes an entry of each kind that a timeline has, and then waits.
 Poll order(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "three boxes", pawl::Target::session("shelf")));
   if (ctx.set_custom_status("reserved") != pawl::ErrorKind::kNone) return ctx.fail("no status");

@@ -1,5 +1,5 @@
-// A client for the tests of pawld: starts an instance, cancels one, raises an event, or shows how
-// one is.
+// A client for the tests of pawld: starts or cancels an instance, raises an event, or shows an
+// instance's state.
 //
 //   pawld_client DATABASE start NAME ID INPUT
 //   pawld_client DATABASE cancel ID

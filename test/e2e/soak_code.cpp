@@ -15,7 +15,7 @@ using pawl::Outcome;
 using pawl::Poll;
 using std::chrono::milliseconds;
 
-// ---- activities -----------------------------------------------------------------------------------
+// ---- activities ---------------------------------------------------------------------------------
 
 void note_run(pawl::ActivityContext& ctx) {
   auto& witness = *static_cast<Witness*>(ctx.user());
@@ -45,16 +45,16 @@ pawl::ActivityResult is_sent(pawl::ActivityContext& ctx) {
                                                                                            : "no");
 }
 
-// ---- what goes from execution to execution ----------------------------------------------------------
+// ---- state passed to the next execution ---------------------------------------------------------
 
 struct State {
   int round = 0;
-  std::size_t events = 0;  // raised ones that were received
+  std::size_t events = 0;  // number of raised events that were received
   std::string received;
   std::string worked;
   bool is_cancelled = false;
 
-  // "ROUND EVENTS|RECEIVED|WORKED"; empty at first.
+  // Reads "ROUND EVENTS|RECEIVED|WORKED"; `text` is empty at first.
   explicit State(std::string_view text) {
     if (text.empty()) return;
     const std::string all(text);
@@ -72,7 +72,7 @@ struct State {
   [[nodiscard]] std::string output() const {
     return std::string(is_cancelled ? "cancelled" : "done") + "|" + received + "|" + worked;
   }
-  // What came of an activity or a child for `token`.
+  // Records the result of an activity or a child for `token`.
   void count(const std::string& token, const Outcome& result) {
     if (result.cancelled()) {
       is_cancelled = true;
@@ -84,12 +84,12 @@ struct State {
   }
 };
 
-// Of other lengths in other rounds, so that timers and messages meet in all orders.
+// A different length in each round, so that timers and messages meet in all orders.
 milliseconds pause_of(const State& state, int step) {
   return milliseconds(10 + (state.round * 37 + step * 61) % 180);
 }
 
-constexpr int kSteps = 6;  // of one execution
+constexpr int kSteps = 6;  // in one execution
 
 Poll end(OrchestrationContext& ctx, const State& state) { return ctx.complete(state.output()); }
 
@@ -98,7 +98,7 @@ Poll again(OrchestrationContext& ctx, State& state) {
   return ctx.continue_as_new(state.text());
 }
 
-// ---- kinds ----------------------------------------------------------------------------------------
+// ---- kinds --------------------------------------------------------------------------------------
 
 Poll reader(OrchestrationContext& ctx) {
   State state(ctx.input());
@@ -120,7 +120,7 @@ Poll reader(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// All that is there at once, and then the work for it.
+// Takes all messages that are there, then does the work for them.
 Poll drain(OrchestrationContext& ctx, State* state) {
   std::vector<std::string> tokens;
   while (!state->is_cancelled) {
@@ -139,7 +139,7 @@ Poll drain(OrchestrationContext& ctx, State* state) {
   return Poll::done();
 }
 
-// "end" comes to another queue, behind all messages: then all of them have come.
+// "end" goes to another queue, after all messages, so all of them have come by then.
 Poll drainer(OrchestrationContext& ctx) {
   State state(ctx.input());
   for (int step = 0; step < kSteps; ++step) {
@@ -152,8 +152,8 @@ Poll drainer(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// The answer comes beside the messages and not behind them: it says nothing of what the turn has
-// read.
+// The answer of "is_sent" comes beside the messages, not after them: it does not say what the turn
+// has read.
 Poll emptier(OrchestrationContext& ctx) {
   State state(ctx.input());
   for (int step = 0; step < kSteps; ++step) {
@@ -168,7 +168,7 @@ Poll emptier(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// Each takes at most two messages, or gives up after its time; output: its tokens.
+// Each branch takes at most two messages, or gives up after `pause`; its output is the tokens.
 auto taking_branch(milliseconds pause) {
   return [pause](OrchestrationContext& own) -> Poll {
     std::string tokens;
@@ -217,19 +217,19 @@ Poll branches(OrchestrationContext& ctx) {
     if (state.is_cancelled) return end(ctx, state);
   }
   if (!is_over) return again(ctx, state);
-  // What the other branch gave back is older than the end.
+  // Messages that the other branch gave back are older than "end".
   PAWL_CALL(drain(ctx, &state));
   return end(ctx, state);
 }
 
-// Reads what others have counted so far.
+// Reads what another instance has counted so far.
 Poll value_reader(OrchestrationContext& ctx) {
   PAWL_AWAIT(value, ctx.get_kv_value_from_instance(ctx.input(), "count"));
   if (!value.ok()) return ctx.fail(value.error());
   return ctx.complete(value.value());
 }
 
-// Nothing of what was counted goes by input.
+// All counts are kept in values; the input passes on only the round.
 Poll values(OrchestrationContext& ctx) {
   State state("");
   state.round = std::atoi(std::string(ctx.input()).c_str());
@@ -272,7 +272,7 @@ Poll values(OrchestrationContext& ctx) {
   return ctx.continue_as_new(std::to_string(state.round + 1));
 }
 
-// Two executions, an activity in each.
+// Has two executions, with an activity in each.
 Poll child(OrchestrationContext& ctx) {
   const std::string input(ctx.input());
   const bool is_second = input.back() == '+';
@@ -325,16 +325,16 @@ Poll parent(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// One that was sent again for want of an answer, and had been received, is of no action above the
-// last.
+// An event without an answer is sent again. If it had been received, its action is not above the
+// last one.
 bool is_new_event(const State& state, const std::string& token) {
   const std::vector<std::string> before = words_of(state.received);
   return before.empty() || std::stoul(token) > std::stoul(before.back());
 }
 
-// The status says which event is waited for; what a loser was given goes to the wait of the same
-// turn. The last wait of an execution says nothing, so that no event comes in the turn that ends
-// it.
+// The custom status says which event is waited for. An event given to a losing wait goes to the
+// next wait of the same turn. The last wait of an execution sets no status, so that no event comes
+// in the turn that ends it.
 Poll raised(OrchestrationContext& ctx) {
   State state(ctx.input());
   for (int step = 0; step < 2 * kSteps; ++step) {
@@ -367,8 +367,8 @@ pawl::SessionSettings outcome_of() {
   return settings;
 }
 
-// On another kind of session each time; a session of its own for this activity alone is closed
-// behind it.
+// Uses another kind of session for each token. A session opened for this activity alone is closed
+// after it.
 Poll on_session(OrchestrationContext& ctx, const std::string& token, State* state, bool* is_lost) {
   Handle handle;
   pawl::Session own;
@@ -512,10 +512,10 @@ void raise_to_the_plan(pawl::Options& options, bool is_first) {
   at_least(options.limits.warm_bytes, std::size_t{512} * 1'024);
   at_least(options.limits.orchestrations_max, usual.limits.orchestrations_max);
   at_least(options.limits.activities_max, usual.limits.activities_max);
-  // Kills are charged to whatever runs then; poison has its own tests.
+  // High limits, since a kill is charged to whatever runs then; poison has its own tests.
   options.limits.crashes_max = options.limits.strikes_max = 1'000;
   options.limits.reboots_max = 100'000;
-  // The checker reads what has ended.
+  // Ended instances are kept, because the checker reads them.
   options.retention.age = std::chrono::milliseconds(0);
   options.retention.count = 0;
   options.space.quota_bytes = 0;

@@ -25,9 +25,10 @@ bool Instance::is_cancelled() const {
   return std::find(actions.begin(), actions.end(), Verb::kCancel) != actions.end();
 }
 
-// ---- Plan -----------------------------------------------------------------------------------------
+// ---- Plan ---------------------------------------------------------------------------------------
 
-// Every eleventh instance gets a burst, more than one turn takes; the others share the rest.
+// Every eleventh instance gets a burst of more messages than one turn takes; the others share the
+// rest.
 Plan::Plan(std::uint64_t seed, std::size_t instances, std::size_t messages) {
   std::mt19937_64 random(seed);
   std::vector<std::size_t> count(instances, 0);
@@ -48,7 +49,8 @@ Plan::Plan(std::uint64_t seed, std::size_t instances, std::size_t messages) {
     for (std::size_t sent = 0; sent <= count[i]; ++sent) {
       if (is_cancelled && sent == cancel_at) one.actions.push_back(Verb::kCancel);
       if (is_suspended && sent == suspend_at) one.actions.push_back(Verb::kSuspend);
-      // A raised event is sent when it is waited for, which a suspended one never says.
+      // A raised event is sent when the instance says that it waits, which a suspended one never
+      // says.
       const bool resumes = sent == resume_at && one.kind != Kind::kRaised && is_suspended;
       if (is_suspended && one.kind == Kind::kRaised && sent == suspend_at)
         one.actions.push_back(Verb::kResume);
@@ -67,7 +69,7 @@ std::size_t Plan::actions() const {
   return sum;
 }
 
-// ---- Journal --------------------------------------------------------------------------------------
+// ---- Journal ------------------------------------------------------------------------------------
 
 std::string token_of(const Try& one) {
   return std::to_string(one.action) + "." + std::to_string(one.generation);
@@ -82,7 +84,7 @@ void Journal::apply(const std::string& line) {
     return;
   std::vector<Try>& tries = tries_[instance];
   if (word == "try") {
-    // What was refused is tried again as it was.
+    // A refused call is tried again unchanged, so it replaces its earlier try.
     const bool is_again = !tries.empty() && tries.back().answer == Answer::kRefused &&
                           tries.back().action == one.action &&
                           tries.back().generation == one.generation;
@@ -133,7 +135,7 @@ bool Journal::is_sent(const std::string& id) const {
   return false;
 }
 
-// ---- Driver ---------------------------------------------------------------------------------------
+// ---- Driver -------------------------------------------------------------------------------------
 
 Driver::Driver(const Plan& plan, std::uint64_t seed, std::function<void(const std::string&)> write)
     : plan_(plan),
@@ -173,17 +175,17 @@ void Driver::on_answer(const Call& call, Answer answer) {
   journal_.apply(line);
 }
 
-// ---- what must come of it -------------------------------------------------------------------------
+// ---- expected results ---------------------------------------------------------------------------
 
 namespace {
 
 struct Output {
   bool is_cancelled = false;
   std::vector<std::string> received;
-  std::vector<std::string> worked;  // results of activities and children
+  std::vector<std::string> worked;  // tokens of the activities and children that returned
 };
 
-// "done|RECEIVED|WORKED" or "cancelled|RECEIVED|WORKED", tokens with a space behind each.
+// Parses "done|RECEIVED|WORKED" or "cancelled|RECEIVED|WORKED"; each token is followed by a space.
 bool parse(const std::string& text, Output* out) {
   std::istringstream parts(text);
   std::string how;
@@ -217,7 +219,7 @@ class Counts {
     for (const std::string& token : output_.received)
       ++times[token];
     std::map<std::size_t, int> of_action;
-    bool is_over = false;  // an earlier one of a cancelled instance was not received
+    bool is_over = false;  // an earlier token of a cancelled instance was not received
     for (const Try& one : tries_) {
       if (instance_.actions[one.action] != Verb::kSend) continue;
       const std::string token = token_of(one);
@@ -234,7 +236,7 @@ class Counts {
       if (one.answer != Answer::kAccepted) continue;
       const bool has_order = instance_.kind != Kind::kBranches;
       if (count == 0 && !output_.is_cancelled) say(token + " was acknowledged and not counted");
-      // Of branches that a cancel ends, the code does not say all that they have received.
+      // The output does not list all that branches ended by a cancel have received.
       if (count + unread == 0 && has_order) say(token + " was acknowledged and has vanished");
       if (is_over && count != 0 && has_order) say(token + " was counted, an earlier one was not");
       is_over = is_over || count == 0;
@@ -258,8 +260,8 @@ class Counts {
     unread_.erase(found);
     return count;
   }
-  // One that no caller waits for is gone, and is sent again when it has no answer: so each action
-  // counts once.
+  // An event that no wait takes is gone, and an unanswered one is sent again: so each action counts
+  // once.
   void look_at_raised(const std::map<std::size_t, int>& of_action) {
     for (const auto& [action, count] : of_action)
       if (count != 1 && !(count == 0 && output_.is_cancelled))
@@ -274,8 +276,8 @@ class Counts {
       before = action;
     }
   }
-  // Each has worked once, in its order. Of a cancelled one the last may be missing, and those that
-  // were drained with it.
+  // Each token has worked once, in order. In a cancelled instance the last may be missing, and
+  // those drained together with it.
   void look_at_work() {
     std::vector<std::string> wanted = output_.received;
     const bool drains = instance_.kind == Kind::kDrainer || instance_.kind == Kind::kEmptier;

@@ -1,11 +1,11 @@
-// What a soak does and what must come of it: a plan made from a seed, a journal of what was sent
-// with what answer, and the expectations on what each instance has counted. Links nothing of Pawl.
+// The content of a soak and its expected result: a plan made from a seed, a journal of what was
+// sent with which answer, and the expectations on what each instance has counted. Links nothing of
+// Pawl.
 //
-// Every message has a token of its own, "K.G": the K-th action of its instance, sent for the G-th
-// time. A sender that was killed, or was answered that the outcome is not known, sends the action
-// again under the next G. So each token that was acknowledged must be counted exactly once or, if its
-// instance was cancelled, be unread; one without an answer at most once, and one that was refused
-// never.
+// Every message has its own token, "K.G": the K-th action of its instance, sent for the G-th time.
+// A sender that was killed, or does not know the outcome, sends the action again under the next G.
+// So a token that was acknowledged must be counted exactly once or, if its instance was cancelled,
+// be unread; a token without an answer at most once, and a refused one never.
 #ifndef PAWL_TEST_SOAK_PLAN_HPP
 #define PAWL_TEST_SOAK_PLAN_HPP
 
@@ -18,17 +18,17 @@
 
 namespace soak {
 
-// What an instance does with its messages; soak_code.cpp.
+// How an instance handles its messages: soak_code.cpp.
 enum class Kind : int {
-  kReader = 0,  // waits for one against a timer, leaves an open wait at each continue-as-new
+  kReader = 0,  // waits for a message against a timer, leaves an open wait at each continue-as-new
   kDrainer,     // drains its queue without waiting
   kBranches,    // two branches wait side by side
   kValues,      // counts in its values
-  kParent,      // children and detached starts for each
-  kRaised,      // raised events, each when it waits for it
-  kSessions,    // shared, device, exclusive and lost ones
-  kRetrier,     // attempts that fail, threads
-  kEmptier,     // empties its queue once an activity says that all has been sent, and ends
+  kParent,      // starts a child and a detached instance for each message
+  kRaised,      // waits for raised events, each sent while it waits for it
+  kSessions,    // uses shared, device, exclusive and lost sessions
+  kRetrier,     // activities with failing attempts, and on threads
+  kEmptier,     // empties its queue until an activity says that all has been sent, then ends
   kKinds,
 };
 
@@ -45,7 +45,7 @@ struct Instance {
 
 class Plan {
  public:
-  // `messages` of all instances together; the last of each, which ends it, is not one of them.
+  // `messages` is the total for all instances, without the last message of each, which ends it.
   Plan(std::uint64_t seed, std::size_t instances, std::size_t messages);
   [[nodiscard]] const std::vector<Instance>& instances() const { return instances_; }
   [[nodiscard]] std::size_t actions() const;
@@ -67,7 +67,8 @@ struct Try {
   Answer answer = Answer::kUnknown;
 };
 
-// What was tried of each instance, in order. Lines of its text: "try I K G", then "answer I K G
+// The tries of each instance, in order. The lines of its text: "try I K G", then "answer I K G
+// ANSWER".
 // ANSWER".
 class Journal {
  public:
@@ -107,7 +108,7 @@ class Driver {
  public:
   // `write`: keeps a line of the journal, before it counts.
   Driver(const Plan& plan, std::uint64_t seed, std::function<void(const std::string&)> write);
-  // What was written before this driver lived. Calls without an answer are sent again.
+  // Takes a line that a driver before this one wrote. Calls without an answer are sent again.
   void restore(const std::string& line) { journal_.apply(line); }
   // False: nothing can be done now. `is_waited_for` says whether a raised event of this number
   // would be received.
@@ -132,7 +133,7 @@ struct Ended {
   std::vector<std::string> unread;  // payloads of the messages that it left
 };
 
-// What is not as it must be. Each problem is a line.
+// Says what is not as it must be, a line for each problem.
 [[nodiscard]] std::vector<std::string> wrong_counts(
     const Plan& plan, const Journal& journal,
     const std::function<Ended(const std::string& id)>& find);

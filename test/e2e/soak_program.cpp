@@ -1,12 +1,12 @@
-// The processes that the soak kills: soak_test.cpp.
+// The processes that the soak kills (soak_test.cpp).
 //
 //   soak_program serve DB WORKER RUNS JOURNAL SEED INSTANCES MESSAGES [NODE]
-//                                                     a Runtime; what it runs is written to the file RUNS
+//       a Runtime; writes what it runs to the file RUNS
 //   soak_program drive DB JOURNAL SEED INSTANCES MESSAGES GAP_MS TURN
-//                                                     a Client that carries out the plan of the seed
+//       a Client that carries out the plan of the seed
 //
-// Both files are appended to, a line a write, and outlive the process; drive goes on where the
-// journal ends. TURN is another number each time, so that it takes another way. serve prints
+// Both files are appended to, one line per write, and outlive the process; drive goes on where the
+// journal ends. TURN is another number each time, so that drive takes another path. serve prints
 // "ready", or ends with 75 when the store was busy, and ends in order on SIGTERM.
 #include <fcntl.h>
 #include <signal.h>
@@ -30,8 +30,7 @@
 namespace {
 
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
-constexpr int kBusyStatus =
-    75;  // the others held the write lock for busy_ms_max: to be started again
+constexpr int kBusyStatus = 75;  // other processes held the write lock for busy_ms_max: start again
 
 [[noreturn]] void die(const char* what, pawl::Status status, std::string_view text) {
   std::fprintf(stderr, "soak_program: %s: %s: %.*s\n", what, pawl::status_name(status),
@@ -77,7 +76,8 @@ class FileWitness final : public soak::Witness {
   const char* journal_;
 };
 
-// Of one life, drawn from its name. Times stay as they are, since they pass for the test, too.
+// Options of one life, drawn from its name. Durations stay as they are, because the test has to
+// wait for them.
 pawl::Options options_of(const std::string& worker, std::uint64_t seed, bool is_first) {
   std::seed_seq name(worker.begin(), worker.end());
   std::uint32_t of_name[1];

@@ -1,7 +1,7 @@
-// Goal and plan: as soak_test.cpp. Method: the same code on the simulated machine, where a process
-// dies at any write to the disk, power cuts lose what was not flushed, and a seed does the same
-// again. Besides, messages are piggybacked on the ticks of a worker, and workers have other limits in each
-// life. PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n that one.
+// Goal and plan: the same as soak_test.cpp. Method: the same code on the simulated machine, where a
+// process dies at any write to the disk, power cuts lose what was not flushed, and a seed repeats a
+// run exactly. Besides, messages are piggybacked on the ticks of a worker, and workers have other
+// limits in each life. PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n only seed n.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -63,7 +63,7 @@ class SimSoak {
   [[nodiscard]] std::size_t unanswered() const { return unanswered_; }
 
  private:
-  // A worker's life.
+  // One life of a worker.
   struct Life final : Witness {
     Life(SimSoak& soak, std::size_t number, int lives)
         : name("w" + std::to_string(number) + "." + std::to_string(lives)),
@@ -79,10 +79,10 @@ class SimSoak {
     const Journal& journal;
     pawl::Registry registry;
     std::unique_ptr<Worker> process;
-    std::int64_t lease_ms = 0;  // what is left of one that is about to be renewed
+    std::int64_t lease_ms = 0;  // the time that its leases have left just before a renewal
     bool is_alive = true;
   };
-  // A piggybacked call, until its answer.
+  // A piggybacked call, until it is answered.
   struct Piggybacked {
     SimSoak* soak = nullptr;
     Life* life = nullptr;
@@ -108,7 +108,7 @@ class SimSoak {
     if (number == 0) options.worker_node_id = "gateway";
     options = pawl::test::draw_options(options, pawl::test::draw_of(seed_), random_, kBytesMax);
     raise_to_the_plan(options, number == 0);
-    // The disk of the machine forgets what was not flushed, and the plan counts what was accepted.
+    // A power cut loses what was not flushed, but the plan counts every accepted message.
     options.synchronous_full = true;
     return options;
   }
@@ -147,7 +147,7 @@ class SimSoak {
         << why.text();
   }
 
-  // What rode with it has no answer.
+  // Calls piggybacked on the dead worker get no answer.
   void bury(std::unique_ptr<Life>& life) {
     if (life == nullptr) return;
     runs_.apply("killed " + life->name);
@@ -178,11 +178,11 @@ class SimSoak {
     } else if (what < 12) {
       kill(any(kWorkers));
     } else {
-      dies_at_ = 1 + any(60);  // the next writes of any process
+      dies_at_ = 1 + any(60);  // at one of the next writes of any process
     }
   }
 
-  // Runs `call`; true if its process died in it, at one of its writes.
+  // Runs `call`. Returns true if its process died in it, at one of its writes.
   template <typename Function>
   bool dies_in(const Function& call) {
     if (dies_at_ == 0) {
@@ -279,15 +279,15 @@ class SimSoak {
     passed_ms_ += ms;
   }
 
-  // No process has the processor for so long. A lease that is shorter ends, and work goes to another
-  // worker as if this one had died.
+  // No process runs for `ms`. A shorter lease ends, and its work goes to another worker as if its
+  // owner had died.
   void sleep(std::int64_t ms) {
     pass(ms);
     for (const std::unique_ptr<Life>& life : workers_)
       if (life != nullptr && ms >= life->lease_ms) runs_.apply("killed " + life->name);
   }
 
-  // A tick of each, and some time when there is nothing to do.
+  // Each process makes a tick; time passes when none has more to do.
   void step(bool has_trouble) {
     bool more = false;
     std::int64_t due = machine_.boot_ms() + 40;
@@ -361,7 +361,7 @@ class SimSoak {
   std::unique_ptr<Sender> sender_;
   std::list<Piggybacked> piggybacked_calls_;
   std::int64_t passed_ms_ = 0;
-  std::uint64_t dies_at_ = 0;  // at which write from now on, by any process; 0: none
+  std::uint64_t dies_at_ = 0;  // after so many writes of any process one dies; 0: none
   int lives_ = 0;
   std::size_t kills_ = 0;
   std::size_t unanswered_ = 0;

@@ -1,11 +1,11 @@
 // Goal: whatever is killed, every message, child, detached start and result of an activity counts
-// exactly once. Method: three workers and a sender, processes on one database, killed by SIGKILL at
-// times that a seed says and started again with other options, over a plan of mixed instances
-// (soak_plan.hpp).
-// Afterwards each instance's own count is held against the sender's journal, and each repeated run
-// of an activity against the kills; the checker links nothing of Pawl. PAWL_SOAK=1 runs 220
-// instances with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n
-// takes so many.
+// exactly once. Method: three workers and a sender, processes on one database, are killed by
+// SIGKILL at times that a seed determines, and started again with other options, over a plan of
+// mixed instances (soak_plan.hpp).
+// Afterwards each instance's own count is compared with the sender's journal, and each repeated run
+// of an activity with the kills; the checker links nothing of Pawl. PAWL_SOAK=1 runs 220 instances
+// with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n runs so many
+// seeds.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::int64_t kPatienceMs = 60'000;
 constexpr std::size_t kWorkers = 3;
-constexpr int kBusyStatus = 75;  // of a worker that could not have the write lock at its start
+constexpr int kBusyStatus = 75;  // exit code: the worker could not get the write lock
 constexpr int kStartsMax = 20;
 
 std::uint64_t number_of(const char* name, std::uint64_t otherwise) {
@@ -51,7 +51,7 @@ class Soak {
         database_(folder_.file("pawl.db")) {}
 
   void run() {
-    // A disk that stalls keeps one process in its commit, and so the lock from the others.
+    // A stalled disk keeps one process in its commit, and so keeps the lock from the others.
     folder_.announce("write_lock_is_held", 0, kWorkers * (size_.kills + 1));
     for (std::size_t worker = 0; worker < kWorkers; ++worker)
       start_worker(worker);
@@ -78,7 +78,7 @@ class Soak {
     int starts = 0;
   };
 
-  // One of them has the same name over all its lives, and so has its sessions back at once.
+  // One worker keeps its name over all its lives, and so gets its sessions back at once.
   void start_worker(std::size_t number) {
     Process& worker = workers_[number];
     worker.name = "w" + std::to_string(number) + "." + std::to_string(++worker.starts);
@@ -119,7 +119,7 @@ class Soak {
     std::ofstream(folder_.file("runs"), std::ios::app) << line << "\n";
   }
 
-  // One kill after each share of the plan, so that a slow machine has as many of them as a fast
+  // Kills once after each share of the plan, so that a slow machine gets as many kills as a fast
   // one.
   void kill_one() {
     ::usleep(static_cast<useconds_t>(random_() % 100'000));
@@ -132,12 +132,12 @@ class Soak {
       if (killed_by(status, SIGKILL)) start_driver();
       return;
     }
-    // Sometimes two at once.
+    // Sometimes two workers are killed at once.
     const std::size_t first = random_() % kWorkers;
     const std::size_t count = random_() % 5 == 0 ? 2 : 1;
     for (std::size_t i = 0; i < count; ++i) {
       Process& worker = workers_[(first + i) % kWorkers];
-      // Before it dies: another worker may run its work again at once.
+      // Written before it dies: another worker may run its work again at once.
       write_run("killed " + worker.name);
       worker.child->send_signal(SIGKILL);
       ASSERT_TRUE(killed_by(worker.child->wait(kPatienceMs), SIGKILL));
@@ -148,7 +148,7 @@ class Soak {
       start_worker((first + i) % kWorkers);
   }
 
-  // The sender ends when all of the plan is done; on a fast machine before the last kill.
+  // The sender ends when the whole plan is done; on a fast machine before the last kill.
   bool is_sent() {
     if (is_sent_ || driver_.child->listen(0)) return is_sent_;
     is_sent_ = true;

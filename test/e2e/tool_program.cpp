@@ -1,18 +1,18 @@
 // Fills a database for tool_test.py: payloads of one size beside payloads of one byte, and texts
-// that a terminal must not see as they are.
+// that must not reach a terminal unchanged.
 //
 //   tool_program DATABASE BYTES
 //
-// Or runs one activity that reports in pieces, and the last one when a line comes.
+// Or runs one activity that reports progress in pieces, the last one when it reads a line.
 //
 //   tool_program DATABASE talk
 //
-// Or goes round without end, a commit after the other, until it is killed; or for some rounds, and
-// kills itself.
+// Or runs rounds without end, one commit after another, until it is killed; or runs ROUNDS rounds
+// and kills itself.
 //
 //   tool_program DATABASE busy [ROUNDS]
 //
-// Or checks its code, or none, against what is there, as a package's hook would.
+// Or checks its code, or no code, against the database, as a package's hook would.
 //
 //   tool_program check|check-nothing [--all] DATABASE
 #include <csignal>
@@ -29,8 +29,8 @@ namespace {
 
 constexpr std::size_t kMost = std::size_t{1024} * 1024;
 
-// A new line with a row of its own, a colour, a title by OSC, C1 in UTF-8 and as a byte, text
-// turned round.
+// A new line that looks like another row, a colour, a title by OSC, C1 in UTF-8 and as a byte,
+// reversed text.
 constexpr std::string_view kHostile =
     "good\nbad\tcompleted\x1b[31m \x1b]0;title\x07 \xc2\x9b"
     "31m \x9b\x7f \xe2\x80\xae"
@@ -55,7 +55,7 @@ pawl::Poll talker(pawl::OrchestrationContext& ctx) {
   return ctx.complete(said.ok() ? "said" : "failed");
 }
 
-// Its payload in as many kinds of rows as there are.
+// Stores its payload in as many kinds of rows as there are.
 pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
   if (!answer.ok()) return ctx.fail(answer.error());
@@ -66,7 +66,7 @@ pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   return ctx.complete(event.value());
 }
 
-// Three executions, each with the payload.
+// Has three executions, each with the payload.
 pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(answer, ctx.schedule_activity("echo", ctx.input()));
   if (!answer.ok()) return ctx.fail(answer.error());
@@ -87,7 +87,7 @@ pawl::Poll forever(pawl::OrchestrationContext& ctx) {
   return ctx.continue_as_new(answer.ok() ? answer.value() : "failed");
 }
 
-// Fails once, and waits for a day to be tried again.
+// Fails once, and would be tried again only after a day.
 pawl::Poll trying(pawl::OrchestrationContext& ctx) {
   pawl::ActivityOptions options;
   options.retry.max_attempts = 2;
@@ -123,7 +123,7 @@ struct Goal {
   pawl::Runtime* runtime;
   bool talks;
   bool is_busy;
-  std::uint64_t rounds;  // of one that is busy; 0: without end
+  std::uint64_t rounds;  // how many rounds a busy one makes; 0: without end
   static bool reached(void* self) noexcept {
     const auto* goal = static_cast<Goal*>(self);
     const pawl::RuntimeStats stats = goal->runtime->stats();
@@ -150,7 +150,7 @@ void start_all(pawl::Runtime& runtime, const std::string& payload) {
     if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
     if (std::string_view(one.name) == "keeper")
       status = runtime.enqueue_event(one.id, "queue", one.input);
-    // Calls that wait for a tick hold a few of the largest payloads, and no more.
+    // Calls that wait for a tick hold only a few of the largest payloads.
     if (status == pawl::Status::kOk) status = runtime.tick(std::chrono::milliseconds(0)).status();
     if (status != pawl::Status::kOk) die(one.id, status, runtime.error_text());
   }
@@ -195,7 +195,7 @@ int main(int argc, char** argv) {
   const bool talks = std::string_view(argv[2]) == "talk";
   if (is_busy) {
     status = runtime.start_orchestration("forever", pawl::InstanceId("forever"), "x");
-    // A copy goes on with the one that it has.
+    // A copy of the database continues the instance that it already has.
     if (status != pawl::Status::kOk && status != pawl::Status::kAlreadyExists)
       die("busy", status, runtime.error_text());
   } else if (talks) {

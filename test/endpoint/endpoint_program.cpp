@@ -1,4 +1,4 @@
-// A program with a Host and an endpoint, as test/endpoint drives it.
+// A program with a Host and an endpoint, for the tests of test/endpoint.
 //
 // usage: endpoint_program DATABASE [--tcp TOKEN_FILE] [--read-only] [--socket PATH] [--mode OCTAL]
 //          [--timeout MS] [--connections N] [--watches N] [--metrics-file PATH] [--no-runtime]
@@ -22,14 +22,14 @@ pawl::ActivityResult echo(pawl::ActivityContext& ctx) { return ctx.ok(ctx.input(
 
 pawl::ActivityResult refuse(pawl::ActivityContext& ctx) { return ctx.fail("no \x1b[31m luck"); }
 
-// Comes back when it is cancelled; holds its session until then.
+// Returns when it is cancelled, and holds its session until then.
 pawl::ActivityResult hang(pawl::ActivityContext& ctx) {
   while (!ctx.is_cancelled())
     ::usleep(20'000);
   return ctx.ok("late");
 }
 
-// Holds the loop, as no activity should.
+// Blocks the loop for the milliseconds of its input, which no activity should do.
 pawl::ActivityResult block(pawl::ActivityContext& ctx) {
   ::usleep(static_cast<useconds_t>(std::atoi(ctx.input().data())) * 1'000);
   return ctx.ok("");
@@ -62,7 +62,7 @@ pawl::Poll busy(pawl::OrchestrationContext& ctx) {
   return ctx.complete(got.ok() ? got.value() : "lost");
 }
 
-// Asks for an activity that no worker has.
+// Schedules an activity that no worker has.
 pawl::Poll unserved(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(got, ctx.schedule_activity("nobody", ""));
   return ctx.complete(got.value());
@@ -73,7 +73,7 @@ pawl::Poll blocking(pawl::OrchestrationContext& ctx) {
   return ctx.complete(got.value());
 }
 
-// A history of some length: two events a round. Input: rounds, and bytes of each payload.
+// Makes a long history, two events a round. Input: "ROUNDS,BYTES", the bytes of each payload.
 pawl::Poll longest(pawl::OrchestrationContext& ctx) {
   const std::string input(ctx.input());
   const std::size_t comma = input.find(',');
@@ -92,7 +92,7 @@ pawl::Poll parent(pawl::OrchestrationContext& ctx) {
   return ctx.complete(child.value());
 }
 
-// In a process of its own, without a Runtime.
+// Serves the endpoint until SIGTERM, in a process without a Runtime.
 int serve_alone(const pawl::EndpointOptions& options) {
   pawl::Process process;
   pawl::ProcessOptions process_options;
@@ -117,7 +117,7 @@ int serve_alone(const pawl::EndpointOptions& options) {
       if (endpoint.stop() == pawl::Status::kTimeout) {
         std::printf("%s still runs\n", pawl::Endpoint::kThreadName);
         std::fflush(stdout);
-        ::_exit(4);  // nothing may be destroyed under it
+        ::_exit(4);  // the thread still uses these objects
       }
     } else {
       std::printf("%s: %.*s\n", pawl::status_name(started), PAWL_TEXT(why.text()));

@@ -1,6 +1,6 @@
-// One damaged row, one oversized input: what is wrong stops alone, is named, and everything beside
-// it goes on. The sweep finds that nothing spins or starves; here stands what becomes of the
-// damaged thing itself.
+// Goal: beside one damaged row or one oversized input, only the damaged thing stops, it is named,
+// and everything else continues. The sweep finds that nothing spins or starves; these tests show
+// what becomes of the damaged thing itself.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -68,7 +68,7 @@ class DamagedRow : public Story {
     add("sleeps", sleeps);
     add("receives", receives);
   }
-  // By a connection that is not Pawl's.
+  // Damages the database by a connection that is not Pawl's.
   void damage(const char* sql) {
     sim::Node node(machine);
     const port::Port port = node.port();
@@ -283,7 +283,7 @@ TEST_F(DamagedRow, HeadOfASessionThatIsNotItsWorkIsMended) {
   expect_rest();
 }
 
-// A million is a number, and so is what is below 0: tokens are.
+// Each counter gets a number below its range, and then four million, which is within it again.
 TEST_F(DamagedRow, CountersOutOfTheirRangeAreRefusedByName) {
   start_worker();
   expect_others_go_on();
@@ -298,7 +298,7 @@ TEST_F(DamagedRow, CountersOutOfTheirRangeAreRefusedByName) {
   }
 }
 
-// SQLite calls it a full disk; nothing may be removed for it.
+// SQLite reports the highest key as a full disk; nothing may be removed for it.
 TEST_F(DamagedRow, HighestKeyIsNoFullDisk) {
   options.retention.age = std::chrono::milliseconds(0);
   start_worker();

@@ -16,7 +16,7 @@ using testing::Worker;
 bool g_holds = true;      // work does not end, or fails
 bool g_is_newer = false;  // the code of "changes" is not what its history says
 
-// --- activities -----------------------------------------------------------------------------------
+// --- activities ----------------------------------------------------------------------------------
 
 ActivityResult note(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -41,7 +41,7 @@ ActivityResult second_time(ActivityContext& ctx) {
   return ctx.retry_attempt() == 1 ? ctx.fail("once") : ctx.ok("twice");
 }
 
-// --- what waits -----------------------------------------------------------------------------------
+// --- instances that wait -------------------------------------------------------------------------
 
 Poll sleeps(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(120'000)));
@@ -58,7 +58,7 @@ Poll sleeps_until(OrchestrationContext& ctx) {
   return ctx.complete("slept");
 }
 
-// Of two queues, so that one of its messages waits on.
+// Waits for two queues, so that a message of one of them stays.
 Poll waits(OrchestrationContext& ctx) {
   static_cast<void>(ctx.set_custom_status("waiting"));
   const Handle event = ctx.schedule_wait("go");
@@ -106,7 +106,7 @@ Poll naps(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- work that no worker takes -----------------------------------------------------------------------
+// --- work that no worker takes -------------------------------------------------------------------
 
 Poll asks_for_unknown_work(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("nobody knows", "in"));
@@ -128,9 +128,9 @@ Poll asks_for_absent_device(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- sessions -------------------------------------------------------------------------------------
+// --- sessions ------------------------------------------------------------------------------------
 
-// Shared ones of the name in the input: one activity runs on, others wait behind it.
+// Uses the shared session that the input names: one activity runs on, others wait behind it.
 Poll uses_session(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "0", Target::session(ctx.input())));
   static_cast<void>(ctx.hold_session(ctx.input(), std::chrono::seconds(60)));
@@ -148,7 +148,7 @@ Poll visits_session(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// What runs is cancelled, and its row stays for as long as it runs.
+// The running activity is cancelled, and its row stays for as long as it runs.
 Poll leaves_cancelled_running(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.target = Target::exclusive_session(ctx.input());
@@ -196,7 +196,7 @@ Poll opens_session(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Ended while their work runs: closed, expired, lost with the owner, and one too many.
+// The session ends while its work runs: closed, expired, lost with the owner, or one too many.
 Poll ends_session(OrchestrationContext& ctx) {
   SessionSettings settings;
   settings.exclusive = true;
@@ -224,7 +224,7 @@ Poll opens_briefly(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- trees, executions, values --------------------------------------------------------------------
+// --- trees, executions, values -------------------------------------------------------------------
 
 Poll has_children(OrchestrationContext& ctx) {
   const Handle sleeper = ctx.schedule_sub_orchestration("sleeps", "");
@@ -260,7 +260,7 @@ Poll changes(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- healthy neighbours ---------------------------------------------------------------------------
+// --- healthy neighbours --------------------------------------------------------------------------
 
 Poll n_activity(OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity("note", "hello"));
@@ -436,8 +436,8 @@ class ImageMaker {
   }
 
   void run(Ending ending) {
-    testing::expect_errors("activity_unregistered");  // of "unknown work"
-    testing::expect_errors("instance_stopped");       // of "changes"
+    testing::expect_errors("activity_unregistered");  // instance "unknown work"
+    testing::expect_errors("instance_stopped");       // instance "changes"
     g_holds = true;
     g_is_newer = false;
     start_worker("a", &a_);
@@ -501,7 +501,7 @@ class ImageMaker {
     must(client().cancel_instance("cancelled", "enough"));
     must(client().set_quota(std::int64_t{1} << 30));
   }
-  // What the workers do not come to any more, or that goes on for long.
+  // Sends what the workers do not come to any more, and what lasts for long.
   void send_late() {
     must(client().raise_event("changes", "go", ""));
     must(client().start_orchestration("leaves ghost", InstanceId("late ghost"), "x2"));
@@ -570,7 +570,7 @@ Options options_of(const char* node) {
   out.sessions.max_sessions_per_worker = 64;
   out.sessions.max_sessions_per_orchestration = 2;
   out.sessions.max_sessions_per_owner = 10;
-  // Short, so that all that goes by itself goes within the minutes of a case.
+  // Short times, so that all that goes by itself goes within the minutes of a case.
   out.sessions.session_idle_timeout = std::chrono::seconds(60);
   out.sessions.session_cleanup_interval = std::chrono::seconds(30);
   out.sessions.leak_open = std::chrono::seconds(60);

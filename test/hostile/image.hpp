@@ -1,8 +1,8 @@
-// Databases in which every table has rows, as runtimes made them in a simulated machine, and the
-// code of the instances in them.
+// Databases in which every table has rows, made by runtimes in a simulated machine, and the code of
+// the instances in them.
 //
-// Purpose: what the sweep damages (sweep_case.hpp). Ownership: the machine is the caller's. Thread
-// rule: one thread; the code of instances and activities looks at globals of this file.
+// Purpose: the sweep damages them (sweep_case.hpp). Ownership: the machine is the caller's. Thread
+// rule: one thread; the code of instances and activities reads globals of image.cpp.
 #ifndef PAWL_TEST_HOSTILE_IMAGE_HPP
 #define PAWL_TEST_HOSTILE_IMAGE_HPP
 
@@ -19,20 +19,20 @@ inline constexpr char kDevice[] = "valve";
 enum class Ending : std::uint8_t {
   kStopped,   // in order
   kKilled,    // in the middle of their work
-  kRebooted,  // likewise, with the machine, whose wall clock says 1970 afterwards
+  kRebooted,  // killed with the machine, whose wall clock says 1970 afterwards
 };
 [[nodiscard]] const char* ending_name(Ending ending);
 
-// Of a worker of the image, and of the one that meets the damage.
+// Options of a worker of the image, and of the worker that meets the damage.
 Options options_of(const char* node);
 
-// Makes the database. Without damage a worker with known_code() lets nearly all of it end.
+// Makes the database. Without damage, a worker with known_code() lets nearly all of it end.
 void make_image(Ending ending, Process& process, sim::Machine& machine);
 
-// From here on activities that were held return, and failing ones succeed.
+// From this call on, held activities return, and failing ones succeed.
 void let_work_end();
 
-// All that the image asks for, but for names that no worker knows; and the healthy neighbours,
+// The code that the image asks for, except names that no worker knows; and the healthy neighbours,
 // "n-...".
 const Registry& known_code();
 

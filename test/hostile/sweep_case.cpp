@@ -22,10 +22,10 @@ using testing::Block;
 using testing::Worker;
 
 constexpr std::int64_t kWorkMs = 90'000;     // in which the neighbours complete
-constexpr std::int64_t kSettleMs = 360'000;  // in which attempts at what is damaged come to an end
+constexpr std::int64_t kSettleMs = 360'000;  // in which attempts at damaged rows come to an end
 constexpr std::int64_t kIdleMs = 300'000;    // in which nothing is left to do
-// Of processor time for a whole case, so that a busy machine does not look like a hang; and of time
-// that passes. A case takes some 20 ms.
+// Processor time for a whole case, so that a busy machine does not look like a hang; and time that
+// passes. A case takes some 20 ms.
 #ifdef NDEBUG
 constexpr unsigned kCpuSeconds = 4;
 #else
@@ -33,7 +33,7 @@ constexpr unsigned kCpuSeconds = 20;
 #endif
 constexpr unsigned kWallSeconds = 300;
 
-// What both processes see.
+// The memory that both processes see.
 struct Shared {
   Verdict verdict = Verdict::kCrashes;
   std::uint64_t ticks = 0;
@@ -62,7 +62,7 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t seed = 14'695'981'039
   return seed;
 }
 
-// Counts what a person would be called for, and keeps the first lines.
+// Counts the lines that an operator would be called for, and keeps the first ones.
 class Watch final : public LogSink {
  public:
   Watch(Shared& shared, const std::vector<std::uint64_t>& known, std::size_t lines_max)
@@ -94,7 +94,7 @@ class Watch final : public LogSink {
   std::size_t lines_left_;
 };
 
-// With SQLite's own allocator, so that no value is too large to be put there.
+// Uses SQLite's own allocator, so that no value is too large to be stored.
 bool apply(sim::Machine& machine, const std::string& damage, Shared& shared) {
   sim::Node node(machine);
   const port::Port port = node.port();
@@ -144,12 +144,13 @@ class Case {
   void stage(const char* what) { shared_.stage = what; }
   Verdict refused(const char* what, Status status, const Diagnostic& diagnostic) {
     say(std::string(what) + ": " + status_name(status) + ": " + std::string(diagnostic.text()));
-    // An answer without a word is no answer.
+    // An error without a text is not a refusal.
     return diagnostic.text().empty() ? Verdict::kQuits : Verdict::kRefused;
   }
   void say(const std::string& text) { put(shared_.text, sizeof shared_.text, text); }
 
-  // As a program has it, with all memory given. The image was made with SQLite's allocator.
+  // Starts the process as a program does, with all memory given. The image was made with SQLite's
+  // allocator.
   bool start_process() {
     if (sqlite3_shutdown() != SQLITE_OK) return false;
     const ProcessOptions options;
@@ -173,7 +174,7 @@ class Case {
     static_cast<void>(worker_->runtime->declare_session(kDevice, false));
     Verdict verdict = meet_neighbours("");
     if (verdict == Verdict::kFine) verdict = pass(kSettleMs);
-    // What came due late must not stand in the way of others either.
+    // Work that came due late must not stand in the way of others, either.
     if (verdict == Verdict::kFine) verdict = meet_neighbours("late ");
     const std::uint64_t settled = shared_.commits;
     if (verdict == Verdict::kFine) verdict = pass(kIdleMs);
@@ -217,7 +218,7 @@ class Case {
     *static_cast<std::optional<Status>*>(user) = status;
   }
 
-  // As Runtime::run_for(), on the clock of the machine.
+  // Like Runtime::run_for(), but on the clock of the machine.
   Verdict pass(std::int64_t ms) {
     stage("tick");
     const std::int64_t end = machine_.boot_ms() + ms;
@@ -236,7 +237,7 @@ class Case {
       const std::int64_t due = runtime.next_due().value_or(end);
       if (more.value() || ran || due <= 0) continue;
       const std::int64_t next = due > end ? end : due;
-      // What is due in the past would be looked at once more, and so on.
+      // A due time in the past would be looked at again and again.
       machine_.advance(std::max<std::int64_t>(next - machine_.boot_ms(), 1));
     }
     return Verdict::kFine;
@@ -254,7 +255,7 @@ class Case {
     stage("get_status");
     std::string late;
     for (const std::string& id : started_) {
-      // Refused in the tick: it was not promised. One that got no answer is late.
+      // A start that was refused in the tick was not promised. One without an answer is late.
       const bool is_piggybacked = id.find(kPiggybacked) != std::string::npos;
       if (is_piggybacked && piggybacked_.value_or(Status::kOk) != Status::kOk) continue;
       OrchestrationStatus status;
@@ -300,7 +301,7 @@ class Case {
   Client client_;
   std::vector<std::string> started_;
   std::int64_t began_ = 0;
-  std::optional<Status> piggybacked_;  // the answer
+  std::optional<Status> piggybacked_;  // the answer to its start
 };
 
 void limit_process() {
@@ -311,7 +312,7 @@ void limit_process() {
   alarm(kWallSeconds);
 }
 
-// The last words of a process that died.
+// The output of a process that died.
 std::string words_in(std::FILE* file) {
   char text[600] = {};
   std::rewind(file);
@@ -367,7 +368,7 @@ Outcome run_case(sim::Machine& image, const Options& options, const std::string&
     dup2(fileno(words), STDERR_FILENO);
     auto* const one = new Case(image, options, expected, first_log_lines, shared);
     shared.verdict = one->run(damage);
-    _exit(0);  // what is still open dies with the process, as it would
+    _exit(0);  // everything that is still open dies with the process
   }
   int status = 0;
   waitpid(pid, &status, 0);

@@ -1,8 +1,8 @@
 // One case of the sweep: one value in one column of a database, and what a worker then does with
 // it.
 //
-// Method: a case runs in a forked process, so the image is copied by the kernel, and one that hangs
-// or crashes takes no other along. Ownership: an Outcome is a plain value. Thread rule: one thread.
+// Method: a case runs in a forked process, so the kernel copies the image, and a case that hangs or
+// crashes ends alone. Ownership: an Outcome is a plain value. Thread rule: one thread.
 #ifndef PAWL_TEST_HOSTILE_SWEEP_CASE_HPP
 #define PAWL_TEST_HOSTILE_SWEEP_CASE_HPP
 
@@ -32,26 +32,25 @@ struct Outcome {
   Verdict verdict = Verdict::kFine;
   std::uint64_t ticks = 0;
   std::uint64_t commits = 0;
-  std::uint64_t idle_commits = 0;  // of the last minutes, in which all has settled
-  std::uint64_t warnings =
-      0;  // of the log, errors included: those that are not among the known ones
-  std::uint64_t calls_failed = 0;       // of the client, for neighbours that were not started then
-  std::uint64_t states = 0;             // a hash of who is in which state at the end
+  std::uint64_t idle_commits = 0;       // in the last minutes, after all has settled
+  std::uint64_t warnings = 0;           // unknown ones in the log, errors included
+  std::uint64_t calls_failed = 0;       // the client's; these neighbours were not started
+  std::uint64_t states = 0;             // a hash of the states of all instances at the end
   std::string text;                     // where and why
   std::string log;                      // its first lines
   std::vector<std::uint64_t> received;  // hashes of the first warnings, by event and first field
 };
 
 struct Expectation {
-  // More of them is a spin.
+  // A case with more of them spins.
   std::uint64_t ticks = UINT64_MAX;
   std::uint64_t commits = UINT64_MAX;
   std::uint64_t idle_commits = UINT64_MAX;
-  std::vector<std::uint64_t> known_warnings;  // as Outcome::heard
+  std::vector<std::uint64_t> known_warnings;  // hashes as in Outcome::received
 };
 
-// `options`: of the worker that meets the damage. `damage`: SQL that changes rows, or empty. `image`
-// is only copied. `first_log_lines`: of Outcome::log.
+// Runs one case. `options` are those of the worker that meets the damage; `damage` is SQL that
+// changes rows, or empty; `image` is only copied; Outcome::log gets `first_log_lines` lines.
 Outcome run_case(sim::Machine& image, const Options& options, const std::string& damage,
                  const Expectation& expected, std::size_t first_log_lines);
 

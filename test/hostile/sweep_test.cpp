@@ -1,15 +1,16 @@
-// A database may hold any value anywhere, by a bit that flipped, a tool or a hand. Whatever single
-// value is wrong: no loop spins, no other starves, nothing hangs, and no process dies of it.
+// Goal: a database may hold any value anywhere, from a bit that flipped, a tool or a hand. Whatever
+// single value is wrong: no loop spins, no other work starves, nothing hangs, and no process dies
+// of it.
 //
 // Method: a worker meets databases (image.hpp) in which one column of all rows, or of one row, has
-// one of 24 hostile values, for every column of every table (sweep_case.hpp); its limits are the
-// usual ones, the least, the most or any, in turn. What belongs to the damaged row may stop; healthy
-// instances that are started beside it must complete, and ticks and commits stay near what they are
+// one of 24 hostile values, for every column of every table (sweep_case.hpp). Its limits are the
+// usual ones, the least, the most or any, in turn. Work of the damaged row may stop. Healthy
+// instances that are started beside it must complete, and ticks and commits must stay near those
 // without the damage. start() may refuse such a database, with a text.
-// PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name and prints them with
-// their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_OPTIONS=1 gives each case
-// the limits of the next one. PAWL_SWEEP_EVERY=1 and PAWL_SOAK=1 run all of them; PAWL_SWEEP_LIST=1
-// prints each that is not fine.
+// PAWL_SWEEP=worker_queue.policy runs the cases with this text in their name, and prints them with
+// their log. PAWL_SWEEP_SQL='UPDATE ...' runs a case of its own. PAWL_SWEEP_OPTIONS=1 gives each
+// case the limits of the next one. PAWL_SWEEP_EVERY=1 and PAWL_SOAK=1 run all cases;
+// PAWL_SWEEP_LIST=1 prints each that is not fine.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -27,21 +28,21 @@
 namespace pawl::hostile {
 namespace {
 
-// A sample takes a case in so many; no multiple of two or three, so that every column has other
-// values.
+// A sample takes one case in so many; the number is no multiple of two or three, so that every
+// column has other values.
 #ifdef NDEBUG
 constexpr std::uint64_t kEvery = 1;
 #else
 constexpr std::uint64_t kEvery = 61;
 #endif
-// Beyond the undamaged run. Attempts at all damaged rows are some hundred; what spins does more in
-// a minute.
+// The limits above the undamaged run. Attempts at all damaged rows are some hundred; a loop that
+// spins does more in a minute.
 constexpr std::uint64_t kMoreCommits = 2'000;
 constexpr std::uint64_t kMoreTicks = 5'000;
-// In the last five minutes, so that what goes on slowly but for ever is found, too.
+// The limit for the last five minutes, so that work that repeats slowly but for ever is found, too.
 constexpr std::uint64_t kMoreIdleCommits = 60;
 constexpr std::size_t kDrawnOptions = 4;
-constexpr std::size_t kBytesMax = 16 * 1024 * 1024;  // of a worker
+constexpr std::size_t kBytesMax = 16 * 1024 * 1024;  // memory of a worker
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   const char* const text = std::getenv(variable);
@@ -51,8 +52,9 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
 struct Value {
   const char* name;
   const char* sql;  // {c}: the column, {t}: the table
-  // Of a row as large as a payload can be: many of them are more than SQLite's heap has room for,
-  // and each tick meets the next one. docs/architecture/crashes.md#damage says so.
+  // The value makes a row as large as a payload can be. Many such rows are more than SQLite's heap
+  // has room for, and each tick would meet the next one; docs/architecture/crashes.md#damage says
+  // so.
   bool one_row = false;
 };
 
@@ -90,7 +92,7 @@ struct Column {
   std::uint64_t rows = 0;
 };
 
-// What the image has; of SQLite's own tables the one that we read.
+// The tables of the image, with only the one of SQLite's own tables that Pawl reads.
 class Catalogue {
  public:
   explicit Catalogue(sim::Machine& machine) : node_(machine) {
@@ -116,7 +118,7 @@ class Catalogue {
       column.key = ask("SELECT name FROM pragma_table_info" + quoted + " WHERE pk>0 ORDER BY pk");
       if (column.key.empty()) column.key = {"rowid"};
       column.rows = std::stoull(ask("SELECT count(*) FROM " + table)[0]);
-      // Without generated columns.
+      // Generated columns are left out.
       for (const std::string& name : ask("SELECT name FROM pragma_table_info" + quoted)) {
         column.name = name;
         out.push_back(column);
@@ -152,7 +154,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-// `row` from 0 in order of the key; kAllRows.
+// `row` counts from 0 in the order of the key, or is kAllRows.
 constexpr std::uint64_t kAllRows = UINT64_MAX;
 std::string damage_of(const Column& column, const Value& value, std::uint64_t row) {
   const std::string hostile =
@@ -167,7 +169,7 @@ std::string damage_of(const Column& column, const Value& value, std::uint64_t ro
 // Failures by table and column, for people.
 class Report {
  public:
-  // `baseline`: without the damage, with the same options.
+  // `baseline` is the outcome without the damage, with the same options.
   void add(const Outcome& baseline, const std::string& column, const std::string& name,
            const Outcome& outcome) {
     ++counts_[static_cast<std::size_t>(outcome.verdict)];
@@ -205,14 +207,14 @@ class Report {
       std::printf("refused: %s (%llu)\n", column.c_str(), static_cast<unsigned long long>(count));
   }
 
-  // One failure of the test a column.
+  // Reports one failure of the test for each column.
   void fail() const {
     for (const auto& [column, verdicts] : failures_) {
       std::string text = column + ":\n";
       for (const auto& [verdict, cases] : verdicts) {
         text += "  " + std::string(verdict_name(verdict)) + " (" + std::to_string(cases.size()) +
                 "):\n";
-        // What the damage was, without the column; and of the first, how to see it.
+        // The damage of each case, without the column; for the first case, also how to see it.
         for (const Failed& one : cases)
           text += "    " + one.name.substr(one.name.find('/', one.name.find('/') + 1) + 1) + "\n";
         text += "    e.g. PAWL_SWEEP='" + cases[0].name + "': " + cases[0].text + "\n";
@@ -238,11 +240,12 @@ struct SweepCase {
   std::string column;
   std::string name;
   std::string damage;
-  std::size_t number = 0;  // says which options meet it
+  std::size_t number = 0;  // selects the options that meet it
 };
 
-// All of them, in one order: each value in all rows; and half of them in one row, another one each
-// time, so that a column's values meet many of its rows. Two images after another have both halves.
+// All cases in one order: each value in all rows; and half of the values in one row, another row
+// each time, so that a column's values meet many of its rows. Two images in sequence have both
+// halves.
 std::vector<SweepCase> cases_of(Ending ending, const std::vector<Column>& columns) {
   std::vector<SweepCase> out;
   std::uint64_t turn = static_cast<std::uint64_t>(ending);
@@ -264,21 +267,22 @@ std::vector<SweepCase> cases_of(Ending ending, const std::vector<Column>& column
   return out;
 }
 
-// What PAWL_SWEEP, PAWL_SWEEP_SQL and PAWL_SWEEP_EVERY ask for.
+// The cases that PAWL_SWEEP, PAWL_SWEEP_SQL and PAWL_SWEEP_EVERY choose.
 std::vector<SweepCase> chosen(Ending ending, const std::vector<SweepCase>& all) {
   if (const char* const sql = std::getenv("PAWL_SWEEP_SQL"); sql != nullptr)
     return {{"PAWL_SWEEP_SQL", sql, sql}};
   const char* const only = std::getenv("PAWL_SWEEP");
   const bool is_long = only != nullptr || std::getenv("PAWL_SOAK") != nullptr;
   const std::uint64_t every = is_long ? 1 : number_of("PAWL_SWEEP_EVERY", kEvery);
-  // The samples of two images are others, too.
+  // Each image has another sample, too.
   std::uint64_t number = static_cast<std::uint64_t>(ending) * 21;
   std::vector<SweepCase> out;
   for (const SweepCase& one : all) {
     if (number++ % every != 0) continue;
     if (only == nullptr || one.name.find(only) != std::string::npos) out.push_back(one);
   }
-  // Each time, with all limits: with a large batch others went on in it after the collision.
+  // These cases always run, with all limits: in a large batch, other work went on after the
+  // collision.
   for (std::size_t limits = 0; only == nullptr && limits < kDrawnOptions; ++limits)
     out.push_back({"meta.next_token", "tokens again with limits " + std::to_string(limits),
                    "UPDATE meta SET next_token=1", limits});
@@ -297,15 +301,15 @@ void show(const std::string& name, const Outcome& outcome) {
               static_cast<unsigned long long>(outcome.idle_commits), outcome.log.c_str());
 }
 
-// The usual ones, the least and the most of all limits, and any. What decides who gets which work,
-// and when, stays: healthy neighbours need it.
+// The usual options, the least, the most, and any. Options that decide which worker gets which
+// work, and when, stay: healthy neighbours need them.
 std::vector<Options> drawn_options(Ending ending) {
   const Options usual = options_of("a");
   std::vector<Options> all = {usual};
   test::Rng random(static_cast<std::uint64_t>(ending));
   for (const test::Draw how : {test::Draw::kLeast, test::Draw::kMost, test::Draw::kAny}) {
     Options one = test::draw_options(usual, how, random, kBytesMax);
-    // What the code needs.
+    // The code needs at least these limits.
     LimitOptions& limits = one.limits;
     limits.orchestrations_max = std::max(limits.orchestrations_max, 64U);
     limits.activities_max = std::max(limits.activities_max, 8U);
@@ -314,7 +318,8 @@ std::vector<Options> drawn_options(Ending ending) {
     limits.queue_messages_max = std::max(limits.queue_messages_max, 16U);
     limits.kv_keys_max = std::max(limits.kv_keys_max, 8U);
     limits.warm_bytes = std::max<std::size_t>(limits.warm_bytes, 128 * 1024);
-    // With one strike what shares a tick with the damaged row is poisoned before the row is found.
+    // With one strike, work that shares a tick with the damaged row is poisoned before the row is
+    // found.
     limits.strikes_max = std::max(limits.strikes_max, usual.limits.strikes_max);
     one.run_orchestrations = true;
     one.slots = usual.slots;
@@ -344,7 +349,7 @@ void sweep(Ending ending) {
   sim::Machine image(11);
   make_image(ending, process, image);
   const std::vector<Column> columns = Catalogue(image).columns();
-  for (const Column& column : columns)  // in order, workers declare and serve nothing any more
+  for (const Column& column : columns)  // stopped in order, workers leave no declarations or tags
     EXPECT_TRUE(column.rows > 0 || ending == Ending::kStopped) << column.table;
 
   const std::size_t log_lines = is_watched() ? 60 : 0;

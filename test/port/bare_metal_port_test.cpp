@@ -1,5 +1,5 @@
-// The port without an operating system, on a flash whose power goes, under the conformance suite
-// and under a Runtime.
+// The bare-metal port on a flash whose power fails, under the conformance suite and under a
+// Runtime.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ class SimBoard final : public bare_metal::Board {
   std::mt19937 random_{std::random_device{}()};
 };
 
-// With the SQLite of this machine.
+// A layout for this machine's SQLite, which asks for 32 KiB at a time.
 Layout with_large_pieces() {
   Layout layout;
   layout.index_piece_bytes = std::size_t{32} * 1024;
@@ -68,7 +68,7 @@ class Boot {
   Status status_;
 };
 
-// ---- conformance ------------------------------------------------------------------------------------
+// ---- conformance --------------------------------------------------------------------------------
 
 class BareMetalHost {
  public:
@@ -80,7 +80,7 @@ class BareMetalHost {
  private:
   static Layout layout() {
     Layout layout;
-    layout.log_sectors = 300;  // two pieces of its index
+    layout.log_sectors = 300;  // two pieces of the log's index
     return layout;
   }
   NorFlashSim flash_{16'384, 64};
@@ -93,9 +93,9 @@ INSTANTIATE_TYPED_TEST_SUITE_P(BareMetal, PortConformance, BareMetalHost, );
 
 namespace {
 
-// ---- its memory ----
+// ---- memory of the machine ----------------------------------------------------------------------
 
-// The index of a log of so many sectors, in pieces.
+// Pieces of the index for a log of this many sectors.
 std::size_t pieces(std::uint32_t log_sectors, std::size_t piece_bytes) {
   const NorFlashSim flash{16'384, 64};
   Layout none;
@@ -112,7 +112,7 @@ std::size_t pieces(std::uint32_t log_sectors, std::size_t piece_bytes) {
 TEST(BareMetalMachine, IndexHasRoomForEveryPageOfTheLog) {
   constexpr std::size_t kSmall = std::size_t{4} * 1024;
   EXPECT_EQ(pieces(1, kSmall), 1U);
-  EXPECT_EQ(pieces(250, kSmall), 1U);  // 477 pages and a head of 34
+  EXPECT_EQ(pieces(250, kSmall), 1U);  // 477 pages and a head of the size of 34
   EXPECT_EQ(pieces(251, kSmall), 2U);
   EXPECT_EQ(pieces(10'000, kSmall), 38U);
   EXPECT_EQ(pieces(2'126, 8 * kSmall), 1U);
@@ -131,7 +131,7 @@ TEST(BareMetalMachine, PieceOfTheIndexIsOneThatSqliteAsksFor) {
   }
 }
 
-// ---- a Runtime --------------------------------------------------------------------------------------
+// ---- a Runtime ----------------------------------------------------------------------------------
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -143,7 +143,7 @@ Poll three_steps(OrchestrationContext& ctx) {
   return ctx.complete(ctx.input());
 }
 
-// A Runtime on one boot. What was acknowledged stays in the set when the power has gone.
+// A Runtime on one boot. Acknowledged instances stay in the caller's set after a power cut.
 class Node {
  public:
   explicit Node(NorFlashSim& flash, const ProcessOptions& wanted = ProcessOptions::small(),
@@ -175,7 +175,7 @@ class Node {
   Runtime& runtime() { return runtime_; }
   [[nodiscard]] MemoryUse sqlite_use() const { return process_.memory_use(); }
 
-  // Starts instances one after the other, each when the one before has ended.
+  // Starts instances one after another, each when the one before has ended.
   void work(int first, int count, std::set<std::string>* acknowledged) {
     if (status_ != Status::kOk) return;
     for (int i = first; i < first + count; ++i) {
@@ -193,7 +193,7 @@ class Node {
       if (!run_until_ended(started.id)) return;
     }
   }
-  // False: the power went, or it did not end.
+  // False: the power failed, or the instance did not end.
   bool run_until_ended(const std::string& id) {
     for (int i = 0; i < 60; ++i) {
       const Result<bool> ticked = runtime_.tick(std::chrono::milliseconds(20));
@@ -233,7 +233,7 @@ TEST(BareMetalRuntime, WorksAndIsThereAfterABoot) {
   EXPECT_EQ(flash.misuses(), 0U);
 }
 
-// A request of SQLite that does not fit makes it page by page, with the log.
+// If a request of SQLite did not fit, the database would be made page by page, with the log.
 TEST(BareMetalRuntime, TheSmallestOptionsMakeTheDatabaseInOnePiece) {
   NorFlashSim flash(16'384, 64);
   Node node(flash, ProcessOptions::smallest(), Options::smallest());
@@ -241,14 +241,14 @@ TEST(BareMetalRuntime, TheSmallestOptionsMakeTheDatabaseInOnePiece) {
   EXPECT_EQ(node.sqlite_use().failures, 0U);
 }
 
-// At each operation of the flash in turn: the database opens again, what was acknowledged is there
-// and goes on to its end, and what was not is there whole or not at all.
+// Cuts the power at operation after operation. Afterwards the database opens, acknowledged
+// instances exist and run to their end, and any other instance exists as a whole or not at all.
 class BareMetalCuts : public testing::TestWithParam<Cut> {
  protected:
   static constexpr int kInstances = 3;
   static std::uint32_t first() { return 1 + static_cast<std::uint32_t>(GetParam()) * 2; }
 
-  // A machine that has worked for a while, as it lies in the flash.
+  // The flash of a machine that has worked for a while.
   static std::vector<std::uint8_t> worked_before() {
     NorFlashSim flash(4'096, kBlocks);
     std::set<std::string> acknowledged;
@@ -258,7 +258,7 @@ class BareMetalCuts : public testing::TestWithParam<Cut> {
     return flash.bytes();
   }
 
-  // False: the power did not go, since the work was done before.
+  // False: no power cut, since the work was done before.
   bool cut_and_look(const std::vector<std::uint8_t>& before, std::uint32_t operation,
                     bool is_blank = false) {
     NorFlashSim flash(4'096, kBlocks);
@@ -304,8 +304,9 @@ class BareMetalCuts : public testing::TestWithParam<Cut> {
   }
 };
 
-// The tests of the sectors cut at every operation in every way. Here a short run leaves most out,
-// and each way begins at another one. Odd, since bytes and head of a slot take turns.
+// The tests of the sectors cut at every operation in every way. Here a short run leaves most
+// operations out, and each way begins at another one. Odd, since writes of a slot's bytes and its
+// head alternate.
 std::uint32_t stride() { return std::getenv("PAWL_SOAK") == nullptr ? 31 : 1; }
 
 TEST_P(BareMetalCuts, WhileItWorks) {

@@ -1,4 +1,4 @@
-// Sectors and files on a NOR flash whose power goes at each operation in turn.
+// Sectors and files on a NOR flash whose power fails at each operation in turn.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -20,7 +20,7 @@ using bare_metal::FlashSectors;
 using bare_metal::kSectorBytes;
 using Bytes = std::array<std::uint8_t, kSectorBytes>;
 
-// Small, so that most writes copy and erase: 11 blocks of 3 slots.
+// Small: 11 blocks of 3 slots, so that most writes copy and erase.
 constexpr std::uint32_t kBlockBytes = 4'096;
 constexpr std::uint32_t kBlockCount = FlashSectors::kBlocksMin;
 
@@ -50,10 +50,11 @@ class Mounted {
   Status status_;
 };
 
-// What a series of writes has left so far. Of the one that was cut both are right.
+// The expected values after a series of writes. After a cut write the old and the new value are
+// right.
 class Ledger {
  public:
-  // False: the power went.
+  // False: the power failed.
   bool write(FlashSectors& sectors, std::uint32_t sector, std::uint32_t value) {
     maybe_ = {sector, value};
     if (sectors.write(sector, filled(value).data()) != Status::kOk) return false;
@@ -86,7 +87,7 @@ class Ledger {
   std::optional<std::pair<std::uint32_t, std::uint32_t>> maybe_;
 };
 
-// Fills the flash, and goes on writing the same sectors in a random order.
+// Fills the flash, then writes the same sectors again in random order.
 bool work(FlashSectors& sectors, Ledger& ledger, std::uint32_t seed, std::uint32_t writes) {
   std::mt19937 random(seed);
   for (std::uint32_t i = 0; i < writes; ++i) {
@@ -143,7 +144,7 @@ TEST(FlashSectors, PowerGoesAtEveryOperation) {
   }
 }
 
-// A supply that gives way as soon as the flash is used: boot after boot comes to the same place.
+// A supply that fails as soon as the flash is used: boot after boot fails at the same place.
 TEST(FlashSectors, PowerGoesAgainAndAgain) {
   for (const Cut cut : kCuts) {
     NorFlashSim flash(kBlockBytes, kBlockCount);
@@ -209,7 +210,7 @@ TEST(FlashSectors, OtherGeometry_IsRefused) {
   EXPECT_EQ(Mounted(few).status(), Status::kUnsupported);
 }
 
-// The erases of the block that has most, beside those of all: no block is spared or worn alone.
+// The most erased block stays near the average: no block is spared, and none is worn alone.
 TEST(FlashSectors, WritesOfOneSector_WearAllFreeBlocks) {
   NorFlashSim flash(kBlockBytes, kBlockCount);
   Mounted sectors(flash);
@@ -218,7 +219,7 @@ TEST(FlashSectors, WritesOfOneSector_WearAllFreeBlocks) {
   EXPECT_LE(sectors->erases_max(), 3'000 / 3 / kBlockCount * 2);
 }
 
-// ---- files ------------------------------------------------------------------------------------------
+// ---- files --------------------------------------------------------------------------------------
 
 class FlashFilesTest : public testing::Test {
  protected:
@@ -285,8 +286,7 @@ TEST_F(FlashFilesTest, LogOfAnotherSize_IsRefused) {
   EXPECT_EQ(files.mount(**sectors_, "t.db", 10'000, why), Status::kInvalidArgument);
 }
 
-// A file that is made whole is there or not, whichever operation the power goes at; so is one that
-// is removed.
+// A file that is made or removed as a whole exists or does not, whichever operation is cut.
 TEST_F(FlashFilesTest, MadeWholeAndRemoved_AtEveryCut) {
   ASSERT_EQ(mount(), Status::kOk);
   const std::vector<std::uint8_t> formatted = flash_.bytes();

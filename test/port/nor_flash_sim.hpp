@@ -1,4 +1,4 @@
-// A NOR flash of the tests, whose power goes at any operation, in every way that the rules of
+// A simulated NOR flash whose power fails at any operation, in every way that the rules of
 // docs/porting/bare-metal.md allow.
 #ifndef PAWL_TEST_PORT_NOR_FLASH_SIM_HPP
 #define PAWL_TEST_PORT_NOR_FLASH_SIM_HPP
@@ -13,7 +13,7 @@
 
 namespace pawl::port_test {
 
-// What an operation that was cut leaves of what it would have done.
+// The part of its work that a cut operation leaves done.
 enum class Cut : std::uint8_t { kNothing, kFrontHalf, kBackHalf, kRandomBits, kAll };
 inline constexpr Cut kCuts[] = {Cut::kNothing, Cut::kFrontHalf, Cut::kBackHalf, Cut::kRandomBits,
                                 Cut::kAll};
@@ -23,13 +23,12 @@ class NorFlashSim final : public bare_metal::NorFlash {
   NorFlashSim(std::uint32_t block_bytes, std::uint32_t block_count)
       : geometry_{block_bytes, block_count}, bytes_(std::size_t{block_bytes} * block_count, 0xff) {}
 
-  // The power goes at the n-th operation from now on; 1 is the next.
+  // The power fails at the n-th operation from now; 1 is the next.
   void cut_at(std::uint32_t operation, Cut how, std::uint32_t seed) {
     left_ = operation;
     how_ = how;
     random_.seed(seed);
   }
-  // The power is back.
   void power_on() {
     left_.reset();
     is_off_ = false;
@@ -37,8 +36,7 @@ class NorFlashSim final : public bare_metal::NorFlash {
   [[nodiscard]] bool is_off() const { return is_off_; }
   [[nodiscard]] std::uint32_t operations() const { return operations_; }
   [[nodiscard]] std::vector<std::uint8_t>& bytes() { return bytes_; }
-  // Breaks of the chip's rules that were seen: a unit programmed twice, an address that is not
-  // allowed.
+  // Violations of the chip's rules so far: a unit programmed twice, an address that is not allowed.
   [[nodiscard]] std::uint32_t misuses() const { return misuses_; }
 
   [[nodiscard]] Geometry geometry() const override { return geometry_; }

@@ -1,12 +1,12 @@
-// What every port must do. A new port passes these cases or is not one.
+// The conformance suite: a port must pass all these cases.
 //
 // Method: the cases see a port through pawl/port.hpp only. A port's test program writes a `Host`:
-//   const char* database();      // the path of a database that does not exist yet, in a fresh place
-//   pawl::port::Port add();      // one more process's set, living as long as the Host
+//   const char* database();      // the path of a database that does not exist yet, in a new place
+//   pawl::port::Port add();      // the port of one more process, living as long as the Host
 //   const char* root();          // the path of an empty folder; null: the port has no folders
-// and says INSTANTIATE_TYPED_TEST_SUITE_P(MyPort, PortConformance, MyHost). Nothing here sleeps to
-// make a race come out right: where a case waits for something that must come, it waits with a due
-// time that only a failure reaches.
+// and says INSTANTIATE_TYPED_TEST_SUITE_P(MyPort, PortConformance, MyHost). No case sleeps to make
+// a race come out right: a case that waits for something waits with a due time that only a failure
+// reaches.
 #ifndef PAWL_TEST_PORT_CONFORMANCE_HPP
 #define PAWL_TEST_PORT_CONFORMANCE_HPP
 
@@ -50,8 +50,8 @@ inline bool log(const WakeReasons& reasons) { return reasons.log; }
 inline bool woken(const WakeReasons& reasons) { return reasons.woken; }
 inline bool process(const WakeReasons& reasons) { return reasons.process; }
 
-// The database's files, by the port's own calls or, where SQLite has a VFS for it, by the C
-// library.
+// Appends to a file of the database by the port's own calls or, if SQLite has a VFS for it, by the
+// C library.
 inline void append(const Port& port, const std::string& path) {
   if (port.storage->native_vfs() != nullptr) {
     std::FILE* file = std::fopen(path.c_str(), "ab");
@@ -81,7 +81,7 @@ inline void remove(const Port& port, const std::string& path) {
 template <typename Host>
 class PortConformance : public testing::Test {
  protected:
-  // A set whose clock is open and whose waiter watches the database.
+  // A port whose clock is open and whose waiter watches the database.
   Port ready() {
     const Port port = host_.add();
     Diagnostic diagnostic;
@@ -98,7 +98,7 @@ class PortConformance : public testing::Test {
 
 TYPED_TEST_SUITE_P(PortConformance);
 
-// --- clock -------------------------------------------------------------------------------------------
+// ---- clock --------------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, VersionsAreOurs) {
   const Port port = this->host_.add();
@@ -161,7 +161,7 @@ TYPED_TEST_P(PortConformance, RandomBytesDiffer) {
   EXPECT_EQ(untouched, 7);
 }
 
-// --- places ------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, EmptyPath_IsRefusedWithAText) {
   const Port port = this->host_.add();
@@ -180,9 +180,9 @@ TYPED_TEST_P(PortConformance, FreeBytes_AreSaidOrUnsupported) {
   }
 }
 
-// --- files that come with room -------------------------------------------------------------------------
+// ---- files that come with room ------------------------------------------------------------------
 
-// The bytes of a file, by the port's own calls or the C library.
+// The bytes of a file, read by the port's own calls or by the C library.
 inline std::string contents(const Port& port, const char* path) {
   std::string text(64, 0);
   std::size_t got = 0;
@@ -235,7 +235,7 @@ TYPED_TEST_P(PortConformance, AllocatedFile_HasItsSize) {
   }
 }
 
-// --- liveness ----------------------------------------------------------------------------------------
+// ---- liveness -----------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, WorkerLock_IsHeldForEveryTesterUntilClosed) {
   const Port one = this->ready();
@@ -278,7 +278,7 @@ TYPED_TEST_P(PortConformance, WorkerFileHeld_IsNotTakenTwice) {
 TYPED_TEST_P(PortConformance, WorkerNotes_AreZeroAtFirstAndSeenByOthers) {
   const Port one = this->ready();
   const Port two = this->ready();
-  constexpr std::size_t kBytes = 4096 + 100;  // more than a page, and no whole number of them
+  constexpr std::size_t kBytes = 4096 + 100;  // more than a page, and no whole number of pages
   const auto file = one.storage->worker_create(this->database(), 7, kBytes);
   ASSERT_TRUE(file.ok());
   auto* notes = static_cast<unsigned char*>(file.value().notes);
@@ -292,7 +292,7 @@ TYPED_TEST_P(PortConformance, WorkerNotes_AreZeroAtFirstAndSeenByOthers) {
   EXPECT_EQ(seen[0], 0xA5);
   EXPECT_EQ(seen[kBytes - 1], 0x5A);
   EXPECT_EQ(two.storage->worker_notes(this->database(), 7, 0, seen.data(), 1), 1U);
-  // From the middle, and what a living one writes later.
+  // Reads from the middle, and reads a byte that the living worker writes later.
   notes[kBytes - 2] = 0x77;
   EXPECT_EQ(two.storage->worker_notes(this->database(), 7, kBytes - 2, seen.data(), 10), 2U);
   EXPECT_EQ(seen[0], 0x77);
@@ -304,7 +304,7 @@ TYPED_TEST_P(PortConformance, WorkerNotes_AreZeroAtFirstAndSeenByOthers) {
   two.storage->worker_remove(this->database(), 7);
 }
 
-// --- waiting -----------------------------------------------------------------------------------------
+// ---- waiting ------------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, DueTimePassed_Polls) {
   const Port port = this->ready();
@@ -407,7 +407,7 @@ TYPED_TEST_P(PortConformance, OwnerIsTheThreadThatOpened) {
   EXPECT_TRUE(port.threads->on_owner_thread());
 }
 
-// --- processes ---------------------------------------------------------------------------------------
+// ---- processes ----------------------------------------------------------------------------------
 
 TYPED_TEST_P(PortConformance, ProcessWithAnotherStartTime_IsDeadAtOnce) {
   const Port port = this->ready();
@@ -432,12 +432,12 @@ TYPED_TEST_P(PortConformance, ProcessThatIsGone_HasNoStartTime) {
   constexpr std::int64_t kNoWorker = 0x7FFFFFF0;
   EXPECT_EQ(port.threads->process_start_time(kNoWorker), 0);
   const Status status = port.threads->watch_process(kNoWorker, 1);
-  if (status == Status::kUnsupported) return;  // the case above says so
+  if (status == Status::kUnsupported) return;  // the case above reports it
   ASSERT_EQ(status, Status::kOk);
   EXPECT_TRUE(poll(port).process);
 }
 
-// --- the executor ------------------------------------------------------------------------------------
+// ---- the executor -------------------------------------------------------------------------------
 
 inline void add_one(void* argument) { ++*static_cast<int*>(argument); }
 
@@ -482,7 +482,7 @@ TYPED_TEST_P(PortConformance, ExecutorOfNoThreads_IsAllowed) {
   EXPECT_EQ(port.threads->executor_start(100'000, 64 * 1024), Status::kInvalidArgument);
 }
 
-// --- files, for ports without a native VFS -----------------------------------------------------------
+// ---- files, for ports without a native VFS ------------------------------------------------------
 
 inline port::FileHandle open_file(const Port& port, const char* path) {
   port::Storage::OpenMode mode;
@@ -492,8 +492,8 @@ inline port::FileHandle open_file(const Port& port, const char* path) {
   return file.value_or(port::kNoFile);
 }
 
-// Where SQLite serves the files itself, the port's own calls must say so and nothing else is to
-// test.
+// Where SQLite serves the files itself, the port's own calls must return kUnsupported, and nothing
+// else is tested.
 #define PAWL_FILES_OR_RETURN(port)                                             \
   do {                                                                         \
     if ((port).storage->native_vfs() != nullptr) {                             \
@@ -550,13 +550,13 @@ TYPED_TEST_P(PortConformance, Files_ModesAreKept) {
   EXPECT_FALSE(storage.exists(temporary.c_str()).value_or(true));
 }
 
-// As SQLite does: shared first, then what is wanted.
+// Locks as SQLite does: shared first, then the wanted level.
 inline Status climb(const Port& port, port::FileHandle file, int level) {
   if (level >= 1) PAWL_TRY(port.storage->lock(file, 1));
   return level > 1 ? port.storage->lock(file, level) : Status::kOk;
 }
 
-// Every pair of levels that two connections can ask for: the answer that the second gets.
+// For every pair of levels that two connections can ask for: the second one's result.
 TYPED_TEST_P(PortConformance, Files_LockMatrix) {
   const Port one = this->ready();
   PAWL_FILES_OR_RETURN(one);
@@ -572,7 +572,7 @@ TYPED_TEST_P(PortConformance, Files_LockMatrix) {
       {2, 4, Status::kBusy}, {4, 1, Status::kBusy},
   };
   for (const Case& one_case : kCases) {
-    for (const Port* second : {&one, &two}) {  // of the same process, and of another
+    for (const Port* second : {&one, &two}) {  // in the same process, and in another
       const port::FileHandle a = open_file(one, this->database());
       const port::FileHandle b = open_file(*second, this->database());
       ASSERT_EQ(climb(one, a, one_case.held), Status::kOk);
@@ -663,9 +663,9 @@ TYPED_TEST_P(PortConformance, SharedMemory_LockMatrix) {
   EXPECT_EQ(mine.close(a), Status::kOk);
 }
 
-// --- folders -----------------------------------------------------------------------------------------
+// ---- folders ------------------------------------------------------------------------------------
 
-// A port without folders says so by leaving them null.
+// A port without folders leaves them null.
 #define PAWL_FOLDERS_OR_RETURN(port, root) \
   if ((root) == nullptr) {                 \
     EXPECT_EQ((port).folders, nullptr);    \
@@ -697,7 +697,7 @@ inline void make(const Port& port, const std::string& root, const std::string& n
       << diagnostic.text();
 }
 
-// How many calls it took; 0: it failed.
+// Returns the number of calls it took; 0: it failed.
 inline std::size_t remove_all(const Port& port, const char* root, const char* name,
                               std::size_t steps) {
   constexpr std::size_t kCallsMax = 10'000;
@@ -751,7 +751,7 @@ TYPED_TEST_P(PortConformance, FoldersRoot_MustBeThereAndAbsolute) {
   EXPECT_EQ(port.folders->check_root(endless.c_str(), why), Status::kInvalidArgument);
 }
 
-// As deep as paths allow, and wide; what stands beside it is not touched.
+// A tree as deep as paths allow, and wide; a folder beside it stays untouched.
 TYPED_TEST_P(PortConformance, FolderIsRemoved_InBoundedPiecesToTheLastOne) {
   const Port port = this->ready();
   const char* const root = this->host_.root();

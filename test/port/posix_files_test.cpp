@@ -1,4 +1,4 @@
-// Files at paths that people gave: what is never written over, and what is never opened.
+// Files at paths that users gave: some are never written over, and some are never opened.
 #include "pawl/files.hpp"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ class Files : public testing::Test {
   Diagnostic why_;
 };
 
-// --- what may be written -----------------------------------------------------------------------------
+// ---- allowed output files -----------------------------------------------------------------------
 
 TEST_F(Files, ADatabaseAndAllBesideItIsRefusedByItsNameAndUnderAnyOther) {
   std::string endings[] = {"",         "-journal", "-wal",       "-shm",  "-bell",
@@ -59,7 +59,7 @@ TEST_F(Files, ADatabaseAndAllBesideItIsRefusedByItsNameAndUnderAnyOther) {
   ASSERT_EQ(::mkdir(at("a.db-workers").c_str(), 0700), 0);
   for (const std::string& ending : endings) {
     const std::string path = database_ + ending;
-    // Where nothing lies a file would become one of the database.
+    // A new file at a free name of the database's would become one of its files.
     EXPECT_EQ(check(path), Status::kInvalidArgument) << path;
     put(path, "x");
     const std::string link = at("link");
@@ -108,7 +108,7 @@ TEST_F(Files, AFileThatAProcessHasLockedIsInUse) {
   struct flock part = {};
   part.l_type = F_RDLCK;
   part.l_whence = SEEK_SET;
-  part.l_start = 0x40000002;  // as each connection of SQLite has while it has the database open
+  part.l_start = 0x40000002;  // like a connection of SQLite that has the database open
   part.l_len = 510;
   ASSERT_EQ(::fcntl(held, F_SETLK, &part), 0);
   EXPECT_EQ(check(at("b.db")), Status::kBusy);
@@ -128,7 +128,7 @@ TEST_F(Files, LinksPipesAndFoldersAreNoPlaceForAFile) {
   EXPECT_EQ(check(at("no/such/folder")), Status::kCannotOpen);
 }
 
-// --- a new file --------------------------------------------------------------------------------------
+// ---- a new file ---------------------------------------------------------------------------------
 
 TEST_F(Files, ANewFileHasItsNameWhenItIsWhole) {
   const std::string path = at("copy");
@@ -195,7 +195,7 @@ TEST_F(Files, WhatIsOpenIsLookedAtOnceMore) {
   EXPECT_EQ(second.put_in_place(why_), Status::kOk) << why_.text();
 }
 
-// --- what is read ------------------------------------------------------------------------------------
+// ---- trusted files to read ----------------------------------------------------------------------
 
 TEST_F(Files, ATrustedFileIsTheUsersOwnAndNoOnesElse) {
   constexpr unsigned kOthersMayWrite = 022;

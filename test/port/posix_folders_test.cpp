@@ -1,4 +1,4 @@
-// Folders on Linux, with whatever an application or its enemies put into them.
+// Folders on Linux, with any content that an application or an attacker puts into them.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -47,7 +47,7 @@ class PosixFolders : public testing::Test {
   Diagnostic why_;
 };
 
-// Rights mean nothing to root; to another they do.
+// Permissions do not stop root, so the test runs as another user.
 class WithoutWorker {
  public:
   explicit WithoutWorker(const PosixHost& host, const std::string& root) {
@@ -105,7 +105,7 @@ TEST_F(PosixFolders, FileInTheFoldersPlace_IsNoFolderAndGoes) {
   EXPECT_FALSE(is_there(root_ + "/a"));
 }
 
-// Deeper than any path, with files on the way, and names of the kind that removing gives.
+// A tree deeper than any path, with files at each level, and names like those that removing gives.
 TEST_F(PosixFolders, TreeDeeperThanAPath_IsRemoved) {
   ASSERT_EQ(make("a"), Status::kOk);
   int at = ::open((root_ + "/a").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -163,7 +163,7 @@ TEST_F(PosixFolders, AnothersFolder_IsNotTaken) {
   EXPECT_NE(why_.text().find("another user's"), std::string_view::npos) << why_.text();
 }
 
-// In a process of its own, so that the mount is no other's.
+// Runs in a process of its own, so that no other process has the mount.
 TEST_F(PosixFolders, WhatIsMountedThere_IsNotEntered) {
   ASSERT_EQ(make("a"), Status::kOk);
   put_folder(root_ + "/a/sub");

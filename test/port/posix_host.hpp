@@ -1,4 +1,4 @@
-// A fresh folder and Linux ports on it.
+// A new folder and Linux ports on it.
 #ifndef PAWL_TEST_PORT_POSIX_HOST_HPP
 #define PAWL_TEST_PORT_POSIX_HOST_HPP
 

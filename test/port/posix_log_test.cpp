@@ -1,4 +1,4 @@
-// What the log sinks of the Linux port write, and what they leave out.
+// Output of the Linux port's log sinks, and the parts that they leave out.
 #include "pawl/log_sinks.hpp"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,7 @@ TEST(FdLogSink, WritesOneLineAndQuotesWhatNeedsIt) {
   EXPECT_EQ(static_cast<std::size_t>(got), std::strlen(text));
 }
 
-// What an activity or a client wrote into a text: nothing of it moves a terminal's cursor or begins
-// a line.
+// Text of an activity or a client must neither move a terminal's cursor nor begin a line.
 TEST(FdLogSink, ShowsWhatATerminalWouldObey) {
   Pipe pipe;
   posix::FdLogSink sink(pipe.ends[1]);
@@ -69,8 +68,7 @@ TEST(FdLogSink, ShowsWhatATerminalWouldObey) {
                                    "d\n");
 }
 
-// At any length: no half of a character and no half of an escape, and nothing behind what did not
-// fit.
+// At any length: no half character, no half escape, and nothing after the part that did not fit.
 TEST(FdLogSink, LongLineIsCutBetweenCharacters) {
   for (std::size_t before = 480; before < 512; ++before) {
     Pipe pipe;
@@ -109,9 +107,9 @@ TEST(FdLogSink, LongLineIsCutAt512Bytes) {
   EXPECT_EQ(text[511], '\n');
 }
 
-// ---- times and JSON ------------------------------------------------------------------------------
+// ---- times and JSON -----------------------------------------------------------------------------
 
-// 0 stands for any digit.
+// Whether the text has this form; 0 stands for any digit.
 bool is_time(const std::string& text) {
   const std::string form = "2000-00-00T00:00:00.000Z";
   bool fits = text.size() == form.size();
@@ -138,7 +136,7 @@ TEST(FdLogSink, TimedTextBeginsWithTheTimeInUtc) {
   EXPECT_LE(at, std::time(nullptr));
 }
 
-// Every escape is \uHHHH, so what quotes there are belong to JSON.
+// Escapes have the form \uHHHH, so every quote belongs to JSON.
 bool is_closed(const std::string& line) {
   return std::count(line.begin(), line.end(), '"') % 2 == 0 && line.front() == '{' &&
          line.substr(line.size() - 2) == "}\n" && std::count(line.begin(), line.end(), '\n') == 1;
@@ -179,13 +177,13 @@ TEST(FdLogSink, JsonIsWholeHoweverLongItsTextsAre) {
     if (needed > 4100 || wide.size() > 1024) {
       EXPECT_FALSE(whole) << size;
     }
-    // What comes behind a field that was left out is there.
+    // Fields after one that was left out are still there.
     ASSERT_NE(line.find(",\"d\":1"), std::string::npos) << size;
     ASSERT_EQ(line.find(",,"), std::string::npos);
   }
 }
 
-// ---- datagrams -----------------------------------------------------------------------------------
+// ---- datagrams ----------------------------------------------------------------------------------
 
 class Log {
  public:
@@ -199,7 +197,7 @@ class Log {
   ~Log() { ::close(fd_); }
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
-  // Empty: none is there.
+  // Empty: no message is there.
   [[nodiscard]] std::string next() const {
     char text[9000];
     const ssize_t got = ::recv(fd_, text, sizeof text, MSG_DONTWAIT);
@@ -276,7 +274,7 @@ TEST_F(LogSocket, SyslogHasTheLineBehindItsPriority) {
   EXPECT_EQ(log.next(), "<27>gateway[" + std::to_string(::getpid()) + "]: error e k=\"a b\\n\"");
 }
 
-// A log that takes nothing costs lines and no time; how many, it hears when it takes again.
+// A full log costs lines and no time; when it takes lines again, it gets the number of lost ones.
 TEST_F(LogSocket, WhatALogDoesNotTakeIsCounted) {
   posix::SyslogLogSink sink("gateway", LogLevel::kInfo, path());
   sink.write(LogLevel::kInfo, "no_log_yet", nullptr, 0);

@@ -1,4 +1,4 @@
-// The Linux port: the suite every port passes, within one process.
+// The Linux port within one process: the conformance suite, and its own cases.
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -52,7 +52,7 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-// --- clock -------------------------------------------------------------------------------------------
+// ---- clock --------------------------------------------------------------------------------------
 
 TEST_F(PosixPort, BootTimeIsTheKernels) {
   const Port port = ready();
@@ -134,14 +134,14 @@ TEST_F(PosixPort, WallTrustByFile_NeedsAFileOfThisBoot) {
   EXPECT_FALSE(port.clock->synced()) << "left by an earlier boot";
 }
 
-// Off unless asked for, since it moves the clock of the machine (by a nanosecond, and back).
+// Off unless asked for, since it moves the machine's clock (by a nanosecond, and back).
 TEST_F(PosixPort, WallStep_IsReported) {
   if (std::getenv("PAWL_TEST_CLOCK_STEP") == nullptr) {
     GTEST_SKIP() << "set PAWL_TEST_CLOCK_STEP=1 to let this test move the clock by 1 ns";
   }
   const Port port = ready();
   EXPECT_FALSE(poll(port).clock);
-  for (int round = 0; round < 2; ++round) {  // the second sees that the notice was armed again
+  for (int round = 0; round < 2; ++round) {  // the second: was the notice armed again?
     timex step{};
     step.modes = ADJ_SETOFFSET | ADJ_NANO;
     step.time.tv_sec = round == 0 ? 0 : -1;
@@ -152,7 +152,7 @@ TEST_F(PosixPort, WallStep_IsReported) {
   }
 }
 
-// --- places ------------------------------------------------------------------------------------------
+// ---- places -------------------------------------------------------------------------------------
 
 TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
   const Port port = ready();
@@ -176,8 +176,8 @@ TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
   }
 }
 
-// Everything beside a database that SQLite or Pawl opens by name: what another process put there
-// instead is named, and neither waited for nor written.
+// For every path beside a database that SQLite or Pawl opens by name: another process's file there
+// is named in the text, and neither waited for nor written.
 TEST_F(PosixPort, WhatIsNoFileOfItsOwn_IsRefused) {
   const Port port = ready();
   const std::string base = database();
@@ -232,13 +232,13 @@ TEST_F(PosixPort, WorkersFolderOfAnotherUser_IsRefused) {
   EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kCannotOpen);
   EXPECT_NE(diagnostic.text().find("another user's (65534)"), std::string_view::npos)
       << diagnostic.text();
-  // All of it is the other's, and this is root with a tool.
+  // The database is the other user's, too; this process is root with a tool.
   ASSERT_EQ(::chown(database(), 65'534, 65'534), 0);
   EXPECT_EQ(port.storage->check_place(database(), diagnostic), Status::kOk) << diagnostic.text();
 }
 
-// Put there while the port is at work: it goes on, and what the second name stands for is as it
-// was.
+// Files are replaced while the port is at work: it goes on, and the file behind the second name
+// stays unchanged.
 TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
   const Port port = ready();
   const std::string base = database();
@@ -266,7 +266,7 @@ TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
     EXPECT_EQ(port.storage->worker_notes(base.c_str(), 4, 0, notes, sizeof notes), 0U);
     EXPECT_EQ(file_text(target.c_str()), "theirs");
   }
-  // A pipe with a reader can be opened, and is refused all the same.
+  // A pipe with a reader can be opened, but is refused all the same.
   for (const std::string& path : {bell_path, reserve, worker_path}) {
     ::unlink(path.c_str());
     ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -325,7 +325,7 @@ TEST_F(PosixPort, FilesAreOfTheirOwnerOnly) {
   EXPECT_NE(::stat((base + "-workers/3").c_str(), &info), 0);
 }
 
-// One maker at a time; what a dead one left is no obstacle, and nothing of it is ever seen.
+// One maker at a time; a dead maker's leftover is no obstacle, and no process ever sees it.
 TEST_F(PosixPort, WholeFile_IsMadeByOneAtATime) {
   const Port port = host_.add();
   const std::string database = host_.database();
@@ -338,7 +338,7 @@ TEST_F(PosixPort, WholeFile_IsMadeByOneAtATime) {
   ASSERT_EQ(::flock(other, LOCK_EX), 0);
   EXPECT_EQ(port.storage->create_whole(database.c_str(), "whole", 5), Status::kBusy);
   EXPECT_NE(::access(database.c_str(), F_OK), 0);
-  ::close(other);  // as the kernel does for who dies
+  ::close(other);  // as the kernel does when a process dies
   EXPECT_EQ(port.storage->create_whole(database.c_str(), "whole", 5), Status::kOk);
   EXPECT_EQ(file_text(database.c_str()), "whole");
   EXPECT_NE(::access((database + "-new").c_str(), F_OK), 0);
@@ -347,7 +347,7 @@ TEST_F(PosixPort, WholeFile_IsMadeByOneAtATime) {
   EXPECT_EQ(info.st_mode & 0777U, 0600U);
 }
 
-// Blocks of its own, not a hole: or the file system says that it cannot.
+// The file gets real blocks, not a hole; else the file system reports that it cannot.
 TEST_F(PosixPort, AllocatedFile_HasItsBlocks) {
   const Port port = host_.add();
   const std::string path = std::string(host_.database()) + "-reserve";
@@ -369,7 +369,7 @@ TEST_F(PosixPort, BellThatWasReplaced_IsStillNoticed) {
   remove(ringer, std::string(database()) + "-bell");
   while (poll(sleeper).bell) {
   }
-  ringer.storage->ring(database());  // makes it anew
+  ringer.storage->ring(database());  // makes the bell anew
   EXPECT_TRUE(wait_for(sleeper, bell));
   while (poll(sleeper).bell) {
   }
@@ -377,7 +377,7 @@ TEST_F(PosixPort, BellThatWasReplaced_IsStillNoticed) {
   EXPECT_TRUE(wait_for(sleeper, bell));
 }
 
-// --- waking ------------------------------------------------------------------------------------------
+// ---- waking -------------------------------------------------------------------------------------
 
 port::Threads* g_woken_by_signal = nullptr;
 extern "C" void wake_in_handler(int) { g_woken_by_signal->wake(); }
@@ -396,9 +396,9 @@ TEST_F(PosixPort, Wake_FromAnotherThread) {
   }
 }
 
-// ThreadSanitizer puts off a handler until the thread's next call of libc that it knows, and never
+// ThreadSanitizer delays a handler until the thread's next libc call that it intercepts, and never
 // runs it if the signal came on the way into epoll_wait: a bare loop of pthread_kill and epoll_wait
-// stands still.
+// hangs.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define PAWL_SIGNALS_GET_LOST
@@ -452,7 +452,7 @@ TEST_F(PosixPort, Descriptors_WakeUntilTheyAreRead) {
   ::close(plain);
 }
 
-// A host's own loop: poll the descriptor, then poll the port.
+// A host's own loop polls the descriptor, then polls the port.
 TEST_F(PosixPort, Fd_IsReadableWhenWaitWouldReturn) {
   const Port port = ready();
   const int fd = port.threads->fd();
@@ -530,7 +530,7 @@ TEST_F(PosixPort, NoDescriptorsLeft_IsAnErrorAndNotAHang) {
   }
 }
 
-// --- the executor ------------------------------------------------------------------------------------
+// ---- the executor -------------------------------------------------------------------------------
 
 struct Hanging {
   Pipe pipe;

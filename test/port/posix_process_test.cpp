@@ -1,7 +1,7 @@
-// The Linux port among real processes: what a lock, a pidfd and a bell do when another dies.
+// The Linux port among real processes: locks, pidfds and the bell when another process dies.
 //
-// Method: children are forked (or spawned), say over a pipe that they are where the case wants
-// them, and block on another pipe. The only signal is SIGKILL, sent when the pipe has spoken.
+// Method: children are forked (or spawned), report over a pipe when they have reached the wanted
+// state, and block on another pipe. The only signal is SIGKILL, sent after that report.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -42,7 +42,7 @@ struct Pipe {
   void put(char byte) const {
     if (::write(ends[1], &byte, 1) != 1) ::_exit(3);
   }
-  // 0 at the end of the pipe, and if nothing comes for kGuardMs.
+  // 0 at the end of the pipe, and if no byte comes within kGuardMs.
   char get() const {
     pollfd one{ends[0], POLLIN, 0};
     char byte = 0;
@@ -50,7 +50,7 @@ struct Pipe {
       return 0;
     return byte;
   }
-  // Blocks until the other side puts a byte or is gone.
+  // Blocks until the other side puts a byte or has ended.
   void block() const {
     char byte = 0;
     while (::read(ends[0], &byte, 1) < 0 && errno == EINTR) {
@@ -84,9 +84,9 @@ void kill_child(pid_t child) {
 
 class PosixProcess : public testing::Test {
  protected:
-  // In a child: a worker of its own, held until the process ends.
+  // Called in a child: holds a worker of its own until the process ends.
   port::Storage::WorkerFile hold_worker(std::int64_t incarnation) {
-    // Never destroyed: the case is about a process that ends without cleaning up.
+    // Never destroyed: the case needs a process that ends without cleaning up.
     auto* system = new posix::SystemPort;
     const auto file = system->port().storage->worker_create(host_.database(), incarnation, kNotes);
     if (!file.ok()) ::_exit(2);
@@ -120,7 +120,7 @@ TEST_F(PosixProcess, Kill_FreesTheLockKeepsTheNotesAndWakesTheWatcher) {
   ASSERT_EQ(::kill(child, SIGKILL), 0);
   if (watch == Status::kOk) {
     EXPECT_TRUE(wait_for(port, process));
-    // Not reaped yet: a process that is woken may test the lock at once.
+    // The child is not reaped yet: a woken process may test the lock at once.
     EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
     EXPECT_FALSE(poll(port).process) << "told once";
   }
@@ -156,7 +156,7 @@ TEST_F(PosixProcess, ForkedChild_DoesNotKeepTheLockAlive) {
   EXPECT_EQ(lives.get(), 'l') << "the grandchild lived all the time";
 }
 
-// Spawned as posix_spawn does it: without fork handlers, so only close-on-exec is left.
+// Spawned by posix_spawn(), which runs no fork handlers, so only close-on-exec is left.
 TEST_F(PosixProcess, ExecutedChild_DoesNotKeepTheLockAlive) {
   if (::access("/bin/cat", X_OK) != 0) GTEST_SKIP() << "no /bin/cat";
   const Port port = host_.ready();
@@ -185,7 +185,7 @@ TEST_F(PosixProcess, ExecutedChild_DoesNotKeepTheLockAlive) {
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
 }
 
-// A forked child that ends in order runs destructors of objects that are its parent's.
+// A forked child that ends in order runs destructors of its parent's objects.
 TEST_F(PosixProcess, ForkedChild_CannotCloseItsParentsWorker) {
   const Port port = host_.ready();
   const auto file = port.storage->worker_create(database(), 5, kNotes);
@@ -201,8 +201,8 @@ TEST_F(PosixProcess, ForkedChild_CannotCloseItsParentsWorker) {
   EXPECT_EQ(port.storage->worker_test(database(), 5), Held::kFree);
 }
 
-// The window in which a file exists and is not locked yet is too short to be hit on purpose. Hence
-// the folder's own account of it: the name appears by a rename and never by a creation.
+// The moment in which the file exists unlocked is too short to hit on purpose. So the folder's
+// events are read: the name appears by a rename and never by a creation.
 TEST_F(PosixProcess, WorkerFile_AppearsUnderItsNameWhenItIsLocked) {
   const Port port = host_.ready();
   const auto first = port.storage->worker_create(database(), 1, kNotes);  // makes the folder
@@ -276,7 +276,7 @@ TEST_F(PosixProcess, ProcessesWatched_AreAtMost64) {
   if (!supported) GTEST_SKIP() << "no pidfd_open here";
 }
 
-// Both sides must say the same of one process, also where an emulator answers for /proc/self.
+// Both sides must report the same time for one process, even if an emulator serves /proc/self.
 TEST_F(PosixProcess, StartTime_IsTheSameSeenFromInsideAndOutside) {
   const Port port = host_.ready();
   const std::int64_t mine = port.threads->process_start_time(::getpid());
@@ -289,7 +289,7 @@ TEST_F(PosixProcess, StartTime_IsTheSameSeenFromInsideAndOutside) {
   EXPECT_EQ(reap(child), 0);
 }
 
-// --- time namespaces -----------------------------------------------------------------------------------
+// ---- time namespaces ----------------------------------------------------------------------------
 
 enum Outcome : char {
   kRight = 'r',
@@ -299,7 +299,7 @@ enum Outcome : char {
   kNoOffset = 'o'
 };
 
-// In a process of the new namespace: is its boot time the machine's, and does it wake in time?
+// Runs in a process of the new namespace: is its boot time the machine's, and does it wake in time?
 Outcome judge_inside(std::int64_t before_ms) {
   posix::SystemPort system;
   const Port port = system.port();
@@ -312,12 +312,12 @@ Outcome judge_inside(std::int64_t before_ms) {
   port.threads->arm(due);
   pollfd one{port.threads->fd(), POLLIN, 0};
   if (::poll(&one, 1, static_cast<int>(kGuardMs)) != 1) return kWrong;  // far too late
-  if (port.clock->boot_ms() < due) return kWrong;                       // at once
+  if (port.clock->boot_ms() < due) return kWrong;                       // too early
   return port.threads->wait(due).due ? kRight : kWrong;
 }
 
-// Unshares, sets the offset, and looks from both sides: the process itself must be refused, since
-// it is still in the old namespace; its child is in the new one.
+// Unshares, sets the offset, and checks both sides: the process itself must be refused, since it is
+// still in the old namespace; its child is in the new one.
 void enter_namespace(long long offset_s, std::int64_t before_ms, const Pipe& says) {
   if (::unshare(CLONE_NEWTIME) != 0) {
     says.put(kNotPermitted);

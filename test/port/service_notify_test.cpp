@@ -1,4 +1,4 @@
-// ServiceNotify: what the environment asks for, and what is sent.
+// ServiceNotify: requests in the environment, and the messages sent for them.
 #include "pawl/service_notify.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace pawl::posix {
 namespace {
 
-// The variables of one test, and a socket to listen at.
+// Clears the variables around each test, and has a socket to listen at.
 class Listening : public ::testing::Test {
  protected:
   void SetUp() override { clear(); }

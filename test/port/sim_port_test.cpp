@@ -1,4 +1,4 @@
-// The simulated machine: the suite every port passes, and what only a simulator can do.
+// The simulated machine: the conformance suite, and cases that only a simulator can run.
 #include <memory>
 
 #include "pawl/port_sim.hpp"
@@ -161,7 +161,7 @@ TEST(SimProcess, Kill_FreesLocksKeepsNotesAndNotifiesWatchers) {
   EXPECT_TRUE(alive.threads->wait({}).process);
   EXPECT_FALSE(alive.threads->wait(0).process);
   EXPECT_EQ(alive.storage->worker_test(kDatabase, 1), Held::kFree);
-  notes[3] = 0;  // an orderly end of the dead process's objects wipes its notes: too late
+  notes[3] = 0;  // the dead process's objects wipe its notes in an orderly end: too late
   dead.storage->worker_close(kDatabase, 1, worker.value());
   unsigned char seen[8] = {};
   EXPECT_EQ(alive.storage->worker_notes(kDatabase, 1, 0, seen, sizeof(seen)), 8U);
@@ -302,7 +302,7 @@ TEST(SimDisk, Damage_FlipsAByte) {
   EXPECT_NE(got, 'x');
 }
 
-// What is synced stays; over many seeds each unsynced sector is seen kept and seen lost.
+// Synced sectors stay; over many seeds unsynced sectors are seen both kept and lost.
 TEST(SimDisk, PowerCut_KeepsWhatWasSyncedAndLosesTheRestBySeed) {
   int kept = 0;
   int lost = 0;

@@ -1,4 +1,4 @@
-// The template is no port yet, and says so at the first question.
+// The template is no port yet, and its first call says so.
 #include <gtest/gtest.h>
 
 #include <vector>

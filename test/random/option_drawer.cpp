@@ -18,13 +18,14 @@ struct Option {
   const char* name;
   std::int64_t (*get)(const Options&);
   void (*set)(Options&, std::int64_t);
-  // Of a number that the code takes whatever it is; else both are 0, and the code is asked.
+  // The range of a number that the code accepts unchecked; otherwise both are 0, and the code is
+  // asked.
   std::int64_t least = 0;
   std::int64_t most = 0;
 };
 
 std::int64_t number_of(std::chrono::milliseconds value) { return value.count(); }
-// Of the reserve: too few bytes stand for none that are given.
+// A reserve that is not given counts as 1 byte, which is too few for a reserve.
 std::int64_t number_of(const std::optional<std::size_t>& value) {
   return static_cast<std::int64_t>(value.value_or(1));
 }
@@ -49,7 +50,7 @@ void assign(T& field, std::int64_t value) {
              o) { return number_of(o.field); }, [](Options & o, \
                                                    std::int64_t value) { assign(o.field, value); }
 
-// In the order of drawing: what bounds another stands above it.
+// In the order of drawing: an option that bounds another one stands above it.
 constexpr Option kOptions[] = {
     {OPTION(run_orchestrations), 0, 1},
     {OPTION(synchronous_full), 0, 1},
@@ -118,10 +119,10 @@ Options with_a_path() {
   return options;
 }
 
-// What the diagnostic says behind "must be": the two numbers of the range.
+// Asks the code for the range: the two numbers behind "must be" in the diagnostic.
 Option asked(Option option) {
   Options options = with_a_path();
-  // Below every range, or where it has no sign above it.
+  // -1 is below every range, or above it where the option has no sign.
   option.set(options, -1);
   Diagnostic diagnostic;
   const Status status = check_options(options, diagnostic);
@@ -139,7 +140,7 @@ Option asked(Option option) {
   return option;
 }
 
-// Once a program.
+// The ranges are asked for once in a program.
 const std::vector<Option>& options_with_ranges() {
   static const auto* const all = [] {
     auto* const made = new std::vector<Option>;
@@ -160,7 +161,7 @@ std::int64_t draw_number(std::int64_t least, std::int64_t most, std::int64_t usu
     case 2: break;
     default: return std::min(std::max(usual, least), most);
   }
-  // As many small ones as large ones.
+  // Small numbers are drawn as often as large ones.
   std::int64_t width = most - least;
   for (unsigned halvings = static_cast<unsigned>(random() % 24); halvings > 0 && width > 2;
        --halvings)
@@ -168,7 +169,7 @@ std::int64_t draw_number(std::int64_t least, std::int64_t most, std::int64_t usu
   return least + static_cast<std::int64_t>(random() % (static_cast<std::uint64_t>(width) + 1));
 }
 
-// What an option may be beside the others that are drawn.
+// Brings options within the bounds that other drawn options set.
 void make_consistent(Options* options) {
   LeaseOptions& leases = options->leases;
   const std::chrono::milliseconds renewal =
@@ -215,7 +216,8 @@ Options draw_options(const Options& base, Draw how, Rng& random, std::size_t byt
   leases.worker_lock_renewal_buffer =
       draw_buffer(leases.worker_lock_timeout, base.leases.worker_lock_renewal_buffer);
   make_consistent(&options);
-  // Each round halves one of them, so this ends at the least of all, which fits.
+  // Each round halves one size, so the loop ends at the latest with the least of all sizes, which
+  // fits.
   while (!fits(options, bytes_max)) {
     const Option& one = all[static_cast<std::size_t>(random() % all.size())];
     if (!is_size(one)) continue;
@@ -227,7 +229,7 @@ Options draw_options(const Options& base, Draw how, Rng& random, std::size_t byt
   return options;
 }
 
-// A client's options are checked as those of a runtime.
+// A client's options are checked like those of a runtime.
 ClientOptions draw_client_options(const ClientOptions& base, Draw how, Rng& random,
                                   std::size_t bytes_max) {
   Options usual;

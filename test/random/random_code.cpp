@@ -11,7 +11,7 @@ const std::map<std::string, Program>* g_programs = nullptr;
 
 constexpr const char* kActivities[] = {"inline", "thread", "steps"};
 
-// What users write most: code that goes round with what it is sent.
+// The code that users write most: it goes round with what it receives.
 constexpr const char* kPumps[] = {
     "wait a name=e await a if name=exec n=5 { end name=can }",
     "deq a name=q timer b n=5 sel a b act c in=$ await c if name=exec n=4 { end name=can }",
@@ -31,7 +31,7 @@ void rename(std::vector<Step>* steps) {
   }
 }
 
-// The same for the same attempt, whichever worker runs it.
+// The number is the same for the same attempt, whichever worker runs it.
 std::uint64_t chance_of(ActivityContext& ctx) {
   std::uint64_t hash = static_cast<std::uint64_t>(ctx.retry_attempt());
   for (const char byte : ctx.idempotency_key())
@@ -94,7 +94,7 @@ Program make_program(std::uint64_t seed) {
   Program program =
       random.chance(3) ? parse(kPumps[random.below(std::size(kPumps))]) : random_program(random);
   rename(&program.steps);
-  // Half of them go round, from wherever their root is.
+  // Half of the programs go round, from a random step of the root on.
   if (random.chance(2)) {
     Step again;
     again.kind = Step::Kind::kIf;

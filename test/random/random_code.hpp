@@ -1,5 +1,5 @@
 // The code of a random world: orchestrations that interpret random programs (test/replay), and the
-// activities and children that these ask for.
+// activities and children that the programs ask for.
 #ifndef PAWL_TEST_RANDOM_CODE_HPP
 #define PAWL_TEST_RANDOM_CODE_HPP
 
@@ -12,9 +12,9 @@
 
 namespace pawl::test {
 
-// By the id of the instance. They live until the next call.
+// The programs by the id of the instance. They must live until the next call.
 void set_programs(const std::map<std::string, Program>* programs);
-// A program whose activities and children have names that register() knows.
+// A program whose activities and children have names that fill() registers.
 Program make_program(std::uint64_t seed);
 Status fill(Registry& registry);
 

@@ -1,7 +1,8 @@
-// Goal: with whatever options, and whatever is done to them, programs run to their ends, nothing
-// acknowledged is lost, and the log has no error but those that are caused. Method: random_world.hpp.
-// PAWL_SOAK=1 runs a thousand seeds, PAWL_SEEDS=n so many, from PAWL_SEEDS_FROM on; PAWL_SEED=n that
-// one, with its story. control.py shows that defects which were mended would be found.
+// Goal: with any options, and whatever is done to them, programs run to their ends, nothing
+// acknowledged is lost, and the log has no error except those that are caused. Method:
+// random_world.hpp. PAWL_SOAK=1 runs a thousand seeds, PAWL_SEEDS=n runs n, from PAWL_SEEDS_FROM
+// on; PAWL_SEED=n runs seed n and prints its story. control.py shows that defects which were mended
+// would be found.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -48,7 +49,7 @@ TEST(RandomOptions, ProgramsEndAndNothingIsLost) {
       all.messages, all.received, all.kills, all.reboots, all.cancels, all.restarts,
       all.suspensions, all.executions, all.completed, all.failed);
   if (only != 0) return;
-  // A world that leaves something out would hold all of that.
+  // A world in which one of these never happens would pass all checks.
   for (const unsigned happened : {all.messages, all.received, all.kills, all.reboots, all.cancels,
                                   all.restarts, all.suspensions, all.completed, all.failed})
     EXPECT_GT(happened, seeds / 4);

@@ -14,7 +14,7 @@ using testing::Worker;
 constexpr char kPath[] = "/data/pawl.db";
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
 constexpr int kSteps = 160;
-constexpr int kRounds = 8;  // of messages, until every program has come to its end
+constexpr int kRounds = 8;  // rounds of messages, until every program has ended
 constexpr const char* kQueues[] = {"q", "q2"};
 constexpr const char* kEvents[] = {"e", "e2"};
 
@@ -38,14 +38,14 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// What one execution received, and whether it is well formed.
+// Collects what one execution received, and checks that it is well formed.
 struct Execution final : HistoryVisitor {
   void on_event(const HistoryEvent& event) noexcept override {
     const std::string_view kind = event.kind;
     kinds += " " + std::to_string(event.id) + ":" + std::string(kind);
     if (event.ref != 0) kinds += "(" + std::to_string(event.ref) + ")";
     if (event.id != ++last) problem = "event " + std::to_string(event.id) + " is out of its place";
-    // One that was ended before it began has its end alone.
+    // An execution that was ended before it began has only its end.
     if ((event.id == 1) != (kind == "started") && (event.id != 1 || kind != "ended"))
       problem = "does not begin with its start";
     if (has_ended && kind != "return") problem = "has an event behind its end";
@@ -63,7 +63,7 @@ struct Execution final : HistoryVisitor {
   bool has_ended = false;
   std::string kinds;
   std::set<std::int64_t> completed;
-  std::map<std::int64_t, std::string> received;  // by the id of the delivery
+  std::map<std::int64_t, std::string> received;  // text by the id of its delivery
   std::string problem;
 };
 
@@ -201,14 +201,14 @@ std::string RandomWorld::run() {
   return failure_;
 }
 
-// --- the log --------------------------------------------------------------------------------------
+// --- log -----------------------------------------------------------------------------------------
 
 void RandomWorld::note_error(const Options& of, std::string_view event, const std::string& line) {
   if (!dying_ && !is_permitted(of, event, line)) fail("the log says: " + line);
   ++permitted_[std::string(event)];
 }
 
-// Errors that the options of this life, or of some life, ask for.
+// Permits the errors that the options of this life, or of some life, ask for.
 bool RandomWorld::is_permitted(const Options& of, std::string_view event,
                                const std::string& line) const {
   if (event == "instance_stopped") {
@@ -222,7 +222,8 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
            ((has(line, "warm_bytes") || has(line, "no memory left")) &&
             limits.warm_bytes < kWarmEnough);
   }
-  // All processes have slept over a lease, or a slow one was late for a lease that it renews late.
+  // All processes slept for longer than a lease, or a slow one was late for a lease that it renews
+  // late.
   const bool loses_leases =
       longest_sleep_ >=
           std::min(least_.leases.session_lock_timeout, least_.leases.worker_lock_timeout) ||
@@ -239,7 +240,7 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
   return false;
 }
 
-// --- processes ------------------------------------------------------------------------------------
+// --- processes -----------------------------------------------------------------------------------
 
 void RandomWorld::note_least(const Options& options) {
   const auto lower = [](auto& least, auto value) { least = std::min(least, value); };
@@ -265,7 +266,7 @@ void RandomWorld::note_least(const Options& options) {
                        options.retention.count != 0 || options.space.quota_bytes != 0;
 }
 
-// What the code needs is raised: its names, and the state of its activity in steps.
+// Raises what the code needs: the number of its names, and the state of its activity in steps.
 Options RandomWorld::draw_worker(std::size_t number) {
   Options options;
   options.database_path = kPath;
@@ -349,7 +350,7 @@ bool RandomWorld::dies_in(const Call& call) {
   return dies;
 }
 
-// --- what happens ---------------------------------------------------------------------------------
+// --- actions -------------------------------------------------------------------------------------
 
 void RandomWorld::act() {
   const std::size_t what = any(12);
@@ -424,7 +425,7 @@ void RandomWorld::send(std::size_t at) {
   }
 }
 
-// An operator.
+// Makes one call of an operator.
 void RandomWorld::manage(std::size_t at) {
   const auto found = std::next(roots_.begin(), static_cast<std::ptrdiff_t>(at));
   const std::string& id = found->first;
@@ -497,7 +498,7 @@ void RandomWorld::trouble() {
   if (what == 6) {
     if (workers_[number] == nullptr) return;
     note("worker " + std::to_string(number) + " stops");
-    // Its threads come back.
+    // The worker's threads return.
     workers_[number]->worker.node.hold_jobs(false);
     static_cast<void>(workers_[number]->worker.node.run_jobs());
     workers_[number]->worker.stop();
@@ -509,7 +510,7 @@ void RandomWorld::trouble() {
 
 void RandomWorld::pass(std::int64_t ms) { machine_.advance(ms); }
 
-// A tick of each, and some time when there is nothing to do.
+// Runs a tick of each worker, and moves time when there is nothing to do.
 void RandomWorld::step(bool has_trouble) {
   bool more = false;
   std::int64_t due = machine_.boot_ms() + 1'000;
@@ -532,9 +533,9 @@ void RandomWorld::step(bool has_trouble) {
   if (!more) pass(std::max<std::int64_t>(1, due - machine_.boot_ms()));
 }
 
-// --- the end --------------------------------------------------------------------------------------
+// --- end -----------------------------------------------------------------------------------------
 
-// Workers and a client with room for everything, and what programs may wait for.
+// Starts workers and a client with room for everything, and sends what programs may wait for.
 void RandomWorld::settle() {
   note("--- the end");
   dies_at_ = 0;
@@ -562,7 +563,8 @@ void RandomWorld::settle() {
     if (round == 0) check_waiting();
     for (auto& [id, root] : roots_) {
       static_cast<void>(sender_->client.resume_instance(id));
-      // In turn, so that some programs have ended by themselves before they are asked to.
+      // Only in the last rounds, so that some programs have ended by themselves before they are
+      // asked to.
       if (round == kRounds - 4)
         static_cast<void>(sender_->client.cancel_instance(id, "at the end"));
       if (round == kRounds - 2) {
@@ -578,7 +580,7 @@ void RandomWorld::settle() {
   if (failure_.empty() && !all_ended()) fail("not all instances come to an end");
 }
 
-// Of those that run, what was acknowledged waits or was received.
+// Checks of each running instance that an acknowledged message waits or was received.
 void RandomWorld::check_waiting() {
   for (const auto& [id, root] : roots_) {
     OrchestrationStatus status;
@@ -663,7 +665,7 @@ void RandomWorld::check_messages(const std::string& id, const Root& root, bool h
     const std::string where = "execution " + std::to_string(number) + " of " + id;
     if (read != Status::kOk) return fail(where + " answers " + status_name(read));
     if (!one.problem.empty()) return fail(where + " " + one.problem + ":" + one.kinds);
-    // The next one of an instance that runs may have no history yet.
+    // The last execution of a running instance may have no history yet.
     if (!one.has_ended && (has_ended || number != executions.ids.back()))
       return fail(where + " has no end");
     for (const auto& [event, token] : one.received)

@@ -1,15 +1,16 @@
-// Random programs on the real Runtime: one simulated machine, three workers and a client, each with
-// options of its own in each life, and everything that can come between: messages, cancellation,
-// suspension, restarts, terminations, deletions, kills in the middle of a write, power cuts.
+// Random programs on the real Runtime: one simulated machine with three workers and a client, each
+// with options of its own in each life, and everything that can come between: messages,
+// cancellation, suspension, restarts, terminations, deletions, kills in the middle of a write,
+// power cuts.
 //
-// What must hold at the end, when workers with room for everything have run what was left:
-// - every instance that was acknowledged is there, or was deleted, or went by its retention;
-// - every message that was acknowledged is received once, or still waits, or went with its
-//   instance, or is unread at the end of it;
-// - every command has at most one result, and events are numbered without a gap;
-// - no instance is stopped, and none failed but by its program, by a call, or by a limit that a
+// At the end, workers with room for everything run what is left. Then this must hold:
+// - each acknowledged instance is there, or was deleted, or went by its retention;
+// - each acknowledged message is received once, or still waits, or went with its instance, or is
+//   unread at the end of it;
+// - each command has at most one result, and events are numbered without a gap;
+// - no instance is stopped, and none failed except by its program, by a call, or by a limit that a
 //   worker had;
-// - no line of the log at level error but for these, and for a write that was made to fail;
+// - the log has no line at level error except for these, and for a write that was made to fail;
 // - the database is sound.
 #ifndef PAWL_TEST_RANDOM_WORLD_HPP
 #define PAWL_TEST_RANDOM_WORLD_HPP
@@ -46,7 +47,7 @@ class RandomWorld {
  public:
   explicit RandomWorld(std::uint64_t seed);
   ~RandomWorld();
-  // The first thing that does not hold; empty: all does.
+  // Returns the first thing that does not hold; empty: all holds.
   std::string run();
   [[nodiscard]] const WorldCounts& counts() const { return counts_; }
   // Programs, options and lines of the log, for a report.
@@ -59,7 +60,7 @@ class RandomWorld {
   struct Sender;
   struct Piggybacked;
   struct Root {
-    bool is_acknowledged = false;  // its start
+    bool is_acknowledged = false;  // its start was acknowledged
     bool is_maybe = false;         // a start without an answer
     bool is_deleted = false;       // a deletion was asked for
     bool is_touched = false;       // terminated: its end is not the program's
@@ -113,10 +114,10 @@ class RandomWorld {
   std::unique_ptr<Life> workers_[kWorkers];
   std::unique_ptr<Sender> sender_;
   std::vector<std::unique_ptr<Piggybacked>> piggybacked_;
-  Options least_;                               // of all lives, of what may end or stop an instance
-  bool has_slow_handoff_ = false;               // of all lives
-  std::chrono::milliseconds longest_sleep_{0};  // of all processes at once
-  bool has_narrow_worker_ = false;              // does not take every activity
+  Options least_;                  // least of each limit that may end or stop an instance
+  bool has_slow_handoff_ = false;  // in some life
+  std::chrono::milliseconds longest_sleep_{0};  // with all processes asleep
+  bool has_narrow_worker_ = false;              // some worker does not take every activity
   bool removes_executions_ = false;
   bool removes_instances_ = false;
   bool dying_ = false;  // a write is made to fail
@@ -125,7 +126,7 @@ class RandomWorld {
   int lives_ = 0;
   std::string failure_;
   std::string story_;
-  std::map<std::string, std::size_t> permitted_;  // errors of the log, by event
+  std::map<std::string, std::size_t> permitted_;  // errors in the log, by event
   WorldCounts counts_;
 };
 

@@ -1,5 +1,5 @@
-// Cancellation: what a request answers, what a clean-up scope lets through, and what code gets that
-// does not heed it.
+// Cancellation: what a request answers, what a clean-up scope allows, and what happens to code that
+// ignores the request.
 #include <optional>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace pawl::test {
 namespace {
 
-// Awaits one activity, and again after the request; then puts things right.
+// Awaits one activity, and once more after the request; then compensates.
 Poll undoes(OrchestrationContext& ctx) {
   const Handle work = ctx.schedule_activity("work", "");
   PAWL_AWAIT(result, work);
@@ -25,7 +25,7 @@ std::string answer_of(const Outcome& outcome) {
   return outcome.ok() ? std::string(outcome.value()) : error_kind_name(outcome.error().kind);
 }
 
-// --- what stays -----------------------------------------------------------------------------------
+// --- sticky requests -----------------------------------------------------------------------------
 
 // Rules: R8.3.
 TEST(StickyCancel, EachAwaitIsAnsweredUntilTheEnd) {
@@ -122,7 +122,7 @@ TEST(StickyCancel, EachBranchComesToItByItself) {
             "10 ended completed = a cancelled; cancelled cancelled\n");
 }
 
-// --- what is not issued ---------------------------------------------------------------------------
+// --- commands that are not issued ----------------------------------------------------------------
 
 // Rules: R8.4.
 TEST(StickyCancel, WhatCouldCompleteIsNotIssued) {
@@ -239,7 +239,7 @@ TEST(StickyCancel, RecoveryOfASessionStopsAtOnce) {
   EXPECT_EQ(bench.history().event(bench.history().last_id()).payload, "undone");
 }
 
-// --- clean-up scopes ------------------------------------------------------------------------------
+// --- clean-up scopes -----------------------------------------------------------------------------
 
 // Rules: R8.5.
 TEST(CleanUp, ScopesNestAndEnd) {
@@ -386,7 +386,7 @@ TEST(CleanUp, OfAnAwaitAloneIsPartOfThePath) {
   EXPECT_EQ(with.turn(awaits_one<false>), Status::kNondeterminism);
 }
 
-// --- code that does not heed it -------------------------------------------------------------------
+// --- code that ignores the request ---------------------------------------------------------------
 
 int answers = 0;
 
@@ -483,11 +483,11 @@ TEST(IgnoredCancel, AnAwaitOfItsOwnInALoopCounts) {
   EXPECT_TRUE(bench.ignores_cancel());
 }
 
-// --- over continue-as-new -------------------------------------------------------------------------
+// --- over continue-as-new ------------------------------------------------------------------------
 
 Message handed_on(EventId times, std::string_view reason = "stop") {
   Message message = cancel(reason);
-  message.execution = 1;  // that of a bench
+  message.execution = 1;  // execution number of a bench
   message.ref = times;
   return message;
 }
@@ -539,7 +539,7 @@ TEST(HandedOnCancel, AfterAHundredExecutionsNoMoreFollow) {
   EXPECT_EQ(bench.all(), "1 started\n2 cancel_requested = stop\n");
 }
 
-// --- what was begun by an older engine ------------------------------------------------------------
+// --- instances begun by an older engine ----------------------------------------------------------
 
 // Rules: R8.8.
 TEST(OldCancel, IsAnsweredOnceInABranchAndAllIsIssued) {

@@ -40,7 +40,7 @@ TEST(Child, Failed) {
   EXPECT_EQ(bench.added(), "3 child_done ->2 poison = crashed\n4 ended failed poison = crashed\n");
 }
 
-// At this await these kinds would speak of the parent.
+// At this await, these kinds of error would seem to be the parent's own.
 TEST(Child, CancelledOrClosedChildIsAFailureOfTheChild) {
   for (const ErrorKind kind : {ErrorKind::kCancelled, ErrorKind::kClosed}) {
     Bench bench;
@@ -73,7 +73,7 @@ TEST(Child, SecondAndForeignNoticesAreDropped) {
   bench.go(twice, {start()}).go(twice, {other, child_done(2, "a"), child_done(2, "b")});
   EXPECT_EQ(bench.added(), "3 child_done ->2 = a\n4 activity 0.1 after()\n");
   EXPECT_EQ(bench.dropped(), 2U);
-  // A completion of another kind is none of a child's.
+  // A completion of another kind does not complete a child.
   EXPECT_EQ(bench.go(twice, {child_done(4)}).added(), "");
 }
 
@@ -152,7 +152,7 @@ TEST(Detached, StillPending_EmitsNothing) {
   EXPECT_EQ(bench.go(starts_other, {start()}).go(starts_other).added(), "");
 }
 
-// --- one mismatch a field ---------------------------------------------------------------------------
+// --- one mismatch a field ------------------------------------------------------------------------
 
 std::string mismatch(Orchestration first, Orchestration second) {
   Bench bench;

@@ -1,4 +1,4 @@
-// Messages for a turn, and events as texts to compare with. Nothing here needs a test framework.
+// Messages for a turn, and events as texts to compare with. This file needs no test framework.
 #ifndef PAWL_TEST_EVENT_TEXT_HPP
 #define PAWL_TEST_EVENT_TEXT_HPP
 
@@ -52,7 +52,8 @@ inline Message posted(MessageKind kind, MessageId number, std::string_view name,
   return message;
 }
 
-// "3 activity 0.1 read(in) @bed", "4 activity_done ->3 = ok", "6 ended completed = out".
+// For example "3 activity 0.1 read(in) @bed", "4 activity_done ->3 = ok", "6 ended completed =
+// out".
 inline std::string line(const Event& event) {
   std::string text = std::to_string(event.id) + " " + event_kind_name(event.kind);
   if (is_command(event.kind)) {

@@ -9,7 +9,7 @@ namespace {
 using Kind = Step::Kind;
 using Handles = std::vector<std::size_t>;
 
-// --- programs -------------------------------------------------------------------------------------
+// --- programs ------------------------------------------------------------------------------------
 
 class Generator {
  public:
@@ -26,11 +26,11 @@ class Generator {
 
  private:
   struct Scope {
-    unsigned depth = 0;  // of branches
+    unsigned depth = 0;  // depth of branches
     bool in_loop = false;
     Handles above;   // leaves of ancestors, which may be awaited here
-    Handles leaves;  // own
-    Handles own;     // leaves and branches
+    Handles leaves;  // leaves of this branch
+    Handles own;     // leaves and branches of this branch
   };
 
   [[nodiscard]] bool is_all() const { return style_ == Style::kAll; }
@@ -80,7 +80,7 @@ class Generator {
       if (random_.chance(5)) step.version = "camera";
     }
     if (step.kind == Kind::kTimer) {
-      // Distinguished by it.
+      // In the grouped style the number identifies the timer.
       step.number =
           is_all() ? static_cast<int>(random_.below(50)) : static_cast<int>(step.handles[0]);
       if (random_.chance(5)) step.on = "utc";
@@ -130,7 +130,7 @@ class Generator {
     return step;
   }
 
-  // What has no handle.
+  // A step without a handle.
   Step side(Scope& /*scope*/) {
     static constexpr Kind kKinds[] = {Kind::kStatus, Kind::kDetach, Kind::kTrace, Kind::kGuid,
                                       Kind::kSet,    Kind::kSet,    Kind::kGet,   Kind::kGet,
@@ -139,7 +139,7 @@ class Generator {
     step.kind = kKinds[random_.below(is_all() ? 10 : 3)];
     if (step.kind == Kind::kStatus && !random_.chance(4)) step.input = input();
     if (step.kind == Kind::kSet || step.kind == Kind::kGet) step.name = one_of("k0", "k1");
-    // A value of its own for every write.
+    // Every write has its own value.
     if (step.kind == Kind::kSet) step.input = "v" + std::to_string(++values_);
     if (step.kind == Kind::kDetach) {
       step.name = "logger";
@@ -158,7 +158,7 @@ class Generator {
     step.name = kNames[random_.below(8)];
     step.body = steps(scope, 1 + random_.below(3));
     if (random_.chance(2)) step.other = steps(scope, 1 + random_.below(2));
-    // The root may end here, too.
+    // The root may also end here.
     if (scope.depth == 0 && random_.chance(8)) step.body.push_back(ending("complete"));
     return step;
   }
@@ -200,11 +200,11 @@ class Generator {
   Random& random_;
   Style style_;
   Program program_;
-  unsigned budget_ = 55;  // steps
+  unsigned budget_ = 55;  // steps left
   unsigned values_ = 0;
 };
 
-// --- changes --------------------------------------------------------------------------------------
+// --- changes -------------------------------------------------------------------------------------
 
 struct Place {
   std::vector<Step>* list;
@@ -240,7 +240,7 @@ bool is_command_step(const Step& step) {
 
 bool is_leaf(const Step& step) { return step.kind <= Kind::kChild; }
 
-// May this step be the one to change?
+// True if this step can be changed in this way.
 bool fits(const Place& place, Change change) {
   const Step& step = place.step();
   const bool has_next = place.at + 1 < place.list->size();
@@ -306,7 +306,7 @@ void apply(Program* program, Change change, const Place& place) {
       break;
     }
     case Change::kShieldAdded: {
-      // With all that follows it.
+      // The scope takes in all steps that follow.
       Step shield;
       shield.kind = Kind::kShield;
       shield.body.assign(here, place.list->end());
@@ -362,7 +362,7 @@ const char* change_name(Change change) {
 bool change_program(Program* program, Change change, Random& random) {
   if (change == Change::kNone) return true;
   if (change == Change::kTail) {
-    // Before an end that the code has not come to.
+    // Inserted before an end that the code has not reached.
     const auto at = program->steps.end() -
                     ((!program->steps.empty() && program->steps.back().kind == Kind::kEnd) ? 1 : 0);
     program->steps.insert(at, extra_activity(program));

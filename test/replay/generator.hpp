@@ -8,7 +8,7 @@
 
 namespace pawl::test {
 
-// Same numbers everywhere (splitmix64), and cheap to seed.
+// Gives the same numbers on every machine (splitmix64), and is cheap to seed.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -27,10 +27,10 @@ class Random {
 
 enum class Style {
   kAll,
-  // Without what may depend on how messages are grouped into turns: recorded time and numbers of
+  // Leaves out what may depend on how messages are grouped into turns: recorded time and numbers of
   // branches, state of concurrent branches, several waits of one queue, and handles of an ancestor
-  // that closes them (its close and a completion of the same turn are both there, else only the
-  // close). Every command is known by its name.
+  // that closes them (a close and a completion of the same turn are both recorded, otherwise only
+  // the close). The name identifies every command.
   kGrouped
 };
 Program random_program(Random& random, Style style = Style::kAll);
@@ -43,7 +43,7 @@ enum class Change {
   kOrder,
   kAdded,
   kRemoved,
-  kWinner,  // code that depends on who won
+  kWinner,  // in code that depends on which arm won
   kFinishedEarly,
   kTimer,
   kChildVersion,
@@ -58,11 +58,11 @@ enum class Change {
   kAwaitMissing,
   kShieldAdded,
   kShieldMissing,
-  kTail,  // behind everything
+  kTail,  // an addition after everything else
   kCount
 };
 const char* change_name(Change change);
-// False: there is nothing of this kind to change.
+// False: the program has nothing that can be changed in this way.
 bool change_program(Program* program, Change change, Random& random);
 
 }  // namespace pawl::test

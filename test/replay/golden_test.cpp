@@ -1,9 +1,10 @@
-// Golden histories: what an engine recorded once must replay, event for event, in every engine to
-// come.
+// Golden histories: a history that an engine has recorded must replay, event for event, in every
+// later engine.
 //
-// Each file under golden/ is one execution, a line an event: id, kind, branch, ordinal, ref, time,
-// meta, payload, with a tab between. Delete a file and run with PAWL_GOLDEN_WRITE=1 to record it
-// anew; a file is only ever replaced together with a new behaviour number of the engine.
+// Each file under golden/ is one execution, one line an event: id, kind, branch, ordinal, ref,
+// time, meta, payload, separated by tabs. To record a file anew, delete it and run with
+// PAWL_GOLDEN_WRITE=1; a file is only ever replaced together with a new behaviour number of the
+// engine.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -44,7 +45,7 @@ std::string read_file(const std::string& path) {
   return text.str();
 }
 
-// Appends what the file has.
+// Appends the events of the file.
 void load(const std::string& text, History& history) {
   std::istringstream in(text);
   alignas(std::max_align_t) static char json[kJsonMemoryBytes];
@@ -121,7 +122,7 @@ Poll cancelled(OrchestrationContext& ctx) {
   return ctx.fail(result.error());
 }
 
-// The request stays: outside the scope nothing is issued, and awaits go by.
+// The request stays: outside the scope no command is issued, and awaits return at once.
 Poll cleaned_up(OrchestrationContext& ctx) {
   const Handle slow = ctx.schedule_activity("slow", "");
   PAWL_AWAIT(result, slow);
@@ -146,7 +147,7 @@ Poll handed_on(OrchestrationContext& ctx) {
   return ctx.continue_as_new("");
 }
 
-// Attempts leave nothing behind: one command with its policy, one outcome.
+// Attempts leave no events: one command with its policy, one outcome.
 Poll retries(OrchestrationContext& ctx) {
   ActivityOptions options;
   options.target = Target::session("bed-7");
@@ -162,8 +163,8 @@ Poll retries(OrchestrationContext& ctx) {
   return level.ok() ? ctx.complete(level.value()) : ctx.fail(level.error());
 }
 
-// Message 2 comes behind the timer that wins and goes back; a branch receives it and is retired
-// later. 4 goes back by cancel().
+// Message 2 comes after the timer that wins and goes back; a branch receives it and is retired
+// later. Message 4 goes back by cancel().
 Poll give_back(OrchestrationContext& ctx) {
   const Handle first = ctx.dequeue_event("q");
   PAWL_AWAIT(one, first);
@@ -205,13 +206,13 @@ Poll losers(OrchestrationContext& ctx) {
   return lost.closed() ? ctx.complete(first.value()) : ctx.fail("");
 }
 
-// As an execution that continues as new begins: with what waits for it.
+// Like an execution begun by continue-as-new: messages already wait for it.
 Poll carried(OrchestrationContext& ctx) {
   PAWL_AWAIT(one, ctx.dequeue_event("q"));
   PAWL_AWAIT(two, ctx.dequeue_event("q"));
   const Handle third = ctx.dequeue_event("q");
   PAWL_AWAIT_DONE(ctx.schedule_activity("sum", one.value()));
-  static_cast<void>(third);  // goes back at the end, unreceived
+  static_cast<void>(third);  // goes back at the end without being received
   return ctx.continue_as_new(two.value());
 }
 
@@ -267,7 +268,7 @@ const Golden kGolden[] = {
     {"handed_on", handed_on, {{continued(), request_handed_on()}, {done(3)}}, 2},
 };
 
-// Where each of its turns ended.
+// Returns the last event of each of its turns.
 std::vector<EventId> record(const Golden& golden, Bench& bench) {
   std::vector<EventId> ends;
   for (const std::vector<Message>& messages : golden.turns) {
@@ -295,8 +296,8 @@ TEST(GoldenHistories, EveryPrefixReplays) {
     load(text, whole.history());
     EXPECT_TRUE(whole.history().ended());
     EXPECT_EQ(text_of(whole.history()), text);
-    // Whatever is stored before a turn, the code agrees with it. A turn is stored whole, so that a
-    // part of one is no prefix.
+    // The code agrees with whatever is stored before a turn. A turn is stored as a whole, so a part
+    // of one is not a prefix.
     Bench again;
     for (const EventId count : record(golden, again)) {
       Bench bench;

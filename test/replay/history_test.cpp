@@ -199,7 +199,8 @@ TEST(History, GivesAllMemoryBack) {
   EXPECT_EQ(rows.add(started()), Status::kOk);
 }
 
-// The n-th allocation fails, for every n: nothing changes, and the same append works later.
+// The n-th allocation fails, for every n: the history does not change, and the same append works
+// later.
 TEST(History, EveryFailedAllocationLeavesItAsItWas) {
   for (std::size_t bytes = 128; bytes < 40000; bytes += 128) {
     Rows rows(bytes);
@@ -251,8 +252,8 @@ class RandomRows {
   std::mt19937 random_;
 };
 
-// Whatever the rows are: a clear answer, memory in balance, and a rewind that leaves exactly what a
-// rebuild of the same prefix has.
+// Whatever the rows hold: a clear answer, balanced memory, and a rewind that leaves exactly what a
+// rebuild of the same prefix gives.
 TEST(History, SurvivesRandomRows) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     RandomRows random(seed);

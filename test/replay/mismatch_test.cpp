@@ -1,6 +1,7 @@
-// Code that does not match its history is stopped, with both sides named and nothing appended.
+// Code that does not match its history is stopped; the error names both sides, and nothing is
+// appended.
 //
-// Method: one function makes a history, another replays it; they differ in one thing.
+// Method: one function makes a history, another one replays it; they differ in one thing.
 #include <chrono>
 #include <string>
 
@@ -11,7 +12,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Replays what `first` made, with `messages`, by `second`; the text of the error.
+// `second` replays, with `messages`, what `first` recorded. Returns the text of the error.
 std::string mismatch(Orchestration first, Orchestration second,
                      std::vector<Message> messages = {}) {
   Bench bench;
@@ -200,7 +201,7 @@ TEST(Mismatch, GuidForUtcNow) {
   EXPECT_NE(mismatch(with_time, with_guid).find("history has utc_now"), std::string::npos);
 }
 
-// Two activities, awaited in the one or the other order before a third.
+// Awaits two activities, in one or the other order, before a third one.
 template <bool kSwapped>
 Poll await_two(OrchestrationContext& ctx) {
   const Handle first = ctx.schedule_activity("a", "");
@@ -299,8 +300,8 @@ TEST(Mismatch, CommandAddedBeforeWhatIsRecorded) {
   EXPECT_NE(text.find("where history goes on without it"), std::string::npos) << text;
 }
 
-// A turn took a completion that the code does not wait for yet, and recorded nothing. So what the
-// code does without having received it, it would have done before.
+// A turn took a completion that the code does not wait for yet, and recorded no command. So a
+// command that does not depend on the completion would have been recorded before it.
 Poll both(OrchestrationContext& ctx) {
   const Handle first = ctx.schedule_activity("a", "");
   const Handle second = ctx.schedule_activity("b", "");
@@ -366,7 +367,7 @@ TEST(Mismatch, LongNamesStillShowBothSides) {
   EXPECT_NE(text.find("bbbb"), std::string::npos);
 }
 
-// --- verify ---------------------------------------------------------------------------------------
+// --- verify --------------------------------------------------------------------------------------
 
 int static_counter = 0;
 

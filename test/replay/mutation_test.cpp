@@ -1,10 +1,10 @@
-// A changed program under a recorded history: how often it is found, by the kind of the change, and
-// that what did not change is never blamed.
+// A changed program under a recorded history: how often the change is found, by its kind, and that
+// an unchanged past is never blamed.
 //
-// Method: a random program lives for some turns. Then it is changed in one place. If the changed
-// program, run from the start with the same messages, records something else in those turns, then
-// its recorded past has changed, and the replay must say so; if it records the same, the replay
-// must say nothing.
+// Method: a random program lives for some turns. Then one place in it is changed. If the changed
+// program, run from the start with the same messages, records something else in those turns, its
+// recorded past has changed, and the replay must say so. If it records the same, the replay must
+// succeed.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -20,16 +20,17 @@ struct Tally {
   unsigned found = 0;
   unsigned unchanged = 0;
   unsigned blamed = 0;
-  std::string example;  // of what was not found, or blamed
+  std::string example;  // a change that was not found, or was blamed wrongly
 };
 
 #ifdef NDEBUG
-constexpr unsigned kWanted = 2'000;  // changes of the recorded past, of each kind
+constexpr unsigned kWanted = 2'000;  // wanted number of changes of the recorded past, for each kind
 #else
 constexpr unsigned kWanted = 100;
 #endif
 
-// They count only where a cancel request was taken, and code goes on for a while behind it.
+// Changes of clean-up scopes matter only where a cancel request was taken and the code goes on for
+// a while after it.
 bool is_of_shields(Change change) {
   return change == Change::kShieldAdded || change == Change::kShieldMissing;
 }
@@ -38,7 +39,7 @@ void try_one(std::uint64_t seed, Change change, Tally* tally) {
   Random random(seed);
   const Program program = random_program(random);
   const Recording recording = record(program, seed, is_of_shields(change));
-  // The last turn may be the one that ended it, which no other turn follows.
+  // No turn follows the last one if it ended the program, so at least two are needed.
   if (recording.turns.size() < 2) return;
   const std::size_t turns = 1 + random.below(recording.turns.size() - 1);
   Program changed = program;

@@ -1,7 +1,7 @@
-// What every operation does when it is new, when its completion is there, and when it is not.
+// Every operation: what it does when it is new, when its completion is there, and when it is not.
 //
-// Method: a function, the messages of each turn, and the exact events each turn appends. The bench
-// runs every turn twice (verify), so that each row is a replay test too.
+// Method: each test gives a function, the messages of each turn, and the exact events that each
+// turn appends. The bench runs every turn twice (verify), so that each test is a replay test too.
 #include <chrono>
 #include <cstdint>
 #include <set>
@@ -51,7 +51,7 @@ Poll on_session(OrchestrationContext& ctx) {
   return ctx.complete(reading.value());
 }
 
-// --- ids: a new one is plain, and one that an older engine took goes on ----------------------------
+// --- ids: a new id must be plain, one that an older engine accepted goes on ----------------------
 
 Poll on_given_session(OrchestrationContext& ctx) {
   PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session(ctx.input())));
@@ -195,7 +195,7 @@ TEST(Guid, IsRecordedAndStable) {
   EXPECT_EQ(bench.history().event(6).payload, first + second);
 }
 
-// The clock, the instance and the place in the code are the same: what differs is random alone.
+// The clock, the instance and the place in the code are the same; only the random bytes differ.
 TEST(Guid, IsOfTheRandomBytesOfItsTurn) {
   const auto guid_of = [](std::uint8_t random) {
     Bench bench;
@@ -286,12 +286,13 @@ TEST(Length, IsThatOfThePositionAndDueAsTheStartRecordedIt) {
   bench.go(rounds, {start()});
   EXPECT_EQ(bench.history().event(1).horizon, 9U);
   bench.go(rounds, {done(2)}).go(rounds, {done(4)});
-  // A worker with another limit goes on with it: the history decides.
+  // A worker with another limit continues with the recorded limit: the history decides.
   Bench other;
   other.load(bench, bench.history().last_id());
   other.go(rounds, {done(6)}).go(rounds, {done(8)});
   EXPECT_EQ(other.added(), "9 activity_done ->8 = ok\n10 ended continued_as_new = 1 3 5 7 9\n");
-  // A start of the default records nothing, and a worker with another limit knows what that means.
+  // A start with the default limit records nothing, and a worker with another limit knows what that
+  // means.
   Bench plain;
   plain.go(rounds, {start()});
   EXPECT_EQ(plain.history().event(1).horizon, 0U);

@@ -18,7 +18,7 @@ constexpr std::pair<const char*, Kind> kWords[] = {
     {"selj", Kind::kSelectJoin}, {"cancel", Kind::kCancel},  {"if", Kind::kIf},
     {"loop", Kind::kLoop},       {"shield", Kind::kShield},  {"end", Kind::kEnd}};
 
-// --- text -----------------------------------------------------------------------------------------
+// --- text ----------------------------------------------------------------------------------------
 
 class Parser {
  public:
@@ -114,7 +114,7 @@ void print_steps(const Program& program, const std::vector<Step>& steps, std::st
     print_step(program, step, indent, out);
 }
 
-// --- what a run saw -------------------------------------------------------------------------------
+// --- observations of a run -----------------------------------------------------------------------
 
 const Program* current = nullptr;
 bool texts_wanted = true;
@@ -128,7 +128,7 @@ std::vector<unsigned> issue_list;
 
 constexpr std::uint64_t kRootTrail = 0xcbf29ce484222325U;
 
-std::string last_value;  // of an await
+std::string last_value;  // value of the last await
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t number) {
   hash ^= number + 0x9e3779b97f4a7c15U + (hash << 6U) + (hash >> 2U);
@@ -148,7 +148,7 @@ std::size_t new_trail(std::uint64_t branch) {
   return trail_count++;
 }
 
-// A branch in one run.
+// The state of one branch in one run.
 struct Me {
   const std::string& name;
   std::uint64_t path;
@@ -158,9 +158,9 @@ struct Me {
   bool ok = true;
   bool cancelled = false;
   std::size_t index = 0;
-  std::uint64_t value = 0;  // of all it saw
+  std::uint64_t value = 0;  // a hash of all that it saw
   unsigned shields = 0;
-  bool is_asked = false;  // to cancel, as it was answered
+  bool is_asked = false;  // a cancel request was reported to it
 };
 
 void see(Me& me, std::uint64_t what) {
@@ -177,7 +177,7 @@ void see(Me& me, const char* what, const Outcome& result, const std::string& nam
   last_value = value;
   see(me, mix(mix(mix(kRootTrail, result.index()), static_cast<std::uint64_t>(result.error().kind)),
               value));
-  // "m17": a message of a queue; "e17": a raised event.
+  // "m17" is a queue message, "e17" a raised event.
   if (value.size() > 1 && (value[0] == 'm' || value[0] == 'e') && result.ok() && value[1] <= '9')
     receipt_list.push_back(std::stoll(std::string(value.substr(1))));
   if (!texts_wanted) return;
@@ -186,7 +186,7 @@ void see(Me& me, const char* what, const Outcome& result, const std::string& nam
   observed.push_back(me.name + " " + what + name + " -> " + shown);
 }
 
-// --- the interpreter ------------------------------------------------------------------------------
+// --- the interpreter -----------------------------------------------------------------------------
 
 enum class Flow { kGoOn, kPending, kEnded };
 
@@ -349,7 +349,7 @@ class Run {
     return execution_ <= step.number;
   }
 
-  // A handle of the body must not show what an earlier run of it did.
+  // A handle in the body must not keep its value from an earlier round.
   void forget(const std::vector<Step>& list) {
     for (const Step& step : list) {
       if (step.kind <= Kind::kChild || step.kind == Kind::kOpen) {
@@ -365,7 +365,7 @@ class Run {
     const std::string& name = current->names[step.handles[0]];
     const std::uint64_t path = mix(me.path, ++me.openings);
     forget(step.body);
-    // The handle is the opener's alone: set only when the body has run.
+    // Only the opener may use the handle, so it is set when the body has run.
     const Handle opened = ctx.open_branch([&](OrchestrationContext& own) -> Poll {
       Me branch{name, path, new_trail(path)};
       branch.shields = me.shields;
@@ -393,7 +393,7 @@ class Run {
     return Flow::kGoOn;
   }
 
-  // What a join has received, one by one.
+  // Receives one by one what a join has received.
   static Flow each(const std::vector<Handle>& list, std::size_t from, Me& me) {
     for (std::size_t i = from; i < list.size(); ++i) {
       const Flow flow = receive(list[i], me, "each", {});
@@ -441,7 +441,8 @@ class Run {
   }
 
   std::vector<Handle> handles_;
-  // The path of the branch that issued each, and whether R8.4 let it. 0: none did.
+  // For each handle: the path of the branch that issued it (0: none), and whether R8.4 allowed
+  // that.
   std::vector<std::pair<std::uint64_t, bool>> issuers_;
   std::int64_t execution_;
   Poll end_ = Poll::done();

@@ -1,8 +1,8 @@
 // Whatever the code does within the rules and whatever happens around it: a replay decides as the
 // live turns did, and nothing is lost or done twice.
 //
-// Method: random programs (generator.hpp) live in a simulated world (world.hpp). That the test
-// would notice is shown by worlds that do one thing wrong. PAWL_PROGRAMS=1000000 runs so many,
+// Method: random programs (generator.hpp) live in a simulated world (world.hpp). Worlds that do one
+// thing wrong show that the test would notice. PAWL_PROGRAMS=1000000 runs so many programs,
 // PAWL_SOAK=1 ten times as many; PAWL_SEED=n runs one and prints it.
 #include <gtest/gtest.h>
 
@@ -55,7 +55,8 @@ void show(unsigned count, const Life& all) {
   std::printf("\n");
 }
 
-// A generator or a world that leaves something out would hold every invariant.
+// A generator or a world that leaves something out would pass every invariant, so each thing must
+// occur.
 void expect_everything_happened(const Life& all) {
   using Kind = EventKind;
   for (const Kind kind :
@@ -98,9 +99,9 @@ TEST_P(RandomWorlds, LiveAsTheyReplay) {
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, testing::Range<std::uint64_t>(0, kShards));
 
-// --- grouping -------------------------------------------------------------------------------------
+// --- grouping ------------------------------------------------------------------------------------
 
-// Every command is known by its kind and name; timers, which have none, by their number.
+// The kind and name identify every command; a timer has no name, so its number does.
 std::string key_of(const Event& command) {
   return std::string(event_kind_name(command.kind)) + " " +
          (command.kind == EventKind::kTimer ? std::to_string(command.number)
@@ -139,7 +140,7 @@ void run_in_batches(Bench& bench, Random& random) {
   }
 }
 
-// What completed, in order; and the cancel request.
+// The completions in order, and the cancel request.
 std::vector<std::string> order_of(const History& history) {
   std::vector<std::string> order;
   for (EventId id = 1; id <= history.last_id(); ++id) {
@@ -150,7 +151,7 @@ std::vector<std::string> order_of(const History& history) {
   return order;
 }
 
-// The same completions, one a turn.
+// Runs the same completions, one in each turn.
 void run_one_by_one(Bench& bench, const std::vector<std::string>& order) {
   bench.go(run_program, {start()});
   for (const std::string& key : order) {
@@ -182,7 +183,7 @@ TEST(RandomPrograms, GroupingIntoTurnsDoesNotMatter) {
   }
 }
 
-// --- would it notice? -----------------------------------------------------------------------------
+// --- worlds that do one thing wrong --------------------------------------------------------------
 
 class WrongWorld : public testing::TestWithParam<int> {};
 

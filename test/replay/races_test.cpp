@@ -1,5 +1,5 @@
-// Races between messages, timers and closes: what the code receives live is what it receives in a
-// replay, and no message is lost or received twice.
+// Races between messages, timers and closes: the code receives live what it receives in a replay,
+// and no message is lost or received twice.
 //
 // Method: a table of shapes, and every select of up to three arms under every order of up to three
 // messages. Each turn runs warm, warm again after a rewind, and cold from the stored events.
@@ -15,7 +15,7 @@
 namespace pawl::test {
 namespace {
 
-// One turn, three ways.
+// Runs one turn in three ways.
 void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
   Bench cold;
   cold.load(warm, warm.history().last_id());
@@ -35,7 +35,7 @@ void turn_three_ways(Bench& warm, const std::vector<Message>& batch) {
   ASSERT_EQ(observations(), seen);
 }
 
-// A message of a queue waits, or is in one delivery that counts.
+// Every queue message waits, or is in one valid delivery.
 void expect_each_message_once(const Bench& bench, const std::multiset<MessageId>& sent) {
   std::multiset<MessageId> found;
   for (const Message& message : bench.posted())
@@ -54,7 +54,8 @@ void expect_each_message_once(const Bench& bench, const std::multiset<MessageId>
   ASSERT_EQ(found, sent) << bench.all();
 }
 
-// "q 1", "q2 1": a message; "e 1": raised; "h": what completes the oldest open command of handle h.
+// The steps: "q 1", "q2 1": a message; "e 1": a raised event; "h": the completion of the oldest
+// open command of handle h.
 class Story {
  public:
   explicit Story(const std::string& program) : program_(parse(program)) {
@@ -71,7 +72,7 @@ class Story {
       batch.push_back(message(word, &words));
     turn(batch);
   }
-  // What the root received: "sel 1 -> ; await x -> m1".
+  // The answers that the root received, as "sel 1 -> ; await x -> m1".
   [[nodiscard]] static std::string received() {
     std::string text;
     for (const std::string& line : observations())
@@ -156,7 +157,7 @@ TEST_P(Races, LiveAsReplayed) {
 }
 
 const Shape kShapes[] = {
-    // --- queues: what a loser was given goes back and is received once, in its place ---
+    // --- queues: a message given to a loser goes back and is received once, in its place ---
     {"QueueRaces_TimerThenMessage",
      "deq a  timer t  sel a t  deq b  timer u  sel b u  deq c  await c",
      {"timer q", "q"},
@@ -243,8 +244,8 @@ const Shape kShapes[] = {
      "deq a  timer t  sel a t  try b  await b  try c  await c  try d  await d",
      {"timer q q"},
      "sel 1 -> ; await b -> m1; await c -> m2; await d -> not_found"},
-    // --- raised events: what the loser of a turn was given goes to the next wait of the same turn; what finds
-    // none in its turn is gone ---
+    // --- raised events: one given to a loser goes to the next wait of the same turn ---
+    // An event that finds no wait in its turn is gone.
     {"PositionalRaces_MS1_LoserThenABarrier",
      "wait a name=e  timer t  sel a t  act w  await w  wait b name=e  await b",
      {"timer e", "w", "e"},
@@ -354,7 +355,7 @@ const Shape kShapes[] = {
 INSTANTIATE_TEST_SUITE_P(Replay, Races, testing::ValuesIn(kShapes),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
-// --- all of them ----------------------------------------------------------------------------------
+// --- every select under every order --------------------------------------------------------------
 
 #ifdef NDEBUG
 constexpr unsigned kEvery = 1;
@@ -362,8 +363,9 @@ constexpr unsigned kEvery = 1;
 constexpr unsigned kEvery = 13;
 #endif
 
-// Every select of three arms, twice over, then both queues drained; every order of three messages
-// in one turn, then whatever it waits for. Rules: R7.5.
+// Every select of three arms, twice, then both queues drained; every order of three messages in one
+// turn, then whatever it waits for.
+// Rules: R7.5.
 TEST(RaceMatrix, EverySelectOfThreeUnderEveryOrderOfThree) {
   const char* const arms[] = {"deq", "deq2", "wait", "timer", "act", "child"};
   const char* const messages[] = {"q", "q2", "e", "timer", "act", "child"};

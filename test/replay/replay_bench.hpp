@@ -1,6 +1,6 @@
-// A workbench for the replay engine: one history, turns with messages written as short texts, and
-// the history as a text to compare with. Every turn runs with verify on; after each, a history
-// rebuilt from the events must be like the warm one.
+// A bench for the replay engine: one history, turns whose messages are short texts, and the history
+// as a text to compare with. Every turn runs with verify on; after each turn, a history rebuilt
+// from the events must equal the warm one.
 #ifndef PAWL_TEST_REPLAY_BENCH_HPP
 #define PAWL_TEST_REPLAY_BENCH_HPP
 
@@ -28,8 +28,8 @@ class Bench {
         engine_(arena_, limits),
         history_(std::make_unique<History>(pool_)) {}
 
-  // The status is checked by the caller; events of the turn are in `added()`.
-  // Messages that wait are handed in again, as the storage does.
+  // Runs a turn. The caller checks the status; `added()` has the turn's events.
+  // Waiting messages are handed in again, as the storage does.
   Status turn(Orchestration function, std::vector<Message> messages = {}) {
     TurnInput input = input_of(function);
     messages.insert(messages.begin(), posted_.begin(), posted_.end());
@@ -50,14 +50,14 @@ class Bench {
     return result.status;
   }
 
-  // Turns that must succeed.
+  // Runs a turn that must succeed.
   Bench& go(Orchestration function, std::vector<Message> messages = {}) {
     EXPECT_EQ(turn(function, std::move(messages)), Status::kOk) << diagnostic_.text();
     return *this;
   }
 
-  // A first turn as an engine of that behaviour recorded it. It must be one without a cancel
-  // request, in which all engines agree.
+  // Runs a first turn and rewrites it as an engine of that behaviour recorded it. It must be a turn
+  // without a cancel request, in which all engines agree.
   void begin_under(std::int64_t behaviour, Orchestration function, std::vector<Message> messages) {
     go(function, std::move(messages));
     rewrite([behaviour](Event& event) {
@@ -65,7 +65,7 @@ class Bench {
       if (event.id == 1 && behaviour == 1) event.horizon = 0;
     });
   }
-  // The history as another engine recorded it.
+  // Changes the events, so that the history is as another engine recorded it.
   template <typename Change>
   void rewrite(Change change) {
     auto begun = std::make_unique<History>(pool_);
@@ -77,7 +77,7 @@ class Bench {
     history_ = std::move(begun);
   }
 
-  // The events of `other` up to `count`, through append().
+  // Loads the events of `other` up to `count` through append().
   void load(const Bench& other, EventId count) {
     history_ = std::make_unique<History>(pool_);
     for (EventId id = 1; id <= count; ++id)
@@ -118,7 +118,7 @@ class Bench {
   [[nodiscard]] BuddyPool& pool() { return pool_; }
 
   bool verify = true;
-  bool more_messages = false;  // beside those of the next turns
+  bool more_messages = false;  // further messages exist that this turn does not get
   std::int64_t stamp_ms = 1000;
   std::uint8_t random = 7;
 

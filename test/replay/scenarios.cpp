@@ -132,7 +132,7 @@ const Scenario kScenarios[] = {
        "completed = end\n",
        2, 0}},
      10},
-    // Section 7 of the rules: an event raised ahead of its wait is offered again within the turn.
+    // R7.4: an event raised before its wait is offered again within the turn.
     // Rules: R7.4.
     {"EventRaisedAheadOfItsWaitInOneBatch",
      "act a  await a  wait e  await e",
@@ -256,7 +256,8 @@ std::vector<Message> messages_of(const History& history, const char* text) {
   return messages;
 }
 
-// "6 activity_done ->[0.1]" instead of "->4 = v".
+// Writes "6 activity_done 0.1" instead of "6 activity_done ->4 = v", and the scenario's numbers of
+// messages.
 std::string facts(const History& history, EventId first, NumberOf number_of) {
   std::string text;
   for (EventId id = first; id <= history.last_id(); ++id) {

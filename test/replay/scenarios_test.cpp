@@ -1,4 +1,4 @@
-// The worked examples of scenarios.hpp on the engine alone.
+// Runs the worked examples of scenarios.hpp on the engine alone.
 #include "scenarios.hpp"
 
 #include <ostream>
@@ -9,7 +9,7 @@
 
 namespace pawl::test {
 
-// Else the bytes of the struct become part of the test's name.
+// Without this the bytes of the struct become part of the test's name.
 void PrintTo(const Scenario& scenario, std::ostream* out);
 void PrintTo(const Scenario& scenario, std::ostream* out) { *out << scenario.name; }
 

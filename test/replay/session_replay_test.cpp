@@ -1,5 +1,5 @@
-// The session of an activity in commands and events, by the names that test/build/seed_tests.txt
-// lists.
+// The session of an activity in commands and events: the tests of this that
+// test/build/seed_tests.txt lists, by name.
 #include <string>
 
 #include "replay_bench.hpp"

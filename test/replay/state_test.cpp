@@ -1,7 +1,8 @@
-// State of an instance in the engine: what a write records, what a read sees, what a replay makes
-// of both; the custom status; messages taken without waiting.
+// The state of an instance in the engine: what a write records, what a read sees, what a replay
+// makes of both; the custom status; messages taken without waiting.
 //
-// Method: as in operations_test.cpp; what executions before left is carried into an empty history.
+// Method: as in operations_test.cpp. State left by earlier executions is carried into an empty
+// history.
 #include <chrono>
 #include <string>
 
@@ -85,8 +86,8 @@ TEST(KvReplay, SnapshotSeedsReads) {
   EXPECT_EQ(output(bench), "b=old b@20 c=new@1000 2");
 }
 
-// A snapshot that contains writes of the current execution lets a replay read what it has not
-// written.
+// A snapshot with writes of the current execution would let a replay read values that it has not
+// written yet.
 TEST(KvReplay, ReadModifyWriteAcrossTurns) {
   const Orchestration counts = [](OrchestrationContext& ctx) {
     std::string seen;
@@ -102,7 +103,7 @@ TEST(KvReplay, ReadModifyWriteAcrossTurns) {
   ASSERT_NO_FATAL_FAILURE(carry(bench));
   bench.go(counts, {start()}).go(counts, {fired(3)}).go(counts, {fired(6)}).go(counts, {fired(9)});
   EXPECT_EQ(output(bench), "old a,old a+,old a++,");
-  // Cold at every turn, from the same carried values.
+  // Cold at every turn, with the same carried values.
   for (const EventId cut : {3U, 6U, 9U}) {
     Bench again;
     ASSERT_NO_FATAL_FAILURE(carry(again));
@@ -168,7 +169,7 @@ TEST(KvReplay, BranchesSeeByCause) {
 
 // ---- clearing and pruning -----------------------------------------------------------------------
 
-// Clearing in the order of a hash map is not deterministic.
+// The order of a hash map is not deterministic, so clearing goes in the order of the keys.
 TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
   Bench bench;
   bench.go(
@@ -184,7 +185,7 @@ TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
             "11 state_write 0.9 e\n12 ended completed = 5 0\n");
 }
 
-// Keys of the current execution must not look fresh on every turn.
+// Keys written in the current execution must not look fresh on every turn.
 TEST(KvReplay, PruneReachesKeysOfThisExecutionAndIsReplayStable) {
   const Orchestration prunes = [](OrchestrationContext& ctx) {
     EXPECT_EQ(ctx.set_kv_value("early", "1"), ErrorKind::kNone);
@@ -201,7 +202,7 @@ TEST(KvReplay, PruneReachesKeysOfThisExecutionAndIsReplayStable) {
   bench.go(prunes, {start()});
   bench.stamp_ms = 2000;
   bench.go(prunes, {fired(4)});
-  bench.stamp_ms = 90'000;  // by this clock all of them would be old
+  bench.stamp_ms = 90'000;  // this clock makes all keys old
   bench.go(prunes, {fired(11)});
   EXPECT_EQ(output(bench), "3 late=1@2000 touched=2@2000 ");
 }
@@ -236,8 +237,8 @@ EngineLimits small_limits() {
   return limits;
 }
 
-// Counting only the keys of this turn and of earlier executions would let an execution exceed the
-// limit.
+// If only the keys of this turn and of earlier executions were counted, an execution could exceed
+// the limit.
 TEST(KvReplay, KeysAreCountedOverAllTurns) {
   const Orchestration fills = [](OrchestrationContext& ctx) {
     std::string answers;
@@ -307,7 +308,7 @@ TEST(KvReplay, ClearMakesRoom) {
   EXPECT_EQ(output(bench), "limitnone");
 }
 
-// A clear that is withdrawn with its branch leaves no more keys behind than are allowed.
+// A clear that is withdrawn with its branch must not leave more keys than are allowed.
 TEST(KvReplay, ClearOfABranchMakesRoomOnceItIsRecorded) {
   const Orchestration races = [](OrchestrationContext& ctx) {
     for (const char* key : {"a", "b", "c"})
@@ -436,7 +437,7 @@ TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
-// Among those that the turn did not read may be one for it.
+// One of the messages that the turn did not read may be for this queue.
 // Rules: R7.3.
 TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
   Bench bench;
@@ -455,8 +456,8 @@ TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
   EXPECT_EQ(output(bench), "one,not_found,two");
 }
 
-// A turn that is cut behind its only pass: the next one must not take "none" for what that pass has
-// seen.
+// A turn is cut after its only pass: the next turn must not answer "none" because of what that pass
+// has seen.
 TEST(TryDequeue, NoneOfAnEarlierTurnIsThereBeforeTheCodeRuns) {
   const Orchestration beside = [](OrchestrationContext& ctx) {
     const Handle open = ctx.schedule_activity("read", "");
@@ -512,7 +513,7 @@ TEST(TryDequeue, WhatALosingBranchTookComesBack) {
   EXPECT_TRUE(bench.posted().empty());
 }
 
-// "None" in a branch that loses is no message: nothing comes back.
+// "None" in a branch that loses is not a message, so nothing is given back.
 TEST(TryDequeue, NoneIsNotGivenBack) {
   const Orchestration leaves = [](OrchestrationContext& ctx) {
     const Handle open = ctx.try_dequeue_event("q");

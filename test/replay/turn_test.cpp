@@ -1,5 +1,5 @@
 // Turns: messages taken and dropped, cancellation, endings that are none, traces, limits, failures
-// from outside, and a warm history against one rebuilt from its events.
+// from outside, and a warm history compared with one rebuilt from its events.
 #include <chrono>
 #include <string>
 
@@ -17,7 +17,7 @@ Poll two_steps(OrchestrationContext& ctx) {
   return ctx.complete(second.value());
 }
 
-// --- messages -------------------------------------------------------------------------------------
+// --- messages ------------------------------------------------------------------------------------
 
 // Rules: R7.1.
 TEST(Messages, DuplicateInOneBatchIsDropped) {
@@ -35,7 +35,7 @@ TEST(Messages, DuplicateOfHistoryIsDropped) {
   EXPECT_EQ(bench.dropped(), 1U);
 }
 
-// A second failure, a result behind a failure, a failure behind a result: in one batch or a later
+// A second failure, a result after a failure, a failure after a result: in one batch or a later
 // one.
 TEST(Messages, FailureAndResultOfOneActivityAreOneOutcome) {
   const Message failure = failed(2, ErrorKind::kApplication, "no");
@@ -171,7 +171,7 @@ TEST(Messages, EventsOfAnExecutionOfBehaviourOneAreForAWaitThatIsOpen) {
   EXPECT_EQ(bench.posted().size(), 1U);
 }
 
-// --- cancellation ---------------------------------------------------------------------------------
+// --- cancellation --------------------------------------------------------------------------------
 
 // Rules: R8.3.
 TEST(Cancel, ReachesAPendingAwait) {
@@ -234,7 +234,7 @@ TEST(Cancel, WithTheStartReachesTheFirstAwait) {
             "cancelled = stop\n");
 }
 
-// --- endings that are none ------------------------------------------------------------------------
+// --- endings that are none -----------------------------------------------------------------------
 
 void expect_stepped_over(Orchestration function, const char* part, std::vector<Message> more = {}) {
   Bench bench;
@@ -317,7 +317,7 @@ TEST(SteppedOver, AwaitOrCommandAfterEnding) {
       "called schedule_activity after complete()");
 }
 
-// --- arguments and limits -------------------------------------------------------------------------
+// --- arguments and limits ------------------------------------------------------------------------
 
 TEST(Arguments, BadOnesAreOutcomesAndNoCommands) {
   EngineLimits limits;
@@ -409,7 +409,7 @@ TEST(Limits, ShortMemoryUndoesTheTurn) {
   EXPECT_EQ(bench.pool().used(), bytes);
 }
 
-// --- traces ---------------------------------------------------------------------------------------
+// --- traces --------------------------------------------------------------------------------------
 
 Poll tracing(OrchestrationContext& ctx) {
   ctx.trace(LogLevel::kInfo, "begin");
@@ -487,7 +487,7 @@ TEST(IsReplaying, FollowsWhatRanInEarlierTurns) {
   EXPECT_EQ(flags({done(4)}), "rrn");
 }
 
-// --- failures from outside ------------------------------------------------------------------------
+// --- failures from outside -----------------------------------------------------------------------
 
 TEST(AppendFailure, GivesAStartFirstWhereThereIsNone) {
   Bench bench;
@@ -518,7 +518,7 @@ TEST(AppendFailure, EndsARunningOneOnce) {
   EXPECT_EQ(bench.history().event(3).horizon, 2U);
 }
 
-// --- warm and cold --------------------------------------------------------------------------------
+// --- warm and cold -------------------------------------------------------------------------------
 
 Poll mixed(OrchestrationContext& ctx) {
   const Guid guid = ctx.new_guid();
@@ -541,10 +541,10 @@ TEST(WarmAndCold, DecideTheSameAtEveryPrefix) {
     warm.go(mixed, {done(pending)});
   }
   const std::string all = warm.all();
-  // From any prefix, with the completions that are missing in the order they came.
+  // Starts from any prefix, with the missing completions in the order they came.
   for (EventId count = 1; count <= warm.history().last_id(); ++count) {
-    // What a turn took and what it made of that are committed together, so every prefix ends where
-    // the next completion follows.
+    // The messages of a turn and what it made of them are committed together, so a stored prefix
+    // ends only where the next completion follows.
     const bool cut =
         count < warm.history().last_id() && !is_completion(warm.history().event(count + 1).kind);
     if (cut) continue;

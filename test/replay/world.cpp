@@ -51,7 +51,7 @@ std::string text_of(const Event& event) {
   return text + "\n";
 }
 
-// Memory, and engines that cut a turn behind one, two or a hundred passes.
+// Memory, and engines that cut a turn after one, two or a hundred passes.
 class Lab {
  public:
   static Lab& get() {
@@ -114,7 +114,7 @@ bool is_message(MessageKind kind) {
   return kind == MessageKind::kEvent || kind == MessageKind::kQueue || kind == MessageKind::kOffer;
 }
 
-// What a turn decided, as it would be stored.
+// The decisions of a turn, as they would be stored.
 struct Decision {
   Status status = Status::kOk;
   TurnState state = TurnState::kSuspended;
@@ -160,7 +160,7 @@ Decision run_turn(std::uint32_t passes_max, History& history, const TurnInput& i
   return made;
 }
 
-// Empty: they are the same. `whole`: in all that is stored; else in the events alone.
+// Empty: they are the same. `whole`: compares all that is stored, else only the events.
 std::string difference(const Decision& a, const Decision& b) {
   if (a.status != b.status)
     return std::string(status_name(a.status)) + " and " + status_name(b.status) + " " + b.text;
@@ -189,7 +189,7 @@ bool is_prefix(const std::vector<std::uint64_t>& a, const std::vector<std::uint6
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// --- the world ------------------------------------------------------------------------------------
+// --- the world -----------------------------------------------------------------------------------
 
 class World {
  public:
@@ -219,7 +219,7 @@ class World {
     return life_;
   }
 
-  // One turn, undisturbed; for recording.
+  // Runs one turn without disturbances, for recording.
   void plain_turn(Recording* recording) {
     arrive();
     const std::vector<Message> messages = read_batch();
@@ -250,7 +250,7 @@ class World {
     bool timer = false;  // has a due time
     bool due = false;
   };
-  // A message of a queue or a raised event, from when it was sent.
+  // A queue message or a raised event, known since it was sent.
   struct Sent {
     MessageKind kind;
     std::string name;
@@ -292,7 +292,7 @@ class World {
   static std::string result_text(ExecutionId execution, EventId ref) {
     return "r" + std::to_string(execution) + "." + std::to_string(ref);
   }
-  // The same whenever it is asked: some fail.
+  // The same result at every call; some results are failures.
   static ErrorKind result_error(ExecutionId execution, EventId ref) {
     const auto number = static_cast<std::uint64_t>(execution) * 31 + ref * 17;
     if (number % 5 != 0) return ErrorKind::kNone;
@@ -308,7 +308,7 @@ class World {
     return message;
   }
 
-  // --- what happens between turns ---
+  // --- events between turns ---
 
   void arrive() {
     piggybacked_calls_.clear();
@@ -334,7 +334,7 @@ class World {
     }
   }
 
-  // Late, twice, of nothing that is.
+  // A message that comes late, twice, or for nothing that exists.
   void arrive_wrongly() {
     if (stored_.empty()) return;
     const EventId ref = 1 + random_.below(stored_.size());
@@ -353,7 +353,7 @@ class World {
     return false;
   }
 
-  // Something that the instance waits for comes about. False: there is nothing.
+  // Completes something that the instance waits for. False: there is nothing.
   bool complete_one() {
     std::vector<EventId> refs(work_.begin(), work_.end());
     refs.insert(refs.end(), children_.begin(), children_.end());
@@ -399,7 +399,7 @@ class World {
     if (wrong_ == Wrong::kCompletionLost && random_.chance(4)) return;
     const MessageId id = store(result(MessageKind::kActivityDone, execution_, ref),
                                result_text(execution_, ref), {});
-    // Given again: the row of a message is there once, but the giver may have died before it knew.
+    // The result is given again: its row exists once, but the giver may have died before it knew.
     if (random_.chance(10)) {
       const Message again = rows_[id].owned->message;
       store(again, result_text(execution_, ref), {});
@@ -408,7 +408,7 @@ class World {
 
   // --- a turn ---
 
-  // The start, what waits, what is ready, what is due; and piggybacked results.
+  // The start, waiting messages, those that are ready, those that are due; and piggybacked results.
   std::vector<Message> read_batch() {
     static constexpr std::size_t kBatches[] = {1, 2, 3, 64, 64, 64};
     std::size_t room = kBatches[random_.below(6)];
@@ -424,7 +424,7 @@ class World {
         break;
       }
     }
-    // What was handed on stands right behind the start, however little is read.
+    // A cancel request that was handed on comes right behind the start, however little is read.
     MessageId request = 0;
     for (const auto& row : rows_) {
       const Message& message = row.second.owned->message;
@@ -487,7 +487,8 @@ class World {
     life_.put_off += is_put_off ? 1U : 0U;
     if (passes_max == 100 && live.passes > 1 && !is_put_off) run_cut(batch, live);
     if (!failure_.empty()) return;
-    // In the turn after a cut the engine cannot distinguish all that has run from what has not.
+    // In the turn after a cut the engine cannot distinguish code that has run from code that has
+    // not.
     may_lose_traces_ = may_lose_traces_ || more_;
     if (ends_by_itself(live) && is_put_off_by_news(batch, live)) return warm_.rewind(before);
     asked_.clear();
@@ -500,7 +501,7 @@ class World {
     }
   }
 
-  // From the stored events.
+  // Loads the stored events.
   bool load(History* history) {
     Diagnostic diagnostic;
     EventId left = static_cast<EventId>(stored_.size());
@@ -516,7 +517,7 @@ class World {
     return true;
   }
 
-  // The same turn, committed behind each pass and gone on with after a crash.
+  // The same turn, committed after each pass and continued after a crash.
   void run_cut(const std::vector<Message>& batch, const Decision& whole) {
     ++life_.cuts;
     Decision cut;
@@ -571,7 +572,7 @@ class World {
       fail("cut behind each pass differs: what waits on");
   }
 
-  // A try whose answer is that there is none has that answer for all that came before its turn.
+  // A try that was answered "none" has that answer for all messages that came before its turn.
   void check_none_is_unread(const std::vector<Message>& batch, std::string_view queue) {
     for (const auto& row : rows_) {
       const Message& stored = row.second.owned->message;
@@ -592,7 +593,7 @@ class World {
     });
   }
 
-  // Stored, and neither read by this turn nor waiting since an earlier one.
+  // Messages that are stored, and neither read by this turn nor waiting since an earlier one.
   [[nodiscard]] std::set<MessageId> news_behind(const std::vector<Message>& batch) const {
     std::set<MessageId> news;
     for (const auto& row : rows_) {
@@ -605,7 +606,7 @@ class World {
     return news;
   }
 
-  // While the turn runs others send.
+  // While the turn runs, others send messages.
   bool is_put_off_by_news(const std::vector<Message>& batch, const Decision& made) {
     const MessageId before = last_message_;
     for (unsigned more = random_.below(3); more > 0; --more)
@@ -683,7 +684,7 @@ class World {
     }
     if (event.kind == EventKind::kCancelRequested) {
       request_ = std::string(event.payload);
-      // Of no execution: so it stays.
+      // The grace belongs to no execution, so it stays.
       if (!has_grace_ || wrong_ == Wrong::kGraceOfTheNext)
         store(result(MessageKind::kTimerFired, 0, 0), {}, {}, true);
       has_grace_ = true;
@@ -708,14 +709,14 @@ class World {
       return;
     }
     if (rows_.count(id) != 0) return fail("given back, but it is there: " + std::to_string(id));
-    // A wait had it, so it is none any more that may be dropped.
+    // A wait had taken it, so it is not an offer any more, which may be dropped.
     if (message.message.kind == MessageKind::kEvent) sent_[id].kind = MessageKind::kEvent;
     Row& row = rows_[id];
     row.owned = owned(message.message);
     row.waiting = true;
   }
 
-  // As TurnRunner::list_closed(): what cannot complete any more.
+  // Removes what cannot complete any more, as TurnRunner::list_closed() does.
   void close_what_is_over() {
     if (wrong_ == Wrong::kClosedWorkKept) return;
     for (EventId id = 1; id <= stored_.size(); ++id) {
@@ -802,11 +803,11 @@ class World {
     over_ = true;
   }
 
-  // --- invariants, by a reading of their own --------------------------------------------------------
+  // --- invariants, from an independent reading of the stored events ------------------------------
 
-  // What the stored events say of each command.
+  // The fate of each command, read from the stored events.
   struct Fate {
-    EventId completion = 0;  // or valid delivery
+    EventId completion = 0;  // the completion or the valid delivery
     bool closed = false;
   };
   struct Reading {
@@ -835,7 +836,7 @@ class World {
         if (fate.completion != 0) fail("a command completed twice: " + text_of(event));
         fate.completion = event.id;
       }
-      // Without a number: there was none for who would not wait.
+      // A delivery without a number is the answer of a try that found no message.
       if (event.kind == EventKind::kDelivery && event.number != 0)
         reading_.delivery_of[event.id] = event.ref;
       if (event.kind == EventKind::kReturn) {
@@ -863,7 +864,7 @@ class World {
     return false;
   }
 
-  // Can this command still complete?
+  // True if this command can still complete.
   [[nodiscard]] bool is_open(EventId id) {
     if (read_to_ != stored_.size()) read_stored();
     if (id == 0 || id > stored_.size() || reading_.end != 0) return false;
@@ -877,7 +878,7 @@ class World {
     return kind == EventKind::kWait || kind == EventKind::kDequeue;
   }
 
-  // After a commit.
+  // Checks everything after a commit.
   void check(const Decision& made) {
     if (!failure_.empty()) return;
     read_stored();
@@ -904,7 +905,8 @@ class World {
     }
   }
 
-  // One grace from the first request to the end, and the request in each execution that follows.
+  // There is one grace from the first request to the end, and the request is in each later
+  // execution.
   void check_request() {
     if (over_) return;
     const auto is_grace = [](const auto& row) {
@@ -927,7 +929,8 @@ class World {
     return 0;
   }
 
-  // The event that brought this value; 0: it does not say which, as "no message" of a try does not.
+  // The event that brought this value; 0: the value does not identify one, as with the "no message"
+  // of a try.
   [[nodiscard]] EventId bringer_of(const std::string& value) const {
     for (const auto& one : stored_) {
       const Event& event = one->event;
@@ -941,7 +944,7 @@ class World {
 
   void check_answers(const Decision& made) {
     const EventId request = request_id();
-    std::map<std::size_t, unsigned> refused;  // handles that an unshielded await answered so
+    std::map<std::size_t, unsigned> refused;  // handles answered "cancelled", unshielded
     for (const Answer& answer : made.answers) {
       const std::string& name = program_.names[answer.handle];
       if (answer.is_cancelled && request == 0) return fail("cancelled without a request: " + name);
@@ -965,10 +968,10 @@ class World {
     check_issued(made);
   }
 
-  // Is the handle issued by one command alone?
+  // True if only one command issued the handle.
   [[nodiscard]] bool is_once(std::size_t handle) const { return commands_of(handle) <= 1; }
 
-  // Commands that could be of this handle; those with a name of their own count for nothing.
+  // Number of commands that may belong to the handle; commands with explicit names do not count.
   [[nodiscard]] unsigned commands_of(std::size_t handle) const {
     unsigned count = 0;
     for (const auto& one : stored_) {
@@ -980,7 +983,7 @@ class World {
     return count;
   }
 
-  // Nothing is recorded that could complete, but what R8.4 lets.
+  // After a request nothing is recorded that could complete, except what R8.4 allows.
   void check_issued(const Decision& made) {
     for (std::size_t handle = 0; handle < made.issued.size(); ++handle)
       if (commands_of(handle) > made.issued[handle])
@@ -1017,7 +1020,7 @@ class World {
     }
   }
 
-  // Every message of a queue waits, or is in one valid delivery, or was received by an earlier
+  // Every queue message waits, or is in one valid delivery, or was received by an earlier
   // execution.
   void check_message() {
     std::map<MessageId, unsigned> found;
@@ -1036,7 +1039,7 @@ class World {
     }
     for (const auto& one : sent_) {
       const unsigned times = found[one.first] + (one.second.used ? 1U : 0U);
-      // An offer that finds no wait is gone.
+      // An offer that found no wait is gone.
       const bool may_be_gone = one.second.kind == MessageKind::kOffer;
       if (times > 1 || (times == 0 && !may_be_gone))
         return fail("message " + std::to_string(one.first) + " is in " + std::to_string(times) +
@@ -1047,7 +1050,7 @@ class World {
         return fail("nobody sent message " + std::to_string(one.first));
   }
 
-  // What a branch has seen never changes; the root's goes on.
+  // The observations of a branch never change; the root's may grow.
   void check_trails(const Decision& made) {
     for (const Trail& now : made.trails) {
       for (const Trail& before : trails_) {
@@ -1061,7 +1064,7 @@ class World {
     trails_ = made.trails;
   }
 
-  // The code has ended: what it received, and nothing else, is in valid deliveries.
+  // The code has ended: the valid deliveries hold exactly what it received.
   void check_at_end(const Decision& made) {
     read_stored();
     std::set<MessageId> delivered;
@@ -1083,7 +1086,7 @@ class World {
     }
   }
 
-  // --- what a wrong world does to stored events ------------------------------------------------------
+  // --- damage to stored events in a wrong world --------------------------------------------------
 
   void spoil() {
     spoiled_.clear();
@@ -1154,8 +1157,8 @@ class World {
   std::map<MessageId, Row> rows_;
   std::map<MessageId, Sent> sent_;
   std::set<MessageId> left_;
-  std::set<MessageId> asked_;           // what put the last end off
-  std::set<MessageId> came_meanwhile_;  // behind the last end
+  std::set<MessageId> asked_;           // messages that put off the last end
+  std::set<MessageId> came_meanwhile_;  // messages that came while the last end ran
   std::vector<std::unique_ptr<OwnedMessage>> piggybacked_calls_;
   std::set<EventId> work_;
   std::set<EventId> children_;
@@ -1165,15 +1168,15 @@ class World {
   Reading reading_;
   std::size_t read_to_ = 0;
   std::size_t waiting_count_ = 0;
-  bool has_unread_ = false;  // beside the last batch
+  bool has_unread_ = false;  // messages exist beyond the last batch
   std::int64_t stamp_ms_ = 1000;
   ExecutionId execution_ = 1;
   MessageId last_message_ = 0;
-  unsigned cancel_odds_ = 0;  // one of so many turns; 0: never
+  unsigned cancel_odds_ = 0;  // a request comes in one of so many turns; 0: never
   bool has_grace_ = false;    // a request was taken
-  unsigned handed_on_ = 0;    // how often it was handed on
-  std::string request_;       // its reason
-  bool is_slow_ = false;      // one thing a turn
+  unsigned handed_on_ = 0;    // how often the request was handed on
+  std::string request_;       // reason of the request
+  bool is_slow_ = false;      // at most one thing happens in a turn
   bool more_ = false;
   bool over_ = false;
   bool may_lose_traces_ = false;

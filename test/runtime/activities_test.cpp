@@ -1,4 +1,4 @@
-// What an activity sees, and how it learns that no caller wants its result.
+// Goal: an activity sees its context, and learns when no caller wants its result any more.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,8 +19,8 @@ constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kGraceMs = 3'000;
 
 sim::Machine* g_machine = nullptr;
-std::vector<Worker*> g_loops;              // go on while an activity blocks
-std::vector<std::int64_t> g_cancelled_at;  // when it saw the flag; -1: never
+std::vector<Worker*> g_loops;              // loops that run while an activity blocks
+std::vector<std::int64_t> g_cancelled_at;  // boot time in ms when it saw the flag; -1: never
 CancelReason g_reason = CancelReason::kNone;
 std::int64_t g_patience_ms = 0;
 std::string g_seen;
@@ -30,7 +30,7 @@ void tick_all() {
     if (!loop->killed) static_cast<void>(loop->runtime->tick(std::chrono::milliseconds::max()));
 }
 
-// A pool thread that looks at the flag every 10 ms, while the loops go on.
+// Blocks a pool thread and checks the flag every 10 ms, while the loops run.
 ActivityResult blocking(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
     if (ctx.is_cancelled()) {
@@ -45,7 +45,8 @@ ActivityResult blocking(ActivityContext& ctx) {
   return ctx.ok("done");
 }
 
-// The loop of its own process stands still until others have taken the work.
+// Blocks while the loop of its own process does not run, until other workers have taken the work
+// over.
 ActivityResult frozen(ActivityContext& ctx) {
   if (ctx.attempt() > 1) return ctx.ok("the second time");
   const std::vector<Worker*> all = g_loops;
@@ -61,7 +62,7 @@ ActivityResult frozen(ActivityContext& ctx) {
   return ctx.ok("the first time");
 }
 
-// Looks at nothing.
+// Never checks the flag.
 ActivityResult deaf(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
     g_machine->advance(10);
@@ -93,7 +94,7 @@ ActivityResult look_without_limits(ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// A whole client of its own, opened by the program that registered it.
+// Uses a client of its own, which the program that registered the activity opened.
 ActivityResult with_client(ActivityContext& ctx) {
   TestClient& client = *static_cast<TestClient*>(ctx.user());
   const std::string child = std::string(ctx.instance_id()) + "-child";
@@ -130,7 +131,7 @@ Poll look_around(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// The timer wins after a second; the code goes on for an hour.
+// The timer wins after a second; the code then runs for another hour.
 Poll race(OrchestrationContext& ctx) {
   const Handle slow = ctx.schedule_activity(ctx.input(), "");
   const Handle timer = ctx.schedule_timer(milliseconds(1'000));
@@ -258,7 +259,7 @@ TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_leas
   const std::int64_t begin = machine.boot_ms();
   ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "blocking"), Status::kOk);
   ASSERT_TRUE(run({&hands, &head}, [&] { return !g_cancelled_at.empty(); }));
-  // The lease is renewed after 25 s.
+  // A renewal of the lease would come after 25 s only.
   EXPECT_GE(reported_after(begin), 1'000);
   EXPECT_LE(reported_after(begin), 1'100);
   EXPECT_EQ(g_reason, CancelReason::kCancelled) << "the commit of another process says so, too";
@@ -333,7 +334,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "deaf"), Status::kOk);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
-  // Its thread does not come back while time passes.
+  // Its thread does not return while time passes.
   const std::int64_t end = machine.boot_ms() + 1'000 + kGraceMs;
   while (machine.boot_ms() < end) {
     EXPECT_TRUE(worker.runtime->ready());
@@ -348,7 +349,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   held = worker.runtime->stats().slots_abandoned;
   EXPECT_FALSE(was_ready);
   EXPECT_EQ(held, 1U);
-  // It comes back after all: its result is refused, its slot is free again.
+  // The thread returns after all: its result is refused, and its slot is free again.
   worker.node.hold_jobs(false);
   ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
   static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));

@@ -1,4 +1,4 @@
-// The agenda: one question for what there is to do, and what holds a job back.
+// Goal: the agenda answers in one call what there is to do, and knows what holds a job back.
 #include "agenda.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(Agenda, names_the_first_job_that_is_due) {
   EXPECT_STREQ(agenda.first_due(1'001), "stored_due");
 }
 
-// Each job, and by which holds it is kept back.
+// Each job, and the holds that keep it back.
 struct Held {
   Job job;
   bool in_batch;
@@ -119,7 +119,7 @@ TEST(Agenda, each_job_is_held_by_what_concerns_it) {
   }
 }
 
-// Work that others may share would keep a busy worker from ever hearing of their commits.
+// Work that others may share would keep a busy worker from ever seeing their commits.
 TEST(Agenda, only_what_this_worker_has_in_hand_comes_before_news) {
   for (const Job job : {Job::kTurns, Job::kFetch, Job::kWakeUnregistered, Job::kSweep,
                         Job::kRetention, Job::kRelief, Job::kReserve, Job::kSteps}) {

@@ -1,4 +1,4 @@
-// Children and detached starts through the public API on the simulated machine.
+// Goal: children and detached starts work through the public API. Method: on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,15 +15,16 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-// ---- orchestrations -----------------------------------------------------------------------------------
-std::map<std::string, int> g_effects;  // by input of "note"
+// ---- orchestrations -----------------------------------------------------------------------------
+std::map<std::string, int> g_effects;  // runs of "note", by input
 
 ActivityResult note(ActivityContext& ctx) {
   ++g_effects[std::string(ctx.input())];
   return ctx.ok(ctx.input());
 }
 
-// "fail": fails; "again": continues as new first; "wait": until it is cancelled; else completes.
+// Input "fail": fails; "again": continues as new first; "wait": waits until it is cancelled; else
+// it completes.
 Poll child(OrchestrationContext& ctx) {
   const std::string input(ctx.input());
   if (input == "again") return ctx.continue_as_new("last");
@@ -53,7 +54,7 @@ Poll with_id(OrchestrationContext& ctx) {
   return ctx.complete(result.value());
 }
 
-// The notices of 20 children, one by one, in two executions.
+// Takes the notices of 20 children, one by one, in two executions.
 Poll family(OrchestrationContext& ctx) {
   Handle all[20];
   for (int i = 0; i < 20; ++i)
@@ -76,7 +77,7 @@ Poll loser(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(first.index()));
 }
 
-// Leaves a child behind by each kind of end; "execution" for the second run.
+// Ends while its child still runs; the input chooses the kind of end. A second execution completes.
 Poll leaver(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2) return ctx.complete("second");
   static_cast<void>(ctx.schedule_sub_orchestration("child", "wait", {InstanceId("left")}));
@@ -101,7 +102,7 @@ Poll starter(OrchestrationContext& ctx) {
   return input == "fail" ? ctx.fail("failed") : ctx.complete("completed");
 }
 
-// A chain of children until an id does not fit.
+// Starts a chain of children until an id does not fit.
 Poll deep(OrchestrationContext& ctx) {
   PAWL_AWAIT(below, ctx.schedule_sub_orchestration("deep", ""));
   if (below.error().kind == ErrorKind::kInvalidArgument) return ctx.complete("bottom");
@@ -179,9 +180,9 @@ TEST_F(Children, IdsOfTwoExecutionsAreNotTheSame) {
   EXPECT_EQ(g_effects["7"], 2);
 }
 
-// Property: whichever process dies between two ticks, and whichever goes on, each child is reported exactly
-// once: the engine would stop at a second completion in history, and a lost one would leave the
-// join open.
+// Property: whichever process dies between two ticks, and whichever continues, the end of each
+// child is reported exactly once. The engine would stop at a second completion in the history, and
+// a lost one would leave the join open.
 TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
   for (int kill_every = 1; kill_every <= 7; kill_every += 2) {
     sim::Machine own(static_cast<std::uint64_t>(kill_every));
@@ -201,7 +202,7 @@ TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
     OrchestrationStatus status;
     int ticks = 0;
     for (; ticks < 4'000; ++ticks) {
-      // One life is long enough to do something.
+      // Each life is long enough to do something.
       if (ticks % (kill_every + 2) == kill_every + 1) replace();
       worker->node.run_jobs();
       const Result<bool> more = worker->runtime->tick(std::chrono::milliseconds::max());
@@ -227,7 +228,7 @@ TEST_F(Children, AnIdThatExistsIsAnAnswerAndDisturbsNoOther) {
   EXPECT_EQ(g_effects["x"], 0);
 }
 
-// Also while it runs, and whichever parent it has.
+// A child whose id exists fails, also while that instance runs, and whichever parent it has.
 TEST_F(Children, AnIdThatRunsIsAnAnswerToo) {
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk);
@@ -355,7 +356,7 @@ TEST_F(Children, DetachedStartOfAnIdThatExistsBreaksNothing) {
   EXPECT_EQ(worker.lines.count("start_refused id=detached-1 instance=s"), 1U) << worker.lines.all();
 }
 
-// The other process has the child's name only, this one the parent's.
+// The other process has only the child's name, this one only the parent's.
 TEST_F(Children, ParentAndChildInTwoProcesses) {
   Registry parents;
   ASSERT_EQ(parents.add_orchestration("parent", parent), Status::kOk);

@@ -1,4 +1,5 @@
-// TimingOptions::commit_window: fewer flushes, a bounded wait, and what never waits.
+// Goal: TimingOptions::commit_window gives fewer flushes and a bounded wait, and some commits never
+// wait.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -19,7 +20,7 @@ constexpr int kSensors = 10;
 constexpr int kSamples = 4;
 
 sim::Machine* g_machine = nullptr;
-std::vector<std::int64_t> g_ran;  // when
+std::vector<std::int64_t> g_ran;  // when each sample ran, boot time in ms
 
 ActivityResult sample(ActivityContext& ctx) {
   g_ran.push_back(g_machine->boot_ms());
@@ -32,7 +33,7 @@ ActivityResult move_valve(ActivityContext& ctx) {
   return ctx.ok(ctx.input());
 }
 
-// Each sensor in its own rhythm.
+// Takes samples once a second, at a phase of its own.
 Poll sensor(OrchestrationContext& ctx) {
   const int phase = std::stoi(std::string(ctx.input()));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(phase)));
@@ -86,12 +87,12 @@ class CommitWindowTest : public ::testing::Test {
     out.timing.commit_window = std::chrono::milliseconds(window_ms);
     return out;
   }
-  // Runs one to its end; how long that took.
+  // Runs an instance to its end; returns how long it took, in ms.
   std::int64_t time_of(Options given, const char* orchestration, const char* input) {
     Worker worker(machine, registry, given);
     EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
     TestClient client(machine, kPath);
-    machine.advance(1'000);  // the window that the registration opened is over
+    machine.advance(1'000);  // the window that the registration opened ends
     const std::int64_t begin = machine.boot_ms();
     EXPECT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
     EXPECT_TRUE(drive(machine, {&worker},
@@ -99,7 +100,8 @@ class CommitWindowTest : public ::testing::Test {
     EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << worker.lines.all();
     return machine.boot_ms() - begin;
   }
-  // Commits of ten sensors, each in its own rhythm; the time of the last end goes to *ended.
+  // Returns the commits of ten sensors, each with its own phase; *took is set to the time until the
+  // last one ended.
   std::uint64_t commits_of_sensors(std::int64_t window_ms, std::int64_t* took) {
     const std::string path = "/data/" + std::to_string(window_ms) + ".db";
     Options given = options(window_ms);
@@ -128,11 +130,11 @@ TEST_F(CommitWindowTest, work_of_many_gathers_in_fewer_flushes_within_the_bound)
   std::int64_t took_gathered = 0;
   const std::uint64_t alone = commits_of_sensors(0, &took_alone);
   const std::uint64_t gathered = commits_of_sensors(kWindowMs, &took_gathered);
-  // Two commits a sample of each sensor, against two windows a second for all of them.
+  // Two commits for a sample of each sensor, compared with two windows a second for all of them.
   EXPECT_GE(alone, static_cast<std::uint64_t>(2 * kSensors * kSamples));
   EXPECT_LT(gathered * 4, alone);
   EXPECT_LE(gathered, static_cast<std::uint64_t>(took_gathered / kWindowMs + 2));
-  // Each of the steps waits for one window at most.
+  // Each step waits for one window at most.
   EXPECT_LE(took_gathered, took_alone + (2 * kSamples + 2) * kWindowMs);
 }
 
@@ -158,7 +160,7 @@ TEST_F(CommitWindowTest, a_result_is_not_kept_waiting_beyond_its_own_limit) {
 TEST_F(CommitWindowTest, a_machine_with_nothing_left_to_do_does_not_wait) {
   Options few = options(kWindowMs);
   few.slots.inline_activities = 4;
-  // Ten commits for forty activities; only what fills no slots waits.
+  // Ten commits for forty activities; only work that fills no slot waits.
   EXPECT_LE(time_of(few, "fan", ""), 2 * kWindowMs);
 }
 
@@ -209,7 +211,7 @@ TEST_F(CommitWindowTest, a_kill_within_the_window_runs_the_activity_again) {
   ASSERT_TRUE(drive(machine, {&again},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
   EXPECT_EQ(client.status("a").output, "done");
-  EXPECT_EQ(g_ran.size(), 5U);  // the first one twice
+  EXPECT_EQ(g_ran.size(), 5U);  // the first one ran twice
 }
 
 }  // namespace

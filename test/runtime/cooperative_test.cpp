@@ -1,4 +1,5 @@
-// Cooperative activities: steps in time, descriptors, state that is always destroyed, and slots.
+// Goal: cooperative activities run their steps in time, wait for descriptors, always destroy their
+// state, and give their slots back.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -22,16 +23,16 @@ constexpr std::int64_t kGraceMs = 3'000;
 
 sim::Machine* g_machine = nullptr;
 Worker* g_worker = nullptr;
-std::vector<std::int64_t> g_steps;  // when
-int g_alive = 0;                    // states
+std::vector<std::int64_t> g_steps;  // boot time of each, in ms
+int g_alive = 0;                    // number of living states
 int g_most_alive = 0;
 int g_made = 0;
 int g_kills = 0;
 int g_clean_up_steps = 0;
-std::int64_t g_step_ms = 0;  // of one step
+std::int64_t g_step_ms = 0;  // duration of one step
 std::string g_saw;
 
-// Every state is counted, so that none is lost.
+// Counts every state, so that none is lost unnoticed.
 struct Counted {
   Counted() {
     ++g_alive;
@@ -61,7 +62,7 @@ ActivityStep sense(ActivityContext& ctx, Counted& state) {
   return ctx.ok(ctx.is_readable() ? "a value" : "silence");
 }
 
-// Likewise, and never asks.
+// The same, but it never checks for cancellation.
 ActivityStep blink_on(ActivityContext& ctx, Counted& state) {
   g_steps.push_back(g_machine->boot_ms());
   if (++state.steps == 10) return ctx.ok("blinked");
@@ -186,7 +187,7 @@ class CooperativeTest : public ::testing::Test {
     out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
     return out;
   }
-  // A worker with this orchestration under way.
+  // Starts the worker and this orchestration.
   void begin(Worker& worker, TestClient& client, const char* orchestration, const char* input) {
     g_worker = &worker;
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -289,7 +290,7 @@ TEST_F(CooperativeTest, holds_up_no_other) {
                     [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
   EXPECT_EQ(machine.boot_ms(), asked);
   ASSERT_TRUE(ends(worker, client));
-  // All six at once: as long as one.
+  // All six run at once, and take as long as one.
   EXPECT_EQ(g_most_alive, 6);
   EXPECT_EQ(machine.boot_ms() - begun, 9 * 20);
 }

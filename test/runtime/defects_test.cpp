@@ -1,5 +1,5 @@
-// Goal: defects that other systems of this family have, or had, are not here. docs/model/defects.md
-// lists them all, most with tests that stand elsewhere.
+// Goal: the defects that other systems of this family have, or had, do not occur here.
+// docs/model/defects.md lists them all; most have their tests elsewhere.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -22,7 +22,7 @@ std::function<void()> g_meanwhile;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
-// Blocks for ten seconds while the world goes on.
+// Blocks for ten seconds, while g_meanwhile and the worker's loop run.
 ActivityResult slow(ActivityContext& ctx) {
   g_meanwhile();
   for (int i = 0; i < 10; ++i) {
@@ -32,7 +32,7 @@ ActivityResult slow(ActivityContext& ctx) {
   return ctx.ok("of the first");
 }
 
-// "output", "input", "history", "calls": ends by that limit.
+// The input names the limit that ends it: "output", "input", "history" or "calls".
 Poll over_a_limit(OrchestrationContext& ctx) {
   const std::string which(ctx.input());
   const std::string too_long(70'000, 'x');
@@ -79,7 +79,7 @@ Poll works(OrchestrationContext& ctx) {
   return ctx.complete(done.value());
 }
 
-// Goes on as new when it is asked to stop; the next execution begins with the request.
+// Continues as new when it is asked to stop; the next execution begins with the cancel request.
 Poll hands_on(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2)
     return ctx.complete(std::string(ctx.input()) + (ctx.cancel_requested() ? " asked" : " free"));
@@ -87,7 +87,7 @@ Poll hands_on(OrchestrationContext& ctx) {
   return ctx.continue_as_new("next");
 }
 
-// So many events of the input, two of the history each.
+// Waits for as many events as its input says; each makes two events of the history.
 Poll collects(OrchestrationContext& ctx) {
   const int wanted = std::stoi(std::string(ctx.input()));
   for (int i = 0; i < wanted; ++i)
@@ -104,8 +104,8 @@ class Defects : public Story {
   }
 };
 
-// However a child ends, its parent is notified in the same commit; and its history has one end, the
-// last event.
+// A parent is notified in the commit that ends its child, however the child ends; the child's
+// history has one end, its last event.
 TEST_F(Defects, LimitInAChildReachesItsParent) {
   add("over_a_limit", over_a_limit);
   add("asks", asks);
@@ -121,9 +121,9 @@ TEST_F(Defects, LimitInAChildReachesItsParent) {
   }
 }
 
-// It fails at the limit that it was begun under, and stops at one that came after.
+// An instance fails at the limit under which it began, and stops at a lower one that came later.
 TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) {
-  // When its limit is met, and with the next worker of that limit.
+  // Twice for each case: at the limit, and with the next worker that has the same limit.
   testing::expect_errors("instance_stopped", 2 * 3);
   add("collects", collects);
   const auto worker_of = [&](std::uint32_t events_max) {
@@ -139,9 +139,10 @@ TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) 
   struct Case {
     const char* id;
     std::uint32_t begun, raised;
-    int before, between;  // events that come under these limits
+    int before, between;  // how many events are sent under each limit
   };
-  // Longer than the lowered limit when that comes; shorter; and begun under it, raised meanwhile.
+  // The history is longer than the lowered limit when that limit comes; is shorter; or began under
+  // it, and the limit was raised in between.
   for (const Case& one : {Case{"longer", 256, 256, 20, 20}, Case{"shorter", 256, 256, 5, 5},
                           Case{"raised", 64, 256, 10, 30}}) {
     worker_of(one.begun);
@@ -210,7 +211,7 @@ TEST_F(Defects, AsManyOrchestrationsAsTheOptionSays) {
   options.board = nullptr;
   options.limits.orchestrations_max = kMost + 1;
   EXPECT_EQ(Runtime::required_memory(options), 0U) << "the option is not valid";
-  workers.clear();  // before what they have of this test
+  workers.clear();  // before the objects of this test that the workers refer to
 }
 
 TEST_F(Defects, JoinOfTwoThousandActivities) {
@@ -225,8 +226,8 @@ TEST_F(Defects, JoinOfTwoThousandActivities) {
   EXPECT_EQ(end_of("a"), "completed 1999000");
 }
 
-// The next execution waits for a program that has its version; what is sent meanwhile waits with
-// it.
+// The next execution waits for a program that has its version, and the messages sent in the
+// meantime wait with it.
 TEST_F(Defects, MessagesWaitForAVersionThatNoProcessHas) {
   testing::expect_errors("orchestration_unregistered");
   add("goes_on", goes_on_at_2, "1.0.0");
@@ -243,7 +244,8 @@ TEST_F(Defects, MessagesWaitForAVersionThatNoProcessHas) {
   EXPECT_EQ(end_of("a"), "completed 123");
 }
 
-// Deleted while its activity runs, and made again: the late result is for none.
+// The instance is deleted while its activity runs, and its id is started again: the late result is
+// dropped.
 TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
   add("works", works);
   g_worker = &start_worker();
@@ -258,15 +260,15 @@ TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
   EXPECT_EQ(outcome_of("a"), "completed of the second");
 }
 
-// The start and the request behind it are read beside whatever waits, though the smallest options
-// read one message a tick. (They were counted with the others: the execution stopped, or ran on what
-// lay behind the array of its messages.)
+// A tick reads the start and the cancel request behind it in addition to all messages that wait,
+// though the smallest options read one message a tick. (When they counted with the others, the
+// execution stopped, or ran on data behind the end of its message array.)
 TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
   options = Options::smallest();
   options.database_path = testing::kStoryPath;
   options.verify_turns = true;
   ASSERT_EQ(options.limits.instance_batch_max, 1U);
-  options.limits.activities_max = 2;  // of all these tests
+  options.limits.activities_max = 2;  // the activities of all tests here
   options.limits.queue_messages_max = 2;
   add("hands_on", hands_on);
   start_worker();

@@ -1,5 +1,5 @@
-// Devices, exclusive sessions, transfer and draining through whole runtimes on the simulated
-// machine.
+// Goal: devices, exclusive sessions, transfer and draining work through whole runtimes. Method: on
+// the simulated machine.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -57,7 +57,7 @@ Poll on_session(OrchestrationContext& ctx) {
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
-std::vector<std::pair<bool, bool>> g_uses;  // as a device, exclusive
+std::vector<std::pair<bool, bool>> g_uses;  // uses a device, is exclusive
 
 Poll uses(OrchestrationContext& ctx) {
   for (const auto& [device, exclusive] : g_uses) {
@@ -175,12 +175,12 @@ TEST_F(DeviceRuntime, who_was_buried_and_lives_declares_again) {
   ASSERT_EQ(a.start(), Status::kOk);
   EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
   TestClient client(machine, kPath);
-  // The same node is registered by a process that cannot see the lock of the first.
+  // The observer cannot see the kernel lock of the first worker.
   a.node.set_locks_testable(false);
   Worker observer(machine, registry, options("b"));
   observer.node.set_locks_testable(false);
   ASSERT_EQ(observer.start(), Status::kOk);
-  // Only the observer ticks: a's lease and two more pass.
+  // Only the observer ticks, until the lease of `a` and two more have passed.
   drive(
       machine, {&observer}, [] { return false; }, 200'000);
   ASSERT_EQ(client->start_orchestration("read", InstanceId("i"), "bed-7"), Status::kOk);
@@ -223,7 +223,7 @@ TEST_F(DeviceRuntime, a_declared_device_and_its_first_work_are_no_conflict) {
   EXPECT_EQ(a.lines.count("session_property_conflict"), 0U) << a.lines.all();
 }
 
-// Work for devices that no worker has is seen by who looks at the numbers.
+// Work for devices that no worker has is counted, so that an operator sees it.
 TEST_F(DeviceRuntime, devices_without_a_declaration_are_counted_as_waiting) {
   Worker a(machine, registry, options("a"));
   ASSERT_EQ(a.start(), Status::kOk);
@@ -297,7 +297,7 @@ TEST_F(DeviceRuntime, the_listener_is_called_before_the_first_activity_and_after
   EXPECT_EQ(g_runs[1], "a s@1 1");
   EXPECT_EQ(declare(a, "bed-7"), Status::kOk);
   EXPECT_EQ(g_runs.back(), "claimed bed-7@2");
-  // Idle release.
+  // The idle session is released.
   drive(
       machine, {&a}, [&] { return g_runs.back() == "lost s@1"; }, 400'000);
   EXPECT_EQ(g_runs.back(), "lost s@1");

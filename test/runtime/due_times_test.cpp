@@ -1,5 +1,5 @@
-// Goal: what came due before this boot began comes at once, and hides nothing else that is due.
-// Boot time is below 0 for all of it, which is a time as any other.
+// Goal: work that came due before this boot began runs at once, and hides no other work that is
+// due. Its due times in boot time are negative, and are times like any other.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -46,13 +46,13 @@ Poll says_hello(OrchestrationContext& ctx) {
   return ctx.complete(said.value());
 }
 
-// Until a time of UTC in ms, its input.
+// Waits until the UTC time in ms that is its input.
 Poll waits_until(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer_at(std::stoll(std::string(ctx.input()))));
   return ctx.complete("it is time");
 }
 
-// A hundred rounds of 100 ms, each with an activity; then again, as the next execution.
+// A hundred rounds of 100 ms, each with an activity; then continues as new.
 Poll watches(OrchestrationContext& ctx) {
   for (int round = 0; round < 100; ++round) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(100)));
@@ -74,8 +74,8 @@ class DueTimes : public Story {
     add("waits_until", waits_until);
     add("watches", watches);
   }
-  // The worker ends, half an hour later a client commits, and then the power is off for a day. So
-  // what came due in that half hour lies before the next boot in Pawl time.
+  // The worker ends, a client commits half an hour later, and then the power is off for a day. Work
+  // that came due in that half hour therefore lies before the next boot in Pawl time.
   void power_off_after_a_commit() {
     workers.clear();
     machine.advance(1'800'000);
@@ -83,7 +83,7 @@ class DueTimes : public Story {
     forget_client();
     machine.reboot(kDayMs);
   }
-  // Ends within a second of virtual time, without a renewal (25 s) to wake the loop.
+  // Expects the end within a second of virtual time; no renewal (25 s) wakes the loop by then.
   void expect_prompt(std::string_view id, std::string_view notified_at_its_end) {
     EXPECT_EQ(end_of(id, 1'500), notified_at_its_end) << id;
   }
@@ -126,7 +126,7 @@ TEST_F(DueTimes, TimerAtATimeOfThePast) {
   }
 }
 
-// The gap is learnt a while after the boot, and moves the timer to a time before it.
+// The gap becomes known some time after the boot, and moves the timer to a time before the boot.
 TEST_F(DueTimes, TimerThatALearntGapMovesBeforeThisBoot) {
   start_worker();
   start("a", "sleeps_ten_minutes");
@@ -145,7 +145,8 @@ TEST_F(DueTimes, TimerThatALearntGapMovesBeforeThisBoot) {
   EXPECT_TRUE(is_running("other"));
 }
 
-// Their timers are taken out of the way as messages, while every tick stores messages of others.
+// The timers of suspended instances are moved out of the way as messages, while every tick stores
+// messages of other instances.
 TEST_F(DueTimes, SuspendedPastTheirTimersBesideBusyWatches) {
   constexpr int kSuspended = 40;
   Worker& worker = start_worker();

@@ -1,5 +1,5 @@
-// Exclusive sessions whose cancelled work still runs, and withdrawals that come to nothing, through
-// whole runtimes on the simulated machine.
+// Goal: an exclusive session waits for cancelled work that still runs, and a withdrawal that is
+// taken back has no effect. Method: whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -21,14 +21,14 @@ constexpr char kPath[] = "/data/pawl.db";
 
 sim::Machine* g_machine = nullptr;
 std::int64_t g_clean_up_ms = 0;
-std::int64_t g_ended = 0;    // when the cancelled one came to its end
-std::int64_t g_entered = 0;  // when the next one began
+std::int64_t g_ended = 0;    // boot time in ms when the cancelled activity ended
+std::int64_t g_entered = 0;  // boot time in ms when the next one began
 
 struct Since {
   std::int64_t reported = -1;
 };
 
-// Takes its time to stop.
+// Takes g_clean_up_ms to stop after it was cancelled.
 ActivityStep hold(ActivityContext& ctx, Since& since) {
   if (!ctx.is_cancelled()) return ctx.again_after(std::chrono::seconds(3'600));
   if (since.reported < 0) since.reported = g_machine->boot_ms();
@@ -120,7 +120,7 @@ TEST_F(Exclusive, what_was_cancelled_makes_room_when_it_ends) {
   EXPECT_LE(g_entered, g_ended + 100) << "not only when a lease has ended";
 }
 
-// It cleans up for longer than any lease, within its grace.
+// The cancelled activity cleans up for longer than any lease, within its grace.
 TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
   g_clean_up_ms = minutes(5) / std::chrono::milliseconds(1);
   Worker a(machine, registry, options("a"));
@@ -136,7 +136,7 @@ TEST_F(Exclusive, what_was_cancelled_is_not_overtaken_by_another_worker) {
   EXPECT_GE(g_entered, g_ended);
 }
 
-// Past its grace no caller waits for it any longer.
+// After the grace, no caller waits for the cancelled activity any longer.
 TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace) {
   testing::expect_errors("activity_abandoned");
   g_clean_up_ms = minutes(60) / std::chrono::milliseconds(1);
@@ -153,7 +153,8 @@ TEST_F(Exclusive, what_was_cancelled_and_never_ends_is_overtaken_after_its_grace
   EXPECT_TRUE(ends({&a, &b}, "i", 300'000));
 }
 
-// Work that runs on keeps a device where it is: it is this worker's as before, over its burial too.
+// Work that runs on keeps a device where it is: it is this worker's as before, over the burial of
+// the worker, too.
 TEST_F(Exclusive, a_withdrawal_that_is_taken_back_is_none) {
   testing::expect_errors("worker_was_buried");
   Worker a(machine, registry, options("a"));
@@ -174,7 +175,7 @@ TEST_F(Exclusive, a_withdrawal_that_is_taken_back_is_none) {
       machine, {&a, &b}, [] { return false; }, 30'000);
   ASSERT_EQ(a.lines.count("session_stop_failed") + b.lines.count("session_stop_failed"), 1U);
   EXPECT_EQ(declare(b), Status::kDeviceHeld);
-  // Buried by who cannot see that it lives, it declares anew what it holds.
+  // A worker that cannot see that it lives buries it; it then declares anew what it holds.
   a.node.set_locks_testable(false);
   b.node.set_locks_testable(false);
   drive(

@@ -1,5 +1,6 @@
-// The tests of explicit sessions in test/build/seed_tests.txt, in its order. What that list makes
-// an error of the orchestration is an error at the await here, which the code may pass on.
+// Goal: the tests of explicit sessions in test/build/seed_tests.txt pass, in the order of that
+// list. An error of the orchestration in the list is an error at the await here, which the code may
+// pass on.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -13,7 +14,7 @@ using std::chrono::seconds;
 using testing::SessionStory;
 using testing::Worker;
 
-// On a session that this execution need not have opened.
+// Schedules an activity on a session that this execution need not have opened.
 Handle on(OrchestrationContext& ctx, std::string_view session, std::string_view input,
           const char* name = "note") {
   ActivityOptions options;
@@ -27,7 +28,7 @@ Poll pass_on(OrchestrationContext& ctx, const Outcome& outcome) {
 
 class ExplicitSessions : public SessionStory {
  protected:
-  // Runs this code until it waits, restarts, and runs that one over its history.
+  // Runs `first` until it waits, restarts, and runs `second` over its history.
   OrchestrationState replaced(Code first, Code second) {
     code(std::move(first));
     full("a");
@@ -39,7 +40,7 @@ class ExplicitSessions : public SessionStory {
     pass(20'000);
     return client().status("i").state;
   }
-  // Two activities of one opened session, with so much time between them.
+  // Two activities of one opened session, `pause` apart.
   static Code two(std::chrono::milliseconds pause, SessionSettings settings = {}) {
     return [=](OrchestrationContext& ctx) {
       const Session session = ctx.open_session("s", settings);
@@ -53,7 +54,7 @@ class ExplicitSessions : public SessionStory {
   std::size_t of_kind(std::string_view kind) { return count(history("i"), kind); }
 };
 
-// ---- 1 ----------------------------------------------------------------------------------------------
+// ---- opening and closing ------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, open_session_returns_unique_id) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -96,7 +97,7 @@ TEST_F(ExplicitSessions, close_session_succeeds) {
   pass(5'000);
   EXPECT_EQ(rows().size(), 1U);
   pass(10'000);
-  // The end of an instance closes its sessions: it still runs.
+  // The end of an instance would close its sessions, too: this one still runs.
   ASSERT_TRUE(is_running("i"));
   EXPECT_TRUE(rows().empty());
   EXPECT_EQ(end_of("i"), "completed none");
@@ -163,7 +164,7 @@ TEST_F(ExplicitSessions, session_events_in_history) {
   EXPECT_EQ(seen, "session_open X;session_close X;");
 }
 
-// ---- 2 ----------------------------------------------------------------------------------------------
+// ---- routing of activities ----------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, session_activity_routes_to_same_worker) {
   code([](OrchestrationContext& ctx) {
@@ -252,7 +253,7 @@ TEST_F(ExplicitSessions, non_session_activity_has_none_session_id) {
   EXPECT_EQ(runs[0].session, "");
 }
 
-// ---- 3 ----------------------------------------------------------------------------------------------
+// ---- ownership and capacity ---------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, two_workers_claim_different_sessions) {
   options.sessions.max_sessions_per_worker = 1;
@@ -338,7 +339,7 @@ TEST_F(ExplicitSessions, at_capacity_worker_still_processes_owned_sessions) {
       "completed a");
 }
 
-// ---- 4 ----------------------------------------------------------------------------------------------
+// ---- renewal, idle sessions ---------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, session_lock_renewed_during_activity) {
   code([](OrchestrationContext& ctx) {
@@ -373,7 +374,7 @@ TEST_F(ExplicitSessions, session_lock_renewed_between_turns) {
 
 TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
   testing::expect_errors("activity_abandoned");
-  // Work that still runs keeps the row of an exclusive session.
+  // Running work keeps the row of an exclusive session.
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.exclusive = true;
@@ -440,14 +441,14 @@ TEST_F(ExplicitSessions, idle_timeout_releases_after_duration) {
   hand("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
-  pass(2'000 + 25'000 + 1'000);  // and the renewal that finds it
+  pass(2'000 + 25'000 + 1'000);  // plus the renewal that finds it idle
   EXPECT_EQ(row("s").node, "");
   hand("b");
   ASSERT_EQ(client()->drain_worker("a"), Status::kOk);
   EXPECT_EQ(end_of("i"), "completed b");
 }
 
-// ---- 5, 6: with the lease alone, as there -----------------------------------------------------------
+// ---- crashes and stops, with the lease alone as in the list -------------------------------------
 
 TEST_F(ExplicitSessions, crash_then_reclaim) {
   wait_for_leases();
@@ -528,7 +529,7 @@ TEST_F(ExplicitSessions, graceful_shutdown_releases_locks_immediately) {
   EXPECT_EQ(end_of("i", 5'000), "completed b");
 }
 
-// What does not end within the grace of the stop.
+// The activity does not end within the grace of the stop.
 TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(done, ctx.schedule_activity("slow", "20", Target::own(ctx.open_session("s"))));
@@ -545,7 +546,7 @@ TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
   EXPECT_EQ(ended_slow, 1) << "b's";
 }
 
-// ---- 7 ----------------------------------------------------------------------------------------------
+// ---- closing while work runs, and opening again -------------------------------------------------
 
 TEST_F(ExplicitSessions, close_reopen_different_worker) {
   code([](OrchestrationContext& ctx) {
@@ -631,7 +632,7 @@ TEST_F(ExplicitSessions, close_ignores_late_completions) {
   EXPECT_EQ(a.runtime->stats().activities_completed, 0U) << "it came, and was refused";
 }
 
-// ---- 8 ----------------------------------------------------------------------------------------------
+// ---- wrong use, and limits ----------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, close_without_open_is_noop) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -691,7 +692,7 @@ TEST_F(ExplicitSessions, max_sessions_close_then_reopen_within_limit) {
             "completed room");
 }
 
-// ---- 9: each turn is replayed (verify_turns), and each restart replays all of them -------------------
+// ---- replay: verify_turns replays each turn, each restart replays all of them -------------------
 
 TEST_F(ExplicitSessions, session_open_replay_matches) {
   const auto same = [](OrchestrationContext& ctx) {
@@ -775,7 +776,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
   EXPECT_EQ(outcome_of("i"), "completed restored");
 }
 
-// ---- 10 ---------------------------------------------------------------------------------------------
+// ---- continue-as-new ----------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, session_survives_continue_as_new) {
   code([](OrchestrationContext& ctx) {
@@ -866,7 +867,7 @@ TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
   EXPECT_EQ(epochs_of("s").size(), 1U);
 }
 
-// ---- 11 ---------------------------------------------------------------------------------------------
+// ---- ends of the orchestration ------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, completed_orchestration_closes_all_sessions) {
   EXPECT_EQ(
@@ -912,7 +913,7 @@ TEST_F(ExplicitSessions, terminal_cleanup_stops_renewal_tasks) {
   EXPECT_EQ(workers.back()->runtime->stats().failed_ticks, 0U);
 }
 
-// ---- 12 ---------------------------------------------------------------------------------------------
+// ---- activities with and without a session ------------------------------------------------------
 
 TEST_F(ExplicitSessions, session_and_nonsession_in_same_orchestration) {
   code([](OrchestrationContext& ctx) {
@@ -1007,7 +1008,7 @@ TEST_F(ExplicitSessions, sub_orchestration_does_not_inherit_session) {
             "completed session_closed");
 }
 
-// ---- 13 ---------------------------------------------------------------------------------------------
+// ---- several sessions ---------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, two_sessions_same_worker) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -1078,7 +1079,7 @@ TEST_F(ExplicitSessions, concurrent_activities_different_sessions) {
   EXPECT_NE(workers_of("A"), workers_of("B"));
 }
 
-// ---- 15 ---------------------------------------------------------------------------------------------
+// ---- edge cases ---------------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, close_during_inflight_activity) {
   code([](OrchestrationContext& ctx) {
@@ -1180,7 +1181,7 @@ TEST_F(ExplicitSessions, rapid_open_close_cycles) {
   EXPECT_EQ(runs.size(), 10U);
 }
 
-// There it is driven to poison; here the session moves to who has the handler.
+// In the list the activity ends as poison; here the session moves to a worker that has the handler.
 TEST_F(ExplicitSessions, session_activity_on_worker_with_no_registry) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
@@ -1259,14 +1260,14 @@ TEST_F(ExplicitSessions, very_long_session_id_handled) {
   EXPECT_EQ(runs.size(), 1U);
 }
 
-// ---- 17 ---------------------------------------------------------------------------------------------
+// ---- log lines ----------------------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, session_open_logged) {
   static_cast<void>(run(two(seconds(1))));
   EXPECT_EQ(logged("session_created session=s"), 1U) << workers.back()->lines.all();
 }
 
-// By its code, or by the end of the instance: reported once.
+// The end of a session is reported once, whether its code or the end of the instance closes it.
 TEST_F(ExplicitSessions, session_close_logged) {
   static_cast<void>(run([](OrchestrationContext& ctx) {
     static_cast<void>(ctx.open_session("s"));
@@ -1298,7 +1299,7 @@ TEST_F(ExplicitSessions, session_migration_logged) {
   EXPECT_EQ(b.lines.count("to=b from=a"), 1U) << b.lines.all();
 }
 
-// Of a worker that was away for so long that another has its work.
+// The worker was away for so long that another one has its work.
 TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(done, ctx.schedule_activity("slow", "400", Target::own(ctx.open_session("s"))));
@@ -1315,7 +1316,7 @@ TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   EXPECT_EQ(a.lines.count("renewal_refused activity=slow session=s epoch=1"), 1U) << a.lines.all();
 }
 
-// ---- 18: there is one thread in any case ------------------------------------------------------------
+// ---- one thread for everything ------------------------------------------------------------------
 
 TEST_F(ExplicitSessions, sessions_work_in_current_thread) {
   options.slots.inline_activities = 1;

@@ -1,4 +1,5 @@
-// Each value that a Client shows, as JSON: every member is there, and what is absent is left out.
+// Goal: each value that a Client shows becomes JSON: every member is there, and an absent value is
+// left out.
 #include "pawl/export.hpp"
 
 #include <gtest/gtest.h>

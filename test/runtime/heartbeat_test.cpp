@@ -1,5 +1,5 @@
-// Heartbeats: what they keep alive, what the next attempt and a client read of them, and what they
-// cost.
+// Goal: heartbeats keep an activity alive, the next attempt and clients read the last one, and they
+// cost few commits.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ std::vector<Worker*> g_loops;
 ActivityOptions g_options;
 std::int64_t g_works_ms = 20'000;
 std::int64_t g_beats_every_ms = 1'000;
-int g_silent_attempts = 0;         // the first ones
+int g_silent_attempts = 0;         // the first attempts, which fall silent
 std::vector<std::string> g_found;  // last_progress() of each attempt
 std::int64_t g_kill_after_ms = -1;
 bool g_cancelled_count = false;
@@ -35,7 +35,7 @@ void work(std::int64_t ms) {
   }
 }
 
-// Reports how far it is, on a pool thread, while the loops go on.
+// Reports its progress from a pool thread, while the loops run.
 ActivityResult copy(ActivityContext& ctx) {
   g_found.emplace_back(ctx.last_progress());
   const bool silent = ctx.retry_attempt() <= g_silent_attempts;
@@ -56,14 +56,14 @@ ActivityResult copy(ActivityContext& ctx) {
   return ctx.ok("copied");
 }
 
-// Many beats and no pause; then it fails.
+// Beats many times without a pause, and then fails, until the third attempt.
 ActivityResult quick(ActivityContext& ctx) {
   g_found.emplace_back(ctx.last_progress());
   EXPECT_EQ(ctx.heartbeat("one"), Status::kOk);
   EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax, 'x')), Status::kOk);
   EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax + 1, 'y')), Status::kResourceExhausted);
   EXPECT_EQ(ctx.heartbeat("try " + std::to_string(ctx.retry_attempt())), Status::kOk);
-  EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // alive, and nothing new
+  EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // a sign of life without new progress
   return ctx.retry_attempt() < 3 ? ctx.fail("bus") : ctx.ok("done");
 }
 
@@ -201,7 +201,7 @@ TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written)
   g_loops = {&second};
   ASSERT_TRUE(drive(machine, {&second},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  // Written at 4 and at 8 s; what was reported from then on is lost with the process.
+  // Progress was written at 4 s and at 8 s; later reports are lost with the process.
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 7000"}));
   EXPECT_EQ(client.status("a").output, "copied");
 }
@@ -222,7 +222,8 @@ TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
   ASSERT_TRUE(drive(another, {&worker},
                     [&] { return client.status("a").state != OrchestrationState::kRunning; }));
   const std::uint64_t without = worker.runtime->stats().commits;
-  // 20 s, every 4 s; the last one comes with the result, which needs none.
+  // 20 s with a write every 4 s; the last report comes with the result, and needs no commit of its
+  // own.
   EXPECT_GE(with, without + 4);
   EXPECT_LE(with, without + 5);
 }
@@ -231,7 +232,8 @@ TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_
   g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   EXPECT_EQ(run_alone("quick"), "done");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "try 1", "try 2"}));
-  // Registration, start and hand-over, two failures, two wake-ups, and the end.
+  // Commits for the registration, the start with the hand-over, two failures, two wake-ups and the
+  // end.
   EXPECT_LE(stats.commits, 8U);
 }
 
@@ -340,14 +342,14 @@ TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   EXPECT_EQ(run_alone("in_steps"), "stepped");
   g_found.clear();
-  g_silent_attempts = 1;  // goes on in silence after six beats
+  g_silent_attempts = 1;  // falls silent after six beats
   g_options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
                      0};
   Worker worker(machine, registry, options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("one", InstanceId("b"), "in_steps"), Status::kOk);
-  // A step is no heartbeat.
+  // A step does not count as a heartbeat.
   ASSERT_TRUE(drive(
       machine, {&worker}, [&] { return client.status("b").state != OrchestrationState::kRunning; },
       600'000));

@@ -1,5 +1,5 @@
-// The tests of implicit sessions for runtimes in test/build/seed_tests.txt, by their names: several
-// workers, workers with different settings, one worker, whole scenarios.
+// Goal: the tests of implicit sessions for runtimes in test/build/seed_tests.txt pass, under their
+// names: several workers, workers with different settings, one worker, and whole scenarios.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -31,7 +31,8 @@ using testing::Worker;
 
 class ImplicitSessions : public SessionStory {
  protected:
-  // `sessions` and then `free` activities without one, all at once.
+  // Schedules `sessions` activities on one session and then `free` activities without one, all at
+  // once.
   static Code fan_out(int sessions, int free, const char* name = "note", const char* input = "1") {
     return [=](OrchestrationContext& ctx) {
       Handle all[64];
@@ -44,7 +45,7 @@ class ImplicitSessions : public SessionStory {
       return ctx.complete("all");
     };
   }
-  // Two, with so much time between them.
+  // Two activities on the session that the input names, `pause` apart.
   static Code twice(std::chrono::milliseconds pause) {
     return [pause](OrchestrationContext& ctx) {
       PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::session(ctx.input())));
@@ -81,7 +82,7 @@ class ImplicitSessions : public SessionStory {
   }
 };
 
-// ---- several workers --------------------------------------------------------------------------------
+// ---- several workers ----------------------------------------------------------------------------
 
 TEST_F(ImplicitSessions, test_session_pins_to_claiming_worker) {
   code(a_second_apart(5));
@@ -151,8 +152,8 @@ TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
 }
 
 TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
-  // Of each session more work is queued than its owner has slots for, so that the other one always
-  // meets some.
+  // More work is queued for each session than its owner has slots for, so that the other worker
+  // always meets some.
   options.slots.cooperative = 1;
   code([](OrchestrationContext& ctx) {
     Handle all[6];
@@ -243,7 +244,7 @@ TEST_F(ImplicitSessions, test_multiple_sessions_pinned_to_different_workers) {
   EXPECT_EQ(sessions_by_worker()["b"].size(), 3U);
 }
 
-// The others wait for the lease; the node that is back does not.
+// Other workers wait for the lease; the node that is back does not.
 TEST_F(ImplicitSessions, test_session_reclaim_after_restart_with_same_node_id) {
   wait_for_leases();
   code(a_second_apart(4));
@@ -262,9 +263,9 @@ TEST_F(ImplicitSessions, test_session_reclaim_after_restart_with_same_node_id) {
   EXPECT_GT(runs[2].epoch, runs[1].epoch);
 }
 
-// ---- workers with different settings ----------------------------------------------------------------
+// ---- workers with different settings ------------------------------------------------------------
 
-// The lease in effect is the dead worker's, not its successor's.
+// The lease of the dead worker counts, and not that of its successor.
 TEST_F(ImplicitSessions, test_different_session_lock_timeout_recovery) {
   wait_for_leases();
   code(a_second_apart(4));
@@ -469,7 +470,7 @@ TEST_F(ImplicitSessions, test_worker_lock_timeout_exceeds_session_idle_timeout_e
   EXPECT_NE(text.find("600000"), std::string::npos) << text;
 }
 
-// ---- one worker -------------------------------------------------------------------------------------
+// ---- one worker ---------------------------------------------------------------------------------
 
 TEST_F(ImplicitSessions, test_session_basic_affinity) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) { return a_second_apart(3)(ctx); }), "completed all");
@@ -634,7 +635,7 @@ TEST_F(ImplicitSessions, test_session_id_none_for_regular_activity) {
   EXPECT_EQ(runs[0].epoch, 0);
 }
 
-// ---- scenarios --------------------------------------------------------------------------------------
+// ---- scenarios ----------------------------------------------------------------------------------
 
 TEST_F(ImplicitSessions, test_copilot_session_pattern) {
   code([](OrchestrationContext& ctx) {
@@ -672,7 +673,7 @@ TEST_F(ImplicitSessions, test_session_migration_on_idle) {
   pass(600'000);
   EXPECT_EQ(row("s").node, "");
   hand("b");
-  ASSERT_EQ(client()->drain_worker("a"), Status::kOk);  // it claims nothing
+  ASSERT_EQ(client()->drain_worker("a"), Status::kOk);  // from now on it claims nothing
   EXPECT_EQ(end_of("i", 3'600'000), "completed b");
   EXPECT_TRUE(a.running());
   EXPECT_GT(runs[1].epoch, runs[0].epoch);

@@ -1,6 +1,6 @@
-// Goal: what an instance keeps under its keys is there for its code, for other instances and for
-// clients, whatever is killed, restarted, evicted or continued as new in between. Method: whole
-// runtimes on the simulated machine; what the code saw is its output.
+// Goal: the values that an instance keeps under its keys are there for its code, for other
+// instances and for clients, after any kill, restart, eviction or continue-as-new. Method: whole
+// runtimes on the simulated machine; the code returns what it saw as its output.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,8 +38,8 @@ Poll pause(OrchestrationContext& ctx, int seconds = 1) {
   return Poll::done();
 }
 
-// Counts to three in each of three executions; a read of what this very execution wrote came out
-// wrong in comparable engines after every replay.
+// Counts to three in each of three executions. In comparable engines, an execution read its own
+// writes wrongly after every replay.
 Poll counter(OrchestrationContext& ctx) {
   for (int i = 0; i < 3; ++i) {
     const int next = std::stoi("0" + std::string(ctx.get_kv_value("n").value_or(""))) + 1;
@@ -50,7 +50,7 @@ Poll counter(OrchestrationContext& ctx) {
   return ctx.complete(value_of(ctx, "n"));
 }
 
-// Answers requests of its queue by a value under the request's own key.
+// Answers each request of its queue with a value under the request's own key.
 Poll server(OrchestrationContext& ctx) {
   PAWL_AWAIT(request, ctx.dequeue_event("requests"));
   if (request.value() == "end") return ctx.complete(all_of(ctx));
@@ -60,7 +60,7 @@ Poll server(OrchestrationContext& ctx) {
   return ctx.continue_as_new("");
 }
 
-// Publishes, and then goes on for as long as it is asked to.
+// Publishes a value, and then continues for as long as it is asked to.
 Poll publisher(OrchestrationContext& ctx) {
   EXPECT_EQ(ctx.set_kv_value("k", ctx.input()), ErrorKind::kNone);
   PAWL_CALL(pause(ctx, 60));
@@ -70,7 +70,7 @@ Poll publisher(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Reads another's value before, at and after it changes.
+// Reads a value of another instance before, at and after its change.
 Poll reader(OrchestrationContext& ctx) {
   std::string seen;
   for (const char* key : {"k", "none"}) {
@@ -91,7 +91,7 @@ Poll reader(OrchestrationContext& ctx) {
   return ctx.complete(seen + std::string(later.value()));
 }
 
-// Asks, and leaves before the answer comes.
+// Asks for a value, and leaves before the answer comes.
 Poll asks_and_leaves(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 3) {
     PAWL_CALL(pause(ctx));
@@ -118,7 +118,7 @@ Poll typed(OrchestrationContext& ctx) {
                       (is_bad ? "" : "!"));
 }
 
-// Everything in three executions, each of several turns.
+// Uses every call for values in three executions, each of several turns.
 Poll everything(OrchestrationContext& ctx) {
   std::string seen(ctx.input());
   if (ctx.execution_id() == 1) {
@@ -153,7 +153,7 @@ Poll everything(OrchestrationContext& ctx) {
 }
 constexpr char kEverything[] = "a=1 c=1 first|a=1 c=1 first|3 second|d=2 second|1|";
 
-// One more key in each turn, until one is refused.
+// Sets one more key in each turn, until one is refused.
 Poll fills(OrchestrationContext& ctx) {
   for (int i = 0;; ++i) {
     const ErrorKind refused = ctx.set_kv_value("k" + std::to_string(i), "v");
@@ -164,7 +164,7 @@ Poll fills(OrchestrationContext& ctx) {
   }
 }
 
-// Takes what is there after each pause, and says when nothing is.
+// Takes a message after each pause, and notes "-" when there is none.
 Poll polls(OrchestrationContext& ctx) {
   std::string all;
   for (int i = 0; i < 8; ++i) {
@@ -201,7 +201,7 @@ class Kv : public ::testing::Test {
     static_cast<void>(drive(
         machine, {&at}, [] { return false; }, ms));
   }
-  // What it had to say at its end.
+  // The state and output of the instance at its end.
   std::string output(TestClient& client, Worker& at, std::string_view id = "i") {
     const auto done = [&] { return client.status(id).state != OrchestrationState::kRunning; };
     if (!drive(machine, {&at}, done, 3'600'000)) return "still running";
@@ -298,7 +298,7 @@ TEST_F(Kv, CrossReadCostsOneTurnMore) {
   const std::uint64_t turns = at->runtime->stats().turns;
   ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
   run(*at, 100);
-  EXPECT_EQ(at->runtime->stats().turns - turns, 5U);  // its start, and one an answer
+  EXPECT_EQ(at->runtime->stats().turns - turns, 5U);  // one for its start and one for each answer
 }
 
 TEST_F(Kv, Typed) {
@@ -353,7 +353,7 @@ TEST_F(Kv, SurvivesRestartAndCrashInEveryPhase) {
   EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
 }
 
-// What an execution found is loaded with its history, and not again.
+// The values are loaded once, with the history, and not again in warm turns.
 TEST_F(Kv, WarmTurnsReadNoValues) {
   const auto at = worker();
   TestClient client(machine, kPath);
@@ -373,7 +373,7 @@ TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
   EXPECT_EQ(stats.kv_keys, 6);
 }
 
-// The values of an execution that failed by an operator's hand stay as they were.
+// An operator terminates the execution; its values stay as they were.
 TEST_F(Kv, SurvivesTermination) {
   const auto at = worker();
   TestClient client(machine, kPath);
@@ -418,7 +418,7 @@ TEST_F(Kv, WaitForValue) {
     EXPECT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry),
               Status::kWouldBlock);
     run(*at, 100);
-  }  // on its thread no call may wait
+  }  // a call on the loop's thread must not wait
   ASSERT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry), Status::kOk);
   EXPECT_EQ(entry.value, "first");
   EXPECT_EQ(client.node.sleeps(), 0U);
@@ -426,7 +426,7 @@ TEST_F(Kv, WaitForValue) {
   EXPECT_EQ(client->wait_for_kv_value("i", "late", std::chrono::seconds(1'800), &entry),
             Status::kTimeout);
   EXPECT_EQ(machine.boot_ms(), before + 1'800'000);
-  EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
+  EXPECT_LT(client.node.sleeps(), 10U);  // it is woken, and does not poll
   EXPECT_EQ(client->wait_for_kv_value("j", "k", std::chrono::seconds(1), &entry),
             Status::kNotFound);
   EXPECT_EQ(client->wait_for_kv_value("i", "", std::chrono::seconds(1), &entry),

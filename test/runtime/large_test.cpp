@@ -1,4 +1,5 @@
-// Large joins and histories at their limits, on the simulated machine with the options' own memory.
+// Goal: large joins and histories work at their limits, on the simulated machine with the memory
+// that the options ask for.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,7 @@ using testing::Worker;
 using testing::World;
 using testing::WorldOptions;
 
-// As docs/limits/runtime.md says, of 4,096 events with short names and payloads.
+// The size that docs/limits/runtime.md states for 4,096 events with short names and payloads.
 constexpr std::size_t kShortHistoryBytes = std::size_t{1312} * 1024;
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
@@ -25,7 +26,7 @@ ActivityResult two_kilobytes(ActivityContext& ctx) { return ctx.ok(std::string(2
 
 int number_of(std::string_view text) { return std::atoi(std::string(text).c_str()); }
 
-// As many activities at once as the input says.
+// Schedules as many activities at once as its input says.
 Poll join(OrchestrationContext& ctx) {
   std::vector<Handle> handles;
   for (int i = 0; i < number_of(ctx.input()); ++i)
@@ -39,7 +40,7 @@ Poll join(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(sum));
 }
 
-// As many in all, five hundred at once.
+// Runs as many activities in all as its input says, five hundred at once.
 Poll rounds(OrchestrationContext& ctx) {
   for (int left = number_of(ctx.input()); left > 0; left -= 500) {
     std::vector<Handle> handles;
@@ -64,7 +65,7 @@ Poll wide(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
-// Never waits for anything but its next twenty activities.
+// Waits for nothing but its next twenty activities, for ever.
 Poll forever(OrchestrationContext& ctx) {
   std::vector<Handle> handles;
   for (int i = 0; i < 20; ++i)
@@ -73,7 +74,7 @@ Poll forever(OrchestrationContext& ctx) {
   return ctx.continue_as_new(ctx.input());
 }
 
-// As many waits as the input says, none of which ends; and one that does.
+// Opens as many waits as its input says, none of which ends, and one that does.
 Poll listens(OrchestrationContext& ctx) {
   std::vector<Handle> handles;
   for (int i = 0; i < number_of(ctx.input()); ++i)
@@ -96,7 +97,8 @@ class Large : public ::testing::Test {
     ASSERT_EQ(registry_.add_activity("kilobyte", kilobyte), Status::kOk);
     ASSERT_EQ(registry_.add_activity("two_kilobytes", two_kilobytes), Status::kOk);
   }
-  // What it came to; `peak_` is the most memory that its history and code took meanwhile.
+  // Runs the instance to its end; `peak_` is the most memory that histories and code took
+  // meanwhile.
   OrchestrationStatus end_of(World& world, const char* id) {
     OrchestrationStatus status;
     peak_ = 0;
@@ -162,8 +164,8 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
   EXPECT_EQ(end_of(world, "other").output, "done");
 }
 
-// Each fits alone, all of them together do not: they take turns, and none is left behind or asked
-// for nothing.
+// Each history fits alone, but all of them together do not: they take turns, none falls behind, and
+// no turn is fruitless.
 TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
   constexpr int kChains = 10;
   constexpr int kSteps = 150;
@@ -197,7 +199,7 @@ TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
   EXPECT_GT(world.stats().cold_loads, std::uint64_t{kChains});
 }
 
-// One that needs all memory to itself, among others that never rest.
+// One history needs all memory to itself, among instances that never rest.
 TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
   WorldOptions options;
   options.runtime.verify_turns = false;
@@ -218,8 +220,9 @@ TEST_F(Large, HistoryAtItsLimitOfBytes_HasItsTurnAmongOthers) {
   }
 }
 
-// All others of its tick make room for it, and it is abandoned nevertheless: they come with the next
-// tick. It was begun under a larger history_events_max, so a limit does not end it.
+// All others of its tick make room for the large instance, and it is abandoned nevertheless; the
+// others run with the next tick. The large one began under a higher history_events_max, so no limit
+// ends it.
 TEST_F(Large, OneThatIsAbandonedWithAllMemory_LeavesTheOthersWhole) {
   std::size_t abandoned = 0;
   for (std::size_t warm_bytes = 16'384; warm_bytes <= 40'960; warm_bytes += 256) {
@@ -258,8 +261,8 @@ TEST_F(Large, OneThatIsAbandonedWithAllMemory_LeavesTheOthersWhole) {
   EXPECT_GT(abandoned, 0U);
 }
 
-// What one tick can read of its messages must leave it room to run: with many of a kilobyte or two
-// they are taken in several turns.
+// The messages that one tick reads must leave it room to run: many results of one or two kilobytes
+// are taken in several turns.
 TEST_F(Large, ResultsThatDoNotFitATick_ComeInSeveralTurns) {
   WorldOptions options;
   options.runtime.verify_turns = false;

@@ -1,5 +1,5 @@
-// Goal: the log says when each orchestration and each activity starts and ends, once, with what an
-// operator needs to find it; a level that the sink does not take costs nothing, and a storm of
+// Goal: the log reports each start and each end of an orchestration or activity once, with what an
+// operator needs to find it. A level that the sink does not take costs nothing, and a storm of
 // starts and ends is cut, counted and reported.
 #include <gtest/gtest.h>
 
@@ -40,7 +40,7 @@ Poll waits(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Takes lines from this level on, and counts what it is given below it.
+// Takes lines from this level on, and counts those below it.
 class From final : public LogSink {
  public:
   explicit From(LogLevel least) : least_(least) {}
@@ -96,7 +96,7 @@ TEST_F(LifecycleLog, AFailureHasOneLineToo) {
             1U)
       << worker.lines.all();
   EXPECT_EQ(worker.lines.count(" orchestration_"), 2U) << worker.lines.all();
-  // Its history is not read for its end: how long it lasted is not known.
+  // The end does not read the history, so the duration is not known.
   start("b", "waits");
   pass(10);
   ASSERT_EQ(client()->terminate_instance("b", "enough"), Status::kOk);

@@ -1,5 +1,6 @@
-// How much may wait for an instance where runtimes and senders have different options: senders keep to
-// the least of the runtimes, and what waits already is left to a runtime that can take it.
+// Goal: where runtimes and senders have different options for what may wait for an instance,
+// senders keep to the least of the runtimes, and messages that already wait are left to a runtime
+// that can take them.
 #include <cstdlib>
 #include <string>
 
@@ -8,13 +9,13 @@
 namespace pawl::testing {
 namespace {
 
-// Goes on with "go", whatever else waits for it.
+// Completes with "go", whatever else waits for it.
 Poll hears_go(OrchestrationContext& ctx) {
   PAWL_AWAIT(go, ctx.schedule_wait("go"));
   return ctx.complete(go.value());
 }
 
-// So many messages, each as long as it is.
+// Takes as many messages as its input says, of any length.
 Poll takes(OrchestrationContext& ctx) {
   std::size_t bytes = 0;
   for (int left = std::atoi(std::string(ctx.input()).c_str()); left > 0; --left) {
@@ -43,7 +44,7 @@ class MailboxLimits : public Story {
     out.leases = options.leases;
     return out;
   }
-  // How many more the sender may leave there.
+  // How many more messages the sender may leave for the instance.
   int room(std::string_view id) {
     int sent = 0;
     while (sent < 2'000 && client()->raise_event(id, "unheard", "x") == Status::kOk)
@@ -62,7 +63,7 @@ class MailboxLimits : public Story {
         return;
       }
   }
-  // Its messages were sent when only a runtime of this size had been there.
+  // Leaves messages that were sent while only a runtime with these options had been there.
   void leave_waiting(const Options& how, int count, std::string_view payload = "x") {
     stop(start_worker(registry, how));
     start("i", "takes", std::to_string(count));
@@ -73,7 +74,7 @@ class MailboxLimits : public Story {
   }
 };
 
-// ---- senders --------------------------------------------------------------------------------------------
+// ---- senders ------------------------------------------------------------------------------------
 
 TEST_F(MailboxLimits, a_default_client_cannot_stop_a_small_gateway) {
   Worker& gateway = start_worker(registry, small());
@@ -133,7 +134,7 @@ struct Answers {
   }
 };
 
-// What a turn takes along is never stored, and waits on all the same.
+// A message that a turn takes along is never stored, and waits all the same.
 TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
   Worker& large = start_worker(registry, with(40));
   start("i", "hears_go");
@@ -149,7 +150,7 @@ TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
   EXPECT_EQ(answers.full, 3);
 }
 
-// ---- what waits already ---------------------------------------------------------------------------------
+// ---- messages that already wait -----------------------------------------------------------------
 
 TEST_F(MailboxLimits, what_is_too_much_for_one_runtime_is_left_to_a_larger_one) {
   leave_waiting(with(40), 30);
@@ -204,7 +205,7 @@ TEST_F(MailboxLimits, its_operator_ends_it_and_a_restart_with_more_goes_on) {
   EXPECT_EQ(end_of("i"), "failed terminated enough");
 }
 
-// Nothing of it is in the way of what the runtime can run.
+// Instances that wait for another runtime do not delay work that this one can run.
 TEST_F(MailboxLimits, others_run_beside_it_and_its_timers_wake_no_loop) {
   stop(start_worker(registry, with(40)));
   for (int i = 0; i < 40; ++i) {

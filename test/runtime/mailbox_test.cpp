@@ -1,6 +1,6 @@
-// Goal: a raised event meets the wait it came for or none; a message of a queue is received once,
-// in order, whatever is killed, closed or carried over in between. Method: whole runtimes on the
-// simulated machine; what an orchestration received is its output.
+// Goal: a raised event meets the wait that it came for, or none; a message of a queue is received
+// once, in order, whatever is killed, closed or carried over in between. Method: whole runtimes on
+// the simulated machine; the output of an orchestration is what it received.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -33,7 +33,7 @@ Poll waits_late(OrchestrationContext& ctx) {
   return ctx.complete(event.value());
 }
 
-// One event an execution, four in all.
+// Receives one event in each execution, four in all.
 Poll waits_in_turns(OrchestrationContext& ctx) {
   PAWL_AWAIT(event, ctx.schedule_wait("go"));
   const std::string all = std::string(ctx.input()) + std::string(event.value());
@@ -49,7 +49,7 @@ Poll gives_up_a_wait(OrchestrationContext& ctx) {
   return ctx.complete(later.value());
 }
 
-// As many messages as the input says.
+// Takes as many messages as its input says.
 Poll takes(OrchestrationContext& ctx) {
   const int count = std::stoi(std::string(ctx.input()));
   std::string all;
@@ -76,7 +76,7 @@ Poll gives_up_a_dequeue(OrchestrationContext& ctx) {
   return Poll::done();
 }
 
-// A dequeue that loses against a timer, and the next one at once.
+// A dequeue that loses against a timer is followed by the next one at once.
 Poll patient(OrchestrationContext& ctx) {
   std::string all;
   for (int i = 0; i < 12; ++i) {
@@ -107,7 +107,7 @@ Poll bad_names(OrchestrationContext& ctx) {
   return ctx.complete(refused ? "refused" : "taken");
 }
 
-// Takes all that waits when its activity is done.
+// Takes all messages that wait when its activity is done.
 Poll drains(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.dequeue_event("q"));
   std::string all = std::string(first.value()) + ",";
@@ -119,7 +119,7 @@ Poll drains(OrchestrationContext& ctx) {
   }
 }
 
-// Every way to ask for a message and give it back, one open wait at a time.
+// Uses every way to ask for a message and to give it back, with one open wait at a time.
 Poll collects(OrchestrationContext& ctx) {
   std::string all(ctx.input());
   const std::size_t first_round = all.size();
@@ -210,7 +210,7 @@ class Mailbox : public ::testing::Test {
       all += std::to_string(i) + ",";
     return all;
   }
-  // What it received by its end.
+  // The state and output of the instance at its end.
   std::string output(TestClient& client, std::initializer_list<Worker*> workers) {
     const auto done = [&] { return client.status("i").state != OrchestrationState::kRunning; };
     if (!drive(machine, workers, done, 600'000)) return "still running";
@@ -302,7 +302,7 @@ TEST_F(Mailbox, EventsOverTheLimitAreRefusedByItsName) {
   EXPECT_EQ(client->enqueue_event("i", "q", "1"), Status::kResourceExhausted);
 }
 
-// No turn takes it in time, and none will take it later.
+// No turn takes the offer in time, and none takes it later.
 // Rules: R7.4.
 TEST_F(Mailbox, AnOfferThatNoTurnTookIsWithdrawn) {
   TestClient client(machine, kPath);
@@ -387,8 +387,8 @@ TEST_F(Mailbox, LosersGiveBackWhatTheyWereGiven) {
   TestClient client(machine, kPath);
   start(client, "patient");
   idle({at.get()}, 2'500);  // two timers have won
-  // While no caller looks a timer fires and messages come: the timer is older in history or it is
-  // not, and either way no message is lost or doubled.
+  // A timer fires and messages come while no worker runs. Whether or not the timer is older in the
+  // history, no message is lost or doubled.
   machine.advance(5'000);
   send(client, 1, 3);
   end(client);
@@ -425,8 +425,8 @@ TEST_F(Mailbox, MoreMessagesThanATurnHasPasses) {
   EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
 }
 
-// A result is piggybacked on a turn that reads a part of what is stored: "none" is said of all that
-// came before.
+// A result is piggybacked on a turn that reads only a part of the stored messages; the answer
+// "none" may come only after all messages that were stored before.
 TEST_F(Mailbox, DrainingFindsMoreThanATurnReads) {
   for (const int last : {2, 64, 65, 66, 200}) {
     SCOPED_TRACE(last);
@@ -469,7 +469,7 @@ TEST_F(Mailbox, TwoWorkersReceiveAsOne) {
   EXPECT_EQ(output(client, {two.get(), one.get()}), "completed " + numbers(1, 20) + "end,");
 }
 
-// ---- who may send -------------------------------------------------------------------------------
+// ---- errors for senders -------------------------------------------------------------------------
 
 TEST_F(Mailbox, SendersAreNotifiedWhatIsWrong) {
   const auto at = worker();
@@ -563,7 +563,7 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
 
 // ---- kills --------------------------------------------------------------------------------------
 
-// The worker is killed after this many ticks; a message is sent before each of the first ones.
+// A message is sent before each of the first ticks; the worker is killed after `kill_at` ticks.
 TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {
   for (const char* program : {"goes_round", "collects"}) {
     for (int kill_at = 0; kill_at < 24; ++kill_at) {
@@ -594,13 +594,14 @@ TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {
   }
 }
 
-// Sends, ticks, kills, failing writes and time in random order: what was accepted is received once.
+// Sends, ticks, kills, failing writes and time in random order: each accepted message is received
+// once.
 class RandomMessages : public Mailbox, public ::testing::WithParamInterface<std::uint64_t> {};
 
 TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
   std::mt19937_64 random(GetParam());
   const auto upto = [&](std::uint64_t most) { return static_cast<int>(random() % (most + 1)); };
-  // Each life has options of its own, but for what the code needs and the sender goes by.
+  // Each life has options of its own, except those that the code needs and the sender goes by.
   const Options usual = options;
   const auto draw = [&] {
     options = test::draw_options(usual, test::draw_of(GetParam()), random, 16 * 1024 * 1024);
@@ -638,7 +639,7 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
       ASSERT_TRUE(status == Status::kOk || status == Status::kResourceExhausted);
       ++(status == Status::kOk ? sent : refused);
     } else if (what < 8) {
-      // They wait for ever, so that these few leave room for the others.
+      // These events wait for ever, so there are only a few, which leave room for the others.
       if (undelivered++ < 3) {
         ASSERT_NE(client->raise_event("i", "unheard", "x"), Status::kStale);
       }
@@ -657,7 +658,7 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
       machine.advance(upto(60));
     }
   }
-  // Room for the last one.
+  // Waits for room for the last message.
   Status last = Status::kResourceExhausted;
   ASSERT_TRUE(drive(machine, {workers[0].get(), workers[1].get()}, [&] {
     if (last != Status::kOk) last = client->enqueue_event("i", "q", "end");

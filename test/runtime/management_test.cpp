@@ -1,4 +1,5 @@
-// The management calls of a client beside a live runtime on the simulated machine.
+// Goal: the management calls of a client work beside a live runtime. Method: on the simulated
+// machine.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -177,8 +178,8 @@ TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
 }
 
-// A piggybacked call is no commit of others: what was known of due times must be known to be
-// different now.
+// A piggybacked call is no commit of another process: the loop must learn in another way that the
+// due times it knows have changed.
 TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
   ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   settle();
@@ -203,7 +204,7 @@ TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
 TEST_F(Management, WaitingGoesOnWhileSuspended) {
   ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
-  worker->stop();  // it would be on this very thread
+  worker->stop();  // a call on its thread must not wait
   OrchestrationStatus status;
   EXPECT_EQ((*client)->wait_for_orchestration("a", std::chrono::milliseconds(0), &status),
             Status::kTimeout);
@@ -340,7 +341,7 @@ TEST_F(Management, CancelInBulkAsksAllThatPassAndHaveNotEnded) {
   ASSERT_EQ((*client)->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 64);
   EXPECT_TRUE(page.more);
-  // Again before a turn has taken the first request: nothing is asked twice.
+  // The same call before a turn has taken the first requests: no instance is asked twice.
   Page again;
   ASSERT_EQ((*client)->cancel_instances(sleepers, &again, "later", &asked), Status::kOk);
   EXPECT_EQ(asked, 0);
@@ -354,7 +355,7 @@ TEST_F(Management, CancelInBulkAsksAllThatPassAndHaveNotEnded) {
   EXPECT_EQ(worker->lines.count("info cancel_requested instance=s69 execution=1 reason=night"), 1U)
       << worker->lines.all();
   EXPECT_EQ(worker->lines.count("cancel_requested"), 70U);
-  // Those that ended are left as they are.
+  // Instances that ended are left as they are.
   Page all;
   ASSERT_EQ((*client)->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 0);
@@ -381,7 +382,7 @@ class KeepText final : public TextSink {
     text += piece;
     return true;
   }
-  // Without the times, which are those of the machine.
+  // The text without the times, which are those of the machine.
   [[nodiscard]] std::string without_times() const {
     std::string out = text;
     for (std::size_t at = out.find(",\"time_ms\":"); at != std::string::npos;
@@ -468,7 +469,7 @@ TEST_F(Management, DeletedUnderARunningOne) {
 
 TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
   ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5"), Status::kOk);
-  // Deleted between the activity's run and the commit of its result.
+  // The instance is deleted between the activity's run and the commit of its result.
   ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 1; }));
   ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
   settle();

@@ -1,6 +1,6 @@
-// Goal: a message whose sender was answered kOk is received, or unread, or gone with its instance: in
-// every moment of the turn in which the instance ends, by a sender of any process, and with kills.
-// Method: whole runtimes on the simulated machine; the code itself lets others send while its turn
+// Goal: a message whose sender was answered kOk is received, unread, or gone with its instance: at
+// every moment of the turn in which the instance ends, for a sender of any process, and with kills.
+// Method: whole runtimes on the simulated machine. The code itself lets others send while its turn
 // runs, from another process or by calls of the same Runtime.
 #include <gtest/gtest.h>
 
@@ -22,10 +22,10 @@ using testing::Worker;
 using testing::World;
 using testing::WorldOptions;
 
-// What happens while the code runs: one thing a turn.
+// Happens while the code runs, one thing in each turn.
 std::function<void()> g_meanwhile = [] {};
 
-// Receives all that waits, and ends.
+// Receives all messages that wait, and ends.
 Poll drains(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   g_meanwhile();
@@ -38,7 +38,7 @@ Poll drains(OrchestrationContext& ctx) {
   return ctx.input() == "fail" ? ctx.fail(all) : ctx.complete(all);
 }
 
-// Ends with its first turn, and receives what that has.
+// Ends in its first turn, and receives the messages of that turn.
 Poll drains_at_once(OrchestrationContext& ctx) {
   g_meanwhile();
   std::string all;
@@ -61,7 +61,7 @@ Poll deaf_for_ever(OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1'000)));
 }
 
-// Calls more than one turn may.
+// Makes more calls than one turn may.
 Poll deaf_without_bound(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(2)));
   for (int i = 0; i < 10'000; ++i)
@@ -69,7 +69,7 @@ Poll deaf_without_bound(OrchestrationContext& ctx) {
   return ctx.complete("never");
 }
 
-// The event, if it comes before the code ends.
+// Completes with the event, if the event comes before the timer.
 Poll hears(OrchestrationContext& ctx) {
   const Handle event = ctx.schedule_wait("go");
   const Handle timer = ctx.schedule_timer(std::chrono::seconds(1));
@@ -87,7 +87,7 @@ Poll goes_on(OrchestrationContext& ctx) {
 bool g_is_mended = false;
 ActivityResult bad(ActivityContext& ctx) { return g_is_mended ? ctx.ok("") : ctx.fail("jammed"); }
 
-// Has two dequeues open while its activity fails; the message that one was given goes back.
+// Has two dequeues open while its activity fails; the message that one of them was given goes back.
 Poll fails_with_open_waits(OrchestrationContext& ctx) {
   const Handle first = ctx.dequeue_event("q");
   const Handle second = ctx.dequeue_event("q");
@@ -125,8 +125,8 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t step) {
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
-// Some steps that its input chooses, and one of several ends. "drained": it had no dequeue open, and
-// received all that waited.
+// Takes some steps that its input chooses, and then one of several ends. "drained": no dequeue was
+// open, and it received all messages that waited.
 Poll wanders(OrchestrationContext& ctx) {
   using std::chrono::milliseconds;
   const std::uint64_t seed = std::stoull(std::string(ctx.input()));
@@ -202,7 +202,7 @@ class MessageEnds : public Story {
   void send_meanwhile(const std::string& text) {
     meanwhile([this, text] { send("a", text); });
   }
-  // By a call of the Runtime itself, behind all that was posted before the turn ran.
+  // Sends by a call of the Runtime itself, behind all that was posted before the turn ran.
   void post(const std::string& text) {
     ASSERT_EQ(workers.back()->runtime->enqueue_event("a", "q", text, note, this), Status::kOk);
   }
@@ -214,7 +214,7 @@ class MessageEnds : public Story {
     EXPECT_TRUE(drive_until([&] { return !is_running(id); }));
     return outcome_of(id);
   }
-  // "1,2," in their order.
+  // The unread messages in their order, as "1,2,".
   std::string unread(std::string_view id) {
     class Keep final : public MessageVisitor {
      public:
@@ -258,7 +258,7 @@ class MessageEnds : public Story {
   int answered = 0;
 };
 
-// ---- an end waits for messages (R7.7) --------------------------------------------------------------
+// ---- an end waits for messages (R7.7) -----------------------------------------------------------
 
 // Rules: R7.7.
 TEST_F(MessageEnds, SentByAnotherProcessInTheTurnThatEnds_IsReceived) {
@@ -321,7 +321,8 @@ TEST_F(MessageEnds, AnEventCountsAsAMessageDoes) {
   EXPECT_EQ(put_off(), 1U);
 }
 
-// The run that is asked once more has its end, however long others go on sending.
+// The run that is asked once more and receives nothing is the last one, however long others go on
+// sending.
 TEST_F(MessageEnds, ARunThatReceivedNone_IsTheLast) {
   start_worker();
   start("a", "deaf");
@@ -336,7 +337,7 @@ TEST_F(MessageEnds, ARunThatReceivedNone_IsTheLast) {
   EXPECT_EQ(client()->enqueue_event("a", "q", "late"), Status::kStale);
 }
 
-// It reads the whole mailbox, though a tick reads one message.
+// The run reads the whole mailbox, though a tick reads one message.
 TEST_F(MessageEnds, ARunThatIsAskedOnceMore_ReadsAllThatWait) {
   options.limits.instance_batch_max = 1;
   options.limits.queue_messages_max = 8;
@@ -353,7 +354,7 @@ TEST_F(MessageEnds, ARunThatIsAskedOnceMore_ReadsAllThatWait) {
   EXPECT_EQ(put_off(), 1U);
 }
 
-// What a full tick left unread counts as what came.
+// A message that a full tick left unread counts as one that came.
 TEST_F(MessageEnds, AnEndThatHasNotReadAll_IsPutOff) {
   options.limits.instance_batch_max = 1;
   start_worker();
@@ -374,7 +375,7 @@ TEST_F(MessageEnds, ContinueAsNewIsNotPutOff) {
   EXPECT_EQ(unread("a"), "1,");
 }
 
-// ---- unread messages (R7.8) ------------------------------------------------------------------------
+// ---- unread messages (R7.8) ---------------------------------------------------------------------
 
 TEST_F(MessageEnds, LoadedAndPiggybackedOnes_StayUnread) {
   start_worker();
@@ -488,15 +489,15 @@ TEST_F(MessageEnds, ARestartFromTheLastGoodEvent_GivesEachOnce) {
   }
 }
 
-// ---- crashes and chance ----------------------------------------------------------------------------
+// ---- crashes and random steps -------------------------------------------------------------------
 
-// A kill at each write of the worker, and of the client: what was acknowledged is received or unread,
-// once. What was not may be there or not.
+// A kill at each write of the worker and of the client: an acknowledged message is received or
+// unread, once. Any other may be there or not.
 class KillAtAnyWrite : public MessageEnds, public ::testing::WithParamInterface<const char*> {
  protected:
   struct Said {
     std::string acknowledged;
-    std::string unknown;  // the sender died, or its disk did
+    std::string unknown;  // no answer: the sender died, or its disk failed
     int count = 0;
   };
   static void say(World& world, Said& said) {
@@ -505,7 +506,7 @@ class KillAtAnyWrite : public MessageEnds, public ::testing::WithParamInterface<
         world.client().enqueue_event("a", "q", std::string_view(text).substr(0, text.size() - 1));
     (sent == Status::kOk ? said.acknowledged : said.unknown) += text;
   }
-  // The texts of an end: those received, and those left, without what has no answer.
+  // The texts at the end, received and left, except those whose sender had no answer.
   static std::string kept(World& world, const OrchestrationStatus& is, const Said& said) {
     class Keep final : public MessageVisitor {
      public:
@@ -565,11 +566,11 @@ TEST_P(KillAtAnyWrite, LosesNone) {
 }
 INSTANTIATE_TEST_SUITE_P(Programs, KillAtAnyWrite, ::testing::Values("drains", "deaf"));
 
-// Who sends in random moments, two workers that are killed, writes that fail, cancel, terminate and
+// Sends at random moments, two workers that are killed, writes that fail, cancel, terminate and
 // restart: each message is where it must be.
 class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std::uint64_t> {
  protected:
-  // Of all that was sent: true once its sender was answered kOk.
+  // All texts that were sent; true: the sender was answered kOk.
   std::map<std::string, bool> known;
   struct Posted {
     std::map<std::string, bool>* known;
@@ -578,7 +579,7 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
   std::deque<Posted> posted;
   std::unique_ptr<TestClient> sender;
   std::mt19937_64 random;
-  bool carried_over = false;  // a restart went on with deliveries of the execution before
+  bool carried_over = false;  // a restart continued with deliveries of the previous execution
 
   void SetUp() override {
     MessageEnds::SetUp();
@@ -605,10 +606,11 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
     const Status status =
         is_event ? from->raise_event("a", "go", text) : from->enqueue_event("a", "q", text);
     is_known = status == Status::kOk;
-    // Refused, so it is nowhere.
+    // The message was refused, so it must not be anywhere.
     if (status == Status::kStale || status == Status::kResourceExhausted) known.erase(text);
   }
-  // By a call of the Runtime: the answer comes with the commit, if it lives to give it.
+  // Sends by a call of the Runtime: the answer comes with the commit, if the worker lives until
+  // then.
   void post_one(Worker& worker) {
     const std::string text = "m" + std::to_string(known.size());
     posted.push_back({&known, text});
@@ -653,7 +655,7 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
     machine.fail_write(0, Status::kOk, false);
     g_meanwhile = [] {};
   }
-  // Texts in valid deliveries of one execution.
+  // The texts in deliveries of one execution that were not returned.
   std::map<std::string, int> delivered(std::int64_t execution) {
     std::map<std::string, int> found;
     const std::vector<KeptEvent> all = history("a", execution);
@@ -718,7 +720,7 @@ TEST_P(RandomEnds, EachMessageIsReceivedOrUnread) {
         carried_over || (restarted == Status::kOk && from == RestartFrom::kLastGoodEvent);
     if (restarted == Status::kNotRestartable)
       restarted = client()->restart_instance("a", RestartFrom::kStart);
-    // It was terminated before it began.
+    // The instance was terminated before it began.
     if (restarted == Status::kNotRestartable) return;
     ASSERT_EQ(restarted, Status::kOk) << client()->error_text();
     live();

@@ -1,5 +1,4 @@
-// Goal: the counters by name say what happened, once each, whatever was replayed, refused or rolled
-// back.
+// Goal: the counters by name count each event once, whatever was replayed, refused or rolled back.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -45,7 +44,7 @@ Poll impure(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Its code takes 30 ms of each turn, as a board's might.
+// Its code takes 30 ms of each turn, as on a slow board.
 Poll thinks(OrchestrationContext& ctx) {
   g_machine->advance(30);
   PAWL_AWAIT_DONE(ctx.schedule_activity("takes", "0"));
@@ -91,7 +90,7 @@ TEST_F(NameStats, CountWhatWasCommittedOnce) {
   ASSERT_EQ(client()->start_orchestration("steps", InstanceId("b"), "fail", {"1.0.0"}),
             Status::kOk);
   EXPECT_EQ(end_of("b"), "failed application no");
-  // Another process goes on with what a client started: the first execution's end chooses 2.0.0.
+  // Another process continues what a client started: the end of the first execution chooses 2.0.0.
   EXPECT_EQ(end_of("a"), "completed ");
   const OrchestrationStats& first = *runtime.orchestration_stats("steps", "1.0.0");
   EXPECT_EQ(first.name, "steps");
@@ -169,7 +168,7 @@ TEST_F(NameStats, TurnsAndLengthsOfHistoriesHaveHistograms) {
   EXPECT_EQ(counts_of(is.turn), "0 0 4 0 0 0 0 0 ");
   EXPECT_EQ(is.turn.total_ms, 120);
   EXPECT_EQ(is.turn.longest_ms, 30);
-  // Started, activity, its result, the end; and twelve times besides.
+  // The events are the start, an activity, its result and the end; in the long one twelve more.
   EXPECT_EQ(counts_of(is.history), "1 1 0 0 0 0 0 0 ");
   EXPECT_EQ(is.history.total, 4 + 16);
   EXPECT_EQ(is.history.longest, 16);
@@ -192,7 +191,7 @@ TEST_F(NameStats, CommitsAndTheirFlushesHaveHistograms) {
   EXPECT_GE(is.written.total_ms, is.flushed.total_ms);
 }
 
-// A tick that the disk refused is done again, and counted when it is stored.
+// A tick that the disk refused runs again, and counts when it is stored.
 TEST_F(NameStats, RolledBackWorkIsNotCountedTwice) {
   Runtime& runtime = *start_worker().runtime;
   start("a", "steps", "last");

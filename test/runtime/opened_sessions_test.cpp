@@ -1,5 +1,5 @@
-// Sessions that orchestrations open and close: affinity, closing, losing, notices and limits,
-// through whole runtimes on the simulated machine.
+// Goal: orchestrations open and close sessions, with affinity, loss, notices and limits. Method:
+// whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -25,7 +25,7 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.worker_id());
 }
 
-// The body of the test at hand.
+// The orchestration code of the current test.
 std::function<Poll(OrchestrationContext&)> g_code;
 Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 
@@ -37,7 +37,7 @@ class OpenedSessions : public testing::MachineTest {
     ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
     ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
   }
-  // Runs the code to its end at one worker; its output, or "kind: text".
+  // Runs the code to its end at one worker; returns its output, or "kind: text".
   std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
     g_code = std::move(what);
     Worker a(machine, registry, how);
@@ -99,7 +99,7 @@ TEST_F(OpenedSessions, a_session_not_opened_is_closed) {
   EXPECT_TRUE(g_runs.empty());
 }
 
-// Nothing else wakes the process: no other one is there, and nothing is due.
+// Nothing else wakes the process: there is no other one, and nothing is due.
 TEST_F(OpenedSessions, what_a_commit_notifies_its_own_instance_waits_for_no_renewal) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               SessionSettings settings;
@@ -299,7 +299,7 @@ TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
   EXPECT_EQ(g_runs[3], "a stays@2 2");
 }
 
-// ---- loss as failure ------------------------------------------------------------------------------------
+// ---- loss as failure ----------------------------------------------------------------------------
 
 Poll lose_and_recover(OrchestrationContext& ctx) {
   SessionSettings settings;

@@ -11,7 +11,7 @@ namespace {
 using testing::Story;
 using testing::Worker;
 
-// What a freed text would be overwritten with.
+// The text that would overwrite a freed one.
 std::string filler() { return std::string(40, '#'); }
 
 ActivityResult where(ActivityContext& ctx) {
@@ -111,7 +111,7 @@ TEST_F(OwnedNames, OfAPathAndANode) {
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   ClientOptions of_client;
   of_client.database_path = folder + "/of-" + std::to_string(7);
-  of_client.create = false;  // it is the Worker's
+  of_client.create = false;  // the Worker creates it
   sim::Node node(machine);
   testing::Block memory(Client::required_memory(of_client));
   Diagnostic why;
@@ -164,7 +164,7 @@ TEST_F(OwnedNames, OfPathsThatAreTooLongAreRefusedByTheirOption) {
   EXPECT_EQ(why.text(), "database_path has 401 bytes; at most 400 are allowed");
 }
 
-// No name is cut to one that fits: that might be another's.
+// A name that is too long is not cut to one that fits, since that might be another's name.
 TEST_F(OwnedNames, ThatAreTooLongAreRefused) {
   add("too_long", [](OrchestrationContext& ctx) {
     ActivityOptions tagged;

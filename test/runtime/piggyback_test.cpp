@@ -1,6 +1,6 @@
-// Goal: what the Runtime's own thread raises or enqueues is in one commit with the turn that takes
-// it, and loses nothing by it: what was answered is received once and in order, whichever process dies,
-// interferes or refuses.
+// Goal: an event or message that the Runtime's own thread sends is in one commit with the turn that
+// takes it, and loses nothing by it: an answered one is received once and in order, whichever
+// process dies, interferes or refuses.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace {
 using testing::Story;
 using testing::Worker;
 
-std::function<void()> g_in_the_turn;  // what others do while a turn runs, once
+std::function<void()> g_in_the_turn;  // done by others while a turn runs, once
 
 void interfere() {
   const std::function<void()> action = std::move(g_in_the_turn);
@@ -42,7 +42,7 @@ Poll listen_and_work(OrchestrationContext& ctx) {
   return ctx.complete(echoed.value());
 }
 
-// Until "end"; with an activity behind each.
+// Takes messages until "end", with an activity after each.
 Poll takes(OrchestrationContext& ctx) {
   std::string all;
   for (;;) {
@@ -60,7 +60,7 @@ Poll takes_late(OrchestrationContext& ctx) {
   return Poll::done();
 }
 
-// One message each execution, with a dequeue left open.
+// Takes one message in each execution, and leaves a dequeue open.
 Poll goes_round(OrchestrationContext& ctx) {
   const Handle mine = ctx.dequeue_event("q");
   static_cast<void>(ctx.dequeue_event("q"));
@@ -97,7 +97,7 @@ class Piggyback : public Story {
     add("changes", changes);
     add("echo", echo);
   }
-  // One that runs "a" and has nothing else to do.
+  // Starts a worker that runs "a" and has nothing else to do.
   Worker& with(const char* name, std::string_view input = "") {
     Worker& worker = start_worker();
     pass(10);
@@ -109,7 +109,7 @@ class Piggyback : public Story {
   static void keep(void* all, Status status) noexcept {
     static_cast<std::vector<Status>*>(all)->push_back(status);
   }
-  // Answers keep their order.
+  // Raises an event; `answers` has the answers in their order.
   void raise(Worker& worker, std::string_view payload, std::string_view id = "a") {
     ASSERT_EQ(worker.runtime->raise_event(id, "go", payload, keep, &answers), Status::kOk);
   }
@@ -170,7 +170,7 @@ TEST_F(Piggyback, AnOffer_IsAnsweredWithItsTickAndNeverStored) {
   EXPECT_EQ(offers.back(), "stale");
 }
 
-// Its turn is run again without it.
+// The turn runs again without the offer.
 TEST_F(Piggyback, AnOfferWhoseTurnCannotBeWritten_IsOver) {
   Worker& worker = with("listen");
   g_in_the_turn = [&] { ASSERT_EQ(client()->raise_event("a", "go", "first"), Status::kOk); };
@@ -245,7 +245,7 @@ TEST_F(Piggyback, AnEventWithoutAWait_IsStoredWithTheTurn) {
   EXPECT_EQ(end_of("a"), "completed ");
 }
 
-// Stored with the turn that saw them, under the numbers that they rode under.
+// Messages are stored with the turn that saw them, under the numbers that they had in it.
 TEST_F(Piggyback, MessagesNotTakenYet_WaitInOrderOverARestart) {
   Worker& worker = with("takes_late");
   enqueue(worker, "1");
@@ -350,7 +350,7 @@ TEST_F(Piggyback, OverTheQuota_NothingIsReceived) {
   Worker& worker = with("listen");
   ASSERT_EQ(client()->set_quota(512 * 1024), Status::kOk);
   const std::string filler(60'000, 'x');
-  for (int i = 0; i < 30; ++i) {  // what the log takes of it comes back
+  for (int i = 0; i < 30; ++i) {  // the space that the log takes comes back
     const std::string id = "f" + std::to_string(i);
     const Status started = client()->start_orchestration("listen", InstanceId(id), filler);
     ASSERT_TRUE(started == Status::kOk || started == Status::kQuota);
@@ -365,12 +365,12 @@ TEST_F(Piggyback, OverTheQuota_NothingIsReceived) {
   EXPECT_EQ(end_of("a"), "completed later");
 }
 
-// ---- calls behind and before it ------------------------------------------------------------------
+// ---- calls before and behind the message --------------------------------------------------------
 
 TEST_F(Piggyback, ASuspendedInstance_ReceivesItWhenItGoesOn) {
   Worker& worker = with("listen_twice");
   ASSERT_EQ(worker.runtime->suspend_instance("a"), Status::kOk);
-  raise(worker, "one");  // behind it in one tick
+  raise(worker, "one");  // behind the suspension, in one tick
   ASSERT_TRUE(tick(worker));
   raise(worker, "two");
   pass(1'000);
@@ -399,9 +399,10 @@ TEST_F(Piggyback, AnEventBeforeATermination_DoesNotUndoIt) {
   EXPECT_EQ(answers, all_ok(1));
 }
 
-// ---- others ------------------------------------------------------------------------------------------
+// ---- other processes ----------------------------------------------------------------------------
 
-// What another process stores while the turn runs is older: the turn is run again behind it.
+// A message that another process stores while the turn runs is older: the turn runs again behind
+// it.
 TEST_F(Piggyback, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
   Worker& worker = with("takes");
   start("b", "listen");
@@ -416,7 +417,7 @@ TEST_F(Piggyback, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
   EXPECT_EQ(end_of("b"), "completed now");
 }
 
-// The row changed under the turn, and no message was stored: the event is stored instead of the
+// The row changed while the turn ran, and no message was stored: the event is stored instead of the
 // turn.
 TEST_F(Piggyback, AnInstanceSuspendedWhileTheTurnRuns_ReceivesItLater) {
   Worker& worker = with("listen");
@@ -438,7 +439,7 @@ TEST_F(Piggyback, AnInstanceDeletedWhileTheTurnRuns_IsNotThere) {
   EXPECT_EQ(answers, std::vector<Status>{Status::kNotFound});
 }
 
-// It is warm there: the event is stored, and heard where it is at home.
+// The instance is warm at another worker: the event is stored, and received there.
 TEST_F(Piggyback, AnInstanceOfAnotherWorker_IsLeftToIt) {
   options.leases.home_grace = std::chrono::seconds(10);
   Worker& home = with("listen");
@@ -461,7 +462,7 @@ TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
   EXPECT_EQ(answers, all_ok(1));
 }
 
-// ---- turns that fail --------------------------------------------------------------------------------
+// ---- turns that fail ----------------------------------------------------------------------------
 
 TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
   testing::expect_errors("instance_stopped");
@@ -478,7 +479,7 @@ TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
   EXPECT_EQ(end_of("a"), "completed now");
 }
 
-// No call was answered, so nothing is stored; but the instance has a row, and is charged.
+// No call was answered, so nothing is stored; but the instance has a row, and the crash is charged.
 TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
   testing::expect_errors("tick_rolled_back", 3);
   options.limits.crashes_max = 3;
@@ -500,8 +501,8 @@ TEST_F(Piggyback, ACrashInTheTurn_IsChargedUntilTheInstanceIsPoisoned) {
   EXPECT_EQ(answers, all_ok(1)) << "of the last life, which ran no turn of it";
 }
 
-// A death at each write: what was answered is received, once and in order; what was not is not
-// there, or is there once.
+// A death at each write: an answered message is received once and in order; any other is not there,
+// or is there once.
 TEST_F(Piggyback, DeathAtEveryWrite) {
   Worker* worker = &with("takes", "works");
   std::vector<std::string> sent;

@@ -1,4 +1,5 @@
-// Activities on the real machine: real descriptors, real threads, a Client in each kind.
+// Goal: activities work on the real machine, with real descriptors, real threads, and a Client in
+// each kind.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -25,7 +26,7 @@ namespace {
 
 using testing::Block;
 
-// A test that hangs ends here; nothing passes or fails by it otherwise.
+// Ends a test that hangs; no other result depends on it.
 constexpr std::int64_t kGuardMs = 60'000;
 
 struct Pipe {
@@ -40,7 +41,7 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-// Collects three bytes; each wait sleeps.
+// Collects three bytes, and sleeps in each wait.
 struct Three {
   std::size_t size = 0;
   char bytes[3] = {};
@@ -83,7 +84,7 @@ ActivityResult ask_another(ActivityContext& ctx) {
   return ctx.ok(status.output);
 }
 
-// The loop would wait for itself.
+// Waits on the loop's thread, where the loop would wait for itself.
 ActivityResult ask_on_the_loop(ActivityContext& ctx) {
   Client& client = *static_cast<Client*>(ctx.user());
   if (client.start_orchestration("answer", InstanceId("other"), "42") != Status::kOk)
@@ -94,7 +95,8 @@ ActivityResult ask_on_the_loop(ActivityContext& ctx) {
   return ctx.ok(status_name(waited));
 }
 
-// Beats as fast as it can, each time with one letter, and looks at what a client sees of it.
+// Checks that a client never sees mixed letters: the activity beats as fast as it can, each time
+// with one letter repeated.
 class OneLetter final : public ActivityVisitor {
  public:
   void on_activity(const ActivityInfo& one) noexcept override {
@@ -122,7 +124,7 @@ ActivityResult beat(ActivityContext& ctx) {
   return visitor.torn ? ctx.fail("torn") : ctx.ok("whole");
 }
 
-// A state that several threads share; its end must find no thread at it.
+// A state that several threads share; no thread may use it when it ends.
 struct Shared {
   Shared() { made.fetch_add(1); }
   ~Shared() {
@@ -163,7 +165,7 @@ Poll share_all(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Does not end before four activities of other sessions have.
+// Ends only after four activities of other sessions have ended.
 std::atomic<int> g_others{0};
 ActivityResult wait_for_others(ActivityContext& ctx) {
   while (g_others.load() < 4 && !ctx.is_cancelled())
@@ -184,7 +186,7 @@ Poll slow_among_others(OrchestrationContext& ctx) {
   return ctx.complete("none was held up");
 }
 
-// None ends before all have come.
+// No activity ends before all have come.
 struct Meeting {
   std::mutex mutex;
   std::condition_variable all_came;

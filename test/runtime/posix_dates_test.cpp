@@ -1,5 +1,6 @@
-// Files from after 19 January 2038, where a time in 32 bits ends: a database is made among them,
-// opened, written and opened again. SQLite's own calls say there that a file cannot be looked at.
+// Goal: a database among files from after 19 January 2038, where a time in 32 bits ends, is made,
+// opened, written and opened again. There, SQLite's own calls report that they cannot look at a
+// file.
 #include <dirent.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ using testing::Block;
 static_assert(sizeof(time_t) == 8, "the test itself must know such times");
 
 constexpr time_t kIn2040 = 2'208'988'800;
-// A test that hangs ends here; nothing passes or fails by it otherwise.
+// Ends a test that hangs; no other result depends on it.
 constexpr auto kGuard = std::chrono::seconds(60);
 
 ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
@@ -63,7 +64,7 @@ class PosixDates : public ::testing::Test {
     times[1].tv_sec = kIn2040;
     EXPECT_EQ(::utimensat(AT_FDCWD, path.c_str(), times, 0), 0) << path;
   }
-  // The folder with all that is in it now.
+  // Sets the times of the folder and of all files that are in it now.
   int set_all_to_2040() {
     DIR* const folder = ::opendir(folder_.c_str());
     if (folder == nullptr) return 0;
@@ -130,7 +131,8 @@ TEST_F(PosixDates, DatabaseIsMadeOpenedAndWrittenAmongFilesFrom2040) {
   ASSERT_EQ(runtime_->stop(kGuard), Status::kOk);
 }
 
-// Two connections of one process share what SQLite knows of the file, by its device and number.
+// Two connections of one process share what SQLite knows of the file; SQLite finds it by the file's
+// device and number.
 TEST_F(PosixDates, SecondConnectionOfTheProcessFindsTheSameFile) {
   ASSERT_NO_FATAL_FAILURE(start());
   set_all_to_2040();

@@ -1,5 +1,5 @@
-// A session's folder on a real disk: real files in it outlive the process that wrote them, and go
-// with the session.
+// Goal: files in a session's folder on a real disk outlive the process that wrote them, and go with
+// the session.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -21,7 +21,7 @@ namespace {
 
 using testing::Block;
 
-// A test that hangs ends here; nothing passes or fails by it otherwise.
+// Ends a test that hangs; no other result depends on it.
 constexpr std::int64_t kGuardMs = 60'000;
 
 std::string notes_of(ActivityContext& ctx) {
@@ -31,7 +31,7 @@ std::string notes_of(ActivityContext& ctx) {
 ActivityResult note(ActivityContext& ctx) {
   const std::string notes = notes_of(ctx);
   if (::mkdir(notes.substr(0, notes.rfind('/')).c_str(), 0500) != 0) return ctx.fail("mkdir");
-  // Read-only for the folder's owner: the removal has to cope with that.
+  // The folder ends read-only for its owner; the removal has to cope with that.
   if (::chmod(notes.substr(0, notes.rfind('/')).c_str(), 0700) != 0) return ctx.fail("chmod");
   std::FILE* const file = std::fopen(notes.c_str(), "w");
   if (file == nullptr) return ctx.fail("fopen");
@@ -41,7 +41,7 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.session_folder());
 }
 
-// The process dies with it once; the next one finds what the first left.
+// The first attempt ends its process; the next one finds the file that the first process left.
 ActivityResult recall(ActivityContext& ctx) {
   if (ctx.attempt() == 1) ::raise(SIGKILL);
   char text[32] = {};

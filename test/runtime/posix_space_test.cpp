@@ -1,5 +1,5 @@
-// A real disk that is really full: a file system in memory of 2 MiB, mounted for this process
-// alone.
+// Goal: what space_test.cpp shows holds on a real disk that is full. Method: a file system in
+// memory of 2 MiB, mounted for this process alone.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -24,7 +24,7 @@ namespace {
 
 using testing::Block;
 
-// A test that hangs ends here; nothing passes or fails by it otherwise.
+// Ends a test that hangs; no other result depends on it.
 constexpr std::int64_t kGuardMs = 60'000;
 
 std::atomic<bool> g_end{false};
@@ -52,7 +52,7 @@ class RealDisk : public ::testing::Test {
     char name[] = "/tmp/pawl-disk-XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
-    // Whatever becomes of this process, no other ever sees the mount.
+    // No other process ever sees the mount, whatever becomes of this one.
     mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2m") == 0;
@@ -113,7 +113,7 @@ class RealDisk : public ::testing::Test {
   [[nodiscard]] bool completed(int count) const {
     return runtime_->stats().orchestrations_completed == static_cast<std::uint64_t>(count);
   }
-  // By another, to the last byte.
+  // Fills the disk to the last byte with another file.
   void fill_disk() const {
     const int file = ::open(ballast_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     ASSERT_GE(file, 0);
@@ -140,7 +140,7 @@ class RealDisk : public ::testing::Test {
   void expect_nothing_was_lost() const {
     const RuntimeStats& stats = runtime_->stats();
     EXPECT_EQ(stats.orchestrations_failed, 0U) << lines_.all();
-    // No result was forgotten, and its activity run a second time.
+    // No result was lost so that its activity ran a second time.
     EXPECT_EQ(stats.activities_completed, stats.activities_started);
     EXPECT_EQ(stats.activities_refused, 0U);
   }
@@ -170,7 +170,7 @@ class RealDisk : public ::testing::Test {
 };
 
 TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
-  // The client's thread may meet it first, and then neither comes.
+  // The client's thread may be the first to meet the full disk, and then neither event comes.
   pawl::testing::expect_errors("disk_is_full", 0, 1);
   pawl::testing::expect_errors("tick_rolled_back", 0, 1);
   ASSERT_NO_FATAL_FAILURE(start());
@@ -184,7 +184,7 @@ TEST_F(RealDisk, CompleteWorkGoesTheNewIsRefusedAndRunningWorkEnds) {
     if (status == Status::kOk) ++ended;
     ASSERT_TRUE(run_until([&] { return completed(ended); })) << lines_.all();
   }
-  // Whichever thread met it first.
+  // One line, from the thread that met the full disk first.
   EXPECT_EQ(lines_.count("disk_is_full") + lines_.count("reserve_is_missing"), 1U) << lines_.all();
   OrchestrationStatus status;
   EXPECT_EQ(client_->get_status("quick0", &status), Status::kNotFound);
@@ -226,7 +226,7 @@ TEST_F(RealDisk, RunningWorkEndsOnADiskThatOthersHaveFilled) {
   expect_whole();
 }
 
-// What the kernel says to a user who has used up a quota on the disk, which may have room for
+// The kernel's answer to a user who has used up a quota on the disk, which may have room for
 // others.
 class Quota {
  public:
@@ -252,7 +252,7 @@ class Quota {
                        return is_used_up() ? -1 : ::pwrite64(file, data, size, at);
                      });
   }
-  // Until the reserve is given up.
+  // True until the reserve is given up.
   static bool is_used_up() {
     if (::access(reserve_, F_OK) != 0) return false;
     errno = EDQUOT;
@@ -286,7 +286,7 @@ TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
   ASSERT_EQ(start_one("chain", 0, 1'000), Status::kOk);
   ASSERT_TRUE(run_until([this] { return runtime_->stats().continued_as_new > 0; }));
   stop();
-  // The log and its index went with the stop; they need room again.
+  // The stop removed the log and its index; they need room again.
   EXPECT_NE(::access((path_ + "-wal").c_str(), F_OK), 0);
   struct stat reserve = {};
   EXPECT_EQ(::stat((path_ + "-reserve").c_str(), &reserve), 0);
@@ -307,7 +307,7 @@ TEST_F(RealDisk, WithNoRoomAtAllResultsWaitForSome) {
   ASSERT_NO_FATAL_FAILURE(start_chains(3));
   fill_disk();
   ASSERT_TRUE(run_until([this] { return lines_.count("disk_is_full") > 0; }));
-  // What was given up goes, too.
+  // The space of the reserve is filled, too.
   ASSERT_TRUE(run_until([this] {
     fill_disk();
     return runtime_->stats().failed_ticks >= 3;

@@ -1,5 +1,5 @@
-// Clients that write without pause, on a real file: others and the loop have their turn. Counted in
-// calls.
+// Goal: beside clients that write without pause to a real file, other clients and the loop get
+// their turn. Method: the calls in between are counted.
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
@@ -26,8 +26,8 @@ namespace {
 using testing::Block;
 
 constexpr int kVictimCalls = 50;
-// A turn is one or two calls of the flood; a machine that gives the processor to others adds some.
-// Without turns it is many times as many.
+// A turn is one or two calls of the flood; a machine that gives the processor to other programs
+// adds some. Without turns the number is many times higher.
 constexpr std::uint64_t kFloodCallsEach = 10;
 
 ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
@@ -37,14 +37,14 @@ Poll hello(OrchestrationContext& ctx) {
   return ctx.complete(said.value());
 }
 
-// Waits for "go"; then for another in a new execution, and so on to "end".
+// Waits for "go", then for the next one in a new execution, and so on until "end".
 Poll listens(OrchestrationContext& ctx) {
   PAWL_AWAIT(event, ctx.schedule_wait("go"));
   if (event.value() == "end") return ctx.complete(ctx.input());
   return ctx.continue_as_new(std::string(ctx.input()) + std::string(event.value()));
 }
 
-// Leaves a wait that it was given an event for, and has it in the next one.
+// Cancels a wait that has already received an event; the next wait receives that event.
 Poll listens_twice(OrchestrationContext& ctx) {
   const Handle event = ctx.schedule_wait("go");
   PAWL_AWAIT_DONE(ctx.dequeue_event("q"));
@@ -53,7 +53,7 @@ Poll listens_twice(OrchestrationContext& ctx) {
   return ctx.complete(later.value());
 }
 
-// A client of its own thread or of its caller's, with a port of its own.
+// A client with a port of its own, for one thread.
 class FileClient {
  public:
   explicit FileClient(const char* path, std::int64_t busy_ms_max = 5'000) {
@@ -131,7 +131,7 @@ class PosixTurns : public ::testing::Test {
     between_ = calls_.load() - before;
     done_.store(true);
   }
-  // One floods, one starts, and the loop does what was started.
+  // One client floods, one calls, and the loop runs the orchestrations that were started.
   void run(bool starts) {
     starts_ = starts;
     pthread_t flood;
@@ -162,12 +162,12 @@ class PosixTurns : public ::testing::Test {
     EXPECT_EQ(answered_, kVictimCalls);
     EXPECT_EQ(refused_.load(), 0U);
     EXPECT_EQ(busy, 0U);
-    if (!starts) return;  // those calls take no lock
+    if (!starts) return;  // refused calls take no lock
     EXPECT_LT(between_, kFloodCallsEach * kVictimCalls);
     EXPECT_LT(after, kFloodCallsEach * kVictimCalls);
   }
 
-  // Runs it on a thread of its own, and the loop on this one.
+  // Runs the work on a thread of its own, and the loop on this one.
   void beside_the_loop(const std::function<void(FileClient&)>& work) {
     struct Call {
       const std::function<void(FileClient&)>* work;
@@ -214,7 +214,7 @@ class PosixTurns : public ::testing::Test {
 
 TEST_F(PosixTurns, beside_a_client_whose_calls_are_all_refused) { run(false); }
 
-// The starts that get through are of an orchestration that is not registered.
+// The starts that are accepted name an orchestration that is not registered.
 TEST_F(PosixTurns, beside_a_client_that_starts_all_it_can) {
   pawl::testing::expect_errors("orchestration_unregistered", 0, 1);
   run(true);
@@ -260,7 +260,7 @@ TEST_F(PosixTurns, an_offer_that_was_received_is_not_lost_with_its_wait) {
   });
 }
 
-// A refused caller is answered without the write lock, which is held here.
+// A refused call is answered without the write lock, which another connection holds here.
 TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   FileClient client(path_.c_str(), 10);
   ASSERT_EQ(client.opened, Status::kOk);
@@ -279,7 +279,8 @@ TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   EXPECT_EQ(client->start_orchestration("hello", InstanceId("new"), ""), Status::kOk);
 }
 
-// Of two connections of one process one has it, and one that is killed has it no longer.
+// One of two connections of a process holds the turn at a time; a killed process no longer holds
+// it.
 TEST_F(PosixTurns, one_at_a_time_and_none_of_the_dead) {
   port::Storage& storage = *port_.port().storage;
   const auto first = storage.turn_open(path_.c_str());

@@ -1,4 +1,4 @@
-// Progress that a client watches while activities run, without a commit.
+// Goal: a client watches progress while activities run, without a commit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using testing::Worker;
 
 constexpr std::chrono::milliseconds kNow{0};
 
-// What the activity does between its heartbeats; it is given how many there were.
+// The code of the activity in the current test.
 std::function<void(ActivityContext&)> g_talk;
 
 ActivityResult talk(ActivityContext& ctx) {
@@ -53,7 +53,7 @@ class ProgressTest : public MachineTest {
     ASSERT_EQ(registry.add_activity("talk", talk, ActivityMode::kThreaded), Status::kOk);
   }
   void TearDown() override { g_talk = nullptr; }
-  // All that there is now: "number:text".
+  // All progress that there is now, each as "number:text".
   static std::vector<std::string> read_all(TestClient& client, std::string_view id,
                                            ProgressWatch* watch) {
     std::vector<std::string> read;
@@ -80,7 +80,7 @@ TEST_F(ProgressTest, a_watcher_sees_each_heartbeat_while_the_activity_runs_and_n
   g_talk = [&](ActivityContext& ctx) {
     for (const char* piece : {"Good", " mor", "ning"}) {
       EXPECT_EQ(ctx.heartbeat(piece), Status::kOk);
-      EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // alive, and nothing to show
+      EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // a sign of life, with nothing to show
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
       for (std::string& one : read_all(client, "a", &watch))
         read.push_back(std::move(one));
@@ -204,7 +204,7 @@ TEST_F(ProgressTest, an_attempt_whose_result_is_not_wanted_shows_nothing_more) {
 
 // ---- bytes of others ----------------------------------------------------------------------------
 
-// A page that one process writes and another one reads, as a worker's and a client's.
+// A page that one process writes and another one reads, like those of a worker and a client.
 class ProgressPage : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -228,7 +228,7 @@ class ProgressPage : public ::testing::Test {
     ProgressReader reader(*client.port().storage, "/data/x.db");
     return reader.next(watch) ? std::string(watch.update().text()) : "none";
   }
-  // Of an entry; the ticket given last stands before them.
+  // The bytes of an entry; the ticket that was given last stands before the entries.
   unsigned char* entry(std::size_t index) {
     return bytes + 2 * sizeof(std::uint32_t) + index * sizeof(ProgressEntry);
   }

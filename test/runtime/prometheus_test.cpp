@@ -1,4 +1,4 @@
-// The text of Prometheus: names, labels and sums.
+// Goal: the text for Prometheus has the right names, labels and sums.
 #include "pawl/prometheus.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,8 @@ TEST(Prometheus, CountsOfTheDatabase) {
   EXPECT_EQ(text.find("pawl_ticks_total"), std::string::npos);
 }
 
-// Buckets hold all that is not longer, as Prometheus wants it; Durations count each once.
+// A bucket counts all durations up to its bound, as Prometheus wants it; Durations counts each
+// once.
 TEST(Prometheus, BucketsAreSums) {
   auto counters = std::make_unique<RuntimeCounters>();
   counters->stats.commits = 4;
@@ -89,7 +90,7 @@ TEST(Prometheus, LabelsAreEscaped) {
       has(text, "pawl_activities_completed_total{activity=\"a\\\"b\\\\\\\\c\\\\nd\\\\xff\"} 2"));
 }
 
-// Every line is a comment or a sample, and every metric stands once, in one piece.
+// Each line is a comment or a sample, and each metric stands once, in one block.
 TEST(Prometheus, EachMetricIsOneBlock) {
   auto counters = std::make_unique<RuntimeCounters>();
   counters->orchestration_count = 2;

@@ -1,7 +1,7 @@
-// Goal: whatever dies, and wherever, an instance goes on where it was: what was acknowledged
-// stands, what was not is done again, and no notice comes twice. Method: whole runtimes on the
-// simulated machine; a write that fails for ever and then a kill is a death in the middle of a
-// transaction, one after the other at every write.
+// Goal: wherever a process dies, an instance continues where it was: acknowledged work stands,
+// other work is done again, and no notice comes twice. Method: whole runtimes on the simulated
+// machine. A write that fails for ever, followed by a kill, is a death in the middle of a
+// transaction; the tests do this at every write in turn.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -23,7 +23,7 @@ ActivityResult effect(ActivityContext& ctx) {
   return ctx.ok(ctx.input());
 }
 
-// An activity, a timer, a message and an activity.
+// An activity, a timer, a message and another activity.
 Poll four_steps(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("effect", "first"));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(30)));
@@ -96,7 +96,7 @@ TEST_F(Recovery, ManyInstancesAndARebootInTheMiddle) {
       if (after.status("i" + std::to_string(i)).state == OrchestrationState::kRunning) return false;
     return true;
   };
-  // The hour off counts for the timers: they are due at once.
+  // The hour without power counts for the timers: they are due at once.
   const std::int64_t begin = machine.boot_ms();
   ASSERT_TRUE(drive_until(all_ended, 60'000));
   EXPECT_LE(machine.boot_ms() - begin, 1'000);
@@ -115,7 +115,7 @@ TEST_F(Recovery, TimerCrashBeforeItFires) {
   EXPECT_EQ(count(history("a"), "timer_fired"), 1U);
 }
 
-// Due while no runtime ran: it fires with the next start, once.
+// The timer becomes due while no runtime runs; it fires once, with the next start.
 TEST_F(Recovery, TimerDueWithoutARuntime) {
   start_worker();
   start("a", "half_minute");
@@ -129,8 +129,8 @@ TEST_F(Recovery, TimerDueWithoutARuntime) {
   EXPECT_EQ(count(history("a"), "timer_fired"), 1U);
 }
 
-// A death at each write of the whole life: before the fetch, behind it, in the middle of an
-// acknowledgement, behind the commit. Every step is in history once, and the end is right.
+// A death at each write of an instance's life: before the fetch, after it, in the middle of an
+// acknowledgement, after the commit. Each step is in the history once, and the end is right.
 TEST_F(Recovery, DeathAtEveryWrite) {
   int deaths = 0;
   bool all_written = false;
@@ -160,7 +160,7 @@ TEST_F(Recovery, DeathAtEveryWrite) {
   EXPECT_GE(g_effects["last"], deaths);  // at least once
 }
 
-// Events have no identity: the same one raised twice is two.
+// Events have no identity: the same event raised twice counts as two.
 TEST_F(Recovery, EqualEventsAreTwo) {
   start_worker();
   start("a", "two_waits");
@@ -171,7 +171,7 @@ TEST_F(Recovery, EqualEventsAreTwo) {
   EXPECT_EQ(end_of("a"), "completed same,same");
 }
 
-// ---- cancellation ---------------------------------------------------------------------------------------
+// ---- cancellation -------------------------------------------------------------------------------
 
 TEST_F(Recovery, CancelBeforeTheFirstTurn) {
   start("a", "cancellable");
@@ -203,10 +203,10 @@ TEST_F(Recovery, CompensationGoesOnAfterAKill) {
   EXPECT_EQ(count(history("a"), "cancel_requested"), 1U);
 }
 
-// ---- what cannot be disturbed ------------------------------------------------------------------------------
+// ---- well-formed histories ----------------------------------------------------------------------
 
-// Properties of every history: numbers rise by one, one event ends it and is the last, completions
-// point at what asked for them, and nothing is completed twice.
+// Holds for every history: numbers rise by one; one event ends it and is the last; each completion
+// refers to the event that asked for it; nothing is completed twice.
 TEST_F(Recovery, HistoriesAreWellFormed) {
   start_worker();
   for (int i = 0; i < 20; ++i) {

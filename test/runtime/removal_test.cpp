@@ -1,4 +1,5 @@
-// Removal through the public API beside a live runtime: trees, bulk, pruning, what goes by itself.
+// Goal: removal works through the public API beside a live runtime: trees, bulk, pruning, and
+// retention.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +25,7 @@ ActivityResult echo(ActivityContext& ctx) {
   return ctx.ok(ctx.input());
 }
 
-// Has a client of its own, as an activity that tidies up has.
+// Uses a client of its own, like any activity that tidies up.
 ActivityResult prune_self(ActivityContext& ctx) {
   g_pruned = (*g_client)->prune_executions(ctx.instance_id(), 2, 0);
   return g_pruned == Status::kOk ? ctx.ok("") : ctx.fail((*g_client)->error_text());
@@ -41,7 +42,7 @@ Poll quick(OrchestrationContext& ctx) {
   return ctx.complete("done");
 }
 
-// Two children that wait, then itself.
+// Waits for two children, and then completes.
 Poll parent(OrchestrationContext& ctx) {
   const Handle one = ctx.schedule_sub_orchestration("sleeper", "", {InstanceId("one")});
   const Handle two = ctx.schedule_sub_orchestration("quick", "", {InstanceId("two")});
@@ -49,7 +50,7 @@ Poll parent(OrchestrationContext& ctx) {
   return ctx.complete("family");
 }
 
-// Goes on for ever; each round has a child and tidies up behind itself.
+// Continues for ever; each round has a child, and every second one removes older executions.
 Poll eternal(OrchestrationContext& ctx) {
   const int round = std::stoi(std::string(ctx.input()));
   PAWL_AWAIT_DONE(ctx.schedule_sub_orchestration("quick", ctx.input()));
@@ -143,7 +144,7 @@ class Removal : public ::testing::Test {
   std::unique_ptr<TestClient> client;
 };
 
-// ---- trees ----------------------------------------------------------------------------------------
+// ---- trees --------------------------------------------------------------------------------------
 
 TEST_F(Removal, TreeIsDeletedByItsRootOnly) {
   begin();
@@ -172,7 +173,7 @@ TEST_F(Removal, TreeIsDeletedByItsRootOnly) {
   EXPECT_EQ(removed.executions, 3);
   EXPECT_GT(removed.events, 6);
   EXPECT_EQ(ids(), std::vector<std::string>{});
-  // What the runtime still holds in memory brings nothing back.
+  // The state that the runtime still holds in memory brings nothing back.
   settle(1'300'000);
   EXPECT_EQ(ids(), std::vector<std::string>{});
   EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
@@ -180,7 +181,7 @@ TEST_F(Removal, TreeIsDeletedByItsRootOnly) {
   EXPECT_TRUE(until([&] { return has_ended("p"); }, 1'300'000));
 }
 
-// Four executions of 5,000 events: more than one transaction removes.
+// Four executions of 5,000 events: their removal takes more than one transaction.
 Poll many_events(OrchestrationContext& ctx) {
   for (int i = 0; i < 5'000; ++i)
     static_cast<void>(ctx.utc_now_ms());
@@ -194,8 +195,8 @@ void allow_many_events(Options& options, Registry& registry) {
   ASSERT_EQ(registry.add_orchestration("many_events", many_events), Status::kOk);
 }
 
-// A client that died between the mark and the end of the sweep: no call sees a half, and a runtime
-// ends it.
+// A client died between the mark and the end of the sweep: no call sees a half-removed instance,
+// and a runtime ends the sweep.
 TEST_F(Removal, RuntimeSweepsWhatAClientLeft) {
   allow_many_events(options, registry);
   begin();
@@ -203,7 +204,7 @@ TEST_F(Removal, RuntimeSweepsWhatAClientLeft) {
   ASSERT_TRUE(until([&] { return has_ended("a"); }));
   worker->stop();
   worker.reset();
-  // Each time more writes get through, until those of the first transaction do.
+  // Each time more writes succeed, until those of the first transaction do.
   for (std::uint64_t nth = 1; is_there("a"); nth += 10) {
     ASSERT_LT(nth, 4'000U);
     machine.fail_write(nth, Status::kFull, true);
@@ -230,7 +231,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   ASSERT_TRUE(start("q4", "quick"));
   ASSERT_TRUE(until([&] { return has_ended("q4"); }));
   EXPECT_EQ(ids().size(), 8U);
-  // Completed before.
+  // Removes the instances that completed before `day`.
   InstanceFilter filter;
   filter.updated_before_ms = day;
   Page page;
@@ -241,7 +242,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   ASSERT_EQ((*client)->delete_instances(filter, &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 1);
   EXPECT_EQ(ids(), (std::vector<std::string>{"s", "p", "one", "two", "q4"}));
-  // By ids: neither what runs, nor a child, nor none.
+  // Removes by ids: a running instance, a child and a missing one are left out.
   const InstanceId wanted[] = {InstanceId("s"), InstanceId("two"), InstanceId("nobody"),
                                InstanceId("q4")};
   filter = InstanceFilter();
@@ -259,7 +260,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   EXPECT_EQ(ids(), std::vector<std::string>{});
 }
 
-// ---- the runtime's own calls ------------------------------------------------------------------------
+// ---- the runtime's own calls --------------------------------------------------------------------
 
 TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   begin();
@@ -283,7 +284,7 @@ TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   EXPECT_EQ(answers[3], Status::kNotFound);
   ASSERT_EQ(runtime.resume_instance("s", keep_answer, &answers[0]), Status::kOk);
   ASSERT_EQ(runtime.terminate_instance("s", "by hand", keep_answer, &answers[1]), Status::kOk);
-  // In one tick: gone, and its id free for the next call.
+  // One tick deletes it, and frees its id for the next call.
   ASSERT_EQ(runtime.delete_instance("p", true, keep_answer, &answers[2]), Status::kOk);
   ASSERT_EQ(runtime.start_orchestration("quick", InstanceId("p"), "", {}, keep_answer, &answers[4]),
             Status::kOk);
@@ -321,7 +322,7 @@ TEST_F(Removal, LargeRequestsTakeSeveralTicks) {
   EXPECT_TRUE(until([&] { return has_ended("a"); }));
 }
 
-// ---- pruning ----------------------------------------------------------------------------------------
+// ---- pruning ------------------------------------------------------------------------------------
 
 TEST_F(Removal, SelfPruningEternal) {
   begin();
@@ -332,7 +333,7 @@ TEST_F(Removal, SelfPruningEternal) {
   EXPECT_LE(executions("e"), 3);
   EXPECT_LE(ids().size(), 4U) << "its children go with their executions";
   const std::uint64_t turns = worker->runtime->stats().turns;
-  // And it goes on, also when it is read from the database.
+  // The instance continues, also when it is read from the database.
   worker->kill();
   worker.reset();
   begin();
@@ -362,7 +363,7 @@ TEST_F(Removal, PruneInBulkTakesRunningOnesToo) {
   EXPECT_EQ(client->status("r1").output, "after 6");
 }
 
-// ---- what goes by itself ------------------------------------------------------------------------------
+// ---- retention ----------------------------------------------------------------------------------
 
 TEST_F(Removal, EndedTreesGoAfterTheirTime) {
   options.retention.age = std::chrono::seconds(30);
@@ -377,7 +378,7 @@ TEST_F(Removal, EndedTreesGoAfterTheirTime) {
   EXPECT_TRUE(is_there("two")) << "its root runs";
   EXPECT_EQ(worker->runtime->stats().instances_removed, 1U);
   ASSERT_TRUE(until([&] { return has_ended("p"); }, 1'300'000));
-  // A clock that is set wrong changes nothing.
+  // A wrong clock changes nothing.
   machine.set_wall(machine.wall_ms() + 1'000'000'000);
   settle(29'000);
   EXPECT_TRUE(is_there("p"));
@@ -427,7 +428,7 @@ TEST_F(Removal, EternalOnesKeepSoManyExecutions) {
   EXPECT_EQ(client->status("r").output, "after 20");
 }
 
-// The next removal is a due time like others; without one nothing wakes.
+// The next removal is a due time like others; without one, nothing wakes the runtime.
 TEST_F(Removal, IdleRuntimeSleepsUntilSomethingIsDue) {
   options.retention.age = std::chrono::seconds(3'600);
   options.retention.count = 5;
@@ -441,7 +442,7 @@ TEST_F(Removal, IdleRuntimeSleepsUntilSomethingIsDue) {
   const std::uint64_t renewals = 1'000'000 / 25'000 + 1;
   const std::uint64_t sweeps = 1'000'000 / 300'000 + 1;
   EXPECT_LE(worker->runtime->stats().commits - commits, renewals + sweeps);
-  // Each has its chain of looks behind it.
+  // Each commit is followed by its chain of looks.
   EXPECT_LE(worker->runtime->stats().ticks - ticks, 6 * (renewals + sweeps));
   EXPECT_TRUE(is_there("q"));
 }

@@ -1,6 +1,6 @@
-// Goal: an operator restarts what failed: from its start, or from before the failure, with all that
-// had succeeded. The failed execution stays as it is, what is restarted replays like any other, and
-// a crash at any moment changes nothing.
+// Goal: an operator restarts a failed instance, from its start or from before the failure, with all
+// that had succeeded. The failed execution stays as it is, the restarted one replays like any
+// other, and a crash at any moment changes nothing.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,10 +16,10 @@ using testing::World;
 using testing::WorldOptions;
 
 bool g_is_mended = false;  // activities that failed succeed from now on
-int g_good = 0;            // runs
+int g_good = 0;            // runs of "good"
 int g_bad = 0;
 int g_undo = 0;
-std::string g_inputs;  // of "good"
+std::string g_inputs;  // inputs of "good"
 
 ActivityResult good(ActivityContext& ctx) {
   ++g_good;
@@ -35,7 +35,7 @@ ActivityResult undo(ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// Two at once, of which one fails: what succeeded is not done again.
+// Runs two activities at once, one of which fails; the one that succeeded does not run again.
 Poll pair(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("good", "first"));
   const Handle one = ctx.schedule_activity("good", "beside");
@@ -50,7 +50,7 @@ Poll pair(OrchestrationContext& ctx) {
                       std::string(result.value()));
 }
 
-// Puts things right before it fails; the values and the status say how far it came.
+// Undoes its work before it fails; the values and the status show how far it came.
 Poll undoes(OrchestrationContext& ctx) {
   if (ctx.set_kv_value("state", "open") != ErrorKind::kNone) return ctx.fail("refused");
   PAWL_AWAIT(result, ctx.schedule_activity("bad", ""));
@@ -65,7 +65,7 @@ Poll undoes(OrchestrationContext& ctx) {
   return ctx.complete(ctx.get_kv_value("state").value_or("nothing"));
 }
 
-// Goes on with the first result, before it looks at the one that fails.
+// Continues with the first result before it looks at the one that fails.
 Poll overtakes(OrchestrationContext& ctx) {
   const Handle one = ctx.schedule_activity("good", "one");
   const Handle other = ctx.schedule_activity("bad", "");
@@ -77,7 +77,7 @@ Poll overtakes(OrchestrationContext& ctx) {
   return ctx.complete(result.value());
 }
 
-// What it has started stays started.
+// The orchestration that it starts stays started.
 Poll launches(OrchestrationContext& ctx) {
   if (ctx.start_orchestration("waits", InstanceId("launched"), "") != ErrorKind::kNone)
     return ctx.fail("refused");
@@ -85,7 +85,7 @@ Poll launches(OrchestrationContext& ctx) {
   return result.ok() ? ctx.complete(result.value()) : ctx.fail(result.error());
 }
 
-// The second execution overwrites what it found, and passes on what that was.
+// The second execution overwrites the value that it found, and passes the old one on.
 Poll counts(OrchestrationContext& ctx) {
   const std::string found = std::string(ctx.get_kv_value("count").value_or("0"));
   if (ctx.set_kv_value("count", found + "1") != ErrorKind::kNone) return ctx.fail("refused");
@@ -130,7 +130,7 @@ Poll changes(OrchestrationContext& ctx) {
   return ctx.complete(ctx.orchestration_version());
 }
 
-// Works on in spite of a cancel request, until its grace is over.
+// Continues in spite of a cancel request, until its grace is over.
 Poll stubborn(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("good", g_is_other_code ? "other" : "one"));
   const CleanUpScope scope = ctx.clean_up();
@@ -189,7 +189,7 @@ class RestartTest : public Story {
     EXPECT_EQ(client()->list_executions(id, all), Status::kOk) << client()->error_text();
     return all.text;
   }
-  // Who restarted it, as its first event has it.
+  // Returns who restarted the instance, as its first event says.
   std::string mark(std::string_view id) {
     struct Keep final : HistoryVisitor {
       void on_event(const HistoryEvent& event) noexcept override {
@@ -200,14 +200,14 @@ class RestartTest : public Story {
     EXPECT_EQ(client()->read_history(id, 0, keep), Status::kOk);
     return keep.text;
   }
-  // Its code does not fit its history any more, which its next turn finds.
+  // Changes the code so that it no longer fits the history; the next turn stops the instance.
   void stop_for_other_code(std::string_view id) {
     g_is_other_code = true;
     ASSERT_EQ(client()->raise_event(id, "turn", ""), Status::kOk);
     ASSERT_TRUE(drive_until([&] { return !is_running(id); }, 1'000));
     ASSERT_EQ(client().status(id).state, OrchestrationState::kStopped);
   }
-  // "stubborn", asked to stop, and stopped 10 s later.
+  // Starts "stubborn", asks it to stop, and stops it for other code 10 s later.
   void stop_while_its_grace_runs(std::string_view id) {
     start(id, "stubborn");
     pass(1'000);
@@ -229,12 +229,12 @@ TEST_F(RestartTest, WhatFailedIsScheduledAgainAndWhatSucceededIsNot) {
   EXPECT_TRUE(is_running("a"));
   EXPECT_EQ(end_of("a"), "completed first beside mended");
   EXPECT_EQ(g_bad, 2);
-  // Of those that succeeded none ran again; its code knows the execution as it did.
+  // No activity that succeeded ran again; the code replays as if the execution were its own.
   EXPECT_EQ(g_inputs, "first beside 1 ");
   EXPECT_EQ(executions("a"), "failed jammed; completed first beside mended; ");
   EXPECT_EQ(mark("a"), "ann of 1");
   EXPECT_EQ(count(history("a", 2), "ended"), 1U);
-  // The failed one is as it was.
+  // The failed execution is unchanged.
   const auto still = history("a", 1);
   ASSERT_EQ(still.size(), failed.size());
   for (std::size_t i = 0; i < still.size(); ++i)
@@ -267,7 +267,7 @@ TEST_F(RestartTest, WhatCameBehindTheFailureIsCutOff) {
   ASSERT_EQ(end_of("a"), "failed application jammed");
   EXPECT_EQ(value("a", "state"), "undone");
   EXPECT_EQ(shown("a"), "broken");
-  // Fails again, in the same way: and is restarted again.
+  // The instance fails again in the same way, and is restarted again.
   ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
   ASSERT_EQ(end_of("a"), "failed application jammed");
   EXPECT_EQ(g_undo, 2);
@@ -304,10 +304,10 @@ TEST_F(RestartTest, TimersChildrenAndSessionsUnderWayBeginAnew) {
   g_is_mended = true;
   ASSERT_EQ(restart("a"), Status::kOk) << client()->error_text();
   pass(20'000);
-  EXPECT_TRUE(is_running("a"));  // for the timer
+  EXPECT_TRUE(is_running("a"));  // the timer still runs
   EXPECT_EQ(end_of("a"), "completed mended");
   EXPECT_EQ(g_inputs, "opens uses ");
-  // The failed child keeps its id, and is one of the failed execution.
+  // The failed child keeps its id, and belongs to the failed execution.
   EXPECT_EQ(outcome_of("a::1.6"), "failed application jammed");
   EXPECT_EQ(outcome_of("a::2.6"), "completed mended");
 }
@@ -339,7 +339,7 @@ TEST_F(RestartTest, FromTheStartAllIsDoneAgain) {
                                "from=start events=0"),
             1U)
       << worker.lines.all();
-  // Values stay, as over continue_as_new().
+  // Values stay, as with continue_as_new().
   start("b", "undoes");
   ASSERT_EQ(end_of("b"), "failed application jammed");
   g_is_mended = true;
@@ -414,7 +414,7 @@ TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
   how = RestartOptions();
   how.version = "new";
   EXPECT_EQ(client()->restart_instance("parent", From::kStart, how), Status::kInvalidArgument);
-  // Nothing of that was written.
+  // The refused call wrote nothing.
   EXPECT_EQ(executions("parent"), "failed jammed; ");
 }
 
@@ -489,7 +489,7 @@ TEST_F(RestartTest, AStoppedOneIsTriedAgainOrBegunAnew) {
   start_worker();
   start("a", "changes");
   ASSERT_EQ(end_of("a"), "failed application jammed");
-  // The code has changed meanwhile: it does not fit what it is to go on with.
+  // The code has changed in the meantime and does not fit the history that it is to continue.
   g_is_other_code = g_is_mended = true;
   ASSERT_EQ(restart("a"), Status::kOk);
   ASSERT_EQ(end_of("a").substr(0, 22), "stopped nondeterminism");
@@ -521,7 +521,7 @@ TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
   pass(1'000);
   start("b", "changes");
   ASSERT_EQ(end_of("b"), "failed application jammed");
-  // The same name has other code now.
+  // The same name now has other code.
   Registry other;
   ASSERT_EQ(other.add_orchestration("waits", changes, "1.0.0"), Status::kOk);
   ASSERT_EQ(other.add_activity("good", good), Status::kOk);
@@ -538,7 +538,7 @@ TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
   EXPECT_EQ(executions("a"), "failed restarted from the start; completed 1.0.0; ");
 }
 
-// Pruned between the call and the first turn.
+// The history is pruned between the call and the first turn.
 TEST_F(RestartTest, AHistoryThatWasRemovedMeanwhileStopsTheInstance) {
   testing::expect_errors("instance_stopped");
   start_worker();
@@ -556,7 +556,7 @@ TEST_F(RestartTest, AHistoryThatWasRemovedMeanwhileStopsTheInstance) {
             "not_restartable: not restarted: the start of its last execution is not stored");
 }
 
-// A kill behind any tick: each turn replays what was carried over from its rows.
+// A kill after any tick: each turn replays the events that were carried over from their rows.
 TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
   for (const char* name : {"pair", "undoes", "counts", "parent"}) {
     g_is_mended = false;
@@ -583,7 +583,7 @@ TEST_F(RestartTest, OneThatALimitEndedInItsFirstTurnGoesOnWithMoreRoom) {
   EXPECT_EQ(end_of("a"), "completed open");
 }
 
-// The process of the worker dies at any write to the disk while it restarts the instance.
+// The worker's process dies at any write to the disk while it restarts the instance.
 TEST_F(RestartTest, ACrashAtAnyWriteLosesNothingAndDoublesNothing) {
   bool crashed = true;
   for (std::uint64_t nth = 1; crashed; nth += PAWL_SAMPLE) {

@@ -1,5 +1,5 @@
-// Retries and limits of activities through whole runtimes: times are exact, since time is
-// simulated.
+// Goal: retries and limits of activities work through whole runtimes. Method: time is simulated, so
+// the expected times are exact.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ struct Attempt {
 sim::Machine* g_machine = nullptr;
 ActivityOptions g_options;
 std::vector<Attempt> g_runs;
-int g_failures = 0;  // of the first attempts
+int g_failures = 0;  // number of first attempts that fail
 bool g_cancelled_count = false;
 Worker* g_worker = nullptr;
 
@@ -54,7 +54,7 @@ ActivityResult too_long(ActivityContext& ctx) {
   return ctx.ok(kLong);
 }
 
-// A pool thread that blocks for ten seconds in its first attempt, while the loop goes on.
+// Blocks a pool thread for ten seconds in the attempts that fail, while the loop runs.
 ActivityResult slow(ActivityContext& ctx) {
   note(ctx);
   if (ctx.retry_attempt() > g_failures) return ctx.ok("in time");
@@ -66,7 +66,7 @@ ActivityResult slow(ActivityContext& ctx) {
   return ctx.ok("late");
 }
 
-// One without a loop beside it: an inline activity blocks it.
+// Blocks the loop, as an inline activity.
 ActivityResult blocking(ActivityContext& ctx) {
   note(ctx);
   g_machine->advance(10'000);
@@ -235,7 +235,7 @@ TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
   EXPECT_EQ(client.status("a").output, "3");
   EXPECT_EQ(gaps(), (Gaps{60'000, 60'000}));
   EXPECT_EQ(g_runs[2].attempt, 3);
-  // The former process confirmed the clock of this boot: there is nothing to look out for.
+  // The former process confirmed the clock of this boot, so no tick has to look out for it.
   EXPECT_LT(second.runtime->stats().ticks, 100U);
 }
 
@@ -272,7 +272,7 @@ TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
   ASSERT_EQ(a.start(), Status::kOk);
   ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
   ASSERT_TRUE(drive(machine, {&a}, [] { return g_runs.size() == 1; }));
-  // From now on the other one always looks first.
+  // From now on the other worker always looks first.
   ASSERT_EQ(b.start(), Status::kOk);
   ASSERT_TRUE(drive(
       machine, {&b, &a}, [&] { return client.status("a").state != OrchestrationState::kRunning; },

@@ -1,4 +1,4 @@
-// Orchestrations that not every worker knows: a worker that lacks one costs others nothing.
+// Goal: a worker that lacks an orchestration costs the workers that have it nothing.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -34,7 +34,7 @@ class Routing : public ::testing::Test {
     machine.set_synced(true);
     options.database_path = kPath;
   }
-  // How long it took, or -1.
+  // Drives until the instance has ended; returns how long that took, in ms, or -1.
   std::int64_t ended(std::initializer_list<Worker*> workers, TestClient& client, const char* id,
                      std::int64_t ms = 60'000) {
     const std::int64_t begin = machine.boot_ms();
@@ -52,7 +52,7 @@ class Routing : public ::testing::Test {
   Options options;
 };
 
-// Who looks first does not matter, and no worker waits for the pause of another.
+// The order in which workers look does not matter, and no worker waits for the pause of another.
 TEST_F(Routing, capability_filtering) {
   Worker first(machine, knows_quick, options);
   Worker second(machine, knows_flow, options);
@@ -73,7 +73,8 @@ TEST_F(Routing, capability_filtering) {
   EXPECT_EQ(second.runtime->stats().orchestrations_completed, 20U);
 }
 
-// No worker knows it: one line, one look when it is old enough, and then nothing at all.
+// No worker has the name: one line, one look when the instance is old enough, and then nothing at
+// all.
 TEST_F(Routing, unregistered_backoff) {
   testing::expect_errors("orchestration_unregistered");
   Worker worker(machine, knows_quick, options);
@@ -103,7 +104,7 @@ TEST_F(Routing, unregistered_backoff) {
   EXPECT_EQ(client.status("f0").error, ErrorKind::kNone);
 }
 
-// What another worker has, and is only too busy to begin, is no error of this one.
+// A name that another living worker has, but is too busy to begin, is no error of this worker.
 TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
   testing::expect_errors("orchestration_unregistered", 2);
   Options of_able = options;
@@ -126,7 +127,7 @@ TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
   EXPECT_EQ(worker.lines.count("orchestration_unregistered instance=u orchestration=unheard_of"),
             1U)
       << "what none has is one";
-  // It was forgotten, so the next one that none has is an error again.
+  // The name was forgotten when its instance began, so the next one that no worker has is an error.
   able.stop();
   ASSERT_EQ(client->start_orchestration("flow", InstanceId("g"), ""), Status::kOk);
   drive(
@@ -134,8 +135,8 @@ TEST_F(Routing, a_name_that_another_living_worker_has_is_no_error) {
   EXPECT_EQ(worker.lines.count("orchestration_unregistered instance=g"), 1U);
 }
 
-// The old program goes while an instance of its version sleeps; the new one does not touch it, and
-// the old one, back again, finds the timer due.
+// The old program ends while an instance of its version sleeps. The new one does not touch the
+// instance; the old one, started again, finds the timer due.
 TEST_F(Routing, rolling_deployment) {
   testing::expect_errors("orchestration_unregistered");
   TestClient client(machine, kPath);
@@ -164,7 +165,8 @@ TEST_F(Routing, rolling_deployment) {
   EXPECT_EQ(client.status("a").output, "1");
 }
 
-// Cancelled while no worker knows it: the next worker sees that first.
+// The instance is cancelled while no worker has its name: the next worker that has it sees the
+// request first.
 TEST_F(Routing, cancelled_while_unregistered) {
   testing::expect_errors("orchestration_unregistered");
   TestClient client(machine, kPath);

@@ -1,4 +1,4 @@
-// RuntimeBoard: what other threads may know of a Runtime.
+// Goal: RuntimeBoard shows other threads the state of a Runtime.
 #include "pawl/runtime_board.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,7 @@ TEST_F(Board, SaysWhenTheLoopIsDueAndWhenItHasStopped) {
   ASSERT_EQ(worker->start(), Status::kOk);
   drive(
       machine, {worker.get()}, [] { return false; }, 1'000);
-  // Leases are renewed, so that there is always a next time.
+  // Leases are renewed, so there is always a next due time.
   const RuntimeBoard::Life life = board.life();
   ASSERT_TRUE(life.next_due.has_value());
   EXPECT_GT(life.next_due.value(), life.tick_ms);
@@ -80,7 +80,7 @@ TEST_F(Board, SaysWhenTheLoopIsDueAndWhenItHasStopped) {
   EXPECT_FALSE(board.life().ready);
 }
 
-// A reader that is in the way costs the loop one copy and no wait.
+// A reader in the way costs the loop one copy, and no wait.
 TEST_F(Board, ReadersAndTheLoopDoNotMeet) {
   ASSERT_EQ(worker->start(), Status::kOk);
   std::atomic<bool> over{false};

@@ -1,4 +1,5 @@
-// The loop through the public API on the simulated machine: one path a test, time moved by hand.
+// Goal: the loop works through the public API, with one path for each test. Method: on the
+// simulated machine, where the tests move time by hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +22,7 @@ Options base_options() {
   return options;
 }
 
-// ---- orchestrations and activities the tests share ----------------------------------------------------
+// ---- orchestrations and activities that the tests share -----------------------------------------
 int g_calls = 0;
 std::string g_last_input;
 
@@ -97,7 +98,7 @@ Poll cancellable(OrchestrationContext& ctx) {
   return ctx.complete("fired");
 }
 
-// Takes no notice of a cancel request; its activity is never taken.
+// Ignores a cancel request; no worker takes its activity.
 Poll stubborn(OrchestrationContext& ctx) {
   const Handle never = ctx.schedule_activity("nobody_has_it", "{}");
   const CleanUpScope scope = ctx.clean_up();
@@ -107,7 +108,7 @@ Poll stubborn(OrchestrationContext& ctx) {
   return ctx.complete("never");
 }
 
-// Takes a cancelled await for a failure, and tries again.
+// Mistakes a cancelled await for a failure, and tries again.
 Poll tries_again(OrchestrationContext& ctx) {
   while (true) {
     PAWL_AWAIT(said, ctx.schedule_activity("echo", "x"));
@@ -116,21 +117,21 @@ Poll tries_again(OrchestrationContext& ctx) {
   }
 }
 
-// One round an execution, whatever came of it.
+// Runs one round in each execution, whatever its outcome.
 Poll goes_round(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("echo", "x"));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(100)));
   return ctx.continue_as_new("");
 }
 
-// Likewise, behind a scope that takes its time.
+// The same, in a clean-up scope that takes some time.
 Poll goes_round_slowly(OrchestrationContext& ctx) {
   const CleanUpScope scope = ctx.clean_up();
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::milliseconds(700)));
   return ctx.continue_as_new("");
 }
 
-// Two executions; the first sees the request, and the second puts things right.
+// The first execution is asked to stop and continues as new; the second undoes the work.
 Poll undoes_in_the_next(OrchestrationContext& ctx) {
   if (!ctx.cancel_requested()) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
@@ -171,7 +172,8 @@ Poll endless_history(OrchestrationContext& ctx) {
   return ctx.complete("never");
 }
 
-// Goes on as new only in its third execution, however long it is.
+// The first two executions continue as new when that is due. The third only looks at its length,
+// and never does.
 Poll watched_history(OrchestrationContext& ctx) {
   while (ctx.execution_id() < 3 ? !ctx.is_continue_as_new_due() : ctx.history_length() > 0) {
     PAWL_AWAIT(answer, ctx.schedule_activity("echo", "x"));
@@ -262,7 +264,7 @@ class RuntimeTest : public ::testing::Test {
     g_calls = 0;
     fill(registry);
     fill(threaded, ActivityMode::kThreaded);
-    // Before the shared clock of the machine is 2026.
+    // The shared clock of the machine is in January 2027.
     machine.set_wall(1'800'000'000'000);
     machine.set_synced(true);
   }
@@ -290,8 +292,8 @@ TEST_F(RuntimeTest, hello_completes_with_its_result) {
   EXPECT_EQ(worker.runtime->stats().orchestrations_completed, 1U);
 }
 
-// A message that is committed between the last look and the sleep: its commit ends the sleep, and
-// no time passes.
+// A message is committed between the last look of the loop and its sleep: the commit ends the
+// sleep, and no time passes.
 TEST_F(RuntimeTest, work_of_another_process_ends_the_sleep) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -393,7 +395,7 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
                                "utc_ms=2208988800000"),
             1U)
       << worker.lines.all();
-  // Another process sees it, too.
+  // Another process sees the waiting timer, too.
   const auto waiting = [&](std::string_view id) {
     InstanceInfo info;
     EXPECT_EQ(client->get_instance_info(id, &info), Status::kOk);
@@ -418,7 +420,7 @@ TEST_F(RuntimeTest, a_clock_that_another_confirmed_lets_it_sleep) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   EXPECT_TRUE(run(worker, client, "a", 2 * 20 * 60'000));
-  // Renewals and sweeps of 20 minutes, and the looks after a commit.
+  // The renewals and sweeps of 20 minutes, each followed by the looks after a commit.
   EXPECT_LT(worker.runtime->stats().ticks, 1'000U);
 }
 
@@ -467,7 +469,8 @@ TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace)
   EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
 }
 
-// What was seen of such code: acknowledged, a grace of 2 s, and at execution 80 after 8 s.
+// Such code once outlived its grace of 2 s: 8 s after the request was acknowledged, the instance
+// was in execution 80.
 // Rules: R8.7.
 TEST_F(RuntimeTest, the_grace_counts_from_the_request_over_all_executions) {
   for (const char* code : {"goes_round", "goes_round_slowly"}) {
@@ -627,7 +630,7 @@ TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
   EXPECT_EQ(client->cancel_instance("nobody", "again"), Status::kNotFound);
 }
 
-// One commit, one moment and the same code: each turn has random bytes of its own.
+// Two turns with the same code, in one commit and at one moment: each has random bytes of its own.
 TEST_F(RuntimeTest, guids_of_one_moment_differ) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
@@ -711,7 +714,7 @@ TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
   ASSERT_EQ(client->start_orchestration("unknown_activity", InstanceId("b"), ""), Status::kOk);
   ASSERT_EQ(client->start_orchestration("hello", InstanceId("c"), "fine"), Status::kOk);
   ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
-  // Left to others for home_grace_ms, then marked as unregistered.
+  // The runtime leaves it to other workers for home_grace_ms, and then marks it as unregistered.
   drive(
       machine, {&worker}, [] { return false; }, 3'000);
   EXPECT_EQ(client.status("a").state, OrchestrationState::kRunning);
@@ -765,7 +768,7 @@ TEST_F(RuntimeTest, joins_and_branches_run_side_by_side) {
 }
 
 TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
-  // A worker dies after each tick in turn; what was acknowledged goes on with the next one.
+  // A worker dies after each tick in turn; the next one continues the acknowledged work.
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
   ASSERT_EQ(client->start_orchestration("rounds", InstanceId("b"), "0"), Status::kOk);
@@ -783,13 +786,13 @@ TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
   EXPECT_EQ(client.status("b").output, "after 6");
 }
 
-// Whatever else the tick is for.
+// A timer fires when it is due, whatever else its tick does.
 TEST_F(RuntimeTest, timer_that_is_due_with_a_call_is_not_late) {
   Worker worker(machine, registry, base_options());
   ASSERT_EQ(worker.start(), Status::kOk);
   TestClient client(machine, kPath);
   drive(
-      machine, {&worker}, [] { return false; }, 7'000);  // apart from renewals
+      machine, {&worker}, [] { return false; }, 7'000);  // away from the renewals
   ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
   const std::int64_t due = machine.wall_ms() + 20 * 60'000;
   drive(
@@ -861,7 +864,7 @@ TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
   ClientOptions options;
   options.database_path = kPath;
   Diagnostic diagnostic;
-  // In the process of the Runtime: the same node.
+  // The client is in the process of the Runtime: it has the same node.
   ASSERT_EQ(client.open(testing::shared_process(), options, worker.node.port(), memory.data(),
                         memory.bytes(), diagnostic),
             Status::kOk)

@@ -1,6 +1,6 @@
-// Goal: what users of such systems write works as they expect, end to end.
-// Method: small whole programs on the simulated machine, many of them run twice: calmly, and killed
-// every few ticks. The result must be the same.
+// Goal: typical programs of users work as they expect, end to end. Method: small whole programs on
+// the simulated machine; many run twice, calmly and with a kill every few ticks, and the result
+// must be the same.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using testing::Story;
 using testing::Worker;
 
-// What activities did, in order; after a kill one may be there twice.
+// The effects of activities, in order; after a kill, one may be there twice.
 std::vector<std::string> g_log;
 sim::Machine* g_machine = nullptr;
 Worker* g_worker = nullptr;
@@ -39,7 +39,7 @@ ActivityResult greet(ActivityContext& ctx) { return ctx.ok("Hello, " + std::stri
 
 ActivityResult refuse(ActivityContext& ctx) { return ctx.fail("no such valve"); }
 
-// Blocks for a while, and lets its Runtime go on meanwhile.
+// Blocks for a while, and lets its Runtime run meanwhile.
 ActivityResult slow(ActivityContext& ctx) {
   for (int i = 0; i < 20 && !ctx.is_cancelled(); ++i) {
     g_machine->advance(1'000);
@@ -62,7 +62,7 @@ class Scenario : public Story {
     add("refuse", refuse);
     add("slow", slow, ActivityMode::kThreaded);
   }
-  // Run twice: calmly, and with a kill every few ticks.
+  // Runs twice: calmly, and with a kill every few ticks.
   std::string both_ways(const char* name, std::string_view input = "") {
     start("calm", name, input);
     start_worker();
@@ -73,7 +73,7 @@ class Scenario : public Story {
   }
 };
 
-// ---- steps ------------------------------------------------------------------------------------------
+// ---- steps --------------------------------------------------------------------------------------
 
 Poll hello(OrchestrationContext& ctx) {
   PAWL_AWAIT(greeting, ctx.schedule_activity("greet", ctx.input()));
@@ -85,7 +85,7 @@ TEST_F(Scenario, Hello) {
   EXPECT_EQ(both_ways("hello", "bed 7"), "completed Hello, bed 7");
 }
 
-// What an activity knows of itself, its instance and its worker.
+// Returns all that an activity knows of itself, its instance and its worker.
 ActivityResult who_am_i(ActivityContext& ctx) {
   ctx.trace(LogLevel::kInfo, "here I am");
   std::string all;
@@ -155,7 +155,7 @@ TEST_F(Scenario, Loop) {
   EXPECT_EQ(both_ways("loop"), "completed 01234");
 }
 
-// ---- failures ---------------------------------------------------------------------------------------
+// ---- failures -----------------------------------------------------------------------------------
 
 Poll falls_back(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("refuse", ""));
@@ -196,7 +196,7 @@ TEST_F(Scenario, CompensationSaga) {
   EXPECT_EQ(log_text(), "on valve;on pump;on lamp;off lamp;off pump;off valve;");
 }
 
-// ---- races ------------------------------------------------------------------------------------------
+// ---- races --------------------------------------------------------------------------------------
 
 Poll timeout_race(OrchestrationContext& ctx) {
   const Handle work = ctx.schedule_activity("slow", "");
@@ -215,8 +215,8 @@ TEST_F(Scenario, TimeoutRace) {
   EXPECT_EQ(end_of("a"), "completed too late, the loser is closed");
 }
 
-// The loser learns of it while it runs, long before its lock would have been renewed, and its
-// result is counted and goes nowhere.
+// The loser learns of its cancellation while it runs, long before its lock would have been renewed;
+// its result is counted and dropped.
 TEST_F(Scenario, SelectLoserReceivesCancellation) {
   add("timeout_race", timeout_race);
   g_worker = &start_worker();
@@ -249,8 +249,8 @@ TEST_F(Scenario, ActivityVersusEvent) {
   EXPECT_EQ(end_of("b"), "completed event yes");
 }
 
-// Handles are plain values: what goes out of scope stays open until the execution ends, and is
-// closed then.
+// Handles are plain values: an activity whose handle goes out of scope stays open until the
+// execution ends, and is closed then.
 Poll out_of_scope(OrchestrationContext& ctx) {
   {
     const Handle unused = ctx.schedule_activity("slow", "");
@@ -269,7 +269,7 @@ TEST_F(Scenario, OutOfScopeHandleIsClosedAtTheEnd) {
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
 }
 
-// Given up in the turn that asked for it: neither is ever there.
+// The turn that schedules both cancels both: neither is ever there.
 Poll changes_its_mind(OrchestrationContext& ctx) {
   const Handle work = ctx.schedule_activity("note", "never");
   const Handle timer = ctx.schedule_timer(std::chrono::hours(1));
@@ -289,7 +289,7 @@ TEST_F(Scenario, GivenUpInTheSameTurnNeverRuns) {
   EXPECT_EQ(metrics.timers_waiting, 0);
 }
 
-// Nothing is stopped by force: the instance ends at once, the thread when it likes.
+// No activity is stopped by force: the instance ends at once, and the thread when it returns.
 ActivityResult deaf(ActivityContext& ctx) {
   for (int i = 0; i < 30; ++i) {
     g_machine->advance(1'000);
@@ -317,7 +317,7 @@ TEST_F(Scenario, ActivityThatIgnoresItsCancellationHoldsNothingUp) {
   EXPECT_EQ(count(history("a"), "activity_done"), 0U);
 }
 
-// ---- time and system calls ----------------------------------------------------------------------------
+// ---- time and system calls ----------------------------------------------------------------------
 
 Poll system_calls(OrchestrationContext& ctx) {
   const Guid first = ctx.new_guid();
@@ -335,11 +335,11 @@ Poll system_calls(OrchestrationContext& ctx) {
 TEST_F(Scenario, SystemCalls) {
   add("system_calls", system_calls);
   EXPECT_EQ(both_ways("system_calls"), "completed stable");
-  // They cost no activity: the one of each is the echo.
+  // System calls cost no activity: the only activity of each instance is the echo.
   EXPECT_EQ(count(history("calm"), "activity"), 1U);
 }
 
-// An instance that watches a job of another.
+// An instance watches the state of a job outside Pawl.
 std::int64_t g_job_ready_ms = 0;
 ActivityResult job_state(ActivityContext& ctx) {
   g_log.emplace_back("asked");
@@ -365,8 +365,8 @@ TEST_F(Scenario, StatusPolling) {
   EXPECT_EQ(g_log.size(), 5U);
 }
 
-// Relative to the commit that made it, whichever worker runs by then: a restart in the middle neither
-// shortens nor begins it anew.
+// A timer is relative to the commit that made it, whichever worker runs later: a restart in the
+// middle neither shortens it nor begins it anew.
 Poll minute(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(60)));
   return ctx.complete("a minute");
@@ -386,7 +386,7 @@ TEST_F(Scenario, TimerIsAbsoluteOverRestarts) {
   EXPECT_LE(machine.boot_ms() - begin, 60'050);
 }
 
-// ---- other orchestrations -----------------------------------------------------------------------------
+// ---- other orchestrations -----------------------------------------------------------------------
 
 Poll basic_child(OrchestrationContext& ctx) {
   PAWL_AWAIT(greeting, ctx.schedule_sub_orchestration("hello", ctx.input()));
@@ -481,7 +481,7 @@ TEST_F(Scenario, DetachedThenActivity) {
   EXPECT_EQ(end_with_kills("on its own"), "completed Hello, bed");
 }
 
-// ---- continue-as-new and versions ---------------------------------------------------------------------
+// ---- continue-as-new and versions ---------------------------------------------------------------
 
 Poll counts_to_ten(OrchestrationContext& ctx) {
   const int n = std::stoi(std::string(ctx.input()));
@@ -495,7 +495,7 @@ TEST_F(Scenario, ContinueAsNew) {
   EXPECT_EQ(both_ways("counts", "0"), "completed 10 in 10");
 }
 
-// The version is known to the code and to its activities, and stays what it was at the start of the
+// The code and its activities know the version, which stays as it was at the start of the
 // execution.
 ActivityResult version_seen(ActivityContext& ctx) { return ctx.ok(ctx.orchestration_version()); }
 
@@ -521,7 +521,7 @@ TEST_F(Scenario, VersionedUpgradeOfARunningInstance) {
   EXPECT_EQ(end_of("a"), "completed 1.0.0,1.0.0,1.0.0 1.1.0,1.1.0,1.1.0 ");
 }
 
-// Runs for ever; an activity keeps the history short through a client of its own.
+// The instance runs for ever; this activity keeps its history short through a client of its own.
 ActivityResult prune(ActivityContext& ctx) {
   Removed pruned;
   const Status status = (*static_cast<testing::TestClient*>(ctx.user()))
@@ -553,7 +553,7 @@ TEST_F(Scenario, SelfPruningEternal) {
   EXPECT_EQ(executions.count, 2);
 }
 
-// ---- typed payloads -----------------------------------------------------------------------------------
+// ---- typed payloads -----------------------------------------------------------------------------
 
 struct Order {
   JsonText<16> bed;
@@ -562,7 +562,7 @@ struct Order {
 };
 PAWL_JSON(Order, bed, litres, urgent)
 
-// One more litre each time.
+// Adds one litre to an order.
 std::string one_more(std::string_view text) {
   Order order;
   Diagnostic why;
@@ -603,9 +603,9 @@ TEST_F(Scenario, TypedPayloadsAndEvents) {
             R"({"bed":"e","litres":11,"urgent":false}{"bed":"q","litres":21,"urgent":false})");
 }
 
-// ---- long-lived ones ----------------------------------------------------------------------------------
+// ---- long-lived instances -----------------------------------------------------------------------
 
-// Works on in rounds; a new configuration is taken from its queue between them, and goes along into
+// Works in rounds. Between them it takes a new configuration from its queue, and passes it on to
 // the next execution.
 Poll reloads(OrchestrationContext& ctx) {
   std::string config(ctx.input());
@@ -640,8 +640,8 @@ TEST_F(Scenario, ConfigHotReload) {
   EXPECT_EQ(end_of("a"), "completed last v4");
 }
 
-// One instance for one thing in the world: its state goes along, commands come by its queue, and
-// its answer is shown.
+// One instance stands for one thing in the world: its state passes to the next execution, commands
+// come by its queue, and its status shows the answer.
 Poll actor(OrchestrationContext& ctx) {
   std::int64_t balance = std::stoll(std::string(ctx.input()));
   for (int served = 0; served < 3; ++served) {
@@ -663,15 +663,16 @@ TEST_F(Scenario, ActorPattern) {
     restart();
     ASSERT_EQ(client()->enqueue_event("a", "commands", std::to_string(i)), Status::kOk);
     sum += i;
-    if (i % 3 == 0) continue;  // several may wait
+    if (i % 3 == 0) continue;  // several commands may wait
     ASSERT_TRUE(drive_until([&] { return shown("a") == std::to_string(sum); })) << shown("a");
   }
   ASSERT_EQ(client()->enqueue_event("a", "commands", "close"), Status::kOk);
   EXPECT_EQ(end_of("a"), "completed 210");
 }
 
-// A conversation: a message at a time from a queue, an answer by an activity on the session that
-// keeps the model warm, what it is doing as its status, and a new execution every few messages.
+// A conversation takes one message at a time from a queue, answers by an activity on the session
+// that keeps the model warm, shows what it is doing as its status, and begins a new execution every
+// few messages.
 std::string g_session_of_model;
 ActivityResult model(ActivityContext& ctx) {
   g_session_of_model += std::to_string(ctx.session_epoch()) + ",";
@@ -713,7 +714,7 @@ TEST_F(Scenario, AgentConversation) {
   EXPECT_EQ(g_session_of_model, "1,1,1,1,1,1,2,2,2,2,");
 }
 
-// ---- sessions and several processes ---------------------------------------------------------------------
+// ---- sessions and several processes -------------------------------------------------------------
 
 std::vector<std::pair<std::string, std::string>> g_places;  // session, worker
 ActivityResult place(ActivityContext& ctx) {
@@ -809,8 +810,8 @@ TEST_F(Scenario, SessionSurvivesVersionedUpgrade) {
   EXPECT_EQ(g_places[0], g_places[1]);
 }
 
-// Three processes with different programs: each runs what it knows, and nothing waits for what it
-// does not know.
+// Three processes with different programs: each runs the names that it knows, and is not delayed by
+// the others.
 TEST_F(Scenario, HeterogeneousRuntimes) {
   g_places.clear();
   Registry deciding;
@@ -838,7 +839,7 @@ TEST_F(Scenario, HeterogeneousRuntimes) {
     EXPECT_EQ(worker, "placing");
 }
 
-// ---- load ---------------------------------------------------------------------------------------------
+// ---- load ---------------------------------------------------------------------------------------
 
 Poll large(OrchestrationContext& ctx) {
   std::size_t bytes = 0;

@@ -1,5 +1,5 @@
-// What the log says of the work, the leases and the ends of sessions. Through whole runtimes on the
-// simulated machine.
+// Goal: the log reports the work, the leases and the ends of sessions. Method: whole runtimes on
+// the simulated machine.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -13,7 +13,7 @@ using testing::SessionStory;
 
 class SessionAudit : public SessionStory {
  protected:
-  // Works on one that it opened, on a shared one, and without any.
+  // Runs activities on a session that it opened, on a shared one, and without any.
   static Poll works(OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.owner_label = "alice";

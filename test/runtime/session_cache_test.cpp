@@ -1,5 +1,5 @@
-// SessionCache: what a worker keeps for its sessions comes and goes with them, and nothing ends
-// while it is in use.
+// Goal: the states that a worker keeps in a SessionCache come and go with their sessions, and none
+// ends while it is in use.
 #include "pawl/session_cache.hpp"
 
 #include <gtest/gtest.h>
@@ -24,10 +24,10 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-std::vector<std::string> g_ends;  // "why session", and what the next listener is given
-int g_states = 0;                 // that are alive
+std::vector<std::string> g_ends;  // "why session", and the calls of the next listener
+int g_states = 0;                 // number of living states
 
-// Neither copied nor moved: it stays where it was made.
+// A state is neither copied nor moved: it stays where it was made.
 struct State {
   explicit State(std::string_view name) : session(name) { ++g_states; }
   ~State() { --g_states; }
@@ -83,7 +83,7 @@ ActivityResult use(ActivityContext& ctx) {
   return ctx.ok(answer);
 }
 
-// "session:what session:what ..", one after the other; "-:ms" is a pause. Completes with all the
+// Runs "session:what session:what ..", one after the other; "-:ms" is a pause. Completes with all
 // answers.
 Poll script(OrchestrationContext& ctx) {
   std::string answers;
@@ -119,7 +119,7 @@ Poll opens_and_closes(OrchestrationContext& ctx) {
   return ctx.complete(std::string(first.value()) + ", " + std::string(second.value()));
 }
 
-// Holds its state until it is asked to end, and looks for it once more then.
+// Holds its state until it is asked to end, and then looks for it once more.
 struct Stay {
   Cache::Lease lease;
 };
@@ -184,7 +184,7 @@ class SessionCacheTest : public ::testing::Test {
         86'400'000));
     return std::string(client.status(id).output);
   }
-  // Without the lines of the next listener.
+  // The ends, without the lines of the next listener.
   static std::vector<std::string> ends() {
     std::vector<std::string> out;
     for (const std::string& line : g_ends)
@@ -323,7 +323,7 @@ TEST_F(SessionCacheTest, a_lease_moves_and_is_released_once) {
   EXPECT_FALSE(g_held[0]);
   EXPECT_EQ(g_held[0].status(), Status::kNotFound);
   EXPECT_FALSE(g_held[0].lost());
-  g_held[0].discard();  // empty: nothing
+  g_held[0].discard();  // it is empty: no effect
   lease.discard();
   lease = std::move(g_held[1]);
   EXPECT_EQ(ends(), Lines({"discarded s"})) << "what it held before";
@@ -358,9 +358,9 @@ TEST_F(SessionCacheTest, an_orderly_stop_ends_all) {
   EXPECT_EQ(ends(), Lines({"lost s", "lost t"}));
 }
 
-// --- against a model ----------------------------------------------------------------------------------
+// ---- comparison with a model --------------------------------------------------------------------
 
-// What a cache of two has, most recently used first.
+// The content of a cache of two, most recently used first.
 struct Model {
   struct Kept {
     std::string session;
@@ -368,7 +368,7 @@ struct Model {
     int leases;
   };
   std::deque<Kept> kept;
-  std::multiset<std::string> left;  // discarded and held
+  std::multiset<std::string> left;  // discarded while held, once for each lease
 
   std::string use(const std::string& session, const std::string& what) {
     auto at = std::find_if(kept.begin(), kept.end(),
@@ -413,7 +413,8 @@ TEST_F(SessionCacheTest, random_uses_agree_with_a_model) {
       const std::string session = sessions[random() % 4];
       std::string what = whats[random() % 6];
       if (what == "hold" && ++holds > 2) what = "get";
-      // A discarded one that is held counts by its leases: the model keeps to one each.
+      // A state that is discarded while held counts once for each lease: the model keeps to one
+      // lease each.
       for (const Model::Kept& one : model.kept)
         if (what == "discard" && one.session == session && one.leases > 1) what = "get";
       input += (input.empty() ? "" : " ") + session + ":" + what;
@@ -422,7 +423,7 @@ TEST_F(SessionCacheTest, random_uses_agree_with_a_model) {
     EXPECT_EQ(run(input), wanted) << input;
     EXPECT_EQ(cache.size(), model.kept.size() + model.left.size()) << input;
     g_held.clear();
-    // Nothing of this round is left for the next.
+    // No state of this round is left for the next one.
     machine.advance(60'000);
     cache.trim();
     EXPECT_EQ(g_states, 0);

@@ -1,5 +1,6 @@
-// The directory of sessions: which worker has which session, owner labels, limits of an owner, closing from outside, and
-// what the log says of it; through whole runtimes on the simulated machine.
+// Goal: the directory shows which worker has which session; owner labels, limits of an owner and
+// closing from outside work; and the log reports all of it. Method: whole runtimes on the simulated
+// machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,7 +24,7 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.worker_id());
 }
 
-// The body of the test at hand.
+// The orchestration code of the current test.
 std::function<Poll(OrchestrationContext&)> g_code;
 Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 
@@ -46,7 +47,7 @@ class SessionDirectory : public testing::MachineTest {
     const OrchestrationStatus status = client.status(id);
     return std::string(error_kind_name(status.error)) + ": " + std::string(status.output);
   }
-  // "name/instance/owner/kind/state/node" of each, one a line.
+  // Lists "name/instance/owner/kind/state/node", one session a line.
   static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
     struct Print final : SessionVisitor {
       void on_session(const SessionInfo& one) noexcept override {
@@ -131,12 +132,12 @@ Poll opens_three(OrchestrationContext& ctx) {
   const Session lost = ctx.open_session("lost", fails);
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(used)));
   PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(lost)));
-  // No worker has it, so its session has work.
+  // No worker has this activity, so its session keeps its work.
   PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("waits")));
   return ctx.complete("");
 }
 
-// Every filter alone, and with others; each page goes on where the last one ended.
+// Each filter is used alone and with others; each page continues where the last one ended.
 // Rules: S23.
 TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
   testing::expect_errors("activity_unregistered");
@@ -251,7 +252,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
   EXPECT_EQ(outcome(client, "i"), "none: ok");
 }
 
-// ---- limits of an owner ---------------------------------------------------------------------------------
+// ---- limits of an owner -------------------------------------------------------------------------
 
 // Rules: S24.
 TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_notifies_how_to_free_one) {
@@ -323,7 +324,7 @@ TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
   EXPECT_EQ(outcome(client, "i"), "none: ok");
 }
 
-// ---- closing from outside -------------------------------------------------------------------------------
+// ---- closing from outside -----------------------------------------------------------------------
 
 Poll waits_for_close(OrchestrationContext& ctx) {
   SessionSettings settings = for_owner("alice", "agent");
@@ -365,7 +366,7 @@ TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside
   EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
   EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kNotFound) << "it is closed";
   EXPECT_EQ(client->close_session("j", "s"), Status::kOk);
-  // The runtime that has to log it dies first: the next one logs it.
+  // The runtime that has to log the closing dies first; the next one logs it.
   a->kill();
   Worker b(machine, registry, options("b"));
   ASSERT_EQ(b.start(), Status::kOk);
@@ -429,9 +430,9 @@ TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
   EXPECT_EQ(list(client), "");
 }
 
-// ---- the audit trail ------------------------------------------------------------------------------------
+// ---- audit trail --------------------------------------------------------------------------------
 
-// "event key=value key=value": the value of a key, or nothing.
+// The value of a key in a line "event key=value key=value", or nothing.
 std::string field(const std::string& line, const std::string& key) {
   const std::size_t at = line.find(" " + key + "=");
   if (at == std::string::npos) return {};
@@ -439,7 +440,7 @@ std::string field(const std::string& line, const std::string& key) {
   return line.substr(begin, line.find(' ', begin) - begin);
 }
 
-// What the lines of some logs say became of a session, in order of its epochs.
+// The steps of a session in the lines of some logs, in the order of its epochs.
 std::string timeline(const std::string& logs, const std::string& instance,
                      const std::string& session) {
   std::vector<std::pair<std::int64_t, std::string>> steps;
@@ -448,13 +449,13 @@ std::string timeline(const std::string& logs, const std::string& instance,
     const std::string line = logs.substr(begin, end - begin);
     begin = end == std::string::npos ? logs.size() : end + 1;
     if (field(line, "session") != session || field(line, "instance") != instance) continue;
-    if (line.find("session_") == std::string::npos) continue;  // of an activity on it
+    if (line.find("session_") == std::string::npos) continue;  // a line of an activity
     const std::string event =
         line.substr(line.find("session_"), line.find(" session=") - line.find("session_"));
     std::string step = event;
     for (const char* key : {"from", "to", "reason", "owner", "kind"})
       if (!field(line, key).empty()) step += std::string(" ") + key + "=" + field(line, key);
-    // The closing has the epoch of what it ends.
+    // The line of a closing has the epoch that it ends.
     const std::int64_t last = event == "session_closed" ? 1 : 0;
     steps.emplace_back(2 * std::stoll(field(line, "epoch")) + last, step);
   }

@@ -1,5 +1,5 @@
-// Folders of sessions: made before work runs, there for the next owner of the session, removed when
-// it has ended.
+// Goal: folders of sessions are made before work runs, are there for the next owner of the session,
+// and are removed when it has ended.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,10 +15,10 @@ using testing::Worker;
 using Entry = sim::Machine::Entry;
 
 sim::Machine* g_machine = nullptr;
-std::vector<std::string> g_folders;  // as the activities saw them
+std::vector<std::string> g_folders;  // in the order of the activities that saw them
 std::string g_key;
 
-// Puts a file into its folder, named as its input.
+// Puts a file into its folder; its input is the name of the file.
 ActivityResult put(ActivityContext& ctx) {
   const std::string folder(ctx.session_folder());
   g_folders.push_back(folder);
@@ -43,7 +43,7 @@ class SessionFolders : public SessionStory {
     add("put", put);
   }
   [[nodiscard]] std::size_t folders() const { return machine.entries_below("/dirs"); }
-  // Opens "s" and puts so many files; then waits for "go", and closes it.
+  // Opens "s", puts `files` files, waits for "go", and then closes the session.
   static Poll opens_and_closes(OrchestrationContext& ctx, int files, const SessionSettings& how) {
     const Session session = ctx.open_session("s", how);
     for (int i = 0; i < files; ++i)
@@ -65,7 +65,7 @@ class SessionFolders : public SessionStory {
   bool are_gone(std::int64_t ms = 5'000) {
     return drive_until([&] { return folders() == 0; }, ms);
   }
-  // One tick of each; then time goes on.
+  // Runs one tick of each worker; the caller moves time.
   void tick_all() {
     for (const auto& worker : workers)
       EXPECT_TRUE(worker->runtime->tick(std::chrono::milliseconds::max()).ok());
@@ -90,7 +90,7 @@ TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_clo
   EXPECT_EQ(machine.entry("/dirs"), Entry::kFolder);
 }
 
-// Where there is none, because it was not made yet or goes, none is shown.
+// A folder that was not made yet, or is being removed, is not shown.
 // Rules: S43.
 TEST_F(SessionFolders, the_directory_shows_where_it_is) {
   testing::expect_errors("activity_unregistered");
@@ -131,7 +131,7 @@ TEST_F(SessionFolders, the_directory_shows_none_without_a_root) {
   EXPECT_EQ(one.folder, "");
 }
 
-// Nothing of a session's id is in a path.
+// No part of a session's id is in a path.
 // Rules: S42.
 TEST_F(SessionFolders, no_id_leads_out_of_the_root) {
   code([](OrchestrationContext& ctx) {
@@ -208,7 +208,7 @@ TEST_F(SessionFolders, goes_when_the_session_is_lost_and_when_its_instance_ends)
   EXPECT_TRUE(are_gone());
 }
 
-// A shared session ends when its row is swept; letting it go does not end it.
+// A shared session ends when its row is swept; a release by its owner does not end it.
 TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_its_row) {
   options.sessions.session_idle_timeout = std::chrono::seconds(40);
   options.sessions.session_cleanup_interval = std::chrono::seconds(200);
@@ -226,7 +226,7 @@ TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_it
   EXPECT_EQ(rows().size(), 0U);
 }
 
-// Removing goes on beside the other work, some entries a tick.
+// The removal runs beside other work, some entries in each tick.
 // Rules: S46.
 TEST_F(SessionFolders, removing_is_done_in_pieces) {
   code(opening(1));
@@ -250,7 +250,7 @@ TEST_F(SessionFolders, removing_is_done_in_pieces) {
   EXPECT_EQ(a.runtime->stats().session_folders_removed, 1U);
 }
 
-// Dead at any point between the close and the last piece: the next process goes on.
+// The process dies at any point between the close and the last piece; the next one continues.
 // Rules: S45.
 TEST_F(SessionFolders, removing_survives_crashes) {
   code(opening(1));
@@ -278,7 +278,7 @@ TEST_F(SessionFolders, removing_survives_crashes) {
   EXPECT_GE(lives, 3U) << "some died in the middle";
 }
 
-// A close that was not committed took nothing away.
+// A close that was not committed has removed nothing.
 // Rules: S45.
 TEST_F(SessionFolders, stays_when_the_close_is_not_committed) {
   testing::expect_errors("tick_rolled_back", 15);
@@ -332,7 +332,8 @@ TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
   EXPECT_EQ(machine.entry(g_folders[0].c_str()), Entry::kFolder) << "of a session that lives";
 }
 
-// What the disk lacks is no answer for an orchestration: the activity waits, and all others go on.
+// A failure of the disk is no answer for an orchestration: the activity waits, and all others
+// continue.
 // Rules: S43.
 TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
   testing::expect_errors("session_folder_failed", 5);
@@ -379,7 +380,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
   EXPECT_EQ(machine.entry(folder.c_str()), Entry::kFile) << "its session lives";
 }
 
-// Removing that fails is logged once a look, and tried again with the next.
+// A removal that fails is logged once in each look, and tried again with the next one.
 // Rules: S46.
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   options.sessions.session_cleanup_interval = std::chrono::seconds(60);
@@ -398,7 +399,7 @@ TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   EXPECT_TRUE(are_gone(120'000));
 }
 
-// A cancelled activity may still be writing there.
+// A cancelled activity may still write to the folder.
 // Rules: S44.
 TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   code([](OrchestrationContext& ctx) {
@@ -413,7 +414,7 @@ TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   Worker& a = full("a");
   a.node.hold_jobs(true);
   start("i", "code");
-  // drive() would let the job come back.
+  // drive() would let the job return.
   const auto tick_for = [&](std::int64_t ms) {
     for (std::int64_t end = machine.boot_ms() + ms; machine.boot_ms() < end; machine.advance(100))
       tick_all();
@@ -428,7 +429,7 @@ TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
   EXPECT_EQ(g_folders.size(), 1U);
 }
 
-// Another worker, with a root of its own, sees the close; the one with the folder hears of it.
+// Another worker, without a root, sees the close; the worker with the folder learns of it.
 TEST_F(SessionFolders, goes_when_others_end_its_session) {
   options.sessions.session_cleanup_interval = std::chrono::seconds(3'600);
   code(opening(1));

@@ -1,5 +1,6 @@
-// Sessions that end when they were idle for so long: with a notice before, with or without an
-// owner, and over kills, restarts and reboots. Through whole runtimes on the simulated machine. Rules: S53.
+// Goal: sessions end when they were idle for so long, with a notice before, with or without an
+// owner, and over kills, restarts and reboots. Method: whole runtimes on the simulated machine.
+// Rules: S53.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +25,7 @@ SessionSettings closing(std::int64_t idle_ms, std::int64_t notice_ms = 0) {
   return settings;
 }
 
-// "closing/idle: closes in .. " of a message.
+// Returns "change/reason" of a message, for example "closing/idle: closes in ..".
 std::string said(std::string_view payload) {
   SessionEvent event;
   EXPECT_EQ(from_json(payload, &event), Status::kOk) << payload;
@@ -33,7 +34,8 @@ std::string said(std::string_view payload) {
 
 class IdleClose : public SessionStory {
  protected:
-  // Opens, runs one activity, gathers what it hears until the session is closed, and works on it.
+  // Opens a session, runs one activity, gathers messages until the session is closed, and then
+  // schedules work on it.
   static Poll hears_of_its_end(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", closing(kMinute, kMinute / 6));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
@@ -73,7 +75,7 @@ TEST_F(IdleClose, is_reported_once_whatever_is_killed) {
   EXPECT_NE(end.find("closed/idle session_closed"), std::string::npos) << end;
 }
 
-// Each use begins a silence of its own, with a notice of its own.
+// Each use begins a new idle time, with a notice of its own.
 TEST_F(IdleClose, use_puts_it_off_and_each_silence_has_its_notice) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               const Session session = ctx.open_session("s", closing(kMinute, kMinute / 2));
@@ -95,7 +97,7 @@ TEST_F(IdleClose, use_puts_it_off_and_each_silence_has_its_notice) {
   EXPECT_LT(closed[0], 3 * 31'000 + kMinute + 1'000);
 }
 
-// Nothing is written when a session is used: it is looked at again when it could be over.
+// The use of a session writes nothing: the session is checked when its idle time could be over.
 TEST_F(IdleClose, costs_no_write_of_its_own_per_activity) {
   const auto commits = [this](const SessionSettings& settings, const char* id) {
     code([settings](OrchestrationContext& ctx) {
@@ -147,7 +149,7 @@ TEST_F(IdleClose, work_that_is_queued_delayed_or_running_keeps_it_open) {
   }
 }
 
-// A worker that only decides looks, too.
+// A worker that only runs orchestrations checks idle sessions too.
 TEST_F(IdleClose, counts_while_no_worker_owns_it) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", closing(kMinute));
@@ -194,7 +196,7 @@ TEST_F(IdleClose, counts_over_moves_restarts_reboots_and_clock_steps) {
   EXPECT_EQ(state_of("i", "s"), "none");
 }
 
-// The notice comes first, and the time that it promises is given.
+// The notice comes first, and the time that it promises still passes before the end.
 TEST_F(IdleClose, what_passed_while_no_worker_lived_is_reported_with_its_notice) {
   code(hears_of_its_end);
   full("a");
@@ -228,7 +230,7 @@ TEST_F(IdleClose, a_hold_puts_it_off) {
   EXPECT_EQ(state_of("i", "s"), "none");
 }
 
-// Its row is kept for that long, too, and its instance is notified.
+// A shared session's row is kept for the idle time too, and its instance is notified.
 TEST_F(IdleClose, a_shared_one_closes_and_begins_anew_with_the_next_work) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = closing(3 * kHour, kMinute);
@@ -254,7 +256,7 @@ TEST_F(IdleClose, a_shared_one_closes_and_begins_anew_with_the_next_work) {
             "closed/idle none");
 }
 
-// From the change on: a silence before it was not limited.
+// The idle time counts from the change on; before, it was not limited.
 TEST_F(IdleClose, can_be_set_and_taken_back_while_it_is_open) {
   code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");

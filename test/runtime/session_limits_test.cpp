@@ -1,5 +1,5 @@
-// What the settings of an opened session limit: its age, how many activities it has, how fast they
-// come; and what it reports. Through whole runtimes on the simulated machine.
+// Goal: the settings of an opened session limit its age, the number of its activities and their
+// rate, and the session reports what happens. Method: whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -24,7 +24,7 @@ SessionSettings aged(std::int64_t max_age_ms, std::int64_t notice_ms = 0) {
   return settings;
 }
 
-// "claimed", of the payload of a notice.
+// Returns the change in the payload of a notice, for example "claimed".
 std::string change_of(std::string_view payload) {
   constexpr std::string_view kBefore = "{\"change\":\"";
   const std::size_t end = payload.find('"', kBefore.size());
@@ -33,7 +33,7 @@ std::string change_of(std::string_view payload) {
 
 class SessionLimits : public SessionStory {
  protected:
-  // Opens, runs one activity, and gathers its messages until the session has expired.
+  // Opens a session, runs one activity, and gathers messages until the session has expired.
   static Poll waits_for_company(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute, kMinute / 6));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
@@ -52,7 +52,7 @@ constexpr char kGathered[] =
     "completed claimed expiring expired session_closed: the session has expired: max_age "
     "(60000 ms) has passed";
 
-// ---- age ------------------------------------------------------------------------------------------------
+// ---- age ----------------------------------------------------------------------------------------
 
 // Rules: S27.
 TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
@@ -71,7 +71,7 @@ TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
   full("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
-  // Owners die too; what lies between is reported.
+  // Owners die as well; only the notices of expiry are compared.
   EXPECT_NE(end.find("expiring "), std::string::npos) << end;
   EXPECT_EQ(end.find("expiring "), end.rfind("expiring ")) << end;
   EXPECT_NE(end.find("expired session_closed: the session has expired"), std::string::npos) << end;
@@ -112,7 +112,7 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
   boss();
   start("i", "code");
   ASSERT_TRUE(drive_until([&] { return runs.size() == 1; }));
-  // Its process does not come round meanwhile: the activity is not cancelled.
+  // The process of the activity runs no tick in the meantime, so the activity is not cancelled.
   ASSERT_TRUE(testing::drive(
       machine, {workers.back().get()}, [&] { return logged("session_created") == 2; },
       2 * kMinute));
@@ -221,7 +221,7 @@ TEST_F(SessionLimits, one_opened_anew_is_young_again) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(50)));
     PAWL_AWAIT(still, ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(20)));
-    // Without an age from here on.
+    // From here on the session has no age limit.
     session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(2)));
     PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
@@ -266,7 +266,7 @@ TEST_F(SessionLimits, an_idle_release_is_reported) {
             R"(completed {"change":"released","epoch":2,"from":"a","to":"","reason":"idle"})");
 }
 
-// ---- how many -------------------------------------------------------------------------------------------
+// ---- number of activities -----------------------------------------------------------------------
 
 SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
   SessionSettings settings;
@@ -276,7 +276,7 @@ SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
   return settings;
 }
 
-// Speaks until it is refused, over three executions; then the answers that it got.
+// Schedules activities until one is refused, over three executions; returns the answers.
 Poll speaks(OrchestrationContext& ctx) {
   const Session session = ctx.open_session("s", at_most(5, 4));
   for (int i = 0; i < 2; ++i) {
@@ -361,7 +361,7 @@ TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
             "completed +++--");
 }
 
-// ---- how fast -------------------------------------------------------------------------------------------
+// ---- rate of activities -------------------------------------------------------------------------
 
 SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t wait_ms) {
   SessionSettings settings;
@@ -371,7 +371,7 @@ SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t
   return settings;
 }
 
-// Six at once; how each ended.
+// Schedules six activities at once; returns how each ended.
 Poll commit_immediately(OrchestrationContext& ctx) {
   const std::int64_t wait_ms = ctx.input() == "waits" ? 60'000 : 0;
   const Session session = ctx.open_session("s", paced(10'000, 2, wait_ms));
@@ -414,7 +414,8 @@ TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
   EXPECT_EQ(end_of("i"), "completed ++++++");
 }
 
-// The bucket is the session's, not its owner's: neither a death nor a new worker fills it.
+// The bucket belongs to the session and not to its owner: neither a death nor a new worker fills
+// it.
 // Rules: S29.
 TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
   code(commit_immediately);
@@ -524,7 +525,7 @@ TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
             "completed ++--------");
 }
 
-// ---- in the log -----------------------------------------------------------------------------------------
+// ---- log lines ----------------------------------------------------------------------------------
 
 // Rules: S30.
 TEST_F(SessionLimits, each_ownership_is_reported_with_its_first_use_and_what_was_done_by_then) {

@@ -1,4 +1,4 @@
-// Holding, moving and evicting sessions, and what a worker does at its limit: through whole
+// Goal: sessions are held, moved and evicted, and a worker at its limit makes room. Method: whole
 // runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
@@ -53,7 +53,7 @@ class SessionOperations : public testing::MachineTest {
     out.slots.threads = 1;
     return out;
   }
-  // Runs the code to its end at one worker; its output, or "kind: text".
+  // Runs the code to its end at one worker; returns its output, or "kind: text".
   std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
     g_code = std::move(what);
     Worker a(machine, registry, how);
@@ -77,9 +77,10 @@ class SessionOperations : public testing::MachineTest {
   Registry coordinator;  // orchestrations only
 };
 
-// ---- holding --------------------------------------------------------------------------------------------
+// ---- holding ------------------------------------------------------------------------------------
 
-// Two activities with half an hour between them; what the second saw of the first's session.
+// Two activities with half an hour between them; completes with "kept" if both saw one epoch of the
+// session.
 Poll half_an_hour(OrchestrationContext& ctx, const std::function<ErrorKind()>& hold) {
   PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::session("s")));
   if (hold() != ErrorKind::kNone) return ctx.fail("hold");
@@ -259,9 +260,9 @@ TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
       << client.status("i").output;
 }
 
-// ---- evicting -------------------------------------------------------------------------------------------
+// ---- evicting -----------------------------------------------------------------------------------
 
-// As drive(), but the threads of `hung` never come back.
+// Like drive(), but the threads of `hung` never return.
 bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, const Worker& hung,
                 const std::function<bool()>& until, std::int64_t ms) {
   const std::int64_t end = machine.boot_ms() + ms;
@@ -281,7 +282,7 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
   return false;
 }
 
-// One activity that may run for a second, and one behind it.
+// Schedules one activity that may run for a second, and one behind it.
 Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
   ActivityOptions first;
   first.target = exclusive ? Target::exclusive_session("s") : Target::session("s");
@@ -357,8 +358,8 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
   a.kill();
 }
 
-// Its activity could still act on the world: only an operator releases it, with force, or
-// the lease that is not renewed for it any more.
+// The activity could still act on the world: only an operator releases the session, with force, or
+// the lease, which is no longer renewed for it.
 // Rules: S36.
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
   testing::expect_errors("activity_abandoned", 2);
@@ -398,7 +399,7 @@ TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
   }
 }
 
-// Who else has the hardware goes on; without such a one the device stays.
+// Another worker that has the hardware takes the device over; without one, the device stays.
 TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
   testing::expect_errors("activity_abandoned", 2);
   testing::expect_errors("session_evicted");
@@ -474,9 +475,9 @@ TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
   EXPECT_EQ(g_runs[1], "b s@2 2");
 }
 
-// ---- capacity -------------------------------------------------------------------------------------------
+// ---- capacity -----------------------------------------------------------------------------------
 
-// Work on as many sessions as the input says, a second apart.
+// Works on as many sessions as its input says, a second apart.
 Poll many_sessions(OrchestrationContext& ctx) {
   for (int i = 0; i < ctx.input()[0] - '0'; ++i) {
     const std::string session = "s" + std::to_string(i);
@@ -591,7 +592,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
   EXPECT_EQ(a.lines.count("session_released session=held"), 1U);
 }
 
-// ---- claiming at the start, announcing the end ----------------------------------------------------------
+// ---- claiming at the start, announcing the end --------------------------------------------------
 
 struct Listener final : SessionListener {
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
@@ -697,9 +698,10 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
             R"({"change":"released","epoch":2,"from":"a","to":"","reason":"shutdown"} )");
 }
 
-// ---- neighbours -----------------------------------------------------------------------------------------
+// ---- neighbours ---------------------------------------------------------------------------------
 
-// A session whose activity takes a minute, and others beside it, at one worker and one loop.
+// One session has an activity that takes a minute; others work beside it, at one worker and one
+// loop.
 TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
   g_code = [](OrchestrationContext& ctx) {
     const Handle slow = ctx.schedule_activity("slow", "1", Target::session("slow"));
@@ -728,9 +730,9 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
       machine, {&a}, [&] { return ended(client, "i"); }, 2 * kMinuteMs));
 }
 
-// ---- handing over to another kind -----------------------------------------------------------------------
+// ---- handoff to workers of another tag ----------------------------------------------------------
 
-// Says what it was given: "worker@epoch tag=.. summary=.."
+// Notes what it was given: "worker@epoch tag=.. summary=..".
 ActivityResult describe(ActivityContext& ctx) {
   g_runs.push_back(std::string(ctx.worker_id()) + "@" + std::to_string(ctx.session_epoch()) +
                    " tag=" + std::string(ctx.tag()) +
@@ -760,7 +762,7 @@ TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
       return ctx.fail("handoff");
     for (int i = 0; i < 2; ++i)
       PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
-    // Back again, without a word.
+    // A handoff back again, without a summary.
     if (ctx.handoff_session(session, "") != ErrorKind::kNone) return ctx.fail("back");
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     return ctx.complete("");
@@ -937,7 +939,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
   }
 }
 
-// ---- what a loss says -----------------------------------------------------------------------------------
+// ---- report of a loss ---------------------------------------------------------------------------
 
 // Rules: S40.
 TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {

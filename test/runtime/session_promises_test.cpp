@@ -1,6 +1,6 @@
-// What the first design of implicit sessions and the one that loses sessions with their owner say
-// in words, where no test of another name shows it already. test/build/seed_tests.txt has all of
-// it.
+// Goal: the promises that two designs make in words hold, where no test of another name shows it
+// already: the first design of implicit sessions, and the one that loses sessions with their owner.
+// test/build/seed_tests.txt lists all of them.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -20,7 +20,7 @@ class SessionPromises : public SessionStory {
     settings.fail_on_loss = true;
     return ctx.open_session("s", settings);
   }
-  // One long activity on a session that fails on loss; how it ends.
+  // Runs one long activity on a session that fails on loss; completes with the kind of its error.
   static Code long_one() {
     return [](OrchestrationContext& ctx) {
       PAWL_AWAIT(done, ctx.schedule_activity("slow", "3000", Target::own(open_that_fails(ctx))));
@@ -35,7 +35,7 @@ class SessionPromises : public SessionStory {
   }
 };
 
-// ---- implicit, version 1 ----------------------------------------------------------------------------
+// ---- first design of implicit sessions ----------------------------------------------------------
 
 TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_owner) {
   code([](OrchestrationContext& ctx) {
@@ -70,7 +70,7 @@ TEST_F(SessionPromises, work_for_others_keeps_no_session) {
   EXPECT_EQ(row("busy").node, "a");
 }
 
-// Option A: the next activity finds its state missing, and the code builds it anew.
+// Option A of the design: the next activity finds its state missing, and the code builds it anew.
 TEST_F(SessionPromises, cold_state_is_found_and_built_anew) {
   static std::set<std::pair<std::string, std::int64_t>> warm;
   warm.clear();
@@ -104,7 +104,7 @@ TEST_F(SessionPromises, cold_state_is_found_and_built_anew) {
   EXPECT_EQ(end_of("i"), "completed 1");
 }
 
-// Option B, and it dies with its worker.
+// Option B of the design: a running activity keeps the session, and dies with its worker.
 TEST_F(SessionPromises, keepalive_activity_holds_the_session_through_a_wait) {
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
@@ -125,7 +125,7 @@ TEST_F(SessionPromises, keepalive_activity_holds_the_session_through_a_wait) {
   EXPECT_EQ(cancelled, 1);
 }
 
-// Option C, of a session that is opened: once a change, and replays make none.
+// Option C of the design, for an opened session: one message for each change, and none by a replay.
 // Rules: S22.
 TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
   code([](OrchestrationContext& ctx) {
@@ -151,7 +151,7 @@ TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
             R"({"change":"migrated","epoch":3,"from":"a","to":"b","reason":""})");
 }
 
-// ---- sessions that are lost with their owner ---------------------------------------------------------
+// ---- sessions that are lost with their owner ----------------------------------------------------
 
 TEST_F(SessionPromises, in_flight_work_of_a_dead_owner_fails_with_session_lost) {
   code(long_one());
@@ -166,7 +166,7 @@ TEST_F(SessionPromises, in_flight_work_of_a_dead_owner_fails_with_session_lost) 
   EXPECT_EQ(lost(), 1U);
 }
 
-// Between the death and its discovery, which the lease alone brings here.
+// The work is scheduled between the death and its discovery, which only the lease brings here.
 TEST_F(SessionPromises, work_scheduled_after_the_death_fails_and_is_not_stranded) {
   wait_for_leases();
   code([](OrchestrationContext& ctx) {
@@ -186,7 +186,7 @@ TEST_F(SessionPromises, work_scheduled_after_the_death_fails_and_is_not_stranded
   EXPECT_EQ(runs.size(), 1U);
 }
 
-// A worker that is slow and not dead: who looks for the dead and it cannot both have their way.
+// The worker is slow and not dead: either it wins, or the worker that looks for the dead.
 TEST_F(SessionPromises, a_slow_worker_and_the_reaper_do_not_both_win) {
   code(long_one());
   Worker& decides = boss();

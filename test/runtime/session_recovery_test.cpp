@@ -1,5 +1,5 @@
-// A session whose state is made anew wherever it is lost: by kills at every write, by several
-// workers, and up to the number of tries.
+// Goal: the state of a session is made anew wherever it is lost: by kills at every write, by
+// several workers, and up to the number of tries.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ struct Ran {
 };
 std::vector<Ran> g_runs;
 int g_builds_that_fail = 0;
-int g_building = 0;  // at this moment
+int g_building = 0;  // buildings that run now
 int g_most_building = 0;
 int g_working = 0;
-int g_beside_a_building = 0;  // steps of work
+int g_beside_a_building = 0;  // steps of work while a building ran
 std::string g_order;
 int g_works_that_abort = 0;
 
@@ -42,13 +42,13 @@ ActivityResult work(ActivityContext& ctx) {
   return ctx.ok(ctx.input());
 }
 
-// Loses its session, and other work with it.
+// Aborts its session, and with it other work of the session.
 ActivityResult leave(ActivityContext& ctx) {
   if (g_works_that_abort > 0 && g_works_that_abort-- > 0) ctx.abort_session();
   return ctx.ok("");
 }
 
-// In steps, so that another could begin meanwhile.
+// Builds in steps, so that another building could begin in between.
 ActivityStep build_slowly(ActivityContext& ctx, int& steps) {
   if (steps == 0) g_most_building = std::max(g_most_building, ++g_building);
   if (++steps < 5) return ctx.again_after(std::chrono::milliseconds(50));
@@ -66,7 +66,7 @@ ActivityStep work_slowly(ActivityContext& ctx, int& steps) {
   return ctx.ok(ctx.input());
 }
 
-// "a[ .. a]": begins and ends. One whose input is "x" fails the first time.
+// Notes "a[" at its begin and "a]" at its end. With the input "x" it fails the first time.
 ActivityStep in_order(ActivityContext& ctx, int& steps) {
   if (steps == 0) g_order += std::string(ctx.input()) + "[ ";
   if (++steps < 5) return ctx.again_after(std::chrono::milliseconds(50));
@@ -98,7 +98,7 @@ Poll three_turns(OrchestrationContext& ctx) {
   return ctx.complete(said);
 }
 
-// The work waits behind one that ends the session.
+// The work waits behind an activity that ends the session.
 Poll behind_a_leaver(OrchestrationContext& ctx) {
   SessionRecovery how = recovery();
   how.tries = 1;
@@ -142,7 +142,7 @@ Poll two_branches(OrchestrationContext& ctx) {
   return one.ok() && two.ok() ? ctx.complete("done") : ctx.fail("a branch failed");
 }
 
-// Work, a barrier, work behind it; all on one session.
+// Schedules work, a barrier, and work behind it, all on one session.
 Poll around_a_barrier(OrchestrationContext& ctx) {
   ActivityOptions on;
   on.target = Target::session("s");
@@ -188,7 +188,7 @@ class SessionRecoveryTest : public ::testing::Test {
       ASSERT_EQ(one->add_orchestration("around_a_barrier", around_a_barrier), Status::kOk);
     }
   }
-  // No work ran under an epoch that no building came first in.
+  // Expects that under each epoch a building came before any work.
   static void expect_built_first() {
     std::map<std::int64_t, bool> built;
     for (const Ran& run : g_runs) {
@@ -255,7 +255,7 @@ TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
   TestClient client(machine, "/data/pawl.db");
   ASSERT_EQ(client->start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
   std::uint64_t lost = 0;
-  // Of three pieces of work, so that one is left for the last.
+  // There are three pieces of work, so that one is left for the last worker.
   for (const char* node : {"a", "b"}) {
     Worker one(machine, workers, options(node));
     ASSERT_EQ(one.start(), Status::kOk);
@@ -273,7 +273,7 @@ TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
                     [&] { return client.status("i").state != OrchestrationState::kRunning; }));
   EXPECT_EQ(client.status("i").output, "123");
   expect_built_first();
-  // The first worker that sees it buries the one before.
+  // The first worker that sees a death buries the dead worker.
   lost += boss.runtime->stats().sessions_lost;
   EXPECT_GE(lost, 2U);
   EXPECT_EQ(builds(), lost + 1);

@@ -1,4 +1,5 @@
-// What is counted of sessions: how long they lasted, how much they were used, how many there are.
+// Goal: the counters of sessions are right: how long sessions lasted, how much they were used, how
+// many there are.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -16,11 +17,11 @@ using testing::Worker;
 
 ActivityResult note(ActivityContext& ctx) { return ctx.ok(""); }
 
-// The body of the test at hand.
+// The orchestration code of the current test.
 std::function<Poll(OrchestrationContext&)> g_code;
 Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 
-// So many activities, a second apart, on a session that is opened; then it waits.
+// Opens a session, runs `times` activities on it, a second apart, and then waits.
 Poll uses(OrchestrationContext& ctx, int times, bool fail_on_loss) {
   SessionSettings settings;
   settings.fail_on_loss = fail_on_loss;
@@ -33,7 +34,7 @@ Poll uses(OrchestrationContext& ctx, int times, bool fail_on_loss) {
   return Poll::done();
 }
 
-// "up to the 1st bound, the 2nd, ..": how many of each.
+// The count for each bound of a histogram, in order.
 std::string counts(const SessionEnds::Histogram& histogram) {
   std::string text;
   for (const std::uint64_t count : histogram.counts)
@@ -94,7 +95,7 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
   }
 }
 
-// A count reads all sessions of the worker, so work that comes and goes makes none.
+// A count reads all sessions of the worker, so work that comes and goes does not cause one.
 TEST_F(SessionStats,
        the_count_is_made_when_an_owner_changed_or_leases_are_renewed_and_not_with_each_commit) {
   testing::expect_errors("activity_unregistered");
@@ -168,7 +169,7 @@ TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_ac
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
   settle({a.get()}, 50'000);
-  // Restarted: its session goes on with the same row, and what was counted is in the file alone.
+  // The worker restarts: its session continues with the same row, and only the file has the counts.
   a->kill();
   Worker again(machine, registry, how);
   ASSERT_EQ(again.start(), Status::kOk);
@@ -225,9 +226,9 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   EXPECT_EQ(metrics(client).sessions_idle, 0);
 }
 
-// ---- left open ------------------------------------------------------------------------------------------
+// ---- sessions left open -------------------------------------------------------------------------
 
-// "name of instance" of each, one a line.
+// The leaks as "name of instance", one a line.
 std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unused_for_ms) {
   struct Print final : SessionVisitor {
     void on_session(const SessionInfo& one) noexcept override {
@@ -255,7 +256,7 @@ class SessionLeaks : public SessionStats {
     out.sessions.leak_unused = std::chrono::seconds(60);
     return out;
   }
-  // Opens, uses unless its input says otherwise, and closes when asked to.
+  // Opens a session, uses it unless the input says otherwise, and closes it when asked to.
   static Poll opens(OrchestrationContext& ctx) {
     PAWL_CALL(uses(ctx, ctx.input() == "unused" ? 0 : 1, false));
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
@@ -293,14 +294,14 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_by_any_worker) {
   EXPECT_EQ(leak_lines("1 to="), 1U) << "the one that was used, after five minutes";
   EXPECT_EQ(leak_lines(""), 2U) << "the other was told of before";
   EXPECT_EQ(a->runtime->stats().session_leaks + b.runtime->stats().session_leaks, 2U);
-  // Nor by who looks for the first time.
+  // A worker that looks for the first time does not report it again, either.
   Worker c(machine, registry, looks_often("c"));
   ASSERT_EQ(c.start(), Status::kOk);
   settle({a.get(), &b, &c}, 60'000);
   EXPECT_EQ(leak_lines(""), 2U);
   EXPECT_EQ(c.lines.count("session_leak"), 0U);
   EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\ns of used\n");
-  // Closed it is none; opened anew it is another.
+  // A closed session is no leak; opened anew, it is another one.
   ASSERT_EQ(client->raise_event("used", "end", ""), Status::kOk);
   settle({a.get(), &b, &c});
   EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\n");
@@ -350,7 +351,7 @@ TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
   EXPECT_EQ(a.lines.count("notices_lost"), 0U);
 }
 
-// Those that ended are counted in the file, and the rest are rows.
+// Ended sessions are counted in the file, and the rest are rows.
 TEST_F(SessionStats, how_many_were_created_is_known_without_counting_them) {
   g_code = [](OrchestrationContext& ctx) {
     Session session = ctx.open_session("s");

@@ -1,5 +1,5 @@
-// What stories about sessions are made of: the code of the test at hand, activities that note
-// where they ran, and one that lasts.
+// Parts of stories about sessions: the code of the current test, activities that note where
+// they ran, and one that lasts.
 #ifndef PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 #define PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 
@@ -22,7 +22,8 @@ class SessionStory : public Story {
     if (client()->get_session(instance, session, &one) != Status::kOk) return "none";
     return session_state_name(one.state);
   }
-  // When messages about a session came, with this change or with any, in ms since the instance began.
+  // When messages about a session came, in ms since the instance began; an empty `change` means
+  // any.
   std::vector<std::int64_t> reported_at(std::string_view id, std::string_view change = {}) {
     std::vector<std::int64_t> times;
     std::int64_t began = 0;
@@ -80,13 +81,13 @@ class SessionStory : public Story {
     return start_worker(deciding, out);
   }
   Worker& hand(const char* node) { return start_worker(registry, working(node)); }
-  // Where a seed's test waits for a lease, no caller asks the kernel who lives.
+  // Where a test of the list waits for a lease, no worker asks the kernel which processes live.
   void wait_for_leases() { options.leases.fast_handoff = false; }
 
   // --- orchestrations ---
   void code(Code what) { codes["code"] = std::move(what); }
   void other(Code what) { codes["other"] = std::move(what); }
-  // The code to its end at one worker.
+  // Runs the code to its end at one worker.
   std::string run(Code what) {
     code(std::move(what));
     full("a");
@@ -122,7 +123,7 @@ class SessionStory : public Story {
     EXPECT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
     return keep.all;
   }
-  // Of the first session of this name; none: all empty.
+  // The first session of this name; none: all fields are empty.
   Row row(std::string_view name) {
     for (const Row& one : rows())
       if (one.name == name) return one;
@@ -137,8 +138,8 @@ class SessionStory : public Story {
 
   static inline std::vector<Run> runs;
   static inline std::map<std::string, Code, std::less<>> codes;
-  static inline int cancelled = 0;   // "slow" ones that were cancelled
-  static inline int ended_slow = 0;  // and those that came to their end
+  static inline int cancelled = 0;   // "slow" activities that were cancelled
+  static inline int ended_slow = 0;  // "slow" activities that reached their end
   Registry deciding;                 // no activities
 
  private:
@@ -156,7 +157,7 @@ class SessionStory : public Story {
     if (ctx.input() == "fail") return ctx.fail("said so");
     return ctx.ok(ctx.worker_id());
   }
-  // So many seconds as its input says.
+  // Lasts as many seconds as its input says.
   struct Seconds {
     bool began = false;
     long left = 0;

@@ -1,5 +1,5 @@
-// Sessions through whole runtimes on the simulated machine: who runs what, before and after a
-// death.
+// Goal: the activities of a session run at its owner, before and after the death of a worker.
+// Method: whole runtimes on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -33,7 +33,7 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.worker_id());
 }
 
-// Five activities on the session named by the input, with a pause between.
+// Runs five activities on the session that its input names, with a pause after each.
 Poll five(OrchestrationContext& ctx) {
   for (int i = 0; i < 5; ++i) {
     PAWL_AWAIT(done, ctx.schedule_activity("note", "{}", Target::session(ctx.input())));
@@ -82,7 +82,7 @@ class SessionRuntime : public testing::MachineTest {
     out.run_orchestrations = false;
     return out;
   }
-  // Every session's runs, in order.
+  // The runs of each session, in order.
   static std::map<std::string, std::vector<Execution>> by_session() {
     std::map<std::string, std::vector<Execution>> out;
     for (const Execution& run : g_runs)
@@ -162,7 +162,7 @@ TEST_F(SessionRuntime, handoff_at_once_after_a_kill) {
   EXPECT_GE(b.lines.count("session_migrated session=s"), 1U) << b.lines.all();
 }
 
-// It registered when all others had looked around, and is known to them by its session.
+// The worker registered after all others had looked for workers; they know it by its session.
 TEST_F(SessionRuntime, a_worker_that_came_last_is_found_dead_at_once) {
   Worker c(machine, coordinating, options("c"));
   Options full = worker_only("a");
@@ -196,7 +196,7 @@ TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
   bool held = false;
-  // run_jobs() would run it: tick by hand.
+  // run_jobs() would run the activity, so the test ticks by hand.
   for (int i = 0; i < 20 && !held; ++i) {
     static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
     static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
@@ -232,11 +232,12 @@ TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
       machine, {&c, &b}, [&] { return g_runs.size() == 3; }, 180'000))
       << b.lines.all();
   EXPECT_GE(machine.boot_ms() - killed_at, 25'000);
-  // The lease, the look at the next renewal, one renewal interval of observation, its granularity.
+  // The bound: the lease, the look at the next renewal, one renewal interval of observation, and
+  // its granularity.
   EXPECT_LE(machine.boot_ms() - killed_at, 30'000 + 25'000 + 25'000 + 10'000);
 }
 
-// The kernel is asked whether its own former process lives, whatever says when others are gone.
+// A worker asks the kernel whether its own former process lives, whatever rule applies to others.
 TEST_F(SessionRuntime, without_fast_handoff_a_restart_under_the_same_node_starts_at_once) {
   Options options = worker_only("a");
   options.leases.fast_handoff = false;
@@ -348,7 +349,7 @@ TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_la
       machine, {&c, &b}, [&] { return ended(client, "x"); }, 300'000))
       << b.lines.all();
   EXPECT_EQ(client.status("x").output, "b");
-  // It wakes: its activity ends, and the result goes nowhere.
+  // The worker wakes: its activity ends, and the result is refused.
   a.node.hold_jobs(false);
   a.node.run_jobs();
   ASSERT_TRUE(drive(
@@ -443,7 +444,7 @@ TEST_F(SessionRuntime, idle_runtimes_wake_for_renewals_alone) {
   const std::uint64_t ticks = a.runtime->stats().ticks;
   ASSERT_FALSE(drive(
       machine, {&a}, [] { return false; }, 1'000'000));
-  // 1,000 s: 40 renewals, each followed by its chain of four looks, and the sweeps.
+  // 1,000 s have 40 renewals, each followed by its chain of four looks, and the sweeps.
   EXPECT_LE(a.runtime->stats().ticks - ticks, 40U * 8U);
 }
 

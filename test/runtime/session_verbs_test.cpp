@@ -1,5 +1,6 @@
-// What an operator does to a session of either kind, beside closing and moving it: hold it, hand it
-// off, change its settings. The log has it, and replay does not. Rules: S54.
+// Goal: beside closing and moving a session of either kind, an operator holds it, hands it off and
+// changes its settings. The log reports it, and a replay does not depend on it.
+// Rules: S54.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +23,7 @@ ActivityResult summary(ActivityContext& ctx) {
 
 class SessionVerbs : public SessionStory {
  protected:
-  // "opened" or "shared", as the input and the id of the instance.
+  // The session that the input names, "opened" or "shared", which is the id of the instance, too.
   static Session session_of(OrchestrationContext& ctx, const SessionSettings& settings) {
     return ctx.input() == "shared" ? ctx.use_session("s", settings)
                                    : ctx.open_session("s", settings);
@@ -90,7 +91,7 @@ TEST_F(SessionVerbs, an_operator_hands_one_off) {
   EXPECT_EQ(logged("handed off to tag"), 2U);
 }
 
-// Also after the code has run again from its history, and until the code says otherwise.
+// The settings also hold after the code has run again from its history, until the code sets others.
 TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
@@ -125,7 +126,7 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
     EXPECT_EQ(info(kind).owner_label, "alice") << "what was not named stays";
     EXPECT_EQ(info(kind).kind, "chat");
     EXPECT_EQ(runs.size(), 1U) << "as fast as the operator allows";
-    // The instance did not set this rate itself: of a shared session it only delays (S1).
+    // The instance did not set this rate itself, so on a shared session it only delays (S1).
     const bool is_delayed = std::string_view(kind) == "shared";
     if (is_delayed) {
       pass(3'600'000);
@@ -138,7 +139,7 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
   }
 }
 
-// Its code relies on them.
+// The code relies on the end by age and on its notice: a change by an operator moves neither.
 TEST_F(SessionVerbs, a_change_leaves_what_the_code_relies_on) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings;
@@ -173,7 +174,7 @@ TEST_F(SessionVerbs, a_change_leaves_what_the_code_relies_on) {
   }
 }
 
-// No runtime lives; the next one logs all of it, in one line.
+// No runtime lives; the next one logs all changes in one line.
 TEST_F(SessionVerbs, what_was_done_while_no_worker_lived_is_logged) {
   code([](OrchestrationContext& ctx) {
     const Session session = session_of(ctx, SessionSettings());

@@ -1,4 +1,4 @@
-// What a running activity learns of an orderly stop, and how its work goes back without using up an
+// Goal: a running activity learns of an orderly stop, and its work goes back without using up an
 // attempt.
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using testing::MachineTest;
 using testing::TestClient;
 using testing::Worker;
 
-// How an activity asks, and what it answers then. The second time, on another worker, it ends.
+// How an activity asks, and how it answers then. The second run, on another worker, completes.
 std::string g_ask;
 std::string g_answer;
 bool g_is_cancelled = false;
@@ -48,7 +48,7 @@ ActivityResult asks(ActivityContext& ctx) {
   return give(ctx);
 }
 
-// Waits for an hour; a step before its end would be taken for that.
+// Waits for an hour; the code takes a second step for the end of the hour, even an early one.
 struct Nap {
   int steps = 0;
 };
@@ -83,7 +83,7 @@ class ShutdownTest : public MachineTest {
     ASSERT_EQ(registry.add_activity("hands_back_twice", hands_back_twice), Status::kOk);
     ASSERT_EQ(registry.add_cooperative("naps", naps), Status::kOk);
   }
-  // The thread is in the middle of it when the worker stops. How long the stop took.
+  // Stops the worker while the thread runs the activity; returns how long the stop took, in ms.
   std::int64_t stop_while_it_runs(Worker& worker, TestClient& client, const char* activity) {
     EXPECT_EQ(worker.start(), Status::kOk);
     worker.node.hold_jobs(true);
@@ -96,7 +96,7 @@ class ShutdownTest : public MachineTest {
     EXPECT_EQ(worker.runtime->stop(seconds(10)), Status::kOk);
     return machine.boot_ms() - begin;
   }
-  // What a second worker makes of it.
+  // Runs the instance to its end on a second worker; returns its state and output.
   std::string end_on_another() {
     Worker second(machine, registry, options("second"));
     EXPECT_EQ(second.start(), Status::kOk);
@@ -122,7 +122,7 @@ class ShutdownTest : public MachineTest {
   std::size_t handed_back = 0;
 };
 
-// The promise of is_cancelled() is that no result counts: code returns anything then.
+// is_cancelled() promises that no result counts any more, so code returns anything then.
 class ShutdownAnswerTest : public ShutdownTest,
                            public ::testing::WithParamInterface<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Answers, ShutdownAnswerTest,
@@ -194,7 +194,8 @@ TEST_F(ShutdownTest, NoActivityIsAskedToReturnWhileTheWorkerRuns) {
   EXPECT_EQ(client.status("a").output, "half");
 }
 
-// Without a stop: it waits 1, 2, 4 .. 60 s, so that it cannot go round for ever at full speed.
+// Without a stop, the work waits 1, 2, 4 .. 60 s, so that it cannot go round for ever at full
+// speed.
 TEST_F(ShutdownTest, HandBackUsesUpNoAttempt) {
   Worker worker(machine, registry, options("first"));
   ASSERT_EQ(worker.start(), Status::kOk);

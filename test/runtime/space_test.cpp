@@ -1,5 +1,6 @@
-// When room runs out: what is complete goes, oldest first; then what is new is refused; what runs
-// goes on to its end, on any size of disk, and nothing that was accepted is lost.
+// Goal: when space runs out, complete instances are removed first, the oldest before the others;
+// then new work is refused. Running work continues to its end on a disk of any size, and no
+// accepted work is lost.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -24,7 +25,7 @@ struct Once {
   bool waited = false;
 };
 
-// A long result, much later.
+// Returns a long result after twenty minutes.
 ActivityStep late(ActivityContext& ctx, Once& state) {
   if (state.waited) return ctx.ok(std::string(16'000, 'x'));
   state.waited = true;
@@ -62,7 +63,7 @@ Poll chain(OrchestrationContext& ctx) {
   return ctx.complete("all steps");
 }
 
-// Its history stays short, and it writes all the time.
+// Its history stays short, but it writes all the time.
 Poll eternal(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("echo", ctx.input()));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
@@ -88,7 +89,8 @@ class Space : public ::testing::Test {
       const std::function<bool()>& until = [] { return false; }) {
     return drive(machine, {&worker}, until, ms);
   }
-  // As many as are accepted, `most` of them; what refused the next is left in *why.
+  // Starts instances until one is refused or there are `most`; *why is the status of the last
+  // start.
   static int accepted(TestClient& client, const char* name, int most, Status* why) {
     int count = 0;
     *why = Status::kOk;
@@ -106,7 +108,8 @@ class Space : public ::testing::Test {
     return client->get_status(id, &out) == Status::kOk;
   }
 
-  // Work that has ended and was deleted, and nothing in the log; `more` runs on.
+  // Leaves the pages of work that has ended and was deleted, and an empty log; the work that `more`
+  // starts continues.
   void leave_free_pages(sim::Machine& machine, const std::function<void(TestClient&)>& more) {
     Worker worker(machine, registry, options);
     ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
@@ -136,7 +139,7 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
   Worker worker(machine, registry, options);
   ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
   TestClient client(machine, kPath);
-  // Far more than fits, one after the other: none is refused.
+  // Far more instances than fit, one after the other: none is refused.
   for (int i = 0; i < 200; ++i) {
     const std::string id = "quick" + std::to_string(i);
     ASSERT_EQ(client->start_orchestration("quick", InstanceId(id), text()), Status::kOk)
@@ -154,7 +157,7 @@ TEST_F(Space, CompleteWorkGoesOldestFirstThenTheNewIsRefusedAndRunningWorkEnds) 
     EXPECT_TRUE(there || !kept) << i << " went before an older one";
     kept = kept || there;
   }
-  // Running work pushes out all of it, and then nothing new is taken.
+  // Running work pushes all of them out, and then new work is refused.
   int sleepers = 0;
   Status why = Status::kOk;
   while (why == Status::kOk && sleepers < 1000) {
@@ -201,7 +204,7 @@ TEST_F(Space, WhatIsRemovedForWantOfRoomIsCountedAndLogged) {
   const RuntimeStats& stats = worker.runtime->stats();
   EXPECT_GT(stats.instances_removed_for_space, 10U);
   EXPECT_EQ(stats.instances_removed_for_space, stats.instances_removed);
-  // All of it is in the log, and the log has no line for each transaction.
+  // The log accounts for all of them, but has no line for each transaction.
   std::uint64_t logged = 0;
   std::size_t lines = 0;
   const std::string all = worker.lines.all();
@@ -235,7 +238,7 @@ TEST_F(Space, CompletedWorkStaysIfItMustNotBeRemoved) {
   for (int i = 0; i < started; ++i)
     EXPECT_EQ(client.status("quick" + std::to_string(i)).state, OrchestrationState::kCompleted);
   EXPECT_EQ(worker.runtime->stats().instances_removed, 0U);
-  // What an operator removes makes room.
+  // Instances that an operator removes make room.
   for (int i = 0; i < 20; ++i)
     EXPECT_EQ(client->delete_instance("quick" + std::to_string(i), false), Status::kOk);
   run(machine, worker, 60'000);
@@ -289,7 +292,7 @@ TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
   EXPECT_LE(stats.used_bytes + stats.log_bytes, 512 * 1024);
   EXPECT_FALSE(is_there(client, "quick0"));
   EXPECT_TRUE(is_there(client, "quick299"));
-  // Over it by running work, which nothing removes; and without it again.
+  // Running work, which nothing removes, goes over the quota; without a quota there is room again.
   int sleepers = 0;
   for (why = Status::kOk; why == Status::kOk && sleepers < 1'000; ++sleepers) {
     why =
@@ -304,7 +307,7 @@ TEST_F(Space, QuotaOfAClientHoldsForWhoRuns) {
       << client->error_text();
 }
 
-// The log is written back instead.
+// A long log is written back instead.
 TEST_F(Space, LongLogIsNoReasonToRemoveAnything) {
   sim::Machine machine{10};
   options.space.quota_bytes = 640 * 1024;
@@ -341,7 +344,7 @@ TEST_F(Space, EarlierExecutionsGoAfterEndedTrees) {
   EXPECT_NE(stats.room, Room::kRejectingNew);
 }
 
-// The pages of what was removed are as good as the reserve.
+// The pages of removed instances are as good as the reserve.
 TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back");
@@ -373,7 +376,7 @@ TEST_F(Space, DiskThatStaysFullOfCompleteWorkTakesNewWork) {
   EXPECT_FALSE(is_there(client, "quick0"));
 }
 
-// Who runs has nothing to write, and learns of it by the reserve.
+// The running worker has nothing to write, and learns of the full disk by the missing reserve.
 TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
   sim::Machine machine{15};
   options.space.reserve_bytes = 256 * 1024;
@@ -401,7 +404,7 @@ TEST_F(Space, ClientThatFindsTheDiskFullHasRoomMade) {
       << client->error_text();
 }
 
-// The process that gave it up is dead; the living one has seen nothing of it.
+// The process that gave up the reserve is dead; the living one has not seen the full disk.
 TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back");
@@ -425,7 +428,8 @@ TEST_F(Space, ReserveThatIsMissingIsMadeAgain) {
       << client->error_text();
 }
 
-// A worker without a reserve takes the file of all away; the disk has room, so nothing is removed.
+// A worker without a reserve deletes the file that all share; the disk has room, so nothing is
+// removed.
 TEST_F(Space, ReserveThatAnotherWorkerDoesNotWantRemovesNothing) {
   sim::Machine machine{15};
   Worker first(machine, registry, options);
@@ -446,7 +450,7 @@ TEST_F(Space, ReserveThatAnotherWorkerDoesNotWantRemovesNothing) {
   EXPECT_EQ(first.runtime->stats().room, Room::kEnough);
 }
 
-// It may die at any of its writes: nothing new is refused, since the disk has room.
+// The worker may die at any of its writes: new work is not refused, since the disk has room.
 TEST_F(Space, WorkerWithoutAReserveThatDiesAtItsStartRefusesNothing) {
   bool is_there = true;
   for (std::uint64_t nth = 1; is_there; nth += PAWL_SAMPLE) {
@@ -470,7 +474,7 @@ TEST_F(Space, WorkerWithoutAReserveThatDiesAtItsStartRefusesNothing) {
   }
 }
 
-// As many as a batch holds, each of which fits alone.
+// A tick has as many items as a batch holds; each of them fits alone.
 TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back", 4);
@@ -489,7 +493,7 @@ TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
     return worker.runtime->stats().orchestrations_completed == 64;
   })) << worker.lines.all();
   EXPECT_GE(worker.lines.count("disk_is_full"), 1U);
-  // So are starts that come together.
+  // Starts that come together are taken in pieces, too.
   std::uint64_t more = 0;
   while (worker.runtime->start_orchestration("quick", InstanceId("m" + std::to_string(more)),
                                              text()) == Status::kOk)
@@ -500,7 +504,7 @@ TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   })) << worker.lines.all();
 }
 
-// Likewise results that come together.
+// Results that come together are taken in pieces, too.
 TEST_F(Space, ResultsThatDoNotFitAreTakenInPieces) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back", 2);
@@ -546,7 +550,7 @@ TEST_F(Space, WithoutAReserveThereIsNoneToMiss) {
   EXPECT_EQ(client->start_orchestration("quick", InstanceId("new"), text()), Status::kOk);
 }
 
-// A small disk has a short log, and no room for a megabyte.
+// A small disk has a short log, and no room for a reserve of a megabyte.
 TEST_F(Space, ReserveFollowsTheLengthOfTheLog) {
   const auto stored = [&](int checkpoint_pages, std::optional<std::size_t> reserve_bytes) {
     options.space.checkpoint_pages = checkpoint_pages;
@@ -561,12 +565,12 @@ TEST_F(Space, ReserveFollowsTheLengthOfTheLog) {
   EXPECT_EQ(stored(16, 64 * 1'024) - stored(16, 0), 64 * 1'024);
 }
 
-// Whatever its size, what was accepted ends, at the latest when there is space again.
+// Accepted work ends on a disk of any size, at the latest when there is space again.
 TEST_F(Space, NothingIsLostOnADiskOfAnySize) {
   options.space.checkpoint_pages = 256;
   for (std::int64_t kib = 0; kib <= 2'400; kib += 240) {
     SCOPED_TRACE(kib);
-    // Where the disk becomes full is a matter of how much SQLite writes.
+    // Whether the disk becomes full depends on how much SQLite writes.
     for (const char* event : {"disk_is_full", "no_room_for_the_reserve", "tick_rolled_back"})
       testing::expect_errors(event, 0, 1);
     sim::Machine machine{static_cast<std::uint64_t>(kib) + 1};
@@ -615,9 +619,9 @@ TEST_F(Space, FailedWritesLoseNothing) {
   }
 }
 
-// ---- others who hold things up ---------------------------------------------------------------------
+// ---- other processes in the way -----------------------------------------------------------------
 
-// Another process with a connection of its own, which goes on as long as it likes.
+// Another process with a connection of its own, which works as long as the test lets it.
 class Other {
  public:
   explicit Other(sim::Machine& machine) : node(machine), place_(StoreFactory::bytes()) {
@@ -640,8 +644,8 @@ class Other {
   testing::Block place_;
 };
 
-// The log has a bound: at it new work is refused, with the name of who is to blame, and the old
-// goes on.
+// The log has a bound: there, new work is refused with the name of the process that holds it up,
+// and old work continues.
 TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
   testing::expect_errors("log_is_full");
   sim::Machine machine{21};
@@ -685,7 +689,7 @@ TEST_F(Space, ReaderThatStaysLetsTheLogGrowToItsBoundOnly) {
       << client->error_text();
 }
 
-// No worker runs, and the reader has left: the next process that opens it cuts it.
+// No worker runs, and the reader has left: the next process that opens the database cuts the log.
 TEST_F(Space, ClientCutsALongLogWithoutARuntime) {
   sim::Machine machine{22};
   options.space.checkpoint_pages = 64;

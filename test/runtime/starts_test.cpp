@@ -1,6 +1,6 @@
-// Goal: a start of the Runtime's own thread has its first turn in its own commit, and loses nothing
-// by it: what was answered is there, a crash in that turn is charged from the second on, and
-// a worker that cannot run the turn stores the start as any other.
+// Goal: a start by the Runtime's own thread has its first turn in its own commit, and loses nothing
+// by it: an answered start is there, a crash in that turn is charged from the second on, and a
+// worker that cannot run the turn stores the start like any other.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -15,7 +15,7 @@ using testing::Story;
 using testing::Worker;
 
 sim::Node* g_victim = nullptr;  // dies in the turn of "dies"
-int g_turns = 0;                // of "dies"
+int g_turns = 0;                // turns of "dies"
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -76,7 +76,7 @@ class Starts : public Story {
     g_ran.clear();
     options.verify_turns = false;
   }
-  // Answers keep their order.
+  // Starts an instance by a call of the Runtime; `answers` has the answers in their order.
   void piggyback(Worker& worker, std::string_view id, std::string_view name,
                  std::string_view input = "x") {
     const auto keep = [](void* all, Status status) noexcept {
@@ -132,7 +132,7 @@ TEST_F(Starts, ThatEndAtOnce_TakeOneCommit) {
     EXPECT_EQ(outcome_of("i" + std::to_string(i)), "completed x");
 }
 
-// The next step takes the slot of the one whose result is in the same commit.
+// The next step takes the slot of the step whose result is in the same commit.
 TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
   for (const bool threaded : {false, true}) {
     Registry known = registry;
@@ -154,7 +154,7 @@ TEST_F(Starts, OneSlot_IsHandedOverAgainWithTheCommitOfItsResult) {
   }
 }
 
-// What is scheduled now is handed over with its turn only if nothing waits for a slot.
+// A new activity is handed over with its turn only if none waits for a slot.
 TEST_F(Starts, WorkThatWaitsForASlotComesBeforeWhatIsScheduledLater) {
   options.slots.inline_activities = 1;
   Worker& worker = start_worker();
@@ -192,7 +192,7 @@ TEST_F(Starts, OfAnUnknownName_AreStored) {
   EXPECT_TRUE(is_running("a"));
 }
 
-// More than one tick takes, and each once.
+// More starts than one tick takes; each runs once.
 TEST_F(Starts, ManyAtOnce_AllEnd) {
   options.limits.batch = 8;
   Worker& worker = start_worker();
@@ -227,7 +227,7 @@ TEST_F(Starts, AreAnsweredBeforeTheLogIsWrittenBack) {
   EXPECT_GE(written_later, 2);
 }
 
-// A death at each write: what was answered is there and ends; the other starts left nothing.
+// A death at each write: an answered start is there and ends; any other left nothing.
 TEST_F(Starts, DeathAtEveryWrite) {
   bool all_written = false;
   for (std::uint64_t nth = 1; !all_written && nth < 400; nth += PAWL_SAMPLE) {
@@ -257,8 +257,8 @@ TEST_F(Starts, DeathAtEveryWrite) {
   EXPECT_TRUE(all_written);
 }
 
-// Nothing is stored when the first turn takes the process along; so the next start is stored first,
-// and what crashes then is charged until it is poisoned.
+// The first turn ends the process before anything is stored; the next start is therefore stored
+// first, and its crashes are charged until it is poisoned.
 TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
   testing::expect_errors("tick_rolled_back", 4);
   options.limits.crashes_max = 3;
@@ -277,7 +277,7 @@ TEST_F(Starts, ACrashInTheFirstTurn_IsChargedFromTheSecondOn) {
   g_victim = nullptr;
   EXPECT_EQ(outcome_of("a").substr(0, 13), "failed poison");
   EXPECT_EQ(g_turns, 1 + options.limits.crashes_max);
-  // Others' starts are stored first for an hour, then no more.
+  // Other starts are stored first for an hour, and then no more.
   Worker& worker = restart();
   pass(10);
   const std::uint64_t before = commits(worker);

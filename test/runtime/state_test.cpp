@@ -1,4 +1,4 @@
-// What an instance shows and keeps beside its history, through the public interface.
+// Goal: an instance shows and keeps its custom status beside its history, through the public API.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -27,7 +27,7 @@ Poll hour(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Two in the first turn, one in the second, then another execution, which sets nothing.
+// Sets two in the first turn and one in the second; the next execution sets none.
 Poll shows(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2) return hour(ctx);
   EXPECT_EQ(ctx.set_custom_status("opening"), ErrorKind::kNone);
@@ -55,7 +55,7 @@ Poll too_long(OrchestrationContext& ctx) {
   return ctx.complete(error_kind_name(refused));
 }
 
-// What a branch shows beyond its horizon never was.
+// A status that a branch sets beyond its horizon has never been there.
 Poll loser_shows(OrchestrationContext& ctx) {
   const Handle slow = ctx.open_branch([](OrchestrationContext& branch) -> Poll {
     PAWL_AWAIT_DONE(branch.schedule_timer(std::chrono::hours(2)));
@@ -82,7 +82,7 @@ class CustomStatus : public ::testing::Test {
   void add(const char* name, Orchestration function) {
     ASSERT_EQ(registry.add_orchestration(name, function), Status::kOk);
   }
-  // Until the version is this or it has ended.
+  // Drives until the status has this version or the instance has ended.
   void run_to(Worker& worker, TestClient& client, std::int64_t version) {
     static_cast<void>(drive(
         machine, {&worker},
@@ -171,7 +171,7 @@ TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread no call may wait
+  worker.stop();  // a call on the loop's thread must not wait
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("a", 1, std::chrono::milliseconds(kHourMs), &is),
             Status::kOk);
@@ -188,14 +188,14 @@ TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread no call may wait
+  worker.stop();  // a call on the loop's thread must not wait
   const std::int64_t before = machine.boot_ms();
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("a", 2, std::chrono::milliseconds(kHourMs / 2), &is),
             Status::kTimeout);
   EXPECT_EQ(is.custom_status_version, 2);
   EXPECT_EQ(machine.boot_ms(), before + kHourMs / 2);
-  EXPECT_LT(client.node.sleeps(), 10U);  // it listens, and does not poll
+  EXPECT_LT(client.node.sleeps(), 10U);  // it is woken, and does not poll
 }
 
 TEST_F(CustomStatus, waiting_on_the_loops_own_thread_would_block) {
@@ -213,7 +213,7 @@ TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
   TestClient client(machine, kPath);
   ASSERT_EQ(client->start_orchestration("hour", InstanceId("a"), ""), Status::kOk);
   run_to(worker, client, 1);
-  worker.stop();  // on its thread no call may wait
+  worker.stop();  // a call on the loop's thread must not wait
   OrchestrationStatus is;
   EXPECT_EQ(client->wait_for_status_change("b", 0, std::chrono::milliseconds(kHourMs), &is),
             Status::kNotFound);

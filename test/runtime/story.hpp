@@ -1,4 +1,4 @@
-// What whole stories are made of: one machine, workers that come and go, and one client.
+// The parts of whole stories: one machine, workers that come and go, and one client.
 #ifndef PAWL_TEST_RUNTIME_STORY_HPP
 #define PAWL_TEST_RUNTIME_STORY_HPP
 
@@ -15,7 +15,7 @@ namespace pawl::testing {
 
 constexpr char kStoryPath[] = "/data/pawl.db";
 
-// Every event of one execution.
+// One event of an execution.
 struct KeptEvent {
   std::string kind, name, payload;
   ErrorKind error = ErrorKind::kNone;
@@ -48,7 +48,7 @@ class Story : public ::testing::Test {
     workers.push_back(std::move(made));
     return *workers.back();
   }
-  // SIGKILL of all of them; one with the registry as it is now goes on.
+  // Kills all workers (SIGKILL), and starts one with the registry as it is now.
   Worker& restart() {
     for (const auto& worker : workers)
       worker->kill();
@@ -63,7 +63,7 @@ class Story : public ::testing::Test {
     ASSERT_EQ(client()->start_orchestration(name, InstanceId(id), input), Status::kOk)
         << client()->error_text();
   }
-  // Its process ended, with the machine.
+  // The client's process ended with the machine.
   void forget_client() { client_ = nullptr; }
   bool drive_until(const std::function<bool()>& until, std::int64_t ms = 600'000) {
     std::vector<Worker*> all;
@@ -77,7 +77,7 @@ class Story : public ::testing::Test {
   bool is_running(std::string_view id) {
     return client().status(id).state == OrchestrationState::kRunning;
   }
-  // How it is at its end: "completed output", "failed application text".
+  // Drives until it has ended; returns its outcome: "completed output", "failed application text".
   std::string end_of(std::string_view id, std::int64_t ms = 600'000) {
     static_cast<void>(drive_until([&] { return !is_running(id); }, ms));
     return outcome_of(id);
@@ -89,8 +89,8 @@ class Story : public ::testing::Test {
     return text + " " + std::string(status.output);
   }
   std::string shown(std::string_view id) { return std::string(client().status(id).custom_status); }
-  // The same with a kill behind one, two and three ticks in turn: with one alone no result of an
-  // activity would ever come to its commit.
+  // The same, with a kill after one, two and three ticks in turn: with a kill after every tick, no
+  // result of an activity would ever be committed.
   std::string end_with_kills(std::string_view id) {
     for (int life = 0; life < 1'000 && is_running(id); ++life) {
       Worker& worker = restart();

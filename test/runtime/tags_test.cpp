@@ -1,4 +1,5 @@
-// Activities with tags through whole runtimes: workers of different kinds on one database.
+// Goal: activities with tags run at the workers that serve the tag. Method: whole runtimes, with
+// workers of different kinds on one database.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -18,7 +19,7 @@ constexpr char kPath[] = "/data/pawl.db";
 
 int g_failures = 0;
 
-// Who ran it, and with which tag.
+// Returns its worker and its tag.
 ActivityResult work(ActivityContext& ctx) {
   if (ctx.retry_attempt() <= g_failures) return ctx.fail("not yet");
   return ctx.ok(std::string(ctx.worker_id()) + "/" + std::string(ctx.tag()));
@@ -46,7 +47,7 @@ Poll three(OrchestrationContext& ctx) {
   return ctx.complete(text_of(a) + " " + text_of(b) + " " + text_of(c));
 }
 
-// With a session, retries and a limit, in a select against a timer.
+// A tagged activity with a session, retries and a limit, in a select against a timer.
 Poll composed(OrchestrationContext& ctx) {
   ActivityOptions options = tagged("gpu");
   options.target = Target::session("s");
@@ -149,7 +150,8 @@ TEST_F(TagsTest, starvation_safe_tag_timeout) {
   EXPECT_EQ(ended({&main}, main, "a", 2'000), "not_started main/");
 }
 
-// No worker takes activities at all: who runs orchestrations, or nothing, ends it.
+// No worker takes activities at all: a worker that only runs orchestrations, or nothing, ends the
+// activity.
 TEST_F(TagsTest, expires_without_any_worker_for_activities) {
   Worker none(machine, registry, options("none", TagFilter::none(), true));
   ASSERT_EQ(none.start(), Status::kOk);
@@ -166,7 +168,7 @@ TEST_F(TagsTest, expires_without_any_worker_for_activities) {
   EXPECT_EQ(ended({&none, &main}, none, "a"), "not_started main/");
 }
 
-// A worker with mode none does not look for work again and again.
+// A worker with TagFilter::none() does not look for work again and again.
 TEST_F(TagsTest, none_sleeps) {
   Worker none(machine, registry, options("none", TagFilter::none(), true));
   ASSERT_EQ(none.start(), Status::kOk);
@@ -189,7 +191,7 @@ TEST_F(TagsTest, with_session_retries_and_select) {
   EXPECT_EQ(ended({&main, &gpu}, main, "a"), "0 gpu/gpu");
 }
 
-// The loser of a select leaves the queue, whichever worker served its tag.
+// The loser of a select leaves the queue, also when no worker serves its tag.
 TEST_F(TagsTest, cancelled_while_unserved) {
   Worker main(machine, registry, options("main", TagFilter::default_only(), true));
   ASSERT_EQ(main.start(), Status::kOk);
@@ -207,7 +209,7 @@ TEST_F(TagsTest, cancelled_while_unserved) {
   EXPECT_EQ(ended({&main}, main, "a"), "1");
 }
 
-// The tag is in history: a new worker goes on with the same.
+// The tag is in the history: a new worker continues with the same tag.
 TEST_F(TagsTest, recovery_across_restart) {
   {
     Worker main(machine, registry, options("main", TagFilter::default_only(), true));

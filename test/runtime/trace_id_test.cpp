@@ -1,5 +1,5 @@
 // Goal: the trace id of a start reaches the code, the activities, the children and each log line of
-// the instance, over restarts of the worker, and nothing else has one.
+// the instance, over restarts of the worker; nothing else has one.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -22,7 +22,7 @@ Poll leaf(OrchestrationContext& ctx) {
   PAWL_AWAIT(said, ctx.schedule_activity("says", ""));
   return ctx.complete(std::string(ctx.trace_id()) + "|" + std::string(said.value()));
 }
-// All that it shows comes together in its last execution.
+// Its last execution returns all trace ids that a child and an activity saw.
 Poll tree(OrchestrationContext& ctx) {
   if (ctx.input() == "again") {
     EXPECT_EQ(ctx.start_orchestration("leaf", InstanceId("detached"), ""), ErrorKind::kNone);
@@ -96,7 +96,8 @@ TEST_F(TraceIdTest, EachLineOfItsInstancesHasIt) {
     EXPECT_EQ(all.substr(at, all.find('\n', at) - at).find("trace="), std::string::npos);
 }
 
-// Of the runtime's own call, whose first turn may be in the commit that stores the start.
+// The runtime's own call starts the instance; the first turn may be in the commit that stores the
+// start.
 TEST_F(TraceIdTest, OfAStartByTheRuntimesOwnCall) {
   Worker& worker = start_worker();
   StartOptions how;

@@ -1,5 +1,5 @@
-// Goal: values of types go everywhere that texts go, and what is none of its type is an error that
-// names the field.
+// Goal: typed values go everywhere that texts go, and a text that is no value of its type is an
+// error that names the field.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -98,7 +98,7 @@ PollOf<ReadRequest, Reading> bed(OrchestrationContext& ctx, const ReadRequest& r
   return ctx.complete(reading.value());
 }
 
-// Every typed call once a round.
+// Makes every typed call once in each round.
 PollOf<Config, Report> grow(OrchestrationContext& ctx, const Config& config) {
   const TypedHandle<Reading> readings[] = {ctx.schedule_activity(kRead, {1}),
                                            ctx.schedule_activity(kRead, {2})};
@@ -146,7 +146,7 @@ class Typed : public Story {
     EXPECT_EQ(out.crop.assign("kale"), Status::kOk);
     return out;
   }
-  // What code does that has the contexts of an orchestration only.
+  // Runs code that needs only the context of an orchestration; returns its outcome.
   std::string end_of_code(Orchestration code) {
     add("code", code);
     start_worker();
@@ -185,7 +185,7 @@ TEST_F(Typed, TheRuntimesOwnCallsToo) {
   EXPECT_EQ(end_of("g"), R"(completed {"mean":2.5,"notes":"kale 5 8"})");
 }
 
-// The first release stored them, as texts; the second one has two fields more.
+// The first release stored these payloads, as texts; the second one has two fields more.
 TEST_F(Typed, PayloadsOfAnOlderFormAreRead) {
   start_worker();
   ASSERT_EQ(client()->start_orchestration("grow", InstanceId("g"), R"({"rounds":1,"crop":"leek"})"),
@@ -297,7 +297,7 @@ TEST_F(Typed, TextsGoAsTheyAre) {
             R"(completed no "JSON")");
 }
 
-// A value is as long as a payload may be, whatever call it goes by.
+// A value may be as long as a payload, in every call.
 TEST_F(Typed, LongValuesGoByEveryCall) {
   add("ends_wide", [](OrchestrationContext& ctx) {
     PAWL_AWAIT(order, ctx.schedule_wait(EventType<Wide>("go")));
@@ -356,7 +356,7 @@ TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
             Status::kResourceExhausted);
 }
 
-// --- ranges, and the pointer of an orchestration ----------------------------------------------------
+// ---- ranges, and the pointer of an orchestration ------------------------------------------------
 
 TEST_F(Typed, JoinsAndSelectsTakeRanges) {
   EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {

@@ -1,6 +1,6 @@
-// Work of names that no living worker has, in any number: it is in no other's way, costs nothing
-// while it waits, and goes on when a worker with the name comes. Counted in ticks, commits and
-// steps of SQLite, not in time.
+// Goal: work with names that no living worker has, in any amount, delays no other work, costs
+// nothing while it waits, and continues when a worker with the name comes. Method: ticks, commits
+// and steps of SQLite are counted, and not time.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -19,7 +19,7 @@ using testing::Worker;
 constexpr char kPath[] = "/data/pawl.db";
 constexpr int kEach = 100;
 constexpr int kMany = sizeof(void*) == 4 ? 1'000 : 5'000;
-// Of the ticks that an orchestration of one activity needs, the flood may take a few more.
+// The ticks that an orchestration of one activity may take; the flood may add a few.
 constexpr std::uint64_t kTicksOfHello = 12;
 
 ActivityResult say(ActivityContext& ctx) { return ctx.ok("said"); }
@@ -40,7 +40,7 @@ Poll on_session(OrchestrationContext& ctx) {
   return ctx.complete(said.value());
 }
 
-// Of names that are known, on sessions that were handed to workers of another kind.
+// Schedules known names on sessions that were handed off to workers of another tag.
 Poll for_another_kind(OrchestrationContext& ctx) {
   Handle all[2];
   for (int i = 0; i < 2; ++i) {
@@ -52,7 +52,7 @@ Poll for_another_kind(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// kEach activities of a name that no worker has; the input says how.
+// Schedules kEach activities of names that no worker has; the input says in which way.
 Poll flood(OrchestrationContext& ctx) {
   Handle all[kEach];
   for (int i = 0; i < kEach; ++i) {
@@ -78,7 +78,7 @@ Poll asks(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Of the program that went, and known to the next one.
+// Code of the program that ended; the next program has the same name.
 Poll hello_after(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(11)));
   return ctx.complete("");
@@ -110,7 +110,8 @@ class UnknownNames : public ::testing::Test {
                     "flood", InstanceId(std::string(input) + std::to_string(i)), input),
                 Status::kOk);
   }
-  // So many ticks of the worker until the instance has ended; more than `most`: it has not.
+  // Counts the ticks of the worker until the instance has ended; more than `most`: it has not
+  // ended.
   std::uint64_t ticks(Worker& worker, TestClient& client, std::string_view id, std::uint64_t most) {
     std::uint64_t count = 0;
     while (count <= most && client.status(id).state == OrchestrationState::kRunning) {
@@ -124,7 +125,7 @@ class UnknownNames : public ::testing::Test {
     ASSERT_EQ(client->start_orchestration(name, InstanceId(id), ""), Status::kOk);
     EXPECT_LE(ticks(worker, client, id, 1'000), kTicksOfHello) << id;
   }
-  // Until it sleeps.
+  // Runs the worker until it sleeps.
   void settle(Worker& worker) {
     drive(
         machine, {&worker}, [] { return false; }, 10'000);
@@ -151,7 +152,7 @@ INSTANTIATE_TEST_SUITE_P(Of, EachKind,
                          ::testing::Values("plain", "policy", "session", "names", "mix"),
                          [](const auto& of) { return std::string(of.param); });
 
-// From the scheduling on; then a worker comes.
+// Holds from the scheduling on; at the end, a worker that has the names comes.
 TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   const bool has_many_names = std::set<std::string>{"names", "mix"}.count(GetParam()) == 1;
   testing::expect_errors("activity_unregistered", has_many_names ? 64 : 1);
@@ -174,7 +175,7 @@ TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   EXPECT_GE(worker.lines.count("activity_unregistered"), 1U);
   EXPECT_LE(worker.lines.count("activity_unregistered"), 64U);
 
-  // After a restart nothing has to be met again.
+  // A restarted worker does not have to meet the work again.
   worker.stop();
   Worker again(machine, plain, options);
   ASSERT_EQ(again.start(), Status::kOk);
@@ -201,7 +202,7 @@ TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   EXPECT_EQ(client.status(last).state, OrchestrationState::kCompleted);
 }
 
-// They were ready when their worker went: each is met, once.
+// The work was ready when its worker ended: each item is met once.
 TEST_F(UnknownNames, what_a_worker_left_behind_delays_no_other) {
   testing::expect_errors("activity_unregistered");
   {
@@ -231,8 +232,8 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_no_other) {
       [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
 }
 
-// A worker that registers looks through all names that are waited for once, whatever it may take of
-// them.
+// A worker that registers looks once through all names that are waited for, however much of them it
+// may take.
 TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
   testing::expect_errors("activity_unregistered", 2);
   Registry known;
@@ -255,7 +256,7 @@ TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
   EXPECT_EQ(next.lines.count("loop_without_progress"), 0U);
 }
 
-// Nor do calls of the Runtime's own thread, as many as it takes: what was begun ends beside them.
+// Calls on the Runtime's own thread, as many as it accepts, do not delay instances that have begun.
 TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
   options.limits.requests_max = 1'024;
   Worker worker(machine, plain, options);
@@ -301,7 +302,7 @@ TEST_F(UnknownNames, instances_delay_no_other) {
   expect_hello(worker, client, "hello", "at rest");
 }
 
-// Their worker is gone, and their timers are due.
+// The worker of these instances is gone, and their timers are due.
 TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
   testing::expect_errors("orchestration_unregistered", 2);
   Registry former;
@@ -346,7 +347,7 @@ TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
 
 // ---- a worker that comes ------------------------------------------------------------------------
 
-// The code of the instance, and where its only activity runs.
+// The code of the instance; its input says where its only activity runs.
 Poll wanted(OrchestrationContext& ctx) {
   std::string_view how = ctx.input();
   const bool is_owned = how.substr(0, 5) == "owned";
@@ -371,11 +372,11 @@ INSTANTIATE_TEST_SUITE_P(
                                          "code", "ownedsession", "ownedexclusive", "ownedown"),
                        ::testing::Values(0, 1, 3, 30, 100)));
 
-// A worker has been alone with it for a while, and then one comes that can run it.
+// One worker has been alone with the work for a while; then another comes that can run it.
 TEST_P(WorkerThatComes, BeginsAtOnce) {
   const auto [how, seconds] = GetParam();
   const bool is_code = std::string_view(how) == "code";
-  // Orchestrations are looked at when they wait for a second.
+  // An orchestration is reported once it has waited for a second.
   testing::expect_errors(is_code ? "orchestration_unregistered" : "activity_unregistered",
                          is_code && seconds < 2 ? 0 : 1);
   ASSERT_EQ(plain.add_orchestration("wanted", wanted), Status::kOk);
@@ -410,7 +411,7 @@ Poll waits_then_works(OrchestrationContext& ctx) {
   return said.ok() ? ctx.complete(said.value()) : ctx.fail(said.error());
 }
 
-// The program that began it was killed, and a message came while only others ran.
+// The worker that began the instance was killed, and a message came while only others ran.
 TEST_F(UnknownNames, WhatACapableWorkerLeftBehindGoesOnAtOnce) {
   testing::expect_errors("orchestration_unregistered", 7);
   Registry able;

@@ -1,5 +1,5 @@
-// Versions through the public API on the simulated machine: pinned at the first turn, chosen anew
-// by continue-as-new, and missing ones named.
+// Goal: versions work through the public API: the first turn pins one, continue-as-new chooses
+// anew, and missing ones are named. Method: on the simulated machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-// Says which it is, before and after a wait.
+// Reports its version, before and after a wait.
 template <int kVersion>
 Poll flow(OrchestrationContext& ctx) {
   const std::string before = std::to_string(kVersion);
@@ -93,7 +93,8 @@ TEST_F(Versions, RegistryChecksAndChooses) {
   EXPECT_EQ(registry.find_orchestration("f")->version, "10.0.0");
 }
 
-// There each version must be higher than those before, or the program ends.
+// Versions may be registered in any order. (In a comparable engine each must be higher than those
+// before, or the program ends.)
 TEST_F(Versions, AnyOrderOfRegistrationIsTheSame) {
   std::vector<const char*> versions = {"1.0.0", "1.2.0", "2.0.0-rc.1", "2.0.0"};
   do {
@@ -128,7 +129,7 @@ TEST_F(Versions, LatestByDefaultOrTheOneAskedFor) {
   EXPECT_EQ(ended(worker, "d"), "11");
 }
 
-// Begun by an old program, gone on with by one that has a newer version too.
+// An old program begins the instance, and one that also has a newer version continues it.
 TEST_F(Versions, PinnedByTheFirstTurn) {
   Worker first(machine, old, options);
   ASSERT_EQ(first.start(), Status::kOk);

@@ -1,5 +1,6 @@
-// More sessions than a worker may have: who is idle makes room for who waits, in the order of
-// waiting, and it is seen who has to wait. Rules: S34.
+// Goal: with more sessions than a worker may have, idle sessions make room for waiting ones, in the
+// order of waiting, and waiting sessions are visible.
+// Rules: S34.
 #include <cstdint>
 #include <string>
 
@@ -12,7 +13,7 @@ class WaitingSessions : public SessionStory {
  protected:
   void SetUp() override {
     SessionStory::SetUp();
-    options.sessions = SessionOptions();  // as a program has them that sets none
+    options.sessions = SessionOptions();  // the defaults of a program that sets none
   }
   void converse(int count) {
     for (int i = 0; i < count; ++i)
@@ -33,7 +34,7 @@ class WaitingSessions : public SessionStory {
   }
 };
 
-// Each waits for a person between two activities, with its session open.
+// Waits for a person's message between two activities, with its session open.
 Poll conversation(OrchestrationContext& ctx) {
   const Session session = ctx.open_session("agent");
   PAWL_AWAIT(hello, ctx.schedule_activity("note", "hello", Target::own(session)));
@@ -108,7 +109,8 @@ TEST_F(WaitingSessions, room_is_made_when_it_can_be_and_not_with_the_next_renewa
   EXPECT_EQ(workers[0]->runtime->stats().sessions_evicted_idle, 2U);
 }
 
-// What a conversation keeps to itself it holds, or says that it would be lost.
+// A conversation with state in its worker holds its session, or declares with fail_on_loss that the
+// state would be lost.
 TEST_F(WaitingSessions, if_all_are_held_who_waits_is_seen_and_is_served_in_order) {
   options.sessions.max_sessions_per_worker = 2;
   code([](OrchestrationContext& ctx) {
@@ -151,7 +153,7 @@ TEST_F(WaitingSessions, if_all_are_held_who_waits_is_seen_and_is_served_in_order
   EXPECT_EQ(logged("capacity_again sessions=0"), 1U);
 }
 
-// It would lose what its process keeps for nothing.
+// A session that made room would lose the state in its process for nothing.
 TEST_F(WaitingSessions, none_makes_room_while_another_worker_has_some) {
   options.sessions.max_sessions_per_worker = 1;
   code(conversation);
@@ -172,7 +174,7 @@ TEST_F(WaitingSessions, none_makes_room_while_another_worker_has_some) {
       << "for the third alone";
 }
 
-// One that has room and takes nothing keeps no session waiting.
+// A worker that has room but takes no work does not keep a session waiting.
 TEST_F(WaitingSessions, a_worker_that_has_room_and_no_slot_is_waited_for_only_so_long) {
   options.sessions.max_sessions_per_worker = 2;
   code([](OrchestrationContext& ctx) {
@@ -243,7 +245,7 @@ TEST_F(WaitingSessions, one_whose_only_work_is_delayed_makes_room_and_gets_its_t
       again.retry.base = again.retry.cap = std::chrono::minutes(10);
       Handle all[2];
       all[0] = ctx.schedule_activity("note", "fail", again);
-      // Of an exclusive session this one waits behind it.
+      // In an exclusive session, this activity waits behind the first one.
       all[1] = ctx.schedule_activity("note", "second", Target::own(session));
       PAWL_AWAIT_DONE(ctx.join_all(all, 2));
       return ctx.complete("failed twice");

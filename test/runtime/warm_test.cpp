@@ -1,8 +1,6 @@
-// What a turn of a warm instance asks the store for: its new messages, and nothing that grows with
-// its history.
-//
-// Method: SQLite reports every statement that the Runtime's connection finishes, and of the steps
-// it took.
+// Goal: a turn of a warm instance asks the store for its new messages, and for nothing that grows
+// with its history. Method: SQLite reports every statement that the Runtime's connection finishes,
+// with the steps it took.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -55,7 +53,7 @@ class WarmReads : public ::testing::Test {
   WarmReads() {
     EXPECT_EQ(registry_.add_orchestration("chain", chain), Status::kOk);
     EXPECT_EQ(registry_.add_activity("count", count), Status::kOk);
-    Process* process = nullptr;  // SQLite's memory must be there first
+    Process* process = nullptr;  // SQLite must have its memory first
     Diagnostic diagnostic;
     EXPECT_EQ(testing::shared_process(&process, diagnostic), Status::kOk);
     sqlite3_auto_extension(reinterpret_cast<void (*)()>(note_connection));
@@ -64,7 +62,7 @@ class WarmReads : public ::testing::Test {
   ~WarmReads() override {
     sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(note_connection));
   }
-  // From now on.
+  // Measures from now on.
   static void measure() {
     g_statements.clear();
     g_vm_steps = 0;
@@ -101,7 +99,7 @@ TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   EXPECT_FALSE(has_read("FROM history"));
   EXPECT_LE(g_vm_steps, first + first / 20) << "does not grow with what lies behind";
   EXPECT_LE(world.stats().cold_loads, 1U);
-  // That a cold one would have been noticed.
+  // The test notices a cold load.
   world.crash();
   g_runtime = nullptr;
   measure();

@@ -1,4 +1,5 @@
-// One kind of session, however code came by it: opened, shared with settings, or adopted.
+// Goal: there is one kind of session, however code came by it: opened, shared with settings, or
+// adopted.
 #include <string>
 
 #include "session_story.hpp"
@@ -8,7 +9,7 @@ namespace {
 
 class WholeSessions : public SessionStory {};
 
-// ---- what became of an opening --------------------------------------------------------------------------
+// ---- outcome of an opening ----------------------------------------------------------------------
 
 Poll open_as_many_as_said(OrchestrationContext& ctx) {
   SessionSettings settings;
@@ -81,7 +82,7 @@ TEST_F(WholeSessions, whether_a_session_is_open_is_asked_at_any_time) {
             "completed open session_lost open open session_closed invalid_argument ");
 }
 
-// ---- a shared one with settings -------------------------------------------------------------------------
+// ---- shared sessions with settings --------------------------------------------------------------
 
 SessionSettings settings_of_alice() {
   SessionSettings settings;
@@ -170,7 +171,7 @@ TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_wh
   EXPECT_EQ(end_of("four"), "completed done") << "it has expired, and used again it begins anew";
 }
 
-// Schedules on the shared session, once more after the given number of seconds.
+// Schedules on the shared session, and once more after as many seconds as its input says.
 Poll works_on_chat(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::session("chat")));
   if (!first.ok()) return ctx.complete(error_kind_name(first.error().kind));
@@ -357,9 +358,9 @@ TEST_F(WholeSessions, the_counts_of_a_shared_one_outlive_a_pause) {
   EXPECT_EQ(client()->get_session("", "chat", &info), Status::kNotFound) << "but no longer";
 }
 
-// Rules: S51, S52.
-// ---- settings that change -------------------------------------------------------------------------------
+// ---- settings that change -----------------------------------------------------------------------
 
+// Rules: S51, S52.
 TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
   code([](OrchestrationContext& ctx) {
     SessionSettings settings = settings_of_alice();
@@ -399,7 +400,7 @@ TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
   }
 }
 
-// ---- one that is adopted --------------------------------------------------------------------------------
+// ---- adopted sessions ---------------------------------------------------------------------------
 
 Poll child_on(OrchestrationContext& ctx) {
   const Session session = ctx.adopt_session("i", "device");

@@ -1,5 +1,5 @@
-// A simulated machine with workers and clients (pawl/testing.hpp), as the tests of GoogleTest use
-// it.
+// A simulated machine with workers and clients (pawl/testing.hpp), in the form that GoogleTest
+// tests use.
 #ifndef PAWL_TEST_RUNTIME_WORLD_HPP
 #define PAWL_TEST_RUNTIME_WORLD_HPP
 
@@ -30,7 +30,7 @@ class TestClient {
   Client client;
 };
 
-// For a minute, if nothing is said.
+// Drives for at most a minute.
 inline bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
                   const std::function<bool()>& until) {
   return drive(machine, workers, until, 60'000);

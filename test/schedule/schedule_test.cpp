@@ -22,7 +22,7 @@ constexpr std::int64_t kMinute = 60'000;
 constexpr std::int64_t kHour = 60 * kMinute;
 constexpr std::int64_t kDay = 24 * kHour;
 
-// Says its id, then takes as many minutes as its input says.
+// Passes its id to the activity "work", then waits for the minutes that its input gives.
 Poll job(OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity("work", ctx.instance_id()));
   if (!done.ok()) return ctx.fail(done.error());
@@ -50,7 +50,7 @@ class Schedules : public ::testing::Test {
     EXPECT_EQ(work_.add_to(registry_, "work"), Status::kOk);
   }
 
-  // Begins at half past an hour.
+  // The world begins at half past an hour.
   void open(const WorldOptions& options = WorldOptions()) {
     world_ = std::make_unique<World>(registry_, options);
     world_->machine().set_synced(true);
@@ -68,7 +68,7 @@ class Schedules : public ::testing::Test {
   }
   void advance(std::int64_t ms) { ASSERT_EQ(world_->advance(ms), Status::kOk); }
 
-  // "+2" for the hour 2 behind the base, "+2#1" if it was triggered.
+  // The runs so far: "+2" was scheduled 2 hours after base_, "+2#1" was triggered.
   [[nodiscard]] std::string runs() const {
     std::string text;
     for (std::size_t i = 0; i < work_.calls(); ++i) {
@@ -96,7 +96,7 @@ class Schedules : public ::testing::Test {
     return status.state;
   }
 
-  const std::int64_t base_ = 1893456000000;  // 2030-01-01, behind the build of the library
+  const std::int64_t base_ = 1893456000000;  // 2030-01-01, after the build of the library
   Registry registry_;
   FakeActivity work_;
   std::unique_ptr<World> world_;
@@ -123,8 +123,8 @@ TEST_F(Schedules, each_time_is_an_instance_of_its_own) {
   EXPECT_FALSE(status.running);
 }
 
-// What executions hand on is a value of the instance. A caller may write any input, and cannot say with
-// it what was handled.
+// Executions hand the handled times on as a value of the instance, not in the input. A caller may
+// write any input, so an input must not say what was handled.
 TEST_F(Schedules, no_input_says_what_was_handled) {
   open();
   char memory[4'096];
@@ -309,7 +309,7 @@ TEST_F(Schedules, a_clock_that_steps_runs_no_time_twice) {
   EXPECT_GT(all, 100U);
 }
 
-// Whatever the clock shows meanwhile, a command forgets nothing.
+// A command forgets no handled time, whatever the clock shows meanwhile.
 TEST_F(Schedules, commands_under_a_clock_that_went_back_run_no_time_twice) {
   open();
   start(hourly());
@@ -350,7 +350,7 @@ TEST_F(Schedules, a_crash_at_any_write_runs_each_time_once) {
       for (std::size_t i = before; i < work_.calls(); ++i)
         ids.insert(work_.input(i));
       EXPECT_EQ(ids.size(), 2U);
-      // Of one instance: the activity may run again, the instance does not.
+      // A crash may repeat the activity of a run, but starts no second instance for it.
       EXPECT_EQ(shown().started, 2U);
       EXPECT_EQ(shown().failed, 0U);
     }
@@ -377,7 +377,7 @@ TEST_F(Schedules, the_last_time_during_a_run_waits) {
   open();
   start(schedule);
   advance(7 * kHour);
-  // The first one lasts until 3:30, so that of 3:00 runs then, until 6:00, and that of 6:00.
+  // The run of 1:00 lasts until 3:30. The run of 3:00 follows until 6:00, then that of 6:00.
   EXPECT_EQ(runs(), "+1 +3 +6");
   EXPECT_EQ(shown().skipped, 3U);
 }
@@ -475,7 +475,8 @@ TEST_F(Schedules, a_trigger_during_a_run_is_skipped_where_times_are) {
   EXPECT_EQ(shown().skipped, 3U);
 }
 
-// An execution that is nearly full does not continue as new under a run, which would cancel it.
+// An execution whose history is nearly full does not continue as new while a run is under way: that
+// would cancel the run.
 TEST_F(Schedules, many_commands_during_a_run_do_not_end_it) {
   WorldOptions options;
   options.runtime.limits.history_events_max = 200;

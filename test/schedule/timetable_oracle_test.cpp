@@ -1,6 +1,7 @@
-// Property: over two years, a leap day in them, a timetable fires at exactly the minutes at which a
-// count minute by minute says so. Local time of the count is the C library's, and its fields are
-// sets that the test made before it wrote the text.
+// Goal: over two years that include a leap day, a timetable fires at exactly the minutes that a
+// simple oracle finds.
+// Method: the oracle looks at each minute. Its local time comes from the C library, and its fields
+// are sets that the test made before it wrote the cron text.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,10 +26,10 @@ constexpr const char* kZones[] = {
     "EST5EDT,M3.2.0,M11.1.0",
     "NZST-12NZDT,M9.5.0,M4.1.0/3",
     "AEST-10AEDT,M10.1.0,M4.1.0/3",
-    "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",  // half an hour of daylight time
+    "<+1030>-10:30<+11>-11,M10.1.0,M4.1.0",  // daylight time is half an hour ahead
     "<+0530>-5:30",
     "NST3:30NDT,M3.2.0,M11.1.0",
-    "IST-1GMT0,M10.5.0,M3.5.0/1",  // winter is what differs
+    "IST-1GMT0,M10.5.0,M3.5.0/1",  // winter time is the one that differs
     "<-02>2<-01>,M3.5.0/-1,M10.5.0/0",
     "IST-2IDT,M3.4.4/26,M10.5.0",
     "AAA3BBB,J60/2,300/2",
@@ -36,7 +37,7 @@ constexpr const char* kZones[] = {
 };
 
 struct Local {
-  std::int64_t minute;  // as if it were UTC
+  std::int64_t minute;  // since 1970, as if local time were UTC
   std::int8_t in_hour;
   std::int8_t hour;
   std::int8_t day;
@@ -116,7 +117,7 @@ struct Cron {
   }
 };
 
-// The local time that the clock would have shown.
+// The fields of a local minute. A local clock that jumps may never have shown it.
 Local shown(std::int64_t minute) {
   const auto as_utc = static_cast<std::time_t>(minute * 60);
   std::tm tm{};
@@ -180,13 +181,13 @@ TEST_P(TimetableOracle, fires_when_a_count_by_minutes_says_so) {
   Generator random(1);
   for (int i = 0; i < 12 && !HasFatalFailure(); i += PAWL_SAMPLE) {
     Cron cron;
-    // Of the first half the hours are those at which local time jumps.
+    // In the first half of the rounds the hours are those at which local time jumps.
     cron.minute = random.field(0, 59, i % 4 == 3);
     cron.hour = random.field(0, i < 6 ? 4 : 23, i % 8 == 2);
     cron.day = random.field(1, 28, random.below(2) == 0);
     cron.month = random.field(1, 12, random.below(2) == 0);
     cron.weekday = random.field(0, 7, random.below(2) == 0);
-    // A star has steps of its own, which the smaller range above would not show.
+    // A star covers the whole range of its field, so the smaller range above would be wrong for it.
     if (cron.hour.star && i < 6) cron.hour = random.field(0, 23, true);
     if (cron.day.star) cron.day = random.field(1, 31, true);
     expect_same(cron, GetParam(), times, random);

@@ -1,5 +1,5 @@
-// Goal: what the two texts of a timetable mean, which texts are refused and with which words, and
-// the two rules for local time that jumps.
+// Goal: the two texts of a timetable have their meaning, a wrong text is refused with the field and
+// place of the mistake, and the two rules for local time that jumps hold.
 #include "pawl/timetable.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* kBerlin = "CET-1CEST,M3.5.0,M10.5.0/3";
 
-// Of a text as "2026-03-29T01:00:00Z".
+// Milliseconds since 1970 of a text like "2026-03-29T01:00:00Z".
 std::int64_t ms(const std::string& text) {
   const auto run = scheduled_run("x@" + text);
   EXPECT_TRUE(run.has_value()) << text;
@@ -74,7 +74,7 @@ TEST(Timetable, one_of_the_two_fields_for_days_is_enough_unless_one_begins_with_
 
 TEST(Timetable, rare_days_come) {
   expect_times("0 0 29 2 *", "UTC0", "2096-03-01T00:00:00Z", {"2104-02-29T00:00:00Z"});
-  // The Sundays among them: 40 years lie between these two.
+  // Only a 29 February that is a Sunday fires: 40 years lie between these two.
   expect_times("0 0 29 2 */7", "UTC0", "2088-03-01T00:00:00Z", {"2128-02-29T00:00:00Z"});
 }
 
@@ -129,12 +129,12 @@ TEST(Timetable, a_failed_parse_leaves_the_value) {
 }
 
 TEST(TimetableZones, a_skipped_local_time_fires_once_at_the_moment_of_the_change) {
-  // On 29 March 2026 at 01:00 UTC it is 03:00 in Berlin at once.
+  // On 29 March 2026 at 01:00 UTC the clocks of Berlin jump from 02:00 to 03:00.
   expect_times("30 2 * * *", kBerlin, "2026-03-28T00:00:00Z",
                {"2026-03-28T01:30:00Z", "2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"});
   expect_times("0,15,30,45 2 * * *", kBerlin, "2026-03-28T01:45:00Z",
                {"2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"});
-  // What is due at the moment of the change itself is not another time.
+  // A skipped time and one that is due at the moment of the change fire together, once.
   expect_times("0 2,3 * * *", kBerlin, "2026-03-28T23:00:00Z",
                {"2026-03-29T01:00:00Z", "2026-03-30T00:00:00Z"});
 }

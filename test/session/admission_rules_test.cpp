@@ -90,9 +90,9 @@ struct Row {
   SessionSettings settings;
   Scheduled so_far;
   Admitted verdict;
-  std::int64_t due;          // kLater
-  std::int64_t again_in_ms;  // kTooFast
-  OptionalMs rate_at;        // afterwards
+  std::int64_t due;          // for kLater
+  std::int64_t again_in_ms;  // for kTooFast
+  OptionalMs rate_at;        // after the call
   bool warns;
 };
 const Row kRows[] = {
@@ -202,7 +202,7 @@ TEST(AdmissionRules, admit_work) {
   }
 }
 
-// The same work of an instance that did not set the limits is never refused.
+// Work of an instance that did not set the limits is never refused for the same counts.
 TEST(AdmissionRules, admit_work_beside_another) {
   for (const Row& one : kRows) {
     SCOPED_TRACE(one.name);

@@ -1,4 +1,4 @@
-// Counts as tables: what the end of a lock is charged as, and when an item is poison.
+// Counts as tables: what is charged when a lock ends, and when an item is poison.
 #include "counts.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Devices and exclusive sessions over the contract: which worker may own a device, which follows, and what
-// waits.
+// Devices and exclusive sessions over the contract: which worker may own a device, which worker is
+// next, and what waits.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -54,7 +54,7 @@ TEST_F(Devices, a_device_declared_before_any_work_is_owned_at_once) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   EXPECT_EQ(owner("bed"), a_.me());
   EXPECT_TRUE(logged(a_, "claimed bed@"));
-  // A session scheduled without the word is still the device.
+  // Work scheduled without the policy's device mark still belongs to the device.
   world_.schedule("a", "bed");
   EXPECT_FALSE(b_.fetch());
   EXPECT_TRUE(a_.fetch());
@@ -138,7 +138,7 @@ TEST_F(Devices, a_frozen_holder_loses_to_its_standby_by_suspicion_only_after_an_
   world_.pass(29'000);
   b_.take_devices_over();
   EXPECT_EQ(owner("bed"), a_.me());
-  world_.pass(2'000);  // the lease has passed, the lock is held: observation begins
+  world_.pass(2'000);  // the lease has ended but the lock is held: observation begins
   for (int i = 0; i < 4; ++i) {
     b_.take_devices_over();
     EXPECT_EQ(owner("bed"), a_.me());
@@ -306,7 +306,7 @@ TEST_F(Devices, after_a_reboot_have_no_owner_until_declared) {
   EXPECT_TRUE(again.fetch());
 }
 
-// ---- exclusive ------------------------------------------------------------------------------------------
+// ---- exclusive ----------------------------------------------------------------------------------
 
 // Rules: S15.
 TEST_F(Devices, exclusive_work_runs_one_at_a_time_and_in_order) {
@@ -352,7 +352,7 @@ TEST_F(Devices, a_session_becomes_exclusive_for_all_its_work) {
   EXPECT_TRUE(a_.fetch());
 }
 
-// ---- transfer -------------------------------------------------------------------------------------------
+// ---- transfer -----------------------------------------------------------------------------------
 
 // Rules: S16.
 TEST_F(Devices, a_session_is_transferred_to_a_named_worker) {
@@ -467,8 +467,8 @@ class Reasons : public Devices {
          }},
     };
   }
-  // The instance hears so of its session, which `leaving` moved while an activity of it ran or had
-  // ended: "released drained".
+  // The change that the instance is notified of, such as "released drained", after `leaving` moved
+  // its session while an activity of it ran or had ended.
   std::string heard(const Leaving& leaving, bool runs, bool fails_on_loss) {
     const std::string session = std::string(leaving.reason) + (runs ? " at work" : " at rest") +
                                 (fails_on_loss ? ", or lost" : "");

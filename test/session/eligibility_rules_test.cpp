@@ -1,5 +1,5 @@
-// Eligibility as tables: who may have which item, and what becomes of one that its owner cannot
-// run.
+// Eligibility as tables: which worker may have which item, and what happens to an item that its
+// owner cannot run.
 #include "eligibility.hpp"
 
 #include <gtest/gtest.h>
@@ -198,7 +198,8 @@ TEST(EligibilityRules, may_hand_over_at_once) {
 
 TEST(EligibilityRules, unhandled) {
   constexpr std::int64_t kPatience = kUnregisteredPatience;
-  // takes over, owned, device, elsewhere, session runs, unregistered, may marked as unregistered
+  // columns: takes over, owned, device, elsewhere, session runs, unregistered, may be marked as
+  // unregistered
   struct Row {
     const char* name;
     Unhandled facts;

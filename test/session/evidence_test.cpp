@@ -1,4 +1,4 @@
-// Evidence as a table: which of the rules (a) to (e) holds, and from when on.
+// Evidence as a table: which of the rules (a) to (e) holds, and from what time.
 #include "evidence.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ constexpr Incarnation kOther = 2;
 constexpr std::int64_t kBoot = 3;
 constexpr std::int64_t kInterval = 25'000;
 
-// A machine of which only the worker locks matter.
+// A machine on which only the worker locks matter.
 class Locks final : public port::Storage {
  public:
   std::map<Incarnation, port::Held> held;
@@ -67,7 +67,7 @@ class Locks final : public port::Storage {
 
 class EvidenceTest : public ::testing::Test {
  protected:
-  // Ticks once a second up to `until`, as an undisturbed runtime that watches something does.
+  // Ticks once a second up to `until`, like an undisturbed runtime that watches something.
   void run_until(std::int64_t until) {
     while (now_ < until) {
       now_ = now_ + 1'000 < until ? now_ + 1'000 : until;
@@ -169,7 +169,7 @@ TEST_F(EvidenceTest, e_a_held_lock_is_suspect_after_one_interval_of_observation)
   locks_.held[kOther] = port::Held::kHeld;
   run_until(100'000);
   const Claim claim = claim_until(50'000);
-  EXPECT_EQ(ask(claim), Gone::kNo);  // first seen now, however long it has been expired
+  EXPECT_EQ(ask(claim), Gone::kNo);  // first seen now; how long ago it expired does not count
   EXPECT_TRUE(evidence_.watching());
   run_until(100'000 + kInterval - 1);
   EXPECT_EQ(ask(claim), Gone::kNo);
@@ -248,7 +248,8 @@ TEST_F(EvidenceTest, a_full_table_delays_and_never_errs) {
   EXPECT_EQ(suspected, 256);
 }
 
-// A lease that was renewed after it had been seen expired is another one, though the session has the same epoch.
+// A lease that was renewed after it had been seen expired is a new lease, though the session's
+// epoch is the same.
 // Rules: S47.5.
 TEST_F(EvidenceTest, e_the_interval_begins_anew_with_a_renewed_lease) {
   locks_.held[kOther] = port::Held::kHeld;

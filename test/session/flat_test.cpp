@@ -1,5 +1,5 @@
-// What the fetch costs, counted in steps of SQLite's machine and not in time: seeks, never scans,
-// with 100,000 rows of any kind in the way.
+// The cost of a fetch, counted in steps of SQLite's virtual machine and not in time: seeks, never
+// scans, with 100,000 rows of any kind in the way.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -9,7 +9,7 @@
 namespace pawl::test {
 namespace {
 
-// An emulated board takes its time; what is counted does not depend on it.
+// An emulated board is slow, so it gets fewer rows. The counts do not depend on their number.
 constexpr int kMany = sizeof(void*) == 4 ? 10'000 : 100'000;
 
 class Plan : public ::testing::Test {
@@ -34,7 +34,7 @@ class Plan : public ::testing::Test {
     sqlite3_finalize(statement);
     return all;
   }
-  // Steps of one fetch by worker 1, and the id found.
+  // Returns the steps of one fetch by worker 1; `id` is set to the id found.
   int steps(bool may_claim, std::int64_t* id) {
     sqlite3_stmt* statement = nullptr;
     EXPECT_EQ(sqlite3_prepare_v2(db_, store::kFetchSql.text(), -1, &statement, nullptr), SQLITE_OK);
@@ -105,20 +105,20 @@ TEST_F(Plan, its_steps_do_not_depend_on_the_rows) {
   run(kManyItems);
   EXPECT_LE(steps(true, &id), few + 60);
   EXPECT_EQ(id, 1);
-  // At capacity the claimable branch is not even looked at.
+  // A worker at capacity does not even look at the claimable branch.
   run("DELETE FROM worker_queue WHERE sid IS NULL AND state=0");
   EXPECT_LE(steps(false, &id), few + 60);
   EXPECT_EQ(id, 500000);
 }
 
-// Steps of whole calls through the storage, all of its statements together.
+// Counts the steps of whole calls to the storage, over all of their statements.
 class Flat : public ::testing::Test {
  protected:
   static int on_step(void* counter) {
     ++*static_cast<std::int64_t*>(counter);
     return 0;
   }
-  // A fetch and its acknowledgement.
+  // Steps of a fetch on an owned session; the item is acknowledged afterwards.
   std::int64_t cost_of_a_round(Worker& worker) {
     world_.schedule("a", "mine");
     std::int64_t steps = 0;
@@ -132,7 +132,7 @@ class Flat : public ::testing::Test {
     return steps;
   }
 
-  // A hand-over that claims the session, alone.
+  // Steps of a fetch that claims the session.
   std::int64_t cost_of_a_claim(Worker& worker, std::string_view session) {
     world_.schedule("a", session);
     std::int64_t steps = 0;
@@ -153,7 +153,7 @@ class Flat : public ::testing::Test {
                        .c_str());
     world_.execute(("UPDATE meta SET next_token=next_token+1+" + std::to_string(count)).c_str());
   }
-  // Without work, seen just now. Owner 0: none.
+  // Adds sessions without work that were used just now. Owner 0: no owner.
   void insert_sessions(Incarnation owner, int count) {
     const std::string whose = std::to_string(owner);
     world_.execute(
@@ -191,7 +191,7 @@ TEST_F(Flat, behind_many_items_of_the_same_session) {
   EXPECT_LE(cost_of_a_round(a), 2 * few);
 }
 
-// Of a tag that no worker here serves: not even one look is for them.
+// The items have a tag that no worker here serves, so no look is spent on them.
 TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   Worker a(world_);
   a.tags = TagFilter::default_and({"gpu", "radio"});
@@ -217,7 +217,7 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   EXPECT_LE(steps, few + few / 4);
 }
 
-// Work of a device that no worker has declared is not looked at.
+// The work of a device that no worker has declared is not looked at.
 TEST_F(Flat, behind_many_items_of_an_absent_device) {
   Worker a(world_);
   a.join("A");
@@ -232,7 +232,7 @@ TEST_F(Flat, behind_many_items_of_an_absent_device) {
   EXPECT_LE(many, few + few / 20);
 }
 
-// Work of a session that may not come faster lies among what is delayed.
+// Work over the rate of its session is stored as delayed, out of the way.
 TEST_F(Flat, behind_many_items_that_come_too_fast) {
   Worker a(world_);
   a.join("A");
@@ -253,7 +253,8 @@ TEST_F(Flat, behind_many_items_that_come_too_fast) {
   EXPECT_LE(cost_of_a_round(a), few + few / 20);
 }
 
-// Idle ones, of this worker, of others and without an owner, none of which can be handed over.
+// Idle sessions of this worker, of another one and without an owner; none of them has work to hand
+// over.
 TEST_F(Flat, with_many_sessions) {
   Worker a(world_);
   a.options.max_sessions_per_worker = 5'000;
@@ -272,11 +273,12 @@ TEST_F(Flat, with_many_sessions) {
   RecordProperty("claim_before", std::to_string(claim));
   RecordProperty("claim_with_1000", std::to_string(claim_among_many));
   EXPECT_LE(many, few + few / 20);
-  // Whether there is room is counted, at most to the limit: so many steps a session that is owned.
+  // A claim counts the owned sessions, at most up to the limit, to see if there is room: so many
+  // steps for each owned session.
   EXPECT_LE(claim_among_many, claim + 1'000 * 9);
 }
 
-// Each is met once, 64 in a call; from then on not even one look is for them.
+// Each item is met once, 64 in a call; after that no look is spent on them.
 TEST_F(Flat, behind_many_items_of_a_name_that_no_worker_has) {
   Worker a(world_);
   a.handlers = {"a"};
@@ -302,12 +304,12 @@ TEST_F(Flat, behind_many_items_of_an_unregistered_handler) {
   b.join("B");
   cost_of_a_round(a);
   world_.schedule("b", {}, kMany);
-  // Whatever lies ahead, an owned session is another branch: a bounded number of looks.
+  // The owned session is another branch. Whatever stands in front, the number of looks is bounded.
   const std::int64_t first = cost_of_a_round(a);
   const std::int64_t second = cost_of_a_round(a);
   EXPECT_LT(first, 20'000);
   EXPECT_LT(second, 20'000);
-  // A free item behind all of them is reached step by step, and every call is bounded.
+  // A free item behind all of them is reached in several calls, each of bounded cost.
   world_.schedule("a");
   int calls = 0;
   std::int64_t most = 0;
@@ -323,7 +325,7 @@ TEST_F(Flat, behind_many_items_of_an_unregistered_handler) {
   }
   EXPECT_TRUE(job);
   EXPECT_LT(most, 20'000);
-  // From then on what is new is found at once.
+  // After that a new item is found at once.
   for (int i = 0; i < 3; ++i) {
     world_.schedule("a");
     world_.schedule("b", {}, 2);

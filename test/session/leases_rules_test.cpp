@@ -13,7 +13,7 @@ constexpr std::int64_t kNow = 100'000;
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMin = std::numeric_limits<std::int64_t>::min();
 
-// Quiet since 0, held until before now.
+// A session that is quiet since 0 and whose hold has just passed.
 IdleRow quiet() {
   IdleRow row;
   row.hold_until = kNow - 1;
@@ -29,7 +29,7 @@ IdleRow quiet_but(Change change) {
 struct Row {
   const char* name;
   IdleRow row;
-  bool idle;        // by default after 100 s
+  bool idle;        // after the default of 100 s
   bool makes_room;  // after 50 s
   bool swept;
 };

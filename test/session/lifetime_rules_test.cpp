@@ -1,4 +1,5 @@
-// Lifetime as tables: looks at opened sessions, ends from outside, what counts as left open.
+// Lifetime as tables: looks at opened sessions, ends from outside, and which sessions count as left
+// open.
 #include "lifetime.hpp"
 
 #include <gtest/gtest.h>
@@ -70,7 +71,7 @@ TEST(LifetimeRules, an_age_that_is_not_of_all_work_ends_no_work_of_others) {
   }
 }
 
-// A look that was planned for something else is no notice.
+// A look that was planned for another purpose gives no notice.
 TEST(LifetimeRules, a_look_before_the_time_of_a_notice_announces_nothing) {
   LookRow row;
   row.planned_at = kNow;
@@ -80,7 +81,7 @@ TEST(LifetimeRules, a_look_before_the_time_of_a_notice_announces_nothing) {
   EXPECT_EQ(found.next, OptionalMs(kNow + 70));
 }
 
-// idle_close 100 ms, with a notice 30 ms before; expiry with one 50 ms before.
+// idle_close is 100 ms, with a notice 30 ms before; the notice of an expiry comes 50 ms before.
 TEST(LifetimeRules, look_at_idleness) {
   constexpr EndTerms kTerms = {true, 50, 100, 30};
   struct Row {
@@ -176,7 +177,7 @@ TEST(LifetimeRules, look_at_idleness) {
   EXPECT_EQ(look_at(row, kTerms, kNow).what, Look::kWaits) << "a lost one stays for its code";
 }
 
-// Every silence has its own notice, whenever it begins after the last one.
+// Every idle period gets its own notice, whenever it begins after the last one.
 TEST(LifetimeRules, a_notice_is_never_taken_for_that_of_a_later_silence) {
   constexpr std::int64_t kClose = 100;
   for (std::int64_t notice = 1; notice <= kClose / 2; ++notice) {

@@ -13,14 +13,14 @@ using session::WorkState;
 
 constexpr std::int64_t kRenewMs = 20'000;
 constexpr std::int64_t kHealthyAfterMs =
-    90'000;  // since it last was not: no worker suspects it then
+    90'000;  // after so long without trouble no worker suspects it
 constexpr std::size_t kSlots = 3;
 constexpr std::size_t kOpenersMax = 3;
 constexpr std::size_t kOpenersMaxCrowded = 12;
 constexpr std::uint32_t kSessionsMax = 3;
 constexpr std::uint32_t kSessionsMaxCrowded = 2;
 constexpr std::int64_t kBootSeq = 1;
-constexpr std::int64_t kPaceMs = 60'000;  // of the paced opening
+constexpr std::int64_t kPaceMs = 60'000;  // rate interval of the paced opening
 constexpr std::int64_t kIdleCloseMs = 20'000;
 constexpr std::int64_t kSharedPaceMs = 15'000;
 
@@ -46,8 +46,8 @@ SessionSettings settings_of(int which) {
 
 std::string node_of(int index) { return std::string(1, static_cast<char>('A' + index)); }
 
-// The rows of a database, as ModelStore::text() writes its own. Ids and tokens are left out: a
-// connection takes them from a range of its own, so they rise alike and are not the same.
+// The rows of a database in the form of ModelStore::text(). Ids and tokens are left out: a
+// connection takes them from its own range, so they rise in the same order but differ.
 constexpr char kRows[] =
     "SELECT coalesce((SELECT group_concat(line,'') FROM (SELECT 's'||sid||' '||scope||'/'||name||"
     "' state='||state||' owner='||coalesce(owner,'-')||' epoch='||epoch||' head='||coalesce((SELECT"
@@ -64,7 +64,7 @@ constexpr char kRows[] =
     "||coalesce((SELECT group_concat(line,'') FROM (SELECT 'i'||inc||' '||node||' '||locked_until||"
     "iif(draining,' draining','')||char(10) AS line FROM workers WHERE buried=0 ORDER BY inc)),'')";
 
-// The first line in which two texts differ, of both.
+// Returns the first line in which two texts differ, from both.
 std::string difference(const std::string& a, const std::string& b) {
   std::size_t at = 0;
   while (at < a.size() && at < b.size() && a[at] == b[at])
@@ -124,7 +124,7 @@ void ModelSimulation::settle() {
       expect(model_->outcomes().count({instance, event}) == 1, "an activity without an outcome");
 }
 
-// ---- trouble ----------------------------------------------------------------------------------------
+// ---- trouble ------------------------------------------------------------------------------------
 
 void ModelSimulation::trouble() {
   const int index = pick(0, kNodes - 1);
@@ -190,7 +190,7 @@ void ModelSimulation::schedule() {
   called("schedule");
 }
 
-// Opens, schedules and closes, also several in one turn.
+// One turn that opens, schedules or closes, or several of these.
 void ModelSimulation::use_opener() {
   if (openers_.size() < openers_max_ && chance(30)) {
     Opener opener;
@@ -233,7 +233,7 @@ void ModelSimulation::use_opener() {
   called("a turn with sessions");
 }
 
-// Settings that hold from then on, for all that name it.
+// These settings hold from now on, for all instances that name the session.
 void ModelSimulation::give_settings(InstanceKey instance, const std::string& name,
                                     std::vector<World::Command>* turn) {
   SessionSettings settings;
@@ -338,7 +338,7 @@ void ModelSimulation::drain(int index) {
   called("a drain");
 }
 
-// ---- processes --------------------------------------------------------------------------------------
+// ---- processes ----------------------------------------------------------------------------------
 
 void ModelSimulation::start(int index) {
   Process& process = processes_[index];
@@ -430,7 +430,7 @@ void ModelSimulation::tick(int index) {
   const Status renewed = model_->renew_worker(process.me, options_.session_lock_timeout_ms);
   if (world_) expect(process.worker->renew_self() == renewed, "the answers to a renewal differ");
   if (renewed == Status::kBuried) {
-    // Everything it held is lost; what runs goes on until it ends.
+    // Everything that it held is lost; its executions run on until they end.
     process.unwell_at = clock_;
     for (Execution& one : process.executions)
       one.lost = true;
@@ -650,7 +650,7 @@ bool ModelSimulation::fetch(int index) {
   return true;
 }
 
-// ---- what must hold ---------------------------------------------------------------------------------
+// ---- invariants ---------------------------------------------------------------------------------
 
 void ModelSimulation::called(const char* what) {
   ++calls_;
@@ -714,8 +714,8 @@ bool ModelSimulation::runs(SessionKey session) const {
   });
 }
 
-// Beside an execution of another process only if that one was away, or its session was made to
-// move.
+// An exclusive session may run beside an execution of another process only if that process was away
+// or the session was made to move.
 void ModelSimulation::check_exclusive(int index, const ModelStore::Session& session) {
   for (int other = 0; other < kNodes; ++other) {
     const Process& process = processes_[other];
@@ -727,7 +727,7 @@ void ModelSimulation::check_exclusive(int index, const ModelStore::Session& sess
   }
 }
 
-// From a process that lives, only an interval after this very lease was over.
+// A session may be taken from a living process only an interval after this same lease ended.
 void ModelSimulation::check_taken_over(const std::vector<Owned>& before) {
   for (const Owned& was : before) {
     const auto is = model_->sessions().find(was.session);
@@ -765,7 +765,8 @@ ModelSimulation::Room ModelSimulation::room_of(const Process& process) const {
   return out;
 }
 
-// Who waits longest is claimed first, and no one waits beside a session that is idle for long.
+// The session that waits longest is claimed first, and none waits beside a session that has been
+// idle for long enough.
 void ModelSimulation::check_room(const Process& process, const Room& before,
                                  const ModelStore::Looks& looks,
                                  const std::optional<ModelStore::HandedOver>& taken) {
@@ -794,7 +795,7 @@ void ModelSimulation::check_room(const Process& process, const Room& before,
   expect(after.waiting.empty() || after.idle.empty(), "a session waits beside one that is idle");
 }
 
-// Of the open sessions that close when they are idle: since when no call found work of them.
+// For each open session that closes when idle: since when no call has found work of it.
 std::map<SessionKey, std::int64_t> ModelSimulation::idle_since() const {
   std::map<SessionKey, std::int64_t> out;
   for (const auto& [key, one] : model_->sessions())
@@ -854,7 +855,7 @@ void ModelSimulation::check_outlived(const std::vector<WorkItemId>& before) {
     expect(model_->items().count(id) != 0, "work ended with an age that another instance set");
 }
 
-// As strict as an instance asked for, whatever limit is over meanwhile.
+// A shared session stays as strict as an instance asked for, whichever limit ends meanwhile.
 void ModelSimulation::check_strictness() {
   for (auto asked = asked_.begin(); asked != asked_.end();) {
     const ModelStore::Session* const session = shared(asked->first);
@@ -883,7 +884,7 @@ void ModelSimulation::check_stops() {
   }
 }
 
-// Of those that a renewal could release.
+// Checks the sessions that a renewal could have released.
 void ModelSimulation::check_idle(const std::vector<SessionKey>& owned) {
   for (const SessionKey key : owned) {
     const auto session = model_->sessions().find(key);
@@ -935,7 +936,7 @@ void ModelSimulation::check_rows() {
   check_executions();
 }
 
-// The token of an execution that its process kept alive is still the row's.
+// The row still has the token of an execution that its process kept alive.
 void ModelSimulation::check_executions() {
   for (const Process& process : processes_) {
     if (!process.lives || clock_ - process.unwell_at < kHealthyAfterMs) continue;

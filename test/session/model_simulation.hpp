@@ -1,10 +1,9 @@
-// Several workers under random trouble, from a seed, on the pure rules of src/session: a ModelStore
-// alone, or beside a real database that is given the same calls.
+// A simulation of several workers under random trouble, from a seed, on the pure rules of
+// src/session: a ModelStore alone, or beside a real database that gets the same calls.
 //
-// After every call the promises of docs/rules that can be seen in the rows are checked.
-// Beside a database each answer, and after each call all rows of sessions, work and workers, must
-// be the same on both sides. The first thing broken, or the first disagreement, is kept in
-// violation().
+// After every call those promises of docs/rules are checked that can be seen in the rows.
+// Beside a database, each answer must be the same on both sides, and after each call all rows of
+// sessions, work and workers. violation() keeps the first broken promise or disagreement.
 #ifndef PAWL_TEST_SESSION_MODEL_SIMULATION_HPP
 #define PAWL_TEST_SESSION_MODEL_SIMULATION_HPP
 
@@ -31,15 +30,15 @@ class ModelSimulation {
 
   // Ends early with the first violation.
   void run(int steps);
-  // No more trouble: everything that is not cancelled gets done.
+  // Stops the trouble and runs until all work that is not cancelled is done.
   void settle();
 
-  // Empty: none.
+  // Empty: no violation.
   [[nodiscard]] const std::string& violation() const { return violation_; }
-  // Calls of the store.
+  // Number of calls of the store.
   [[nodiscard]] std::int64_t calls() const { return calls_; }
 
-  // How real the trouble was.
+  // Counts that show how real the trouble was.
   struct Counts {
     int handed_over = 0;
     int accepted = 0;
@@ -55,17 +54,17 @@ class ModelSimulation {
   static constexpr int kNodes = 4;
   struct Execution {
     ModelStore::HandedOver done;
-    Job job;  // of the database
+    Job job;  // in the database
     InstanceKey scope = 0;
     std::string session;
     std::int64_t ends_at = 0;
-    bool lost = false;  // it knows that its result is not wanted
+    bool lost = false;  // the process knows that the result is not wanted
   };
   struct Process {
     bool lives = false;
     Incarnation me = 0;
-    std::unique_ptr<Worker> worker;   // of the database
-    std::unique_ptr<sim::Node> node;  // without one
+    std::unique_ptr<Worker> worker;   // in the database
+    std::unique_ptr<sim::Node> node;  // without a database
     std::unique_ptr<Evidence> evidence;
     port::Storage* storage = nullptr;
     port::Storage::WorkerFile lock;
@@ -108,7 +107,7 @@ class ModelSimulation {
   void schedule();
   void use_opener();
   void cancel();
-  // Of a shared session, given by an instance that may go on with work of its own.
+  // Gives settings to a shared session, by an instance that may go on with its own work.
   void give_settings(InstanceKey instance, const std::string& name,
                      std::vector<World::Command>* turn);
   void use_shared();
@@ -127,7 +126,7 @@ class ModelSimulation {
   void bury_dead(int index);
   bool fetch(int index);
 
-  // After a call: the rows.
+  // Called after each call of the store: checks the rows.
   void called(const char* what);
   void agree(const char* what);
   [[nodiscard]] bool runs(SessionKey session) const;
@@ -137,8 +136,8 @@ class ModelSimulation {
   void check_stops();
   void check_exclusive(int index, const ModelStore::Session& session);
   void check_taken_over(const std::vector<Owned>& before);
-  // Sessions that who fetches could claim, and the work that it would begin with; its own that are
-  // idle for long enough to make room, and since when.
+  // The sessions that the fetching worker could claim, with the work each would begin with; and its
+  // own sessions that have been idle for long enough to make room, and since when.
   struct Room {
     std::map<SessionKey, WorkItemId> waiting;
     std::map<SessionKey, std::int64_t> idle;
@@ -151,7 +150,7 @@ class ModelSimulation {
   void check_closed(const std::map<SessionKey, std::int64_t>& before);
   void note_work();
   [[nodiscard]] const ModelStore::Session* shared(const std::string& name) const;
-  // No limit may end this instance's work of the session.
+  // True if no limit may end this instance's work on the session.
   [[nodiscard]] bool is_unlimited(InstanceKey instance, const std::string& name) const;
   [[nodiscard]] std::vector<WorkItemId> work_beside_age() const;
   void check_outlived(const std::vector<WorkItemId>& before);
@@ -168,13 +167,13 @@ class ModelSimulation {
   std::int64_t clock_ = 0;
   bool calm_ = false;
   std::int64_t calls_ = 0;
-  std::int64_t checked_ = 0;  // changes whose rows were looked at
+  std::int64_t checked_ = 0;  // value of changes() when the rows were last checked
   std::string violation_;
   InstanceKey last_instance_ = 0;
   std::size_t openers_max_ = 0;
   bool uses_shared_ = false;
   std::vector<Opener> openers_;
-  std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
+  std::map<InstanceKey, std::vector<EventId>> open_;  // instances, and the activities they wait for
   std::map<std::pair<InstanceKey, EventId>, Retry> retries_;
   std::vector<std::pair<int, Execution>> past_;
   std::set<LockToken> tokens_;
@@ -183,23 +182,23 @@ class ModelSimulation {
   std::map<Epoch, Incarnation> owners_;
   std::map<std::pair<SessionKey, std::int64_t>, Incarnation> keepers_;
   std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
-  // When this lease was first over; one that is renewed is another.
+  // When this lease was first seen to have ended; a renewed lease is another one.
   std::map<std::pair<Epoch, std::int64_t>, std::int64_t> expired_;
-  std::map<SessionKey, std::int64_t> moved_;    // when it was last asked to move, closed or aborted
-  std::map<WorkItemId, std::int64_t> put_off_;  // until when
-  // After the last call that changed something: sessions that had work, the openings, and when work
-  // of each, or its opening, was seen last.
+  std::map<SessionKey, std::int64_t> moved_;    // when last asked to move, closed or aborted
+  std::map<WorkItemId, std::int64_t> put_off_;  // when delayed work is due
+  // State after the last call that changed something: sessions that had work, the openings, and
+  // when each session's work or opening was last seen.
   std::set<SessionKey> had_work_;
   std::map<SessionKey, std::int64_t> openings_;
   std::map<SessionKey, std::int64_t> last_work_;
-  // What instances asked of shared sessions by name, until a closing or a loss.
+  // The requests of instances to shared sessions, by name, until a closing or a loss.
   struct Asked {
-    InstanceKey by = 0;  // the last one
+    InstanceKey by = 0;  // the last instance that asked
     bool exclusive = false;
     bool has_rate = false;
-    std::int64_t since = 0;   // this rate
-    WorkItemId from = 0;      // the first work that it counts for
-    std::int64_t handed = 0;  // of that
+    std::int64_t since = 0;   // when this rate was asked for
+    WorkItemId from = 0;      // the first work item that the rate counts for
+    std::int64_t handed = 0;  // handed over since then
   };
   std::map<std::string, Asked> asked_;
   LockToken last_of_database_ = 0;

@@ -1,5 +1,5 @@
-// The rules of sessions without a database, and beside one: model_simulation.hpp. PAWL_SOAK=1 runs
-// many more seeds, PAWL_SEED=n that one.
+// Runs the model simulation (model_simulation.hpp): the rules of sessions without a database, and
+// beside one. PAWL_SOAK=1 runs many more seeds, PAWL_SEED=n only seed n.
 #include "model_simulation.hpp"
 
 #include <gtest/gtest.h>
@@ -58,7 +58,7 @@ void simulate(const char* name, Beside beside, std::uint64_t seeds) {
   EXPECT_GT(sum.retries, runs);
   EXPECT_GT(sum.moved, runs);
   EXPECT_GT(sum.taken_over, runs);
-  // Not every schedule comes to it; an emulated board runs two.
+  // Not every schedule makes room, and an emulated board runs only two.
   if (runs >= 6) {
     EXPECT_GT(sum.made_room, runs);
   }
@@ -72,16 +72,17 @@ TEST(ModelSimulation, agrees_with_the_database) {
   simulate("beside a database", Beside::kDatabase, seeds_of(6, 400));
 }
 
-// The epoch in `accepts` is not among them: a change of the owner ends every hand-over, so the
-// token refuses what the epoch would. Its rows are in results_rules_test.cpp.
-// ---- each decision left out once --------------------------------------------------------------------
+// The list omits the epoch in `accepts`: a change of the owner ends every hand-over, so the token
+// already refuses what the epoch would. Its rows are in results_rules_test.cpp.
+// ---- each decision left out once ----------------------------------------------------------------
 
 struct Removal {
   PureRule rule;
   const char* name;
   const char* what;
 };
-// Of a failure, and in the list of ctest, which would have its bytes.
+// GoogleTest prints this in a failure and in ctest's list of tests, instead of the bytes of the
+// struct.
 void PrintTo(const Removal& removal, std::ostream* out) { *out << removal.what; }
 
 constexpr Removal kRemovals[] = {
@@ -138,7 +139,7 @@ static_assert(std::size(kRemovals) + 1 == static_cast<std::size_t>(PureRule::kLa
 
 class PureRuleRemoved : public ::testing::TestWithParam<Removal> {};
 
-// By a broken promise without a database; else by a disagreement with one.
+// Noticed is a broken promise without a database, or else a disagreement with one.
 TEST_P(PureRuleRemoved, is_noticed) {
   const Removal& removal = GetParam();
   std::int64_t calls = 0;
@@ -152,7 +153,7 @@ TEST_P(PureRuleRemoved, is_noticed) {
     what = simulation.violation();
   }
   EXPECT_NE(what, "") << removal.what;
-  // A row of the table in docs/sessions/left-out-pure.md.
+  // Prints a row of the table in docs/sessions/left-out-pure.md.
   std::printf("| %s | %s | %lld |\n", removal.what, what.substr(0, what.find(':')).c_str(),
               static_cast<long long>(calls));
 }

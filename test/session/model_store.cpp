@@ -19,9 +19,9 @@ using session::Cause;
 using session::State;
 using session::WorkState;
 
-constexpr std::int64_t kSessionsOfInstanceMax = 10;  // as TurnCommit has it
+constexpr std::int64_t kSessionsOfInstanceMax = 10;  // the same as in TurnCommit
 constexpr session::CountLimits kCountLimits = {1'000, 1'000, 1'000};
-constexpr std::int64_t kBootSeq = 1;  // there is no reboot
+constexpr std::int64_t kBootSeq = 1;  // a model has no reboots
 
 bool is_in_hand(const ModelStore::Item& item) {
   return item.state == WorkState::kLocked || item.state == WorkState::kCancelledRunning;
@@ -43,7 +43,7 @@ std::string number(const OptionalMs& time) {
 
 }  // namespace
 
-// ---- rules, less the one that is left out -----------------------------------------------------------
+// ---- rules, less the one that is left out -------------------------------------------------------
 
 session::Transition ModelStore::transition(const Session& session, Cause cause,
                                            const session::Facts& facts) const {
@@ -114,7 +114,7 @@ Retry ModelStore::retry_of(const Item& item) const {
   return retry;
 }
 
-// ---- the rows ---------------------------------------------------------------------------------------
+// ---- the rows -----------------------------------------------------------------------------------
 
 session::Running ModelStore::running(SessionKey session) const {
   session::Running out;
@@ -157,7 +157,7 @@ Claim ModelStore::claim_of(const Session& session) const {
   return claim;
 }
 
-// The item that the session hands over next, as the statement computes it.
+// Sets the item that the session hands over next, as the statement computes it.
 void ModelStore::recompute_head(SessionKey key) {
   const auto found = sessions_.find(key);
   if (found == sessions_.end()) return;
@@ -276,7 +276,7 @@ Epoch ModelStore::apply(SessionKey key, const session::Transition& change, std::
   return taken;
 }
 
-// 0: it has no owner now.
+// Returns 0 if the session has no owner now.
 Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike) {
   session::Facts facts;
   if (to != 0) facts.to = to;
@@ -286,7 +286,7 @@ Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t leas
   return lacks(PureRule::kNextEpoch) ? sessions_.at(key).epoch : taken;
 }
 
-// ---- workers ----------------------------------------------------------------------------------------
+// ---- workers ------------------------------------------------------------------------------------
 
 Incarnation ModelStore::register_worker(const std::string& node, const WorkerTerms& options,
                                         Evidence& evidence, Incarnation asking) {
@@ -411,7 +411,7 @@ void ModelStore::free_locks_of(Incarnation worker) {
   }
 }
 
-// ---- moving -----------------------------------------------------------------------------------------
+// ---- moving -------------------------------------------------------------------------------------
 
 bool ModelStore::may_have(const Session& session, const Registered& worker,
                           const WorkerTerms& options) const {
@@ -507,7 +507,7 @@ void ModelStore::end_stops(const WorkerTerms& options) {
   }
 }
 
-// ---- orchestrations ---------------------------------------------------------------------------------
+// ---- orchestrations -----------------------------------------------------------------------------
 
 void ModelStore::open(InstanceKey instance, const std::string& name,
                       const SessionSettings& settings) {
@@ -753,7 +753,7 @@ void ModelStore::end_instance(InstanceKey instance) {
     close_row(key, Cause::kInstanceEnds);
 }
 
-// ---- what is due ------------------------------------------------------------------------------------
+// ---- due work and looks -------------------------------------------------------------------------
 
 void ModelStore::look_at_session(SessionKey key) {
   Session& session = sessions_.at(key);
@@ -797,7 +797,7 @@ void ModelStore::wake() {
     if (item.state == WorkState::kDelayed && item.due.has_passed(now_)) put_back(item, 0, false);
 }
 
-// ---- work -------------------------------------------------------------------------------------------
+// ---- work ---------------------------------------------------------------------------------------
 
 Status ModelStore::acknowledge(const HandedOver& done, ErrorKind error, bool aborts) {
   const auto found = items_.find(done.item);
@@ -858,7 +858,7 @@ Status ModelStore::renew(const HandedOver& done, Incarnation me, const WorkerTer
   return Status::kOk;
 }
 
-// ---- fetching ---------------------------------------------------------------------------------------
+// ---- fetching -----------------------------------------------------------------------------------
 
 std::optional<ModelStore::HandedOver> ModelStore::fetch(const Fetcher& who, Looks& looks) {
   std::optional<HandedOver> found;
@@ -874,8 +874,8 @@ std::optional<ModelStore::HandedOver> ModelStore::fetch(const Fetcher& who, Look
   return found;
 }
 
-// The lowest id of what has no session, of the worker's own sessions, and of those that it may
-// claim.
+// The lowest id among items without a session, of the worker's own sessions, and of sessions that
+// it may claim.
 WorkItemId ModelStore::next_candidate(const Fetcher& who,
                                       const std::set<WorkItemId>& passed_over) const {
   WorkItemId latest = 0;
@@ -917,7 +917,7 @@ void ModelStore::try_candidate(const Fetcher& who, Candidate candidate, bool tak
     found = hand_over(who, item);
     return;
   }
-  // Locks of the session ended, so its head may be another item now.
+  // Locks of the session have ended, so its head may be another item now.
   const WorkItemId head = sessions_.at(candidate.second).head;
   if (head != 0)
     try_candidate(who, {head, candidate.second}, false, false, looks, passed_over, found);
@@ -1052,7 +1052,7 @@ void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate, L
   try_candidate(who, candidate, true, verdict == Gone::kSuspicion, looks, passed_over, found);
 }
 
-// ---- text -------------------------------------------------------------------------------------------
+// ---- text ---------------------------------------------------------------------------------------
 
 std::string ModelStore::text() const {
   std::string out;

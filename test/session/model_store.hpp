@@ -1,10 +1,10 @@
-// The rules of src/session over plain rows in memory: a store without a database.
+// ModelStore: the rules of src/session over plain rows in memory, without a database.
 //
-// A ModelStore does for each call of the storage contract what the tables do, with the same pure
-// decisions and no statement: it finds its rows by looking at all of them. What it writes can be
-// compared with the rows of a real database, and what it decides is the rules' alone. A rule can be
-// left out of its decisions, here and not in the product. Not modelled: devices, handlers and tags,
-// crash notes, summaries, logs.
+// For each call of the storage contract a ModelStore does what the tables do, with the same pure
+// decisions and without statements: it finds its rows by looking at all of them. Its rows can be
+// compared with those of a real database, and every decision in it is made by the rules. A rule can
+// be left out of its decisions, here and not in the product. Not modelled: devices, handlers and
+// tags, crash notes, summaries, logs.
 #ifndef PAWL_TEST_SESSION_MODEL_STORE_HPP
 #define PAWL_TEST_SESSION_MODEL_STORE_HPP
 
@@ -33,45 +33,45 @@ namespace pawl::test {
 // Decisions that can be left out.
 enum class PureRule {
   kNone,
-  kOwner,          // may_take: another's session is not taken
-  kState,          // may_take: nor one that is not open
-  kHead,           // may_take: what is next comes first
-  kRunsItem,       // may_take: what runs here is not taken again
-  kRunsSession,    // may_take: nor of an exclusive session that still runs here
-  kRoom,           // has_room: capacity gates claims
+  kOwner,          // may_take: the session of another worker is not taken
+  kState,          // may_take: nor a session that is not open
+  kHead,           // may_take: the session's head comes first
+  kRunsItem,       // may_take: an item that runs here is not taken again
+  kRunsSession,    // may_take: nor an item of an exclusive session that still runs here
+  kRoom,           // has_room: a claim needs free capacity
   kNextEpoch,      // transition: a change of the owner takes the next epoch
-  kUnlock,         // transition: and ends all hand-overs
-  kFailsOnLoss,    // transition: a session that fails on loss gets no other owner
+  kUnlock,         // transition: a change of the owner ends all hand-overs
+  kFailsOnLoss,    // transition: a session that fails on owner loss gets no other owner
   kFailsWork,      // transition: losing, closing and expiring end the work
   kClosingStays,   // transition: a closed row stays for cancelled work
   kEndStop,        // look_at_stop: a stop ends
-  kStopWaits,      // look_at_stop: not while something of it runs
+  kStopWaits,      // look_at_stop: but not while work of the session runs
   kStopsFirst,     // must_stop_first: nothing moves under running work
-  kToken,          // accepts: the token of the last hand-over
+  kToken,          // accepts: the token must be that of the last hand-over
   kEvidence,       // Evidence: no worker is gone without proof or suspicion
   kLease,          // lease_until: a lease lasts
-  kIdle,           // is_idle: who has work is not idle
+  kIdle,           // is_idle: a session with work is not idle
   kKeptUntilEnd,   // end_with_outcome: cancelled exclusive work stays until its execution has ended
-  kRetry,          // after_failure: what may be retried is
-  kRetryEnds,      // after_failure: and no more often than its policy says
-  kDelay,          // retry_delay_ms: after its pause
-  kMayHave,        // may_have: nothing goes to who drains or is full
+  kRetry,          // after_failure: an error that may be retried is retried
+  kRetryEnds,      // after_failure: but no more often than the policy says
+  kDelay,          // retry_delay_ms: a retry waits for its pause
+  kMayHave,        // may_have: no session goes to a worker that drains or is full
   kActivities,     // admit_work: no more activities than the opening allows
-  kRate,           // admit_work: and no faster
+  kRate,           // admit_work: nor faster than it allows
   kExpires,        // look_at: at its maximum age a session expires
-  kClosesIdle,     // look_at: and closes when it was idle for idle_close
-  kIdleHasNoWork,  // look_at: which it is not while the queue has work of it
-  kOpenedState,    // opened_state_of: no work on what is not open
-  kWaitsLongest,   // what waits longest for a worker is claimed first
+  kClosesIdle,     // look_at: a session that was idle for idle_close is closed
+  kIdleHasNoWork,  // look_at: a session with queued work is not idle
+  kOpenedState,    // opened_state_of: a session that is not open gets no work
+  kWaitsLongest,   // the session that waits longest for a worker is claimed first
   kMakesRoom,      // makes_room_at: an idle session makes room for one that waits
-  kLongestIdle,    // the one that has been idle for longest
+  kLongestIdle,    // the session that makes room is the one idle for longest
   kBeginsAnew,     // a shared session that was closed begins anew with the next work
-  kRoomElsewhere,  // left_to_others_until: not while another worker has room
-  kOutlivesEnd,    // shared_state_of: what another's limit ended begins anew
-  kOutlivesAge,    // look_at: and work that is queued goes on there
-  kOutlivesNumber,  // admit_work: so does one that has had another's number of activities
-  kWaitsForRate,    // admit_work: no work fails by another's rate_wait
-  kStays,           // settings_that_stay: as strict and as slow as before
+  kRoomElsewhere,  // left_to_others_until: no room is made while another worker has room
+  kOutlivesEnd,    // shared_state_of: after another instance's limit it begins anew
+  kOutlivesAge,    // look_at: and its queued work goes on in the new opening
+  kOutlivesNumber,  // admit_work: the same after as many activities as another instance allowed
+  kWaitsForRate,    // admit_work: no work fails by another instance's rate_wait
+  kStays,           // settings_that_stay: a new opening stays as strict and as slow as before
   kLast
 };
 
@@ -85,7 +85,7 @@ class ModelStore {
     session::SessionRow row;
     Epoch epoch = 0;
     Epoch epoch_used = 0;
-    WorkItemId head = 0;  // 0: none
+    WorkItemId head = 0;  // 0: no head
     std::int64_t locked_until = 0;
     std::int64_t last_activity_at = 0;
     OptionalMs expires_at;
@@ -110,7 +110,7 @@ class ModelStore {
     std::int64_t attempts = 0;
     std::int64_t strikes = 0;
     std::optional<LockToken> token;
-    Incarnation holder = 0;  // with a token
+    Incarnation holder = 0;  // only with a token
     Epoch epoch = 0;
     std::int64_t locked_until = 0;
     OptionalMs due;
@@ -122,7 +122,7 @@ class ModelStore {
     bool buried = false;
     bool draining = false;
   };
-  // Who fetches, and what runs there.
+  // The fetching worker, and what runs there.
   struct Fetcher {
     Incarnation me = 0;
     bool draining = false;
@@ -131,11 +131,11 @@ class ModelStore {
     std::function<bool(WorkItemId)> runs_item;
     std::function<bool(InstanceKey, std::string_view)> runs_session;
   };
-  // Where a worker's looks at what has expired go on, as in its own process.
+  // The positions of a worker's looks at expired rows, as its process keeps them.
   struct Looks {
     std::pair<std::int64_t, std::int64_t> lock = {};
     std::pair<std::int64_t, std::int64_t> session = {};
-    WorkItemId met = 0;  // work of a session that waits for room, and since when
+    WorkItemId met = 0;  // an item whose session waits for room, and since when
     std::int64_t met_at = 0;
   };
   struct HandedOver {
@@ -145,19 +145,19 @@ class ModelStore {
     SessionKey session = 0;
   };
 
-  // Counters as a database has them at its start.
+  // The counters continue from those of a new database.
   ModelStore(Epoch next_epoch, std::int64_t next_token, std::string database_id, PureRule without)
       : next_epoch_(next_epoch),
         next_token_(next_token),
         database_id_(std::move(database_id)),
         without_(without) {}
 
-  // Every call after it happens now.
+  // All later calls happen at `now`.
   void set_now(std::int64_t now) { now_ = now; }
   [[nodiscard]] std::int64_t now() const { return now_; }
 
   // --- workers ---
-  // 0: a living one has the node.
+  // Returns 0 if a living worker has the node.
   Incarnation register_worker(const std::string& node, const WorkerTerms& options,
                               Evidence& evidence, Incarnation asking);
   Status renew_worker(Incarnation me, std::int64_t lease_ms);
@@ -168,17 +168,17 @@ class ModelStore {
   Status transfer(const std::string& name, const std::string& node, std::int64_t stop_ms,
                   bool force, const WorkerTerms& options);
   void end_stops(const WorkerTerms& options);
-  // What is due: sessions that expire, work that was put off.
+  // Handles what is due: sessions that expire, delayed work.
   void wake();
 
   // --- orchestrations ---
   void open(InstanceKey instance, const std::string& name, const SessionSettings& settings);
   void close(InstanceKey instance, const std::string& name);
-  // Settings that an instance gives a shared one.
+  // An instance gives settings to a shared session.
   void use(InstanceKey instance, const std::string& name, const SessionSettings& settings);
-  // By an operator, a shared one.
+  // An operator closes a shared session.
   Status close_from_outside(const std::string& name);
-  // `name`: of the session; empty: none. `own`: one that the instance opened.
+  // `name`: of the session; empty: no session. `own`: the session is one that the instance opened.
   void schedule(InstanceKey instance, EventId event, const std::string& name, bool own,
                 bool exclusive, bool barrier, const Retry& retry);
   void end_instance(InstanceKey instance);
@@ -190,17 +190,17 @@ class ModelStore {
   Status renew(const HandedOver& done, Incarnation me, const WorkerTerms& options);
 
   // --- rows ---
-  // Rises with every change of a row but of its lease.
+  // Rises with every change of a row, except changes of its lease.
   [[nodiscard]] std::int64_t changes() const { return changes_; }
   [[nodiscard]] const std::map<SessionKey, Session>& sessions() const { return sessions_; }
   [[nodiscard]] const std::map<WorkItemId, Item>& items() const { return items_; }
   [[nodiscard]] const std::map<Incarnation, Registered>& workers() const { return workers_; }
-  // Outcomes that instances have not read, and how many each activity has had.
+  // Outcomes that instances have not read: how many each activity has had.
   [[nodiscard]] const std::map<std::pair<InstanceKey, EventId>, int>& outcomes() const {
     return outcomes_;
   }
   [[nodiscard]] bool is_room_elsewhere(Incarnation me, std::int64_t most) const;
-  // A line a row, in the order of their keys.
+  // All rows, one per line, in the order of their keys.
   [[nodiscard]] std::string text() const;
 
  private:
@@ -222,13 +222,13 @@ class ModelStore {
   [[nodiscard]] Session* find_session(InstanceKey scope, const std::string& name);
   [[nodiscard]] const Registered* living(const std::string& node) const;
   [[nodiscard]] Claim claim_of(const Session& session) const;
-  // The one of this name that all instances share; made if it must be.
+  // The session of this name that all instances share; made if it does not exist.
   Session& shared_session(InstanceKey instance, const std::string& name, bool exclusive);
   void begin_anew_after_limit(Session& row);
   [[nodiscard]] static session::LimitOf limit_of(const Session& session, InstanceKey instance);
   [[nodiscard]] session::Admission admission_of(const Session& session,
                                                 session::LimitOf limit) const;
-  // False: the item has its outcome.
+  // Returns false if the item got its outcome instead.
   bool admit(Session* own, Item& item);
   void begin(Session& row, const SessionSettings& settings, bool admitted);
   void begin_anew(Session& row, const SessionSettings& settings, bool admitted);

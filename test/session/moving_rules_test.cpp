@@ -1,4 +1,4 @@
-// Moving as tables: who may have a session, what a stop becomes, who holds a device.
+// Moving as tables: which worker may have a session, what a stop becomes, who holds a device.
 #include "moving.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
-// What test/build/seed_tests.txt lists for the storage of explicit sessions. That list has two
-// calls for fetching, with sessions and without; here a worker without sessions fetches without
-// them.
+// The checks that test/build/seed_tests.txt lists for the storage of explicit sessions. The list
+// has two calls for fetching, with sessions and without. In Pawl a worker with room for no session
+// fetches without them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -57,7 +57,8 @@ class OpenedContract : public ::testing::Test {
   InstanceKey instance_ = 0;
 };
 
-// What was given to a handoff, of any session: it goes with the session's row, however that goes.
+// A summary was given to a handoff, for any session. It must go with the session's row, whatever
+// removes the row.
 constexpr char kSummaries[] = "INSERT INTO session_summaries SELECT sid,x'00',0 FROM sessions";
 constexpr char kLeftBehind[] =
     "SELECT count(*) FROM session_summaries WHERE sid NOT IN (SELECT sid FROM sessions)";
@@ -160,7 +161,7 @@ TEST_F(OpenedContract, renew_session_lock_extends) {
   EXPECT_EQ(of("locked_until"), before + kInterval);
 }
 
-// An error there; here it renews what there is, and that is nothing.
+// The list expects an error. Pawl renews the sessions that exist, here none.
 TEST_F(OpenedContract, renew_session_lock_fails_if_deleted) {
   open("X");
   schedule_on("X");
@@ -187,7 +188,7 @@ TEST_F(OpenedContract, renew_session_lock_fails_if_stolen) {
   EXPECT_EQ(of("locked_until"), until);
 }
 
-// Of all sessions of a worker at once: when it leaves.
+// Releases all sessions of a worker at once, when it leaves.
 TEST_F(OpenedContract, release_session_lock_clears_attachment) {
   open("X");
   schedule_on("X");
@@ -251,7 +252,7 @@ TEST_F(OpenedContract, renew_work_item_lock_piggybacks_session) {
 }
 
 TEST_F(OpenedContract, two_workers_race_to_claim_same_session) {
-  // Of each there is work left when the other one looks.
+  // Each session still has work when the other worker looks.
   for (const char* name : {"X", "Y", "Z"}) {
     open(name);
     for (int i = 0; i < 4; ++i)

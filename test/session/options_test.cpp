@@ -1,4 +1,5 @@
-// Validation of LeaseOptions and SessionOptions: defaults stand, and every refusal names both values.
+// Validation of LeaseOptions and SessionOptions: the defaults are accepted, and every refusal names
+// both values.
 #include "worker_terms.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Ownership as a table: what each cause makes of a session's row, and what goes with it.
+// Ownership as a table: what each cause makes of a session's row, and the effects that go with it.
 #include "ownership.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ Facts running(bool handed_over, bool cancelled) {
   return facts;
 }
 
-// What the row is next. A stop is gone in all of them.
+// The row after the change. None of them keeps a stop.
 struct NextRow {
   const char* name;
   SessionRow row;
@@ -176,10 +176,10 @@ TEST(OwnershipRules, a_stop_changes_nothing_but_that_it_stops) {
   }
 }
 
-// All that goes with a change, as letters: e takes an epoch, c counts one only; n notes the owner's
-// node, f forgets it; u unlocks, l fails as lost, x fails as closed; b begins a lease; h recomputes
-// the head, 0 has none; w wakes what was marked as unregistered; r makes ready; k clears the look;
-// t counts the end.
+// All effects of a change, as letters: e takes an epoch, c only counts one; n notes the owner's
+// node, f forgets it; u unlocks, l fails the work as lost, x fails it as closed; b begins a lease;
+// h recomputes the head, 0 clears it; w wakes work that was marked as unregistered; r makes work
+// ready; k clears the look; t counts the end.
 std::string effects_of(const Transition& change) {
   std::string out;
   if (change.epoch == EpochEffect::kTake) out += 'e';

@@ -1,4 +1,5 @@
-// Who owns what, and what ends it: fencing, burial, restarts, handlers, cancelled work, counts.
+// Ownership of sessions and what ends it: fencing, burial, restarts, handlers, cancelled work,
+// counts.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -31,7 +32,7 @@ class Ownership : public ::testing::Test {
   World world_;
 };
 
-// ---- fencing ------------------------------------------------------------------------------------------
+// ---- fencing ------------------------------------------------------------------------------------
 
 // Rules: S4.
 TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
@@ -101,7 +102,7 @@ TEST_F(Ownership, a_session_of_a_killed_owner_is_taken_when_its_lease_ends_witho
   world_.pass(kLease - 1);
   EXPECT_FALSE(b->fetch());
   world_.pass(1);
-  const auto job = b->fetch();  // its kernel lock is free: proof, but it is charged by its notes
+  const auto job = b->fetch();  // its lock is free: proof of death; its notes decide the charge
   ASSERT_TRUE(job);
   EXPECT_EQ(job->item.attempt, 2);
   EXPECT_EQ(count_of("strikes"), 0);
@@ -159,7 +160,7 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
   EXPECT_GT(other->item.token, token);
 }
 
-// ---- burial and restart ---------------------------------------------------------------------------------
+// ---- burial and restart -------------------------------------------------------------------------
 
 // Rules: S8.
 TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
@@ -171,7 +172,7 @@ TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
   const auto free = a->fetch();
   ASSERT_TRUE(bound && free);
   b->bury(a->me(), {{0, bound->item.id}});
-  b->bury(a->me(), {{0, bound->item.id}});  // twice is once
+  b->bury(a->me(), {{0, bound->item.id}});  // a second burial changes nothing
   EXPECT_TRUE(logged(*b, "released s@2 buried"));
   EXPECT_EQ(count_of("crashes"), 1);
   EXPECT_EQ(a->ack(*free), Status::kBuried);
@@ -209,10 +210,10 @@ TEST_F(Ownership, a_node_that_restarts_has_its_sessions_back_at_once) {
   EXPECT_EQ(retried->item.id, job->item.id);
   EXPECT_EQ(retried->item.attempt, 2);
   EXPECT_EQ(retried->item.crashes, 1);
-  EXPECT_TRUE(retried->item.claimed_now);  // what the old process held in memory is gone
+  EXPECT_TRUE(retried->item.claimed_now);  // the memory of the old process is lost
   const auto other = again.fetch();
   ASSERT_TRUE(other);
-  EXPECT_EQ(other->item.crashes, 0);  // not locked, and not noted
+  EXPECT_EQ(other->item.crashes, 0);  // neither locked nor in a crash note
 }
 
 TEST_F(Ownership, an_ephemeral_worker_has_a_name_of_its_own_and_gets_nothing_back) {
@@ -223,7 +224,7 @@ TEST_F(Ownership, an_ephemeral_worker_has_a_name_of_its_own_and_gets_nothing_bac
   ASSERT_TRUE(a.fetch());
   a.kill();
   Worker again(world_);
-  again.pid = 77;  // the kernel gives it out again
+  again.pid = 77;  // the kernel reuses the process id
   again.join("");
   EXPECT_EQ(world_.session_number("owner", "s"), a.me());
   EXPECT_EQ(world_.number("SELECT count(DISTINCT node) FROM workers"), 2);
@@ -294,7 +295,7 @@ TEST_F(Ownership, buried_rows_are_few) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM handlers"), 0);
 }
 
-// ---- reboots ----------------------------------------------------------------------------------------------
+// ---- reboots ------------------------------------------------------------------------------------
 
 TEST_F(Ownership, a_reboot_buries_the_earlier_boot_and_charges_no_crash) {
   const auto a = worker("A");
@@ -342,7 +343,7 @@ TEST_F(Ownership, the_wall_clock_moves_no_lease) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- capacity ---------------------------------------------------------------------------------------------
+// ---- capacity -----------------------------------------------------------------------------------
 
 // Rules: S2.
 TEST_F(Ownership, own_expired_sessions_count_for_capacity) {
@@ -375,7 +376,7 @@ TEST_F(Ownership, a_full_worker_takes_over_nothing) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- idle -------------------------------------------------------------------------------------------------
+// ---- idle ---------------------------------------------------------------------------------------
 
 // Rules: S6.
 TEST_F(Ownership, no_session_is_idle_while_a_row_of_it_is_queued) {
@@ -417,7 +418,7 @@ TEST_F(Ownership, a_held_session_is_not_idle) {
   EXPECT_EQ(a->renew_sessions(), 1u);
 }
 
-// ---- handlers -----------------------------------------------------------------------------------------------
+// ---- handlers -----------------------------------------------------------------------------------
 
 class Handlers : public Ownership {
  protected:
@@ -517,7 +518,7 @@ TEST_F(Handlers, an_owner_without_the_handler_lets_the_session_go) {
   world_.schedule("b", "s");
   EXPECT_FALSE(a->fetch());
   EXPECT_TRUE(logged(*a, "released s@2 no_handler"));
-  EXPECT_FALSE(a->fetch());  // and does not claim it back
+  EXPECT_FALSE(a->fetch());  // and does not claim the session back
   EXPECT_TRUE(b->fetch());
   EXPECT_EQ(count_of("strikes"), 0);
 }
@@ -531,7 +532,7 @@ TEST_F(Handlers, a_session_is_not_let_go_under_what_runs) {
   a->running.push_back(*running);
   world_.schedule("b", "s");
   world_.schedule("a", "s");
-  const auto beside = a->fetch();  // the foreign item backs off, other work goes on
+  const auto beside = a->fetch();  // the item without a handler backs off, other work goes on
   ASSERT_TRUE(beside);
   EXPECT_EQ(a->ack(*beside), Status::kOk);
   for (int i = 0; i < 8; ++i) {
@@ -539,7 +540,7 @@ TEST_F(Handlers, a_session_is_not_let_go_under_what_runs) {
     a->wake();
     EXPECT_FALSE(a->fetch());
   }
-  // It has waited long enough: nothing more of the session starts, so that it drains.
+  // The session has waited long enough: none of its work starts any more, so that it drains.
   world_.schedule("a", "s");
   EXPECT_FALSE(a->fetch());
   EXPECT_EQ(a->ack(*running), Status::kOk);
@@ -589,7 +590,7 @@ TEST_F(Handlers, an_item_that_becomes_ready_behind_a_pass_is_found) {
   EXPECT_TRUE(found);
 }
 
-// ---- cancelled and exclusive work -----------------------------------------------------------------------------
+// ---- cancelled and exclusive work ---------------------------------------------------------------
 
 TEST_F(Ownership, cancelled_work_is_gone_and_its_result_refused) {
   const auto a = worker("A");
@@ -619,7 +620,7 @@ TEST_F(Ownership, cancelled_running_work_of_an_exclusive_session_blocks_it_until
   EXPECT_FALSE(a->fetch());
   EXPECT_EQ(a->check(*job), Status::kNotFound);
   EXPECT_EQ(a->renew(*job), Status::kOk);
-  EXPECT_EQ(a->ack(*job), Status::kOk);  // no message, no caller waits
+  EXPECT_EQ(a->ack(*job), Status::kOk);  // no message: no caller waits for the result
   a->running.clear();
   const auto next = a->fetch();
   ASSERT_TRUE(next);
@@ -665,7 +666,7 @@ TEST_F(Ownership, an_owner_blocked_by_its_own_lost_execution_lets_go) {
   const auto lost = a->fetch();
   ASSERT_TRUE(lost);
   a->running.push_back(*lost);
-  a->bury(b->me());  // another's burial changes nothing here
+  a->bury(b->me());  // the burial of another worker changes nothing here
   world_.pass(kLease);
   Worker c(world_);
   c.join("C");
@@ -675,16 +676,16 @@ TEST_F(Ownership, an_owner_blocked_by_its_own_lost_execution_lets_go) {
   ASSERT_TRUE(taken_over);
   EXPECT_EQ(c.abandon(*taken_over), Status::kOk);
   c.leave();
-  EXPECT_FALSE(a->fetch());  // unowned, but its lost execution is still here
+  EXPECT_FALSE(a->fetch());  // without an owner, but its lost execution still runs here
   world_.execute("UPDATE sessions SET owner=1,locked_until=1000000000000,boot_seq=1");
-  EXPECT_FALSE(a->fetch());  // inherited: released at once
+  EXPECT_FALSE(a->fetch());  // owned again as if inherited: released at once
   EXPECT_TRUE(logged(*a, "blocked"));
   a->running.clear();
   EXPECT_TRUE(a->fetch());
 }
 
-// Its row went with its last work, and came again: what a process still runs of it has its name
-// alone.
+// The row of the session was removed with its last work and made again. An execution that still
+// runs is linked to the new row only by the session's name.
 TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
   const auto a = worker("A");
   const auto b = worker("B");
@@ -701,7 +702,7 @@ TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- counts -----------------------------------------------------------------------------------------------------
+// ---- counts -------------------------------------------------------------------------------------
 
 // Rules: S48.
 TEST_F(Ownership, ten_crashes_poison) {
@@ -817,7 +818,7 @@ TEST_F(Ownership, a_crashed_turn_is_counted_on_its_instance) {
   EXPECT_EQ(world_.number("SELECT crashes FROM instances WHERE key=?1", {instance}), 1);
 }
 
-// ---- damaged rows -----------------------------------------------------------------------------------------------
+// ---- damaged rows -------------------------------------------------------------------------------
 
 TEST_F(Ownership, a_damaged_event_fails_its_activity_and_blocks_no_other) {
   const auto a = worker("A");

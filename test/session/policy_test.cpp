@@ -1,5 +1,5 @@
-// What the storage keeps of an activity's policy: attempts and limits live in the item's row, and
-// only the outcome reaches the instance.
+// How the storage keeps an activity's policy: attempts and limits are in the item's row, and only
+// the outcome reaches the instance.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -81,7 +81,7 @@ TEST_F(WorkPolicy, a_hand_over_without_result_counts_no_failure) {
 
 TEST_F(WorkPolicy, an_attempt_past_its_limit_is_refused) {
   world_.schedule("a", {}, 1, "attempts=2,backoff=0,start_to_close_ms=1000");
-  EXPECT_EQ(next_due(), OptionalMs());  // the limit begins with the hand-over
+  EXPECT_EQ(next_due(), OptionalMs());  // the limit starts at the hand-over
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   EXPECT_EQ(job->item.deadline, world_.now() + 1'000);
@@ -134,7 +134,7 @@ TEST_F(WorkPolicy, an_exclusive_session_waits_for_what_goes_on) {
   EXPECT_EQ(a_.check(*job), Status::kNotFound);
   EXPECT_FALSE(a_.fetch());
   a_.running.clear();
-  EXPECT_EQ(a_.ack(*job), Status::kOk);  // its end, not its result
+  EXPECT_EQ(a_.ack(*job), Status::kOk);  // the end of the execution is accepted, not its result
   EXPECT_TRUE(world_.completions(instance).empty());
   EXPECT_TRUE(a_.fetch());
 }

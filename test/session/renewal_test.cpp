@@ -1,4 +1,5 @@
-// What a renewal writes, by the number of sessions that the worker owns: docs/limits/sessions.md.
+// Pages that a renewal writes, by the number of sessions that the worker owns:
+// docs/limits/sessions.md.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -26,7 +27,8 @@ constexpr Renewal kRenewals[] = {{10, 40}, {128, 160}, {1'000, 1'100}};
 
 class Renewals : public ::testing::TestWithParam<Renewal> {};
 
-// Of a worker that was given work of each a while ago, in one commit with its own row.
+// The worker has run an item of each session some time ago. The renewal of its own row is in the
+// same commit.
 TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
   const std::uint32_t sessions = GetParam().sessions;
   World world;

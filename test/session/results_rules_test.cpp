@@ -1,4 +1,4 @@
-// Results as tables: which one is accepted, what it does, and what ends an item without one.
+// Results as tables: which result is accepted, what it does, and what ends an item without one.
 #include "results.hpp"
 
 #include <gtest/gtest.h>
@@ -20,8 +20,8 @@ HandOver but(Change change) {
   return row;
 }
 
-// The rows hold changes, and not what these make: g++ 12.2 ends with an internal error where it
-// inlines `but` into the initialiser of a table (-O2).
+// The rows hold changes, not changed rows: g++ 12.2 stops with an internal error when it inlines
+// `but` into the initialiser of a table (-O2).
 struct Row {
   const char* name;
   Change change;
@@ -142,7 +142,7 @@ TEST(ResultRules, cancel_and_end) {
 TEST(ResultRules, look_at_expired_lock) {
   constexpr WorkState kLocked = WorkState::kLocked;
   constexpr WorkState kCancelled = WorkState::kCancelledRunning;
-  // state, has session, is own, runs here
+  // columns: state, has session, is own, runs here
   struct LockRow {
     const char* name;
     ExpiredLockFacts lock;

@@ -86,7 +86,7 @@ TEST(RetryRules, jitter_is_bounded_and_repeatable) {
   EXPECT_NE(retry_delay_ms(retry, 1, 7), retry_delay_ms(retry, 2, 7));
 }
 
-// The share of the jitter comes from a hash that never changes, so a pause can be foretold.
+// The jitter comes from a hash that never changes, so a pause can be predicted.
 TEST(RetryRules, jitter_is_pinned) {
   const Retry retry = {9, Backoff::kFixed, std::chrono::seconds(10), std::chrono::seconds(10), 100};
   const std::int64_t pauses[] = {retry_delay_ms(retry, 1, 1), retry_delay_ms(retry, 2, 1),
@@ -146,7 +146,7 @@ TEST(RetryRules, after_overdue) {
   struct Row {
     Overdue limit;
     ErrorKind error;
-    AfterFailure after;  // if there is an attempt left, and beside it nothing else is run
+    AfterFailure after;  // if an attempt is left and the session is not exclusive
   };
   const Row rows[] = {
       {Overdue::kNotStarted, ErrorKind::kNotStarted, AfterFailure::kFail},

@@ -1,10 +1,10 @@
-// Each rule of sessions (docs/rules) is left out once, and the simulation notices. In this program
-// alone: sqlite3_prepare_v3() is wrapped by the linker, and takes one condition out of one of the
-// storage's statements; so is session::may_take(), which does not see then what the statement does
-// not look at either. Rules that workers keep are left out by the simulated workers themselves.
-// Nothing of it is in the product.
+// Leaves out each rule of sessions (docs/rules) once and expects the simulation to notice. This
+// works only in this program: the linker wraps sqlite3_prepare_v3(), which then removes one
+// condition from one of the storage's statements. session::may_take() is wrapped too, so that it
+// does not see what the statement no longer checks. The simulated workers leave out the rules of
+// workers themselves. The product contains none of this.
 //
-// A removal whose statement is not found any more fails: the table has to follow the code.
+// A removal whose statement is not found fails: the table must follow the code.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -21,7 +21,7 @@
 
 namespace {
 
-// What is taken out of a statement, and what comes in its place.
+// The text to remove from a statement, and its replacement.
 struct Edit {
   const char* out = nullptr;
   const char* in = nullptr;
@@ -29,14 +29,14 @@ struct Edit {
 
 Edit g_edits[2];
 int g_taken = 0;
-// What of a session's row may_take() is not shown.
+// The part of a session's row that may_take() is not shown.
 enum class Hidden { kNothing, kOwner, kDevice, kState };
 Hidden g_hidden = Hidden::kNothing;
-constexpr int kNoStatement = 3;  // exit code: what is left is no statement
+constexpr int kNoStatement = 3;  // exit code: without the text the statement does not compile
 
 }  // namespace
 
-// Names as the linker makes them of session::may_take() with --wrap.
+// The symbols that the linker's --wrap makes of session::may_take().
 #define PAWL_MAY_TAKE _ZN4pawl7session8may_takeERKNS0_7WorkRowEPKNS0_10SessionRowERKNS0_6WorkerE
 #define PAWL_JOIN_(a, b) a##b
 #define PAWL_JOIN(a, b) PAWL_JOIN_(a, b)
@@ -53,7 +53,7 @@ int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned 
                               sqlite3_stmt** out, const char** tail) {
   std::string changed(sql);
   for (char& c : changed)
-    if (c == '\f' || c == '\r') c = ' ';  // around what only SQLite has (sql/query.hpp)
+    if (c == '\f' || c == '\r') c = ' ';  // these mark text that only SQLite has (sql/query.hpp)
   int taken = 0;
   for (const Edit& edit : g_edits) {
     if (edit.out == nullptr || changed.find(edit.out) == std::string::npos) continue;
@@ -95,15 +95,16 @@ namespace {
 
 struct Removal {
   const char* name;
-  const char* rule;  // its id in docs/rules, and what it says
+  const char* rule;  // id of the rule in docs/rules, and what it says
   Edit edit;
   WorkerRule worker = WorkerRule::kNone;
-  std::uint64_t seed = 1;  // the first to look at: one that showed it soon
+  std::uint64_t seed = 1;  // the first seed to try: one that soon showed the violation
   Edit second = {};
   Hidden hidden = Hidden::kNothing;
   bool crowded = false;  // less room than sessions
 };
-// Of a failure, and in the list of ctest, which would have its bytes.
+// GoogleTest prints this in a failure and in ctest's list of tests, instead of the bytes of the
+// struct.
 void PrintTo(const Removal& removal, std::ostream* out) { *out << removal.rule; }
 
 constexpr Removal kRemovals[] = {
@@ -306,7 +307,7 @@ struct Found {
   std::string what;
 };
 
-// The first violation, looking at one seed after the other.
+// Tries one seed after the other and returns the first violation.
 Found look(const Removal& removal, std::uint64_t seeds) {
   g_edits[0] = removal.edit;
   g_edits[1] = removal.second;
@@ -322,12 +323,13 @@ Found look(const Removal& removal, std::uint64_t seeds) {
     simulation.settle();
     found.steps += simulation.steps();
     found.what = simulation.violation();
-    if (removal.edit.out != nullptr && g_taken == 0) break;  // no such statement any more
+    if (removal.edit.out != nullptr && g_taken == 0) break;  // the statement no longer exists
   }
   return found;
 }
 
-// In a process of its own, for a check of the storage may end it: that is noticing, too.
+// Looks in a process of its own, because a check in the storage may end it. Such an end also counts
+// as noticed.
 Found look_apart(const Removal& removal, std::uint64_t seeds) {
   int ends[2] = {-1, -1};
   EXPECT_EQ(pipe(ends), 0);
@@ -367,7 +369,7 @@ TEST_P(RuleRemoved, is_noticed) {
   const bool soak = std::getenv("PAWL_SOAK") != nullptr;
   const Found found = look_apart(removal, soak ? 400 : 40);
   EXPECT_NE(found.what, "") << "nothing was noticed, or the statement has changed";
-  // A row of the table in docs/sessions/left-out.md.
+  // Prints a row of the table in docs/sessions/left-out.md.
   std::printf("| %s | %s | %d |\n", removal.rule,
               found.what.substr(0, found.what.find(':')).c_str(), found.steps);
 }
@@ -375,7 +377,7 @@ TEST_P(RuleRemoved, is_noticed) {
 INSTANTIATE_TEST_SUITE_P(Sessions, RuleRemoved, ::testing::ValuesIn(kRemovals),
                          [](const auto& one) { return std::string(one.param.name); });
 
-// With all of them it holds, in this program too.
+// With all rules in place nothing is violated, in this program too.
 TEST(NoRuleRemoved, nothing_is_noticed) { EXPECT_EQ(look({"none", "", {}}, 2).what, ""); }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// BranchScan: whatever stands in front, every candidate is looked at, and the looking ends.
+// BranchScan: every candidate is looked at, whatever stands before it, and the scan comes to an
+// end.
 #include "tables/branch_scan.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ struct Branch {
   BranchScan scan;
   int looks = 0;
 
-  // One call: what was taken, 0 if nothing.
+  // One call. Returns the id that was taken, or 0.
   std::int64_t call() {
     looks = 0;
     scan.begin_call(version);
@@ -81,7 +82,7 @@ TEST(BranchScan, what_is_new_is_seen_in_the_next_call) {
   }
 }
 
-// What no worker has looked at yet is not in the way of what comes after it.
+// Items that no worker has looked at yet do not delay the items behind them.
 TEST(BranchScan, what_is_new_does_not_wait_for_a_sweep) {
   Branch branch;
   for (std::int64_t id = 1; id <= 100'000; ++id)
@@ -92,7 +93,7 @@ TEST(BranchScan, what_is_new_does_not_wait_for_a_sweep) {
     branch.mine.insert(id);
     EXPECT_EQ(branch.call(), id);
   }
-  // And the sweep comes to all that was left to it.
+  // The sweep also reaches every item that was left to it.
   branch.mine.insert(50'000);
   std::int64_t taken = 0;
   for (int i = 0; i < 20'000 && taken == 0; ++i) {

@@ -1,5 +1,6 @@
 // The 33 session checks of the storage contract in test/build/seed_tests.txt, in their order. Where
-// its answer is one that the rules here forbid, the test says so and shows ours.
+// Pawl's rules forbid the answer that the contract asks for, the test says so and shows Pawl's
+// answer.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -17,7 +18,7 @@ class SessionContract : public ::testing::Test {
     a_.join("A");
     b_.join("B");
   }
-  // The lease alone counts: the kernel cannot be asked whether its holder lives.
+  // Only the lease counts: no worker can ask the kernel whether the owner lives.
   void lease_alone() {
     a_.node.set_locks_testable(false);
     b_.node.set_locks_testable(false);
@@ -98,7 +99,7 @@ TEST_F(SessionContract, test_session_claimable_after_lock_expiry) {
   EXPECT_TRUE(b_.fetch());
 }
 
-// A fetch without sessions: of a worker that has none.
+// The contract has a fetch without sessions. In Pawl a worker with room for no session does it.
 TEST_F(SessionContract, test_none_session_skips_session_items) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
@@ -125,7 +126,8 @@ TEST_F(SessionContract, test_renew_session_lock_active) {
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
 }
 
-// Not renewed there, so that the lease runs out; released at once here.
+// In the contract an idle session is not renewed, so that its lease runs out. Pawl releases it at
+// once.
 TEST_F(SessionContract, test_renew_session_lock_skips_idle) {
   ASSERT_TRUE(done(a_, "s"));
   world_.pass(kIdle);
@@ -164,7 +166,8 @@ TEST_F(SessionContract, test_cleanup_keeps_active_sessions) {
   EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
 }
 
-// With an idle window so tight that only the acknowledgement, or the renewal, can be what kept it.
+// The idle time is so short that only the acknowledgement, or the renewal, can have kept the
+// session.
 TEST_F(SessionContract, test_ack_updates_session_last_activity) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
@@ -206,12 +209,13 @@ TEST_F(SessionContract, test_non_session_items_returned_with_session_config) {
   EXPECT_EQ(job->item.session, 0);
 }
 
-// The slots of a process are one owner; another process of its name is refused instead.
+// The slots of a process are one owner. In the contract several callers may share a worker id; Pawl
+// refuses another process with the same name.
 TEST_F(SessionContract, test_shared_worker_id_any_caller_can_fetch_owned_session) {
   world_.schedule("a", "s", 3);
   const auto one = a_.fetch();
   ASSERT_TRUE(one);
-  a_.running.push_back(*one);  // a slot is busy with it
+  a_.running.push_back(*one);  // one slot is busy with it
   const auto two = a_.fetch();
   ASSERT_TRUE(two);
   EXPECT_EQ(two->item.epoch, one->item.epoch);
@@ -273,7 +277,8 @@ TEST_F(SessionContract, test_abandoned_session_item_retryable) {
   EXPECT_EQ(a_.ack(*again), Status::kOk);
 }
 
-// What does not count there is a strike here; the attempt counts hand-overs and is no fault.
+// The contract does not count an abandoned item. In Pawl it is a strike; the attempt counts
+// hand-overs and is not a fault.
 TEST_F(SessionContract, test_abandoned_session_item_ignore_attempt) {
   world_.schedule("a", "s");
   for (int i = 1; i <= 3; ++i) {
@@ -289,8 +294,8 @@ TEST_F(SessionContract, test_abandoned_session_item_ignore_attempt) {
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// There an expired lease is lost at once; here when another worker takes the session, and is
-// renewed until then.
+// In the contract an expired lease is lost at once. In Pawl it can be renewed until another worker
+// takes the session.
 TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero_once_taken) {
   lease_alone();
   ASSERT_TRUE(done(a_, "s"));
@@ -314,7 +319,8 @@ TEST_F(SessionContract, test_original_worker_reclaims_expired_session) {
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
 }
 
-// A hand-over whose commit's answer was lost: locked by us, but not running here.
+// A hand-over whose commit succeeded but whose answer was lost: locked by this worker, not running
+// in it.
 TEST_F(SessionContract, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
   world_.schedule("a", "s");
   const auto lost = a_.fetch();
@@ -332,7 +338,8 @@ TEST_F(SessionContract, test_activity_lock_expires_session_lock_valid_same_worke
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// There only when the activity's own lock has ended, too; a new owner ends all hand-overs here.
+// In the contract the item is redelivered only when its own lock has ended, too. In Pawl a new
+// owner ends all hand-overs.
 TEST_F(SessionContract, test_session_lock_expires_new_owner_gets_redelivery) {
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;
@@ -340,7 +347,7 @@ TEST_F(SessionContract, test_session_lock_expires_new_owner_gets_redelivery) {
   const auto first = a_.fetch();
   ASSERT_TRUE(first);
   world_.pass(kLease);
-  const auto again = b_.fetch();  // for the one that waits, the session is taken over with both
+  const auto again = b_.fetch();  // the waiting item makes B take the session over, with both items
   ASSERT_TRUE(again);
   EXPECT_EQ(again->item.id, first->item.id);
   EXPECT_EQ(again->item.attempt, 2);
@@ -380,7 +387,8 @@ TEST_F(SessionContract, test_both_locks_expire_different_worker_claims) {
   EXPECT_EQ(b_.ack(*second), Status::kOk);
 }
 
-// There even after another had taken the session, which lets two owners be acknowledged.
+// The contract accepts this even after another worker has taken the session, so that the results of
+// two owners are accepted. Pawl does not.
 TEST_F(SessionContract, test_session_lock_expires_activity_lock_valid_ack_succeeds) {
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;

@@ -1,4 +1,4 @@
-// Known defects of comparable engines' sessions, each shown absent.
+// Known defects of sessions in comparable engines, each shown to be absent in Pawl.
 // docs/model/defects.md names them.
 #include <gtest/gtest.h>
 
@@ -21,7 +21,8 @@ class SessionDefects : public ::testing::Test {
   Worker b_{world_};
 };
 
-// Its capacity counts sessions with work in hand, so that a worker may own any number of idle ones.
+// The defect: capacity counts sessions with work in hand, so that a worker may own any number of
+// idle ones.
 TEST_F(SessionDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
   a_.options.max_sessions_per_worker = 2;
   for (const char* name : {"s", "t"}) {
@@ -37,8 +38,8 @@ TEST_F(SessionDefects, capacity_counts_what_is_owned_and_not_what_is_in_hand) {
   EXPECT_EQ(b_.fetch()->session, "u");
 }
 
-// A stop takes a session from its owner, or to a target; one with neither would wait for a change that
-// never comes.
+// A stop takes a session from its owner, or gives it to a target. A stop with neither would wait
+// for a change that never comes.
 TEST_F(SessionDefects, a_stop_of_a_session_without_an_owner_ends) {
   ASSERT_EQ(world_
                 .commit(world_.instance(),
@@ -62,7 +63,8 @@ TEST_F(SessionDefects, a_stop_of_a_session_without_an_owner_ends) {
   EXPECT_TRUE(a_.fetch());
 }
 
-// There the one that finds itself at capacity puts the item back for 100 ms, and takes it again.
+// The defect: a worker that finds itself at capacity puts the item back for 100 ms, and takes it
+// again.
 TEST_F(SessionDefects, a_full_worker_touches_no_item_it_cannot_take) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
@@ -73,7 +75,8 @@ TEST_F(SessionDefects, a_full_worker_touches_no_item_it_cannot_take) {
   EXPECT_EQ(job->item.attempt, 1);
 }
 
-// The fence there is the activity's lock, which a takeover of the session leaves as it is.
+// The defect: the only fence is the activity's lock, which a takeover of the session leaves as it
+// is.
 TEST_F(SessionDefects, two_owners_are_never_both_acknowledged) {
   a_.node.set_locks_testable(false);
   b_.node.set_locks_testable(false);
@@ -93,7 +96,7 @@ TEST_F(SessionDefects, two_owners_are_never_both_acknowledged) {
   EXPECT_EQ(messages[0].payload, "once");
 }
 
-// A claim and a takeover read alike there, and idling is not reported at all.
+// The defect: claims and takeovers are reported alike, and idling is not reported at all.
 TEST_F(SessionDefects, claims_takeovers_and_idling_are_reported_apart) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
@@ -110,19 +113,19 @@ TEST_F(SessionDefects, claims_takeovers_and_idling_are_reported_apart) {
   EXPECT_EQ(b_.events[0], "migrated s@3 from A to B");
 }
 
-// The sweep there has an idle time that it does not look at, and looks at the lease alone.
+// The defect: the sweep has an idle time but ignores it, and looks at the lease alone.
 TEST_F(SessionDefects, a_sweep_takes_no_session_of_a_living_owner) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);
   EXPECT_EQ(a_.ack(*job), Status::kOk);
-  world_.pass(2 * kLease);  // it was held up for longer than its lease
+  world_.pass(2 * kLease);  // A was held up for longer than its lease
   EXPECT_EQ(b_.cleanup(), 0u);
   EXPECT_EQ(a_.renew_sessions(), 1u);
   EXPECT_EQ(world_.session_number("epoch", "s"), job->item.epoch);
 }
 
-// Two slots of the owner run one session at once there, whatever it is for.
+// The defect: two slots of the owner can always run one session at once.
 TEST_F(SessionDefects, a_session_can_be_exclusive) {
   world_.schedule("a", "s", 2, "exclusive=1");
   const auto first = a_.fetch();
@@ -134,8 +137,8 @@ TEST_F(SessionDefects, a_session_can_be_exclusive) {
   EXPECT_TRUE(a_.fetch());
 }
 
-// Its leases are wall-clock times: a step takes every session from its owner, or leaves it for
-// ever.
+// The defect: leases are wall-clock times, so that a clock step takes every session from its owner,
+// or leaves it there for ever.
 TEST_F(SessionDefects, a_step_of_the_wall_clock_moves_no_session) {
   world_.machine.set_synced(true);
   world_.schedule("a", "s", 2);
@@ -150,7 +153,7 @@ TEST_F(SessionDefects, a_step_of_the_wall_clock_moves_no_session) {
   EXPECT_EQ(a_.ack(*job), Status::kOk);
 }
 
-// Deleting an instance leaves its session rows to luck there.
+// The defect: deleting an instance does not reliably remove its session rows.
 TEST_F(SessionDefects, a_session_of_a_deleted_instance_is_swept) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();

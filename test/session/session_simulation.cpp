@@ -7,21 +7,21 @@
 namespace pawl::test {
 namespace {
 
-constexpr std::int64_t kTickMs = 5'000;  // a living worker comes round so often
+constexpr std::int64_t kTickMs = 5'000;  // interval between the ticks of a living worker
 constexpr std::int64_t kRenewMs = 20'000;
 constexpr std::int64_t kHealthyAfterMs =
-    90'000;  // since it last was not: no worker suspects it then
+    90'000;  // after so long without trouble no worker suspects it
 constexpr std::size_t kSlots = 3;
 constexpr std::int64_t kSessionsMax = 3;
 constexpr std::int64_t kSessionsMaxCrowded = 1;
 constexpr std::size_t kOpenersMax = 3;
-constexpr int kWithoutLocks = 3;  // this node cannot ask the kernel who lives
+constexpr int kWithoutLocks = 3;  // this node cannot test whether another worker lives
 
-// Global sessions, and how work is scheduled on them.
+// Sessions that all instances share, and the policy of the work on them.
 struct Place {
   const char* session;
   const char* policy;
-  int nodes;  // of a device: which have the hardware, a bit each
+  int nodes;  // for a device: a bit for each node that has the hardware
 };
 constexpr Place kPlaces[] = {{"s", "", 0},
                              {"t", "", 0},
@@ -36,11 +36,11 @@ constexpr const char* kOpenings[] = {"",
                                      "exclusive=1,notify=1,max_age_ms=60000,expiry_notice_ms=5000",
                                      kPaced,
                                      "notify=1,close=30000,notice=5000"};
-// Of shared ones, by an instance that has no work on them.
+// Settings of shared sessions, given by an instance that has no work on them.
 constexpr const char* kSharedSettings[] = {"notify=1", "max_age_ms=60000", "max_activities=2",
                                            "max_activities=3,rate_interval_ms=5000"};
 constexpr std::int64_t kIdleCloseMs = 30'000;
-// Of the paced one.
+// Limits of the paced session.
 constexpr std::int64_t kPaceMs = 60'000;
 constexpr std::int64_t kBurst = 1;
 constexpr std::int64_t kActivitiesMax = 4;
@@ -122,7 +122,7 @@ bool Simulation::alive(const Process& process) const {
   return process.worker != nullptr && clock_ >= process.frozen_until;
 }
 
-// ---- trouble ----------------------------------------------------------------------------------------
+// ---- trouble ------------------------------------------------------------------------------------
 
 void Simulation::trouble() {
   const int index = pick(0, kNodes - 1);
@@ -167,7 +167,7 @@ void Simulation::trouble() {
   }
 }
 
-// Settings of a shared session, or its closing by an operator.
+// Gives settings to a shared session, or closes it as an operator.
 void Simulation::use_shared(int index) {
   const std::string session = kPlaces[pick(0, 2)].session;
   moved_[session] = forced_[session] = clock_;
@@ -202,7 +202,8 @@ std::int64_t Simulation::generation(const std::string& session) {
           .c_str());
 }
 
-// Another opening of a shared one: what was handed over before is not accepted any more.
+// A shared session gets another opening: work handed over in the previous one is no longer
+// accepted.
 void Simulation::let_begin_anew(const std::string& session) {
   moved_[session] = clock_;
   ++counts_.begun_anew;
@@ -228,7 +229,7 @@ void Simulation::open_one() {
   openers_.push_back(opener);
 }
 
-// Opens, schedules and closes, also several in one turn.
+// One turn that opens, schedules or closes, or several of these.
 void Simulation::use_opener() {
   Opener& opener =
       openers_[static_cast<std::size_t>(pick(0, static_cast<int>(openers_.size()) - 1))];
@@ -289,7 +290,7 @@ void Simulation::start(int index) {
       static_cast<std::uint32_t>(crowded_ ? kSessionsMaxCrowded : kSessionsMax);
   worker.options.evict_idle_ms = crowded_ ? 3'000 : 0;
   worker.options.session_idle_timeout_ms = 60'000;
-  worker.limits = {1'000, 1'000, 1'000};  // poison has its own tests
+  worker.limits = {1'000, 1'000, 1'000};  // high, because poison has its own tests
   if (without_ == WorkerRule::kObserve) worker.observe_ms = 0;
   if (without_ == WorkerRule::kOversleep) worker.oversleep_ms = 1'000'000'000;
   process.unwell_at = process.ticked_at = process.renewed_at = clock_;
@@ -306,7 +307,8 @@ void Simulation::register_worker(int index) {
   expect(joined == Status::kOk, "a worker could not register");
   expect(process.worker->me() > before, "incarnations do not rise");
   if (broken()) return;
-  // Its own name it can always have back; of others it knows what their leases say.
+  // A worker can always register under its own old name. About other workers this node knows only
+  // their leases.
   process.worker->node.set_locks_testable(index != kWithoutLocks);
   former_[index] = process.worker->me();
   if (calm_ || chance(70)) declare(index);
@@ -331,13 +333,13 @@ void Simulation::leave(int index) {
   if (!process.executions.empty() && without_ != WorkerRule::kKeepUntilEnd) return;
   process.worker->leave();
   note_changes(index);
-  if (!process.executions.empty()) return register_worker(index);  // and its work goes on
+  if (!process.executions.empty()) return register_worker(index);  // its work goes on
   process = Process();
   process.unwell_at = clock_;
   process.starts_at = clock_ + 1'000 * pick(0, 60);
 }
 
-// The clock of the test stands meanwhile: no worker is to blame for this time.
+// The test's clock stands still meanwhile, so that no worker is blamed for this time.
 void Simulation::suspend(std::int64_t ms) {
   world_.machine.suspend(ms);
   for (Process& process : processes_)
@@ -354,7 +356,7 @@ void Simulation::reboot() {
   notes_.clear();
 }
 
-// ---- time and ticks ---------------------------------------------------------------------------------
+// ---- time and ticks -----------------------------------------------------------------------------
 
 void Simulation::pass(std::int64_t ms) {
   world_.machine.advance(ms);
@@ -379,7 +381,7 @@ void Simulation::tick(int index) {
   process.ticked_at = clock_;
   worker.observe();
   if (worker.renew_self() == Status::kBuried) {
-    // Everything it held is lost; what runs goes on until it ends.
+    // Everything that it held is lost; its executions run on until they end.
     for (Execution& one : process.executions)
       one.lost = true;
     process.unwell_at = clock_;
@@ -418,7 +420,7 @@ void Simulation::renew(int index) {
   let_go(index, " idle");
 }
 
-// Of what was released just now.
+// Checks the sessions that were released just now.
 void Simulation::let_go(int index, const char* reason) {
   const Process& process = processes_[index];
   const auto& events = process.worker->events;
@@ -431,7 +433,7 @@ void Simulation::let_go(int index, const char* reason) {
     expect(session != "own" || makes_room, "one that never idles was released as idle");
     expect(device(session) == nullptr, "a device was released as idle");
     counts_.evicted += makes_room ? 1 : 0;
-    // What is delayed, or waits behind that, keeps no room.
+    // A session with only delayed work, or work that waits behind it, keeps no room.
     const char* const in_use = makes_room ? " AND (q.state IN (1,3) OR s.head_id IS NOT NULL)" : "";
     expect(world_.text(("SELECT count(*) FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
                         " WHERE s.scope=0 AND s.name='" +
@@ -464,7 +466,7 @@ void Simulation::bury_dead(int index) {
   }
 }
 
-// Some outlive every freeze, so that a process meets what it lost.
+// Some activities outlast every freeze, so that a process meets work that it has lost.
 std::int64_t Simulation::duration() {
   if (calm_) return 1'000 * pick(0, 3);
   return 1'000 * pick(0, chance(20) ? 400 : 60);
@@ -505,14 +507,14 @@ void Simulation::end_executions(int index) {
   }
 }
 
-// A repeat of an acknowledgement, from whichever worker has the node now.
+// Repeats an acknowledgement, from the worker that has the node now.
 void Simulation::acknowledge_again() {
   const auto& [index, job] =
       past_[static_cast<std::size_t>(pick(0, static_cast<int>(past_.size()) - 1))];
   if (alive(processes_[index])) acknowledge(index, job, false);
 }
 
-// ---- what must hold -----------------------------------------------------------------------------------
+// ---- invariants ---------------------------------------------------------------------------------
 
 std::string Simulation::session_of(const Job& job) {
   if (job.session != "own") return job.session;
@@ -560,7 +562,7 @@ void Simulation::handed_over(int index, const Job& job) {
     expect(one.session != session, "a barrier beside other work in one process");
 }
 
-// Not more and not faster than its opening allows.
+// The session gets no more work and no faster than its opening allows.
 void Simulation::paced_handed_over(const Job& job) {
   const SessionKey session = job.item.session;
   if (world_.number("SELECT coalesce(instr(limits,'rate_'),0)*(scope<>0) FROM sessions"
@@ -621,7 +623,7 @@ void Simulation::acknowledge(int index, const Job& given, bool abort) {
   expect(accepted_.insert({job.item.instance, job.item.event}).second, "a result accepted twice");
 }
 
-// A worker with free slots that found nothing leaves no work of its own sessions lying.
+// A worker with free slots that found nothing has no ready work in its own sessions.
 void Simulation::all_is_served(int index) {
   const Process& process = processes_[index];
   const bool has_all = process.worker->handlers.size() == 2;
@@ -633,11 +635,11 @@ void Simulation::all_is_served(int index) {
   if (!has_all || has_lost || process.executions.size() >= kSlots) return;
   expect(world_.number("SELECT count(*) FROM sessions WHERE owner=?1 AND state=0 AND excl=0"
                        " AND head_id IS NOT NULL AND NOT EXISTS(SELECT 1 FROM worker_queue b"
-                       "  WHERE b.id=head_id AND b.barrier=1)",  // one waits for what runs here
+                       "  WHERE b.id=head_id AND b.barrier=1)",  // a barrier waits
                        {process.worker->me()}) == 0,
          "an owned session was not served");
   if (!crowded_ || process.draining) return;
-  // What runs here may hold an exclusive session back, and a worker that has room comes first.
+  // An execution here may hold back an exclusive session, and a worker that has room comes first.
   if (!process.executions.empty() ||
       world_.number(
           "SELECT count(*) FROM workers w WHERE buried=0 AND draining=0 AND inc<>?1 AND"
@@ -690,7 +692,7 @@ void Simulation::note_idle_close(const std::string& id) {
   ++counts_.closed_idle;
 }
 
-// As of the end of a step: an instance that opens has one session.
+// Called at the end of a step. Each opener has only one session.
 void Simulation::note_work() {
   for (const Opener& one : openers_)
     if (world_.number("SELECT EXISTS(SELECT 1 FROM worker_queue q JOIN sessions s ON s.sid=q.sid"
@@ -766,7 +768,7 @@ void Simulation::check_rows() {
   note_work();
 }
 
-// Its process was away, its instance ended, or its session was closed or is to move.
+// True if the process was away, the instance has ended, or the session was closed or is to move.
 bool Simulation::is_excused(const Process& process, const Execution& one) const {
   if (clock_ - process.unwell_at < kHealthyAfterMs || open_.count(one.job.item.instance) == 0)
     return true;
@@ -774,7 +776,7 @@ bool Simulation::is_excused(const Process& process, const Execution& one) const 
   return moved != moved_.end() && moved->second >= one.since - kHealthyAfterMs;
 }
 
-// The token of an execution that its process kept alive is still the row's.
+// The row still has the token of an execution that its process kept alive.
 void Simulation::check_healthy() {
   for (const Process& process : processes_) {
     if (broken() || !process.worker) continue;

@@ -1,10 +1,10 @@
-// Several workers under random trouble, from a seed, on the real storage: kills with work in hand,
-// freezes past every lease and waking again, suspends, oversleeping, reboots, clock steps, drains,
-// transfers, withdrawals, cancelled instances, sessions opened, closed, expired, lost and aborted,
-// duplicate and late acknowledgements, handlers that not every worker has.
+// A simulation of several workers under random trouble, from a seed, on the real storage. The
+// trouble: kills during work, freezes longer than every lease, suspends, oversleeping, reboots,
+// clock steps, drains, transfers, withdrawals, cancelled instances; sessions opened, closed,
+// expired, lost and aborted; duplicate and late acknowledgements; handlers that not every worker
+// has.
 //
-// What docs/sessions.md promises is checked at every step; the first thing broken is kept in
-// violation().
+// Every step checks what docs/sessions.md promises. violation() keeps the first broken promise.
 #ifndef PAWL_TEST_SESSION_SIMULATION_HPP
 #define PAWL_TEST_SESSION_SIMULATION_HPP
 
@@ -21,48 +21,48 @@
 
 namespace pawl::test {
 
-// Rules that workers keep and not the storage; each can be left out.
+// Rules that the workers keep, not the storage. A simulation can leave out one of them.
 enum class WorkerRule {
   kNone,
-  kToken,         // a result is handed in with the token it was handed over with
+  kToken,         // a result is returned with the token of its hand-over
   kObserve,       // suspicion takes one interval of observation
-  kOversleep,     // who overslept forgets what it saw
-  kRunsItem,      // what runs here is not taken again
-  kRunsSession,   // nor anything of an exclusive session that still runs here
-  kDrain,         // who drains claims nothing
+  kOversleep,     // a worker that overslept forgets what it has observed
+  kRunsItem,      // an item that runs here is not taken again
+  kRunsSession,   // neither is any item of an exclusive session that still runs here
+  kDrain,         // a draining worker claims nothing
   kRenew,         // leases are renewed before they end
   kKeepUntilEnd,  // a stopping worker keeps its sessions until its work has ended
 };
 
 class Simulation {
  public:
-  // Crowded: less room than sessions, of which the longest idle make some, and barriers in those
-  // opened.
+  // Crowded: workers have less capacity than there are sessions, so sessions idle for longest make
+  // room, and the sessions that instances open get barriers.
   explicit Simulation(std::uint64_t seed, WorkerRule without = WorkerRule::kNone,
                       bool crowded = false);
 
   // Ends early with the first violation.
   void run(int steps);
-  // No more trouble: everything that is not cancelled gets done.
+  // Stops the trouble and runs until all work that is not cancelled is done.
   void settle();
 
-  // Empty: none.
+  // Empty: no violation.
   [[nodiscard]] const std::string& violation() const { return violation_; }
   [[nodiscard]] int steps() const { return steps_; }
 
-  // How real the trouble was.
+  // Counts that show how real the trouble was.
   struct Counts {
     int accepted = 0;
     int refused = 0;
     int migrations = 0;
     int losses = 0;
-    int overlaps = 0;  // of exclusive sessions, in the cases that are allowed
+    int overlaps = 0;  // overlaps of exclusive sessions, where allowed
     int closed = 0;
     int expired = 0;
     int moved = 0;
-    int evicted = 0;  // idle ones, for want of room
+    int evicted = 0;  // idle sessions that made room
     int closed_idle = 0;
-    int begun_anew = 0;  // shared ones, after a limit or a closing
+    int begun_anew = 0;  // shared sessions that began anew after a limit or a closing
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -70,26 +70,26 @@ class Simulation {
   static constexpr int kNodes = 4;
   struct Execution {
     Job job;
-    std::string session;     // with its instance, if that opened it
-    std::int64_t since = 0;  // times of the test
+    std::string session;     // for a session that an instance opened: with the instance, "own@KEY"
+    std::int64_t since = 0;  // simulated time
     std::int64_t ends_at = 0;
-    bool lost = false;  // it was answered so
+    bool lost = false;  // a call was answered that the work is lost
   };
   struct Process {
     std::unique_ptr<Worker> worker;
     std::vector<Execution> executions;
     std::int64_t frozen_until = 0;
-    std::int64_t unwell_at = 0;  // last time it was away, dead or just started
+    std::int64_t unwell_at = 0;  // the last time it was away, dead or just started
     std::int64_t ticked_at = 0;
     std::int64_t renewed_at = 0;
     std::int64_t starts_at = 0;
-    std::size_t reported = 0;  // events already looked at
+    std::size_t reported = 0;  // number of events already looked at
     bool draining = false;
   };
   // An instance that opens sessions.
   struct Opener {
     InstanceKey instance = 0;
-    std::string policy;  // of its session
+    std::string policy;  // settings of its session
     EventId next = 2;
     bool open = false;
   };
@@ -155,9 +155,9 @@ class Simulation {
   bool calm_ = false;
   int steps_ = 0;
   std::string violation_;
-  std::map<InstanceKey, std::vector<EventId>> open_;  // instances and what they wait for
+  std::map<InstanceKey, std::vector<EventId>> open_;  // instances, and the activities they wait for
   std::vector<Opener> openers_;
-  std::set<InstanceKey> unlimited_;  // without settings of its own: no limit fails its work
+  std::set<InstanceKey> unlimited_;  // without limits of their own: none fails their work
   std::map<Incarnation, std::vector<CrashNote>> notes_;
   std::vector<std::pair<int, Job>> past_;
   std::set<LockToken> tokens_;
@@ -165,16 +165,16 @@ class Simulation {
   std::map<std::string, Epoch> last_epoch_;
   std::map<Epoch, Incarnation> owner_;
   std::map<std::string, std::int64_t> moved_;   // when a session was last asked to move
-  std::map<std::string, std::int64_t> forced_;  // and that by force
-  std::map<std::string, Incarnation> keeper_;   // of sessions that fail on loss, by opening
+  std::map<std::string, std::int64_t> forced_;  // when it was last asked to move by force
+  std::map<std::string, Incarnation> keeper_;   // owners of sessions that fail on loss
   std::set<Epoch> reported_;
   std::set<std::pair<InstanceKey, EventId>> accepted_;
   std::set<std::pair<InstanceKey, EventId>> outcomes_;
-  std::map<InstanceKey, int> expired_;             // less what the instance was notified of
-  std::map<InstanceKey, int> closed_idle_;         // likewise
-  std::map<InstanceKey, int> closings_;            // notices of them, less those that came to pass
-  std::map<InstanceKey, std::int64_t> last_work_;  // when its session was seen with work last
-  std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // handed over, by opening
+  std::map<InstanceKey, int> expired_;             // expiries, minus their notices
+  std::map<InstanceKey, int> closed_idle_;         // closings for idleness, minus their notices
+  std::map<InstanceKey, int> closings_;            // notices of closings, minus closings
+  std::map<InstanceKey, std::int64_t> last_work_;  // when last seen with work
+  std::map<std::pair<SessionKey, std::int64_t>, std::int64_t> paced_;  // count, by opening
   Counts counts_;
 };
 

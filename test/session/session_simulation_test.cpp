@@ -1,5 +1,5 @@
-// The rules of sessions under random trouble: session_simulation.hpp. PAWL_SOAK=1 runs a thousand
-// seeds, PAWL_SEED=n that one.
+// Runs the session simulation (session_simulation.hpp): the rules of sessions under random trouble.
+// PAWL_SOAK=1 runs a thousand seeds, PAWL_SEED=n only seed n.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ TEST(SessionSimulation, trouble_from_a_seed) {
     sum.closed_idle += one.closed_idle;
     sum.begun_anew += one.begun_anew;
   }
-  // The trouble was real.
+  // The counts show that the trouble really happened.
   if (only != nullptr) return;
   const int runs = static_cast<int>(seeds);
   std::printf(

@@ -13,7 +13,7 @@ namespace pawl::test {
 
 namespace {
 
-// A broken setting makes every later result meaningless.
+// A broken set-up makes every later result meaningless.
 void must(Status status, const Store& store, const char* what) {
   if (status == Status::kOk) return;
   const std::string text(store.diagnostic().text());
@@ -21,7 +21,8 @@ void must(Status status, const Store& store, const char* what) {
   std::abort();
 }
 
-// SQLite calls it for every connection that opens; the storage shows its own to no caller.
+// SQLite calls this for every connection that opens. The storage gives its own connection to no
+// caller.
 sqlite3* last_opened = nullptr;
 int remember(sqlite3* handle, const char**, const sqlite3_api_routines*) {
   last_opened = handle;
@@ -43,7 +44,7 @@ Job keep(const WorkItem& item) {
 
 }  // namespace
 
-// ---- Worker ---------------------------------------------------------------------------------------
+// ---- Worker -------------------------------------------------------------------------------------
 
 Worker::Worker(World& world)
     : node(world.machine), world_(world), port_(node.port()), store_(new store::SqliteStore) {
@@ -101,7 +102,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
     store_->batch().rollback();
     return status;
   }
-  // Buried by others and registered anew: the old lock goes.
+  // The worker was buried by another one and registered anew: its old lock goes.
   if (me_ != 0) port_.storage->worker_close(kPath, me_, file_);
   me_ = registered;
   wakes_ = true;
@@ -314,7 +315,7 @@ void Worker::on_session_change(const SessionChange& change) {
     case SessionChange::Kind::kClosed:
       if (change.reason == "idle") events.push_back("closed idle " + std::string(change.instance));
       break;
-    default: break;  // of sessions that are opened
+    default: break;  // events of opened sessions
   }
 }
 
@@ -350,9 +351,9 @@ bool Worker::may_run_with(std::int32_t crashes) const {
                       [](const Job& job) { return job.item.crashes > 0; });
 }
 
-// ---- World ------------------------------------------------------------------------------------------
+// ---- World --------------------------------------------------------------------------------------
 
-// The events of one turn, made when asked for: a start, then activities.
+// The events of one turn, made on demand: a start, then activities.
 struct World::Turn final : EventSource {
   const Event& event(EventId id) const override {
     made = Event();

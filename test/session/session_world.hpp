@@ -1,8 +1,8 @@
-// A simulated machine with several workers on one database: the setting of the session tests.
+// A simulated machine with several workers on one database: the environment of the session tests.
 //
 // A Worker is one process: its own node, connection, evidence and lock file. A World schedules work
-// as an orchestration would, and reads rows over a connection of its own. Nothing sleeps; time
-// moves only by World::pass().
+// like an orchestration, and reads rows over its own connection. Nothing sleeps; only World::pass()
+// moves the time.
 #ifndef PAWL_TEST_SESSION_WORLD_HPP
 #define PAWL_TEST_SESSION_WORLD_HPP
 
@@ -28,7 +28,7 @@ inline constexpr char kPath[] = "pawl.db";
 
 inline constexpr std::int64_t kStopMs = 20'000;
 
-// A handed-over work item, kept.
+// A copy of a work item that was handed over.
 struct Job {
   WorkItem item;
   std::string instance;
@@ -52,13 +52,13 @@ class Worker final : private ChangeSink, private WorkFilter {
   explicit Worker(World& world);
   ~Worker();
 
-  // Registers; the notes given are those of the node's former process.
+  // Registers the worker. `notes` are those of the node's former process.
   Status try_join(std::string_view node, const std::vector<CrashNote>& notes = {});
   void join(std::string_view node, const std::vector<CrashNote>& notes = {});
-  // SIGKILL.
+  // Ends the process like SIGKILL.
   void kill();
 
-  // Each in a batch of its own, as ticks are.
+  // Each of these calls runs in its own batch, as a tick does.
   std::optional<Job> fetch();
   Status ack(const Job& job, std::string_view payload = "done", bool abort_session = false);
   Status check(const Job& job);
@@ -77,9 +77,9 @@ class Worker final : private ChangeSink, private WorkFilter {
   void take_devices_over();
   Status transfer(std::string_view session, std::string_view to, bool force = false);
   std::size_t end_stops();
-  // What a runtime does before its ticks: the observer's clock.
+  // Moves the observer's clock, as a runtime does before its ticks.
   void observe();
-  // Any other call, in a batch.
+  // Runs any other call in a batch.
   Status batch(const std::function<Status(Store&)>& call);
 
   [[nodiscard]] Incarnation me() const { return me_; }
@@ -87,21 +87,21 @@ class Worker final : private ChangeSink, private WorkFilter {
   [[nodiscard]] Evidence& evidence() { return *evidence_; }
   [[nodiscard]] std::string refusal() const;
   [[nodiscard]] bool look_again() const { return look_again_; }
-  // The storage's own connection, for counting its steps.
+  // The storage's own connection, so that a test can count its steps.
   [[nodiscard]] sqlite3* handle() { return handle_; }
-  // Rows it has written.
+  // Rows that this worker has written.
   [[nodiscard]] std::int64_t writes() { return sqlite3_total_changes(handle_); }
 
   WorkerTerms options;
   CrashLimits limits;
   bool draining = false;
-  std::set<std::string> handlers;  // empty: all
+  std::set<std::string> handlers;  // empty: has all handlers
   TagFilter tags;
-  std::vector<Job> running;  // what the filter knows to run here
+  std::vector<Job> running;  // the executions that the filter sees here
   bool one_crashed_at_a_time = false;
-  std::int64_t observe_ms = -1;  // how long it looks at what has expired; -1: by the options
+  std::int64_t observe_ms = -1;  // observation interval for expired leases; -1: from the options
   std::int64_t oversleep_ms = 12'000;
-  std::int64_t pid = 0;             // 0: that of its process
+  std::int64_t pid = 0;             // 0: its real process id
   std::vector<std::string> events;  // "claimed s@3 by A", "released s@4 idle", ...
   sim::Node node;
 
@@ -124,7 +124,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   Incarnation me_ = 0;
   std::string name_;
   bool look_again_ = false;
-  bool wakes_ = false;  // what waited for a worker that has its name; since the registration
+  bool wakes_ = false;  // since it registered: work that waited for its names must be woken
 };
 
 class World {
@@ -132,11 +132,11 @@ class World {
   explicit World(std::uint64_t seed = 1);
   ~World();
 
-  // --- scheduling: one instance, one turn, `count` activities as events 2, 3, .. ---
+  // --- scheduling: one instance, one turn, `count` activities as events 2, 3, ... ---
   InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
                        std::string_view policy = {}, std::string_view tag = {});
-  // The same in parts: an instance, and turns of it with commands in their order. An activity names
-  // its session, an opening or closing is named.
+  // The same in parts: an instance, and turns of it with commands in order. An activity names its
+  // session; an opening or a closing has the session as its name.
   struct Command {
     EventKind kind = EventKind::kActivity;
     std::string name;
@@ -145,20 +145,20 @@ class World {
     std::string tag = {};
   };
   InstanceKey instance();
-  // The messages that had come meanwhile, taken.
+  // Returns and removes the messages that had come meanwhile.
   std::vector<Message> commit(InstanceKey instance, const std::vector<Command>& commands);
-  // The completions that reached the instance; taken.
+  // Returns and removes the completions that reached the instance.
   std::vector<Message> completions(InstanceKey instance);
   // Ends the instance; its work is cancelled.
   void end(InstanceKey instance);
-  // Another turn that closes a command.
+  // Commits another turn that closes a command.
   void close(InstanceKey instance, EventId command);
 
   // --- time ---
-  // `ms` pass in steps that no observer oversleeps; all living workers' observers tick.
+  // Passes `ms` in steps that no observer oversleeps; the observers of all living workers tick.
   void pass(std::int64_t ms);
   [[nodiscard]] std::int64_t now();
-  // Power off and on: all workers are dead; the scheduler and the reader start anew.
+  // Switches the power off and on: all workers are dead, the scheduler and the reader start anew.
   void reboot(std::int64_t off_ms, bool rtc = true);
 
   // --- rows ---

@@ -1,6 +1,7 @@
 // The 25 storage validations of test/build/seed_tests.txt, by their names and in their order, and
-// what else the rules here ask for. Where the rules here are stricter (a lease that ended is no
-// evidence that its owner is gone), a test first takes the owner's life or ability to prove itself.
+// further checks that Pawl's rules ask for. Pawl is stricter in places: an ended lease is no
+// evidence that the owner is gone. There a test first kills the owner, or takes its ability to
+// prove that it lives.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -20,7 +21,7 @@ class SessionStorage : public ::testing::Test {
   }
   // From here on no worker can test A's kernel lock: its lease alone counts (suspicion d).
   void hide_locks() { b_.node.set_locks_testable(false); }
-  // The activity that `instance` scheduled, as if it had been stored with these texts.
+  // Stores the activity that `instance` scheduled again, with these texts.
   void store_meta(InstanceKey instance, const char* meta) {
     const auto column = [&](const char* name) {
       const std::string sql =
@@ -176,9 +177,9 @@ TEST_F(SessionStorage, test_renew_session_lock_skips_other_workers) {
   EXPECT_EQ(world_.session_number("locked_until", "s"), until);
 }
 
-// 11. There no lease is renewed that has expired, since another worker may have claimed the session. Here such a claim
-// ends the ownership, so a lease that expired is renewed exactly if no other worker has taken the
-// session.
+// 11. The validation renews no expired lease, since another worker may have claimed the session. In
+// Pawl such a claim ends the ownership, so an expired lease is renewed exactly if no other worker
+// has taken the session.
 // Rules: S5.
 TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks_of_sessions_taken) {
   hide_locks();
@@ -356,8 +357,8 @@ TEST_F(SessionStorage, test_session_reclaim_after_lock_expiry_upserts) {
   EXPECT_EQ(b_.events.back(), "migrated s@" + std::to_string(second->item.epoch) + " from A to B");
 }
 
-// 24: a row that knows of no session, as it was stored before there were any, and one that knows
-// more than this version does.
+// 24: a row that knows no sessions, as stored before there were any, and a row with members that
+// this version does not know.
 TEST_F(SessionStorage, test_session_id_serde_backward_compat) {
   for (const char* meta : {R"({"name":"a"})", R"({"name":"a","later":{"member":1}})"}) {
     const InstanceKey instance = world_.schedule("a", "s");
@@ -387,7 +388,7 @@ TEST_F(SessionStorage, test_multiple_sessions_per_worker) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM sessions WHERE owner=?1", {a_.me()}), 3);
 }
 
-// A work item has no text of its own: its row points to the session and to the event.
+// A work item has no text of its own: its row refers to the session and to the event.
 TEST_F(SessionStorage, test_work_item_activity_execute_session_id_serde) {
   world_.schedule("a", "s");
   world_.schedule("a");
@@ -407,7 +408,7 @@ TEST_F(SessionStorage, old_workitem_without_session_id_deserializes) {
   EXPECT_EQ(job->session, "");
 }
 
-// ---- the further ones -------------------------------------------------------------------------------
+// ---- further checks -----------------------------------------------------------------------------
 
 TEST_F(SessionStorage, zero_max_sessions_takes_no_session) {
   a_.options.max_sessions_per_worker = 0;
@@ -469,7 +470,7 @@ TEST_F(SessionStorage, each_worker_applies_its_own_settings) {
   b_.options.session_lock_timeout_ms = 60'000;
   world_.schedule("a", "s", 2);
   ASSERT_TRUE(a_.fetch());
-  world_.pass(kInterval);  // B has been running for one of its own intervals
+  world_.pass(kInterval);  // B has observed for one of its intervals
   const auto job = b_.fetch();
   ASSERT_TRUE(job);
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + 60'000);

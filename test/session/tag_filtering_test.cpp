@@ -1,5 +1,5 @@
-// Which worker gets an activity with a tag: the ten validations of the family by their names, and
-// what sessions, names and crowds of foreign tags do to it.
+// Which worker gets an activity with a tag: the ten validations of tags by their names, and how
+// tags work together with sessions, names and many items of foreign tags.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 class Tags : public ::testing::Test {
  protected:
-  // Each with its filter; the instance of an activity says which it was.
+  // Each worker gets its own filter. The instance of an activity identifies it.
   void join(Worker& worker, std::string_view node, const TagFilter& filter) {
     worker.tags = filter;
     worker.join(node);
@@ -18,7 +18,7 @@ class Tags : public ::testing::Test {
                      std::string_view policy = {}) {
     return world_.schedule("a", session, 1, policy, tag);
   }
-  // The tags that one worker is given, in order, "-" for none.
+  // Fetches all that the worker gets and returns the tags in order, "-" for none.
   std::string taken(Worker& worker) {
     std::string all;
     while (const auto job = worker.fetch())
@@ -61,7 +61,7 @@ TEST_F(Tags, test_none_filter_returns_nothing) {
   EXPECT_EQ(taken(a_), "");
 }
 
-// In the order of their commits, whatever their tags.
+// Items are handed over in the order of their commits, whatever their tags are.
 TEST_F(Tags, test_multi_tag_filter) {
   join(a_, "A", TagFilter::tags({"e", "d", "c", "b", "a"}));
   for (const char* tag : {"c", "x", "a", "", "b", "e", "d", "a"})
@@ -120,7 +120,7 @@ TEST_F(Tags, test_tag_preserved_through_ack_orchestration_item) {
   EXPECT_EQ(world_.completions(instance).size(), 1U);
 }
 
-// A worker that dies with a tagged activity in hand leaves it to the next of its tag.
+// A worker that dies during a tagged activity leaves it to the next worker of that tag.
 TEST_F(Tags, survives_the_death_of_its_worker) {
   join(a_, "A", TagFilter::tags({"gpu"}));
   tagged("gpu");
@@ -133,7 +133,8 @@ TEST_F(Tags, survives_the_death_of_its_worker) {
 
 // ---- sessions -----------------------------------------------------------------------------------
 
-// An owner takes of its session what its filter lets it; the session moves when that is all.
+// An owner takes those items of its session that its filter allows. When none is left, the session
+// moves.
 TEST_F(Tags, session_moves_to_who_serves_the_tag) {
   join(a_, "A", TagFilter::default_only());
   join(b_, "B", TagFilter::default_and({"gpu"}));
@@ -194,9 +195,9 @@ TEST_F(Tags, a_buried_worker_serves_no_tag) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 0);
 }
 
-// ---- work that no worker takes ---------------------------------------------------------------------
+// ---- work that no worker takes ------------------------------------------------------------------
 
-// Ended by a worker that could not take it.
+// The item is ended by a worker that could not take it.
 TEST_F(Tags, expires_if_the_tag_is_unserved) {
   join(a_, "A", TagFilter::none());
   const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");
@@ -216,7 +217,7 @@ TEST_F(Tags, expires_if_the_tag_is_unserved) {
   }
 }
 
-// Also while it backs off because no worker has the name.
+// An item also expires while it backs off because no worker has its name.
 TEST_F(Tags, expires_while_unregistered) {
   a_.handlers = {"b"};
   join(a_, "A", TagFilter::any());
@@ -230,7 +231,7 @@ TEST_F(Tags, expires_while_unregistered) {
   EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
 }
 
-// One hand-over is enough: what follows are attempts.
+// After one hand-over the item cannot expire: what follows are further attempts.
 TEST_F(Tags, does_not_expire_once_it_was_taken) {
   join(a_, "A", TagFilter::tags({"gpu"}));
   const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");

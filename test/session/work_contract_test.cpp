@@ -1,5 +1,5 @@
-// The contract of an activity without a session, from the queue to its result: what every storage
-// of such a system must promise, by the names these promises go by.
+// The contract of an activity without a session, from the queue to its result: what every such
+// storage must promise, each promise under its usual name.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -22,7 +22,7 @@ class WorkContract : public ::testing::Test {
   Worker b_{world_};
 };
 
-// ---- the queue ----------------------------------------------------------------------------------------
+// ---- the queue ----------------------------------------------------------------------------------
 
 TEST_F(WorkContract, worker_queue_fifo_ordering) {
   const InstanceKey first = world_.schedule("a");
@@ -44,7 +44,7 @@ TEST_F(WorkContract, worker_peek_lock_semantics) {
   EXPECT_EQ(rows(), 0);
 }
 
-// The row goes and the message comes in one transaction, or neither does.
+// One transaction removes the row and adds the message, or does neither.
 TEST_F(WorkContract, worker_ack_atomicity) {
   const InstanceKey instance = world_.schedule("a");
   const auto job = a_.fetch();
@@ -80,7 +80,8 @@ TEST_F(WorkContract, worker_delayed_visibility_skips_future_items) {
   EXPECT_TRUE(b_.fetch());
 }
 
-// The commit of a hand-over whose answer never came: no worker runs it, and it comes back.
+// A hand-over was committed but its answer was lost: no worker runs the item, and it is handed over
+// again.
 TEST_F(WorkContract, lost_lock_token_handling) {
   world_.schedule("a");
   const auto lost = a_.fetch();
@@ -94,7 +95,7 @@ TEST_F(WorkContract, lost_lock_token_handling) {
   EXPECT_EQ(a_.ack(*again), Status::kOk);
 }
 
-// ---- locks --------------------------------------------------------------------------------------------
+// ---- locks --------------------------------------------------------------------------------------
 
 TEST_F(WorkContract, lock_token_uniqueness) {
   world_.schedule("a", {}, 3);
@@ -137,8 +138,8 @@ TEST_F(WorkContract, worker_lock_renewal_extends_timeout) {
   EXPECT_EQ(a_.ack(*job), Status::kOk);
 }
 
-// A lease that ended is given back while no worker has taken the item; the store that is busy or a
-// machine that slept do not lose work that still runs.
+// An expired lease is renewed while no worker has taken the item. A busy store or a machine that
+// slept does not lose work that still runs.
 TEST_F(WorkContract, worker_lock_renewal_after_expiration) {
   world_.schedule("a");
   const auto job = a_.fetch();
@@ -171,7 +172,7 @@ TEST_F(WorkContract, abandon_work_item_releases_lock) {
   EXPECT_EQ(b_.ack(*again), Status::kOk);
 }
 
-// ---- counts -------------------------------------------------------------------------------------------
+// ---- counts -------------------------------------------------------------------------------------
 
 TEST_F(WorkContract, worker_attempt_count_starts_at_one) {
   world_.schedule("a");
@@ -200,7 +201,7 @@ TEST_F(WorkContract, attempt_count_is_per_message) {
   EXPECT_EQ(world_.number("SELECT min(strikes) FROM worker_queue"), 0);
 }
 
-// ---- cancellation -------------------------------------------------------------------------------------
+// ---- cancellation -------------------------------------------------------------------------------
 
 TEST_F(WorkContract, cancelled_activities_deleted_from_worker_queue) {
   const InstanceKey instance = world_.schedule("a", {}, 3);

@@ -1,8 +1,8 @@
-// Counts the calls of malloc and its kin, a thread each, without allocating.
+// Counts the calls of malloc and its relatives for each thread, without allocating.
 //
 // Environment of the preloaded library: PAWL_ALLOC_REPORT=file gets one JSON line at exit, with a
-// line a thread after it; PAWL_ALLOC_TRAP=1 raises SIGTRAP at the first counted call outside of a
-// body, so that a debugger or a core shows who it was.
+// line for each thread after it; PAWL_ALLOC_TRAP=1 raises SIGTRAP at the first counted call outside
+// of a body, so that a debugger or a core file shows the caller.
 #ifndef ALLOC_COUNT_ENTRY
 #define ALLOC_COUNT_ENTRY preloaded_alloc_counter
 #define ALLOC_COUNT_REPORTS 1
@@ -26,7 +26,7 @@
 
 extern "C" AllocCounterEntry ALLOC_COUNT_ENTRY;
 
-// What glibc calls its own allocator; needed until the next one in the chain is known.
+// glibc's own names of its allocator; needed until the next allocator in the chain is known.
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
@@ -45,7 +45,7 @@ struct ThreadCounts {
   std::atomic<unsigned long> body_frees{0};
 };
 
-constexpr unsigned kThreadsMax = 256;  // the last one is shared by all later threads
+constexpr unsigned kThreadsMax = 256;  // all later threads share the last one
 ThreadCounts counts[kThreadsMax];
 std::atomic<unsigned> used{0};
 std::atomic<bool> counting{false};
@@ -124,8 +124,8 @@ void read_counts(AllocCounts* out) {
 
 constexpr AllocCounter kCounter = {begin, end, exclude, body, read_counts};
 
-// The next allocator in the chain. `resolve` runs before any thread is made; until it is done
-// glibc's own serves, which is what every chain here ends in.
+// The next allocator in the chain. `resolve` runs before any thread is made; until it is done,
+// glibc's own allocator serves, in which every chain here ends.
 struct Next {
   void* (*malloc)(std::size_t) = __libc_malloc;
   void* (*calloc)(std::size_t, std::size_t) = __libc_calloc;
@@ -188,7 +188,7 @@ __attribute__((destructor)) void report() {
 
 }  // namespace
 
-// Seen by shared libraries, whatever the visibility of the rest is.
+// Visible to shared libraries, whatever the visibility of the rest.
 #pragma GCC visibility push(default)
 extern "C" {
 

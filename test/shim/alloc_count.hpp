@@ -1,21 +1,21 @@
-// AllocCounter: what the counting allocator offers to the program it counts.
+// AllocCounter: the counting allocator's interface to the program whose calls it counts.
 //
 // The same source is linked into a program (own_alloc_counter) and built as liballoc_count.so for
-// LD_PRELOAD (preloaded_alloc_counter), so that the one can be held against the other. Every thread
-// counts between begin() and end(), but those that called exclude(true).
+// LD_PRELOAD (preloaded_alloc_counter), so that one can be compared with the other. Every thread
+// counts between begin() and end(), except threads that called exclude(true).
 #ifndef PAWL_TEST_SHIM_ALLOC_COUNT_HPP
 #define PAWL_TEST_SHIM_ALLOC_COUNT_HPP
 
 struct AllocCounts {
-  unsigned long calls = 0;       // malloc and its kin, outside of bodies
-  unsigned long frees = 0;       // of a pointer, likewise
-  unsigned long body_calls = 0;  // inside of bodies: the business of user activities
+  unsigned long calls = 0;       // malloc and its relatives, outside of bodies
+  unsigned long frees = 0;       // frees of a pointer, outside of bodies
+  unsigned long body_calls = 0;  // inside of bodies, which belong to user activities
   unsigned long body_frees = 0;
-  unsigned long threads = 0;  // that called anything counted above
+  unsigned long threads = 0;  // threads that made any counted call
 };
 
 struct AllocCounter {
-  void (*begin)();  // from zero
+  void (*begin)();  // resets the counts to zero
   void (*end)();
   void (*exclude)(bool yes);    // the calling thread
   void (*body)(bool entering);  // the calling thread enters or leaves a body; they nest
@@ -40,7 +40,7 @@ struct AllocCounters {
     return entry == nullptr ? nullptr : reinterpret_cast<AllocCounterEntry*>(entry)();
   }
 };
-// Before main, since a failing dlsym allocates.
+// Made before main(), since a failing dlsym() allocates.
 inline const AllocCounters alloc_counters;
 
 template <typename Use>

@@ -1,12 +1,11 @@
-// Kills its process at the n-th write, sync, rename or truncation of the files it is given
-// about.
+// Kills its process at the n-th write, sync, rename or truncation of the chosen files.
 //
 //   PAWL_CRASH_PREFIX  absolute; only paths that start with it are counted (required)
 //   PAWL_CRASH_SUFFIX  and that end with it (default: any)
 //   PAWL_CRASH_AT      SIGKILL at this call, from 1; 0 or unset: none, only count
-//   PAWL_CRASH_WHEN    after (default) or before the call; no kill: fail, the call answers EIO; stop,
-//                      the process waits before the call for a SIGCONT
-//   PAWL_CRASH_REPORT  file that gets one line: how it was killed, or the counts at exit
+//   PAWL_CRASH_WHEN    after (default) or before the call. Without a kill: fail (the call returns
+//                      EIO), or stop (the process waits before the call for a SIGCONT)
+//   PAWL_CRASH_REPORT  file that gets one line: how the process was killed, or the counts at exit
 //
 // A program may also call crash_at_arm(n): kill at the n-th such call from now on.
 #include <dlfcn.h>
@@ -56,7 +55,7 @@ __attribute__((constructor)) void read_environment() {
   stops = when != nullptr && std::strcmp(when, "stop") == 0;
   const char* at = std::getenv("PAWL_CRASH_AT");
   kill_at.store(at == nullptr ? 0 : std::strtol(at, nullptr, 10));
-  keep(prefix, "PAWL_CRASH_PREFIX");  // the last: it switches the rest on
+  keep(prefix, "PAWL_CRASH_PREFIX");  // last, since it switches the rest on
 }
 
 __attribute__((format(printf, 1, 2))) void report(const char* format, ...) {
@@ -126,7 +125,7 @@ auto counted(int fd, Kind kind, Call call) {
   return counted(counts, kind, path, call);
 }
 
-// The next function of this name; found at the first use.
+// The next function of this name in the chain, looked up at the first use.
 template <typename Function>
 Function* next(std::atomic<Function*>& known, const char* name) {
   Function* function = known.load(std::memory_order_relaxed);
@@ -158,7 +157,7 @@ using RenameAt = int(int, const char*, int, const char*);
 using RenameAt2 = int(int, const char*, int, const char*, unsigned);
 static_assert(sizeof(off_t) == sizeof(off64_t), "the names with and without 64 mean the same");
 
-// Seen by shared libraries, whatever the visibility of the rest is.
+// Visible to shared libraries, whatever the visibility of the rest.
 #pragma GCC visibility push(default)
 extern "C" {
 

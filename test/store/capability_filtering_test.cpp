@@ -1,7 +1,8 @@
-// Which executions a process is given, by name, version and behaviour of the engine: the twenty
-// validations of the family by their names. There a filter is a range of versions that is parsed
-// from JSON; here it is a list of kinds, so where a test is about ranges or JSON its nearest
-// counterpart says what holds instead. Behind them: unregistered instances stand in no other's way.
+// Which instances a process is given, by name, version and behaviour of the engine: the twenty
+// validations of these filters by their names. In the validations a filter is a range of versions,
+// parsed from JSON; in Pawl it is a list of kinds. Where a test is about ranges or JSON, its
+// nearest counterpart says what holds instead. The tests after these: unregistered instances do not
+// block others.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -11,11 +12,11 @@ class Capability : public StoreWorld {
  protected:
   using Kinds = std::vector<Runnable>;
 
-  // What list_ready() gives and what it calls unregistered instances.
+  // Returns the keys from list_ready(), and sets `unregistered`.
   std::vector<InstanceKey> list(Site& at, const Kinds& kinds, Incarnation me = 0,
                                 std::size_t capacity = 64) {
     std::vector<Runnable> given = kinds;
-    given.reserve(1);  // an empty list is no null
+    given.reserve(1);  // the pointer of an empty list must not be null
     query = ReadyQuery();
     query.me = me;
     query.now = at->batch().pawl_now();
@@ -30,7 +31,7 @@ class Capability : public StoreWorld {
     keys.resize(count);
     return keys;
   }
-  // As a tick does with what it met.
+  // Marks the unregistered instances that list() met, as a tick does.
   void mark_unregistered(Site& at, const Kinds& kinds) {
     std::vector<Runnable> given = kinds;
     given.reserve(1);
@@ -57,7 +58,7 @@ class Capability : public StoreWorld {
               Status::kOk);
     return key;
   }
-  // A turn under `behaviour`, which ends as `end` says, or leaves a message behind.
+  // Commits a turn under `behaviour` that ends as `end` says.
   void begin_under(Site& at, InstanceKey key, std::int64_t behaviour, EndKind end = EndKind::kNone,
                    std::string_view version = "1.0.0") {
     Item item;
@@ -81,7 +82,7 @@ class Capability : public StoreWorld {
   std::int64_t behaviour_of(InstanceKey key) {
     return raw_number("SELECT behaviour FROM instances WHERE key=" + std::to_string(key));
   }
-  // An instance of one event, begun under `behaviour`, with a message.
+  // An instance with one turn under `behaviour`, and a waiting message.
   InstanceKey begun(Site& at, const std::string& id, std::int64_t behaviour) {
     const InstanceKey key = create_of(at, id, "n");
     begin_under(at, key, behaviour);
@@ -129,7 +130,7 @@ TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
   EXPECT_EQ(list(at, of(4, 4)), (Keys{1}));
 }
 
-// Nor is anything else done to it: a worker that can run it does so at once.
+// Nothing else is done to a skipped instance: a worker that can run it does so at once.
 TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
   Site& at = site();
   Site& other = site();
@@ -144,7 +145,7 @@ TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
   begin_under(other, 1, 0);
 }
 
-// What has not begun has no behaviour yet.
+// An instance that has not begun has no behaviour yet.
 TEST_P(Capability, test_fetch_filter_null_pinned_version_always_compatible) {
   Site& at = site();
   create_of(at, "a", "n");
@@ -196,7 +197,7 @@ TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since
     const std::string id = std::to_string(behaviour);
     const InstanceKey key = begun(at, id, behaviour);
     begin_under(at, key, 0);
-    wake(at, id);  // a second request, which says nothing
+    wake(at, id);  // a second request, which has no effect
     raw("UPDATE instances SET state=3,parked_until=9223372036854775807 WHERE key=" +
         std::to_string(key));
     const Restart how{id, RestartFrom::kStart, "ann", {}};
@@ -224,7 +225,7 @@ TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
   EXPECT_EQ(list(at, {}), Keys());
 }
 
-// Reading locks nothing: of two that fetched, one commits.
+// Reading locks nothing: when two processes have fetched, one commits.
 TEST_P(Capability, test_concurrent_filtered_fetch_no_double_lock) {
   Site& at = site();
   Site& other = site();
@@ -241,7 +242,7 @@ TEST_P(Capability, test_concurrent_filtered_fetch_no_double_lock) {
   EXPECT_EQ(ack(other, turn(second, &events)), Status::kStale);
 }
 
-// In the commit of its first turn, whatever that does.
+// The behaviour is stored in the commit of the first turn, whatever that does.
 TEST_P(Capability, test_ack_stores_pinned_version_via_metadata_update) {
   Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
@@ -256,7 +257,7 @@ TEST_P(Capability, test_provider_updates_pinned_version_when_configured) {
   EXPECT_EQ(behaviour_of(key), 5);
 }
 
-// A damaged history is not read for a process that cannot run it.
+// A process that cannot run an instance does not read its damaged history.
 TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
@@ -267,8 +268,7 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kCorrupt);
 }
 
-// Reading counts nothing: the instance stops, with the row in its status, until it is tried again
-// it.
+// A read changes no count: the instance stops, with the row in its status, until it is retried.
 TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
@@ -279,7 +279,8 @@ TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   EXPECT_EQ(raw_number("SELECT crashes+strikes+reboots FROM instances"), 0);
 }
 
-// It never does: nothing is lost, and it goes on when the file is mended.
+// The count never reaches poison: nothing is lost, and the instance goes on when the file is
+// repaired.
 TEST_P(Capability, test_fetch_deserialization_error_eventually_reaches_poison) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
@@ -304,7 +305,7 @@ TEST_P(Capability, test_fetch_filter_applied_before_history_deserialization) {
   EXPECT_EQ(list(at, of(1, 3)), Keys());
 }
 
-// There is no range to choose one of: every kind of the list counts.
+// No range has to be chosen: every kind in the list counts.
 TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
   Site& at = site();
   for (int i = 1; i <= 4; ++i)
@@ -312,7 +313,7 @@ TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
   EXPECT_EQ(list(at, {{"n", "1.0.0", 4}, {"n", "1.0.0", 1}}), (Keys{1, 4}));
 }
 
-// An operator can end it, without any of its rows being read; and by whatever process.
+// An operator can end it, from any process, and none of its rows is read.
 TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   Site& at = site();
   const InstanceKey key = begun(at, "a", 9);
@@ -324,7 +325,7 @@ TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
-// ---- unregistered instances ----------------------------------------------------------------------------------
+// ---- unregistered instances ---------------------------------------------------------------------
 
 TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   Site& at = site();
@@ -343,7 +344,7 @@ TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   EXPECT_EQ(list(at, {{"other", "", 0}}), (Keys{1}));
 }
 
-// Its next turn brings it back among all, and forgets why it waited.
+// The next turn puts the instance back among the others, and clears the mark.
 TEST_P(Capability, ATurnEndsBeingUnregistered) {
   Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
@@ -356,7 +357,8 @@ TEST_P(Capability, ATurnEndsBeingUnregistered) {
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNone);
 }
 
-// Thousands in front: each is met once, and a known one behind them is found by the first list.
+// Thousands of unregistered instances stand in front: each is met once, and the first list finds a
+// known one behind them.
 TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
   Site& at = site();
   constexpr int kMany = 3'000;
@@ -385,15 +387,15 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
     ASSERT_LT(lists, kMany / 64 + 2);
     EXPECT_EQ(list(at, kinds), (Keys{mine}));
   }
-  // From then on they cost a fixed number of looks, and a worker that knows one finds it.
+  // From then on they cost a fixed number of looks, and a worker that knows one of them finds it.
   create_of(at, "mine too", "n");
   EXPECT_EQ(list(at, kinds).size(), 2U);
   EXPECT_EQ(unregistered.count, 0U);
   EXPECT_EQ(list(at, {{"other7", "", 0}}).size(), 17U) << "16 a look, and one that stayed";
 }
 
-// A due timer of an unregistered instance becomes a message behind those that are there, and keeps
-// no runtime awake.
+// A due timer of an unregistered instance becomes a message behind the existing ones, and keeps no
+// runtime awake.
 TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
@@ -415,7 +417,7 @@ TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   EXPECT_EQ(item.is.messages[0].kind, MessageKind::kCancel);
   EXPECT_EQ(item.is.messages[1].kind, MessageKind::kTimerFired);
   EXPECT_EQ(item.is.messages[1].ref, 2U);
-  // The second one, later, although it is marked already.
+  // The second timer fires later, although the instance is already marked.
   clock.advance(3'000);
   touch(at);
   list(at, {});
@@ -427,7 +429,7 @@ TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   EXPECT_EQ(item.is.message_count, 3U);
 }
 
-// What was marked as unregistered and what was not both get their share.
+// Instances marked as unregistered and the others both get their share.
 TEST_P(Capability, NeitherStarves) {
   Site& at = site();
   for (int i = 0; i < 40; ++i)
@@ -447,8 +449,8 @@ TEST_P(Capability, NeitherStarves) {
   EXPECT_LE(marked, 6U);
 }
 
-// Nor do due timers of those that are stopped: a look meets a bounded number, and each of them
-// once.
+// Due timers of stopped instances do not block others either: a look meets a bounded number, each
+// of them once.
 TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   Site& at = site();
   constexpr int kStopped = 100;
@@ -478,7 +480,7 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   EXPECT_EQ(unregistered.count, 0U);
   EXPECT_FALSE(unregistered.more);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
-  // They have fired, and are there when it goes on.
+  // The timers have fired, and their messages are there when the instance goes on.
   std::size_t retried = 0;
   ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(1, &retried); }), Status::kOk);
   EXPECT_EQ(list(at, kinds), (Keys{mine, 1}));
@@ -487,7 +489,8 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   EXPECT_EQ(item.kinds(), (std::vector<std::string>{"timer_fired", "timer_fired"}));
 }
 
-// Nor of trees that were deleted and not removed yet: they would be met again and again until then.
+// Deleted trees that are not removed yet do not block others either, though their timers would be
+// met again and again.
 TEST_P(Capability, deleted_instances_with_due_timers_block_no_other) {
   Site& at = site();
   const InstanceKey key = create(at, "deleted");

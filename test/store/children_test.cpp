@@ -1,5 +1,5 @@
-// Goal: a child is created with its parent's turn, reported with the commit that ends it, once;
-// what is late is dropped; no id is taken from its instance.
+// Goal: a child is created with its parent's turn, and reported once, by the commit that ends it;
+// late reports are dropped; no id is taken from its instance.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -17,7 +17,7 @@ class Children : public StoreWorld {
   InstanceKey key_of(const std::string& id) {
     return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
   }
-  // First turn of a parent "p": event 2 starts `id`, by the kind given.
+  // The first turn of a parent "p": event 2, of the given kind, starts `id`.
   InstanceKey parent_of(Site& at, const char* id, EventKind kind = EventKind::kChild) {
     const InstanceKey key = create(at, "p");
     Events events(1);
@@ -115,7 +115,7 @@ TEST_P(Children, LateNoticesAreDropped) {
   }
 }
 
-// A detached one does not depend on its starter.
+// A detached instance does not depend on its starter, so it is there.
 TEST_P(Children, ChildrenAndReadsThatTheirTurnClosedAreNotThere) {
   Site& at = site();
   const InstanceKey parent = create(at, "p");

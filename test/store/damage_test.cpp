@@ -1,5 +1,6 @@
 // Goal: an index that disagrees with its table ends a call with an error that names the table, and
-// never keeps it from ending. Each of these calls walks along an index, or empties what it shows.
+// never makes the call endless. Each of these calls walks along an index, or empties what the index
+// shows.
 #include "store_world.hpp"
 #include "tables/walk.hpp"
 
@@ -8,7 +9,7 @@ namespace {
 
 class Damage : public StoreWorld {
  protected:
-  // The index holds what `as` says, and its definition is the old one.
+  // Builds the index with the content of `as`, and gives it its old definition again.
   void lie(const std::string& index, const std::string& as) {
     const std::string define = "UPDATE sqlite_schema SET sql='CREATE INDEX " + index + " ON " + as +
                                "' WHERE name='" + index + "';";
@@ -41,7 +42,7 @@ class Damage : public StoreWorld {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Damage, ::testing::Values(Ports::kSim), ports_name);
 
-// The start of a Runtime, which holds the write lock meanwhile.
+// This is the start of a Runtime, which holds the write lock meanwhile.
 TEST_P(Damage, WorkersOfAnEarlierBoot) {
   Site& at = site();
   worker(at, "old");

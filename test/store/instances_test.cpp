@@ -1,5 +1,5 @@
-// Goal: instances are made once, found, cancelled, parked, stopped and woken; and who may work on
-// which is what the rules of homes say, in the order of waiting.
+// Goal: instances are made once, found, cancelled, parked, stopped and woken; and the rules of
+// homes, in the order of waiting, say which worker may run which instance.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -37,7 +37,7 @@ TEST_P(Instances, IdIsUsedOnce) {
   InstanceKey other_key = 0;
   EXPECT_EQ(batch(other, [&] { return other->instances().create_instance(again, &other_key); }),
             Status::kAlreadyExists);
-  // What else is in the batch is stored.
+  // The other calls of the batch are stored.
   EXPECT_EQ(batch(other,
                   [&] {
                     EXPECT_EQ(other->instances().create_instance(again, &other_key),
@@ -123,7 +123,7 @@ TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kStale);
 }
 
-// ---- which instance is ready, and for which worker --- ----------------------------------------------------------------
+// ---- which instance is ready, and for which worker ---------------------------------------------
 
 TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   Site& at = site();
@@ -163,7 +163,7 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
   EXPECT_EQ(count, 0U);
 }
 
-// Commits a first turn of `id` at home with `home`, and leaves it ready.
+// Commits a first turn of `key` with the home `who`, and leaves the instance ready.
 #define PAWL_AT_HOME(at, key, who)                          \
   do {                                                      \
     Item home_item;                                         \
@@ -176,7 +176,7 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
     ASSERT_EQ(ack(at, home_turn), Status::kOk);             \
   } while (false)
 
-// Behind all that wait, and so behind each other: what has more to do does not overtake for ever.
+// An instance that has more to do goes behind all that wait, so it cannot overtake others for ever.
 TEST_P(Instances, ThatAreReadyWithoutAMessage_ComeInOrderOfWaiting) {
   Site& at = site();
   const Incarnation me = worker(at, "me");
@@ -219,7 +219,7 @@ TEST_P(Instances, DeadHomeHasNoGrace) {
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
   PAWL_AT_HOME(at, a, other);
-  PAWL_AT_HOME(at, b, 4711);  // no row at all
+  PAWL_AT_HOME(at, b, 4711);  // this home has no row
   EXPECT_EQ(ready(at, me), (Keys{b}));
   ASSERT_EQ(
       batch(at, [&] { return at->workers().bury_worker(other, 0, nullptr, 0, CrashLimits()); }),
@@ -284,7 +284,7 @@ TEST_P(Instances, MoreMakesReadyWithoutAMessage) {
   EXPECT_EQ(ready(at), (Keys{b}));
 }
 
-// ---- parked and stopped ---------------------------------------------------------------------------
+// ---- parked and stopped -------------------------------------------------------------------------
 
 TEST_P(Instances, ParkedUntilItsTime) {
   Site& at = site();
@@ -320,7 +320,7 @@ TEST_P(Instances, ParkedUntilItsTime) {
   EXPECT_EQ(ready(at), (Keys{key}));
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(item.is.strikes, 1);
-  // A turn that gets through forgives, and takes the text away.
+  // A successful turn clears the strikes and the error text.
   Events events(1);
   events.add(EventKind::kStarted).name = "irrigate";
   ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk);

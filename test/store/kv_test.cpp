@@ -1,6 +1,6 @@
-// Goal: what an execution finds at its start is there while it runs, whatever it writes; clients
-// see what was committed last; an end leaves one row a key; values live as long as their instance
-// and no longer.
+// Goal: the values that an execution finds at its start stay there while it runs, whatever it
+// writes; clients see the last committed values; an end leaves one row for each key; values live
+// exactly as long as their instance.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -8,13 +8,13 @@ namespace {
 
 struct Write {
   const char* key;
-  const char* value;  // null: clears
+  const char* value;  // null: clears the key
 };
 using Writes = std::vector<Write>;
 
 class Kv : public StoreWorld {
  protected:
-  // One turn that writes, and ends if it is asked to.
+  // Commits one turn that writes, and ends if asked to.
   void write(Site& at, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
@@ -38,7 +38,7 @@ class Kv : public StoreWorld {
   void again(Site& at, InstanceKey key, const Writes& writes = {}) {
     write(at, key, writes, EndKind::kContinuedAsNew);
   }
-  // What this execution found: "a=1 b=2 ".
+  // The values that this execution found at its start: "a=1 b=2 ".
   std::string found(Site& at, InstanceKey key, ExecutionId execution) {
     class Keep final : public StateSink {
      public:
@@ -52,7 +52,7 @@ class Kv : public StoreWorld {
         << at->diagnostic().text();
     return keep.all;
   }
-  // What clients see, by pages of `rows`.
+  // The values that clients see, read in pages of `rows`.
   std::string shown(Site& at, const char* id, std::size_t rows = 100) {
     class Keep final : public KvVisitor {
      public:
@@ -69,7 +69,7 @@ class Kv : public StoreWorld {
     } while (page.more);
     return keep.all;
   }
-  // "none" or the value in quotes.
+  // Returns "none", or the value in quotes.
   std::string get(Site& at, const char* id, std::string_view key) {
     KvEntry entry;
     bool is_there = false;
@@ -204,7 +204,7 @@ TEST_P(Kv, SpecialCharsInKey) {
   EXPECT_EQ(shown(at, "a", 1), " =3 a'b\"c;--=1 \xc3\xa4::%_=2 ");
 }
 
-// ---- what an execution finds --------------------------------------------------------------------
+// ---- values at the start of an execution --------------------------------------------------------
 
 TEST_P(Kv, SnapshotInFetch) {
   Site& at = site();
@@ -436,7 +436,8 @@ TEST_P(Kv, DeltaMergedOnCompletion) {
       EXPECT_EQ(raw_number(rows), 1);
       continue;
     }
-    // What it found stays as long as it may be restarted from an event of its own (R10.4).
+    // The values found at the start stay as long as the failed execution may be restarted from one
+    // of its events (R10.4).
     EXPECT_EQ(raw_number(rows), 4);
     Restart from_start;
     from_start.id = id;

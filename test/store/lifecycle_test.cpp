@@ -1,5 +1,5 @@
-// Goal: a database is opened only where it may be, is made once, is private, and whatever is not
-// ours is refused by name and left as it was.
+// Goal: a database is opened only where it may be, is made once, and is private; a foreign file is
+// refused by name and left as it was.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ TEST_P(Lifecycle, MakesADatabaseAndFindsItAgain) {
   EXPECT_EQ(status(second, "a").state, InstanceState::kRunning);
 }
 
-// The file in one piece; a log has its header flushed and then what it begins with.
+// The file is written in one piece. A log has its header flushed first, and then its first frames.
 TEST_P(Lifecycle, NewDatabaseTakesOneFlush) {
   Site& first = site();
   EXPECT_EQ(first->batch().io_use().flushes, 1U);
@@ -123,11 +123,11 @@ TEST_P(Lifecycle, OlderDatabaseIsRefusedWithBothVersions) {
   EXPECT_EQ(raw_text("SELECT database_id FROM meta"), before);
 }
 
-// ---- a schema that is not ours -------------------------------------------------------------------
+// ---- foreign objects in the schema --------------------------------------------------------------
 
 struct Plant {
   const char* sql;
-  const char* what;  // the diagnostic says
+  const char* what;  // text that the diagnostic has
 };
 const Plant kPlants[] = {
     {"CREATE TRIGGER evil AFTER UPDATE ON meta BEGIN SELECT RAISE(IGNORE); END",
@@ -163,8 +163,7 @@ TEST_P(Lifecycle, SchemaThatIsNotOursIsRefusedByName) {
   }
 }
 
-// Another process puts it there while we run: nothing of it takes effect, and when it is gone we go
-// on.
+// Another process plants the object while the storage is open: no batch and no read begins.
 TEST_P(Lifecycle, SchemaThatChangesMeanwhileStopsBatchesAndReads) {
   for (const Plant& plant : kPlants) {
     Site& at = site();
@@ -191,7 +190,7 @@ TEST_P(Lifecycle, PlantedTriggerThatIsRemovedAgainLetsWorkGoOn) {
   EXPECT_EQ(status(at, "b").state, InstanceState::kRunning);
 }
 
-// VACUUM numbers the rows of the schema anew, and gives it another version.
+// VACUUM renumbers the rows of the schema, and changes its version.
 TEST_P(Lifecycle, VacuumedDatabaseIsStillOurs) {
   Site& at = site();
   create(at, "a");
@@ -201,7 +200,7 @@ TEST_P(Lifecycle, VacuumedDatabaseIsStillOurs) {
   EXPECT_EQ(open(at), Status::kOk) << at.diagnostic.text();
 }
 
-// As .dump of SQLite's shell writes it: tables in order of their names, indices behind them.
+// The statements are in the order of .dump in SQLite's shell: tables by name, indices after them.
 TEST_P(Lifecycle, DatabaseMadeFromItsDumpIsStillOurs) {
   Site& made = site();
   std::string sql = raw_text(
@@ -227,7 +226,7 @@ TEST_P(Lifecycle, FileThatIsNoDatabaseIsRefused) {
 
 TEST_P(Lifecycle, DamagedFirstPageIsReported) {
   close(site());
-  // Behind the header: the tree of the schema.
+  // The bytes after the header are the tree of the schema.
   damage_file(100, std::string(64, '\xff'));
   Site& at = process();
   const Status opened = open(at);
@@ -261,7 +260,7 @@ TEST_P(Lifecycle, MissingFolderIsRefused) {
 TEST_P(Lifecycle, ReadOnlyFileIsRefused) {
   if (is_sim()) GTEST_SKIP() << "the simulated machine has no permissions";
   close(site());
-  // Root may write everything, so it is another for the moment.
+  // Root may write everything, so the test changes to another user for a moment.
   constexpr uid_t kNoWorker = 65534;
   const bool was_root = ::geteuid() == 0;
   const std::string folder = std::filesystem::path(path()).parent_path();
@@ -309,7 +308,7 @@ TEST_P(Lifecycle, ManyThatCreateAtOnceAllSucceed) {
     std::vector<Site*> all;
     for (int i = 0; i < kThreads; ++i)
       all.push_back(&process());
-    // The storage of several connections is used from their threads; what they share is the file.
+    // Each thread has its own storage and clock; the threads share only the file.
     std::vector<std::vector<std::uint64_t>> places(kThreads);
     std::vector<TestClock> clocks(kThreads);
     std::vector<Status> opened(kThreads, Status::kIo);

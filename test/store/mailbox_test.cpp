@@ -1,6 +1,6 @@
-// Goal: a message that waits makes no instance ready, is there in every turn until one takes it,
-// keeps its number, outlives an execution and not its instance; a sender gets an answer when there is
-// no room.
+// Goal: a waiting message makes no instance ready, is in every turn until one takes it, keeps its
+// number, and outlives an execution but not its instance; a sender gets an answer when there is no
+// room.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -34,7 +34,7 @@ class MailboxStory : public StoreWorld {
   void cancel(Site& at) {
     ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "stop"); }), Status::kOk);
   }
-  // Takes what is not of a queue and lets the rest wait.
+  // Takes the messages that are not of a queue, and lets the others wait.
   TurnCommit keeping(const Item& item, const Events* events = nullptr) {
     TurnCommit commit = turn(item, events);
     lists_.emplace_back();
@@ -49,7 +49,7 @@ class MailboxStory : public StoreWorld {
     commit.kept = {kept.data(), kept.size()};
     return commit;
   }
-  // An instance "a" past its start, for which these wait.
+  // An instance "a" after its start, for which these messages wait.
   InstanceKey waiting(Site& at, const Strings& payloads) {
     const InstanceKey key = create(at, "a");
     for (const std::string& payload : payloads)
@@ -142,7 +142,7 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   sent(at, "3");
   const Item& item = fetched(at, key);
   Message first = item.is.messages[0];
-  sent(at, "4");  // after the turn looked
+  sent(at, "4");  // after the turn has read its messages
   Events events(2);
   events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
   TurnCommit commit = turn(item, &events);
@@ -318,7 +318,7 @@ TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
   EXPECT_FALSE(room) << "events count too";
 }
 
-// ---- numbers of what is never stored -----------------------------------------------------------------
+// ---- numbers of messages that are never stored -------------------------------------------------
 
 TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();
@@ -331,7 +331,8 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
   ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
   EXPECT_GE(last, 7);
-  // One of them after all: it comes first, and its number is not the last.
+  // A message with a reserved number is stored after all: it comes first, and its number is not the
+  // last.
   ASSERT_EQ(batch(at,
                   [&] {
                     PAWL_TRY(at->instances().reserve_messages(last, 2));

@@ -1,5 +1,5 @@
-// Goal: what operators ask for is bounded, touches what it names and nothing else, and a caller that
-// works on it meanwhile gets kStale.
+// Goal: an operator's call is bounded and touches only what it names, and a caller that works on
+// the instance meanwhile gets kStale.
 #include <algorithm>
 
 #include "store_world.hpp"
@@ -32,7 +32,7 @@ class Management : public StoreWorld {
     EXPECT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
-  // The first turn of its execution is also the last.
+  // The first turn of the execution is also its last.
   void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0) {
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
@@ -212,7 +212,7 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   EXPECT_EQ(is.instances_failed, 1);
   EXPECT_EQ(is.instances_stopped, 1);
   EXPECT_EQ(is.instances_suspended, 1);
-  // Each that has begun.
+  // Every execution that has begun counts.
   EXPECT_EQ(is.executions, 4);
   EXPECT_EQ(is.events, 9);
   EXPECT_EQ(is.messages_waiting, 3);
@@ -241,7 +241,7 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
   ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3 - removed.executions);
   EXPECT_EQ(is.events, 12 - removed.events);
-  // A damaged number counts for nothing.
+  // A damaged number counts as nothing.
   raw("UPDATE executions SET last_event=-5 WHERE execution=3");
   ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.events, 8 - removed.events);
@@ -397,7 +397,7 @@ TEST_P(Management, TerminationCannotBeOvertaken) {
   EXPECT_EQ(ack(at, turn(before, &events)), Status::kStale);
   Item after;
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
-  // A runtime in trouble parks it: the request stays.
+  // A runtime in trouble parks the instance: the request stays.
   ASSERT_EQ(batch(at,
                   [&] {
                     return at->instances().abandon_orchestration_item(

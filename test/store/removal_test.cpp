@@ -1,5 +1,5 @@
-// Goal: what is deleted is gone for everyone at once and whole, however large; what is late never
-// brings it back; what is pruned is never in use; and every transaction is bounded.
+// Goal: a deletion takes effect for all at once and completely, however large; a late call never
+// brings the instance back; nothing in use is pruned; and every transaction is bounded.
 #include <algorithm>
 
 #include "store_world.hpp"
@@ -29,7 +29,7 @@ class Removal : public StoreWorld {
   InstanceKey key_of(const std::string& id) {
     return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
   }
-  // A turn that ends its execution, or starts the children named and an activity.
+  // A turn that ends its execution, after `more_events` other events.
   void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0,
            std::int64_t keep = 0) {
     Item item;
@@ -61,7 +61,7 @@ class Removal : public StoreWorld {
     commit.id = parent;
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
-  // "root" with children "a" and "b", and "a" with "c".
+  // Makes "root" with children "a" and "b", and "a" with a child "c".
   void make_tree(Site& at) {
     create(at, "root");
     start_children(at, "root", {"a", "b"});
@@ -98,7 +98,7 @@ class Removal : public StoreWorld {
     if (next != nullptr) *next = next_end;
     return more;
   }
-  // The instances of all work, an id for each item.
+  // The instance ids of all work, one for each item.
   Ids list_work(Site& at) {
     Page page;
     KeepWork keep;
@@ -125,7 +125,7 @@ class Removal : public StoreWorld {
         out.push_back(i);
     return out;
   }
-  // Tables that are still to come are asked too.
+  // Asks every table with an instance column, so later tables are covered too.
   void expect_no_row_of(InstanceKey key) {
     const std::string tables = raw_text(
         "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c "
@@ -314,7 +314,7 @@ TEST_P(Removal, GetInstanceTree) {
   }
 }
 
-// However often a sweep is cut, no call ever sees a part of the tree.
+// However often a sweep is interrupted, no call sees only a part of the tree.
 TEST_P(Removal, DeleteInstancesAtomic) {
   Site& at = site();
   make_tree(at);
@@ -361,7 +361,7 @@ TEST_P(Removal, DeleteInstancesAtomicForce) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM instances"), 0);
 }
 
-// There are no orphans: a child that runs keeps its tree, and the tree takes it along.
+// Orphans do not exist: a running child keeps its tree, and is removed together with the tree.
 TEST_P(Removal, DeleteInstancesAtomicOrphanDetection) {
   Site& at = site();
   make_tree(at);
@@ -448,7 +448,7 @@ TEST_P(Removal, BulkTakesRootsOnly) {
   EXPECT_EQ(list(at, filter), (Ids{"root", "other"}));
 }
 
-// ---- what ended goes by itself --------------------------------------------------------------------
+// ---- retention of ended instances --------------------------------------------------------------
 
 // Rules: T8.
 TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
@@ -577,7 +577,7 @@ TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {
   int pieces = 1;
   while (prune(at, key_of("root"), {}, 1)) {
     ++pieces;
-    // No child is ever without its parent.
+    // No child exists without its parent.
     EXPECT_EQ(raw_number("SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT "
                          "EXISTS(SELECT 1 FROM instances AS p WHERE p.key=c.parent)"),
               0);

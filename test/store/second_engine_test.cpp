@@ -1,7 +1,7 @@
-// Goal: the tables speak to an engine through sql::Connection and nothing else. A second engine
-// stands between them and SQLite here; it writes down each statement that comes through it and
-// checks how it is used, and SQLite itself says what it ran. A statement is marked where it has
-// what only SQLite has (sql/query.hpp): without these parts it means the same.
+// Goal: the tables reach an engine only through sql::Connection. Here a second engine stands
+// between them and SQLite. It records each statement that comes through it and checks how it is
+// used, and SQLite itself reports what it ran. Marks show the parts of a statement that only SQLite
+// has (sql/query.hpp): without these parts the statement means the same.
 #include <map>
 #include <set>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-// The text for an engine that has nothing of what is marked as SQLite's.
+// The text for an engine that has none of the parts marked as SQLite's.
 std::string common(const char* marked) {
   const std::string text(marked);
   std::string out;

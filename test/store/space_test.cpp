@@ -1,5 +1,5 @@
-// Goal: new work and messages are refused over the quota and without the reserve, and nothing else
-// is; what is complete is removed oldest first, in bounded transactions.
+// Goal: over the quota or without the reserve only new work and messages are refused; completed
+// instances are removed oldest first, in bounded transactions.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -41,7 +41,7 @@ class SpaceContract : public StoreWorld {
     commit.end = kind;
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
-  // Ended one after the other, a millisecond between them.
+  // Makes instances that end one after the other, with a millisecond between them.
   void end_many(Site& at, int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(1);
@@ -69,7 +69,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_GT(use.used_bytes, 0);
   EXPECT_GT(use.log_bytes, 0);
   ASSERT_EQ(set_space(at, use.total(), 0), Status::kOk);
-  // The log counts, and setting it has written some.
+  // The log counts too, and setting the quota has written to it.
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_NE(at->diagnostic().text().find(std::to_string(use.total())), std::string_view::npos)
       << at->diagnostic().text();
@@ -80,11 +80,11 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
   EXPECT_TRUE(metrics.refuses_new);
   EXPECT_EQ(metrics.quota_bytes, use.total());
-  // Another process learns of it by its next transaction.
+  // Another process learns of the quota by its next transaction.
   Site& other = site();
   EXPECT_EQ(try_create(other, "new"), Status::kQuota);
   EXPECT_EQ(touch(other).quota_bytes, use.total());
-  // Who runs is not asked.
+  // Running instances are not limited.
   EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("running", "r"); }),
             Status::kOk);
   end(at, running, EndKind::kCompleted);
@@ -112,7 +112,7 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk);
   ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk) << "it is gone";
   EXPECT_EQ(try_create(at, "newer"), Status::kQuota);
-  // Pages of what was removed serve as well.
+  // The free pages of a removed table count as room.
   raw("CREATE TABLE filler(bytes); INSERT INTO filler VALUES(zeroblob(1100000))");
   raw("DROP TABLE filler");
   SpaceUse use;

@@ -1,5 +1,5 @@
-// Goal: every result code of SQLite has one meaning, and the files that a port without a native VFS
-// lends read as SQLite wants them to.
+// Goal: every result code of SQLite has one meaning, and files lent by a port without a native VFS
+// read as SQLite wants them to.
 #include "sqlite/sqlite_connection.hpp"
 
 #include "sqlite/sqlite_vfs.hpp"
@@ -39,7 +39,7 @@ TEST(ResultCodes, AreStatuses) {
     EXPECT_EQ(sqlite::status_of(one.code), one.status) << sqlite3_errstr(one.code);
 }
 
-// A connection of ours to a database that another has made.
+// Pawl's connection to a database that another program has made.
 class Protected : public ::testing::Test {
  protected:
   void open(const char* planted) {
@@ -113,7 +113,7 @@ TEST_F(Protected, StatementWithoutEndIsStoppedByName) {
   EXPECT_EQ(ours.use(kInsertOne).run(), Status::kOk) << "and others go on";
 }
 
-// The same statement, however often: the count is that of one use.
+// The steps of one use count, however often the same statement is used.
 TEST_F(Protected, UsesOfAStatementAreNotAddedUp) {
   open("CREATE TABLE t(x)");
   for (std::int64_t i = 0; i < kSteps / 100'000; ++i)

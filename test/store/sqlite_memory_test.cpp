@@ -1,6 +1,6 @@
-// Goal: SQLite lives in the block it was given and nowhere else; running out is an answer and not
-// an end; and what was installed can be removed. A program of its own: SQLite's memory is the
-// process's.
+// Goal: SQLite lives only in the block that it was given; running out is a status and not a crash;
+// an installed block can be removed. This is its own program, because SQLite's memory belongs to
+// the process.
 #include <sqlite3.h>
 
 #include <cstring>
@@ -17,8 +17,8 @@ namespace {
 
 class Memory : public StoreWorld {
  protected:
-  // Before the world's connections close, SQLite must still have its heap: so it is kept for good,
-  // and removed by the next test or never.
+  // SQLite must have its heap until the world's connections close. So the block is kept after a
+  // test, and only the next test removes it.
   Status install(std::size_t bytes, int pages, std::size_t payload_bytes = 0) {
     block_.resize(bytes);
     return StoreFactory::install_memory(block_.data(), bytes, {pages, payload_bytes, false},
@@ -70,11 +70,11 @@ TEST_P(Memory, AllOfItComesBack) {
   create(at, "a");
   start(at, 1);
   close(at);
-  // SQLite keeps a little for itself until it is shut down.
+  // SQLite keeps a little memory until it is shut down.
   EXPECT_LT(StoreFactory::heap_use().used, 8192U);
 }
 
-// What is planned for many pages is not had before they are needed, and never more than the cache
+// Memory planned for many pages is not touched before it is needed, and never more than the cache
 // may keep.
 TEST_P(Memory, SlotsOfPagesAreTouchedWhenTheyAreNeeded) {
   ASSERT_EQ(install(8 << 20, 4'000), Status::kOk);
@@ -93,7 +93,8 @@ TEST_P(Memory, SlotsOfPagesAreTouchedWhenTheyAreNeeded) {
       << "of cache_pages = 256 and what a checkpoint or a statement takes besides";
 }
 
-// Without slots, or with too few, pages come from the heap, and go back to where they are from.
+// Without slots, or with too few, pages come from the heap, and are returned to where they came
+// from.
 TEST_P(Memory, PagesBeyondTheSlotsComeFromTheHeap) {
   ASSERT_EQ(install(4 << 20, 20), Status::kOk);
   Site& at = opened();
@@ -106,7 +107,7 @@ TEST_P(Memory, PagesBeyondTheSlotsComeFromTheHeap) {
   EXPECT_EQ(StoreFactory::heap_use().failures, 0U);
 }
 
-// A piece as large as a page is one, wherever it grows or shrinks to.
+// A piece of the size of a page takes a slot, also one that grows or shrinks to it.
 TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   ASSERT_EQ(install(1 << 20, 8), Status::kOk);
   ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);
@@ -126,8 +127,7 @@ TEST_P(Memory, PiecesMoveBetweenSlotsAndHeap) {
   sqlite3_free(again);
 }
 
-// When the pool has no piece large enough: that, and no smaller one, is in a slot, and comes back
-// to it.
+// Only a piece too large for the pool is in a slot for rows, and the slot is used again.
 TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
   constexpr std::size_t kPayload = 200'000;
   const std::size_t rows = StoreFactory::row_slots_memory(kPayload);
@@ -146,7 +146,7 @@ TEST_P(Memory, LargeRowsHaveSlotsOfTheirOwn) {
   for (std::size_t i = 0; i < all.size(); ++i)
     EXPECT_EQ(std::string(all[i], kPayload), std::string(kPayload, static_cast<char>('a' + i)));
   sqlite3_free(all[1]);
-  // What is small stays out of them, however full the pool is.
+  // Small pieces never take these slots, however full the pool is.
   std::vector<void*> small;
   while (void* const piece = sqlite3_malloc(4'000))
     small.push_back(piece);
@@ -168,7 +168,7 @@ TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), {8, 0, false}, diagnostic_),
             Status::kAlreadyExists);
   EXPECT_TRUE(StoreFactory::remove_memory());
-  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host was first
+  ASSERT_EQ(sqlite3_initialize(), SQLITE_OK);  // the host has initialised SQLite first
   EXPECT_EQ(StoreFactory::install_memory(other.data(), other.size(), {8, 0, false}, diagnostic_),
             Status::kSqliteAlreadyInitialised);
   EXPECT_NE(diagnostic_.text().find("sqlite_memory = host"), std::string_view::npos);
@@ -183,7 +183,7 @@ TEST_P(Memory, IsInstalledOnceAndBeforeAnyUse) {
   EXPECT_TRUE(StoreFactory::remove_memory());
 }
 
-// A host that uses SQLite itself takes what it likes, and is refused nothing.
+// A host that uses SQLite itself may take as much as it likes, and is refused nothing.
 TEST_P(Memory, SharedWithAHost_GoesOnInTheHostsAllocator) {
   ASSERT_EQ(install_shared(256 << 10, 8), Status::kOk) << diagnostic_.text();
   sqlite3* host = nullptr;
@@ -199,7 +199,7 @@ TEST_P(Memory, SharedWithAHost_GoesOnInTheHostsAllocator) {
   EXPECT_GT(use.overflow_bytes, 1'000'000U);
   EXPECT_GT(use.used, use.overflow_bytes);
   EXPECT_EQ(use.failures, 0U) << "what the host's allocator served is no failure";
-  // Ours works beside it, though the block is full.
+  // Pawl's storage works beside it, though the block is full.
   Site& at = opened();
   create(at, "a", std::string(20'000, 'x'));
   start(at, 1);
@@ -229,7 +229,7 @@ TEST_P(Memory, PiecesMoveBetweenBlockAndHost) {
   EXPECT_EQ(StoreFactory::heap_use().overflow_bytes, 0U);
 }
 
-// To shut SQLite down under a connection of the host would be the host's end.
+// SQLite must not be shut down under a connection of the host: that would crash the host.
 TEST_P(Memory, SharedMemoryStaysUnderOpenConnectionsOfTheHost) {
   ASSERT_EQ(install_shared(256 << 10, 8), Status::kOk);
   sqlite3* host = nullptr;
@@ -253,7 +253,7 @@ TEST_P(Memory, TooSmallABlockIsRefused) {
   EXPECT_EQ(install(1 << 20, 8), Status::kOk) << "and a right one is not, after them";
 }
 
-// Less and less memory: whatever the call, the answer is a status, and with more memory it works.
+// With less and less memory every call answers with a status, and with more memory it works.
 TEST_P(Memory, RunningOutIsAnAnswer) {
   bool worked = false;
   int refused = 0;

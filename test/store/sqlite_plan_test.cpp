@@ -1,6 +1,6 @@
 // Goal: no statement of the storage looks at more rows than it needs, however large the database.
-// Method: every connection is noted when it opens; after a workload each statement it has run is
-// explained by SQLite itself.
+// Method: every connection is recorded when it opens. After a workload SQLite itself explains each
+// statement that ran.
 #include <cctype>
 #include <set>
 
@@ -12,7 +12,7 @@ namespace pawl::test {
 namespace {
 
 std::vector<sqlite3*> opened;
-std::set<std::string> ran;  // texts of statements; the storage keeps only some of them prepared
+std::set<std::string> ran;  // texts; the storage keeps only some prepared
 
 int note_statement(unsigned, void*, void* statement, void*) {
   ran.insert(sqlite3_sql(static_cast<sqlite3_stmt*>(statement)));
@@ -69,7 +69,7 @@ class Plans : public StoreWorld {
     commit.closed = {&closed, 1};
     commit.home = 4711;
     commit.more = true;
-    // cancel request, message, timers: the second waits on
+    // cancel request, message, timers: the second one goes on waiting
     ASSERT_EQ(item.is.messages[1].kind, MessageKind::kQueue);
     const std::vector<MessageId> taken = {item.is.messages[0].id, item.is.messages[2].id,
                                           item.is.messages[3].id};
@@ -163,7 +163,7 @@ class Plans : public StoreWorld {
       ASSERT_EQ(batch(at, [&] { return at->housekeeping().remove_oldest(99, &removed); }),
                 Status::kOk);
   }
-  // Devices and moves.
+  // Calls for devices and moves.
   void move(Site& at, Incarnation me) {
     Evidence evidence(*at.port.storage, path(), Evidence::Options());
     DeclareSession how;
@@ -264,10 +264,11 @@ class Plans : public StoreWorld {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Plans, ::testing::Values(Ports::kSim), ports_name);
 
-// Does this step read a table from end to end?
+// True if this step reads a table from end to end.
 bool scans(const std::string& step) {
   if (step.compare(0, 4, "SCAN") != 0) return false;
-  // Along an index, in its order, up to the limit; or rows of a subquery, which has its own steps.
+  // Harmless scans go along an index, in its order, up to the limit; or over rows of a subquery,
+  // which has its own steps.
   for (const char* harmless :
        {"USING INDEX i_", "USING COVERING INDEX i_", "USING INDEX wq_", "USING COVERING INDEX wq_",
         "USING INDEX w_living", "USING COVERING INDEX w_living", "SCAN (", "CONSTANT ROW"}) {
@@ -278,15 +279,15 @@ bool scans(const std::string& step) {
 
 TEST_P(Plans, NoStatementScansATable) {
   Site& at = site();
-  // The first made the image of the new database, in memory, and is closed.
+  // The first connection made the image of the new database, in memory, and is closed.
   ASSERT_EQ(opened.size(), 2U);
   work(at);
-  // The ring has 64 rows, read when the clock was adopted, synced or set; meta has one; of the
-  // sequences there is one for each of four tables.
+  // The ring has 64 rows, read when the clock is adopted, synced or set; meta has one row;
+  // sqlite_sequence has one for each of four tables.
   const std::set<std::string> allowed = {"SCAN clock_ring", "SCAN meta", "SCAN sqlite_schema",
                                          "SCAN sqlite_sequence"};
   int statements = 0;
-  const std::set<std::string> texts = ran;  // explaining runs statements, too
+  const std::set<std::string> texts = ran;  // a copy, since explaining runs statements too
   for (const std::string& sql : texts) {
     const std::set<std::string> others = {"PRAGMA", "CREATE", "\nCREAT",
                                           "BEGIN ", "COMMIT", "ROLLBA"};
@@ -299,8 +300,8 @@ TEST_P(Plans, NoStatementScansATable) {
   EXPECT_GT(statements, 110);
 }
 
-// However many sessions there are: those that a filter does not ask for are not read, and no row is
-// sorted. Of an instance and of a worker the keys are, before their rows are read.
+// However many sessions there are: sessions that the filter excludes are not read, and no row is
+// sorted. For an instance and for a worker the index gives the keys before the rows are read.
 TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
   Site& at = site();
   work(at);
@@ -365,7 +366,8 @@ TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
   EXPECT_TRUE(has(steps, "SEARCH s USING INTEGER PRIMARY KEY (rowid=?)")) << steps;
 }
 
-// So that no statement fails for a limit that is there against what others put into the file.
+// The limits guard against what others put into the file. No statement of Pawl may fail because of
+// them.
 TEST_P(Plans, StatementsNeedHalfOfTheLimits) {
   Site& at = site();
   work(at);
@@ -373,7 +375,7 @@ TEST_P(Plans, StatementsNeedHalfOfTheLimits) {
   for (const sqlite::Limit& limit : sqlite::kLimits) {
     sqlite3_limit(opened.back(), limit.id, limit.value / 2);
     for (const std::string& sql : texts) {
-      if (sql.find("CREATE ") < 2) continue;  // what they make is there
+      if (sql.find("CREATE ") < 2) continue;  // the objects that it makes exist already
       sqlite3_stmt* statement = nullptr;
       EXPECT_EQ(sqlite3_prepare_v2(opened.back(), sql.c_str(), -1, &statement, nullptr), SQLITE_OK)
           << limit.id << ": " << sql;

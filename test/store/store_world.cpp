@@ -122,7 +122,7 @@ void StoreWorld::close(Site& at) {
   at.store = nullptr;
 }
 
-// ---- behind its back ----------------------------------------------------------------------------
+// ---- access without the storage -----------------------------------------------------------------
 
 StoreWorld::RawHandle& StoreWorld::raw_handle() {
   if (raw_ != nullptr) return *raw_;

@@ -1,8 +1,8 @@
-// The world a storage is tested in: one database, any number of processes with a connection each, a
-// clock that the test moves, and a door behind the storage's back for damage.
+// The world in which a storage is tested: one database, any number of processes with a connection
+// each, a clock that the test moves, and direct access to the file for damage.
 //
 // A new storage takes part by a case in make_store() and in RawHandle. Every test of the suite runs
-// over the simulated machine and over the real one; nothing sleeps.
+// on the simulated machine and on the real one; nothing sleeps.
 #ifndef PAWL_TEST_STORE_WORLD_HPP
 #define PAWL_TEST_STORE_WORLD_HPP
 
@@ -32,7 +32,7 @@ inline std::string ports_name(const ::testing::TestParamInfo<Ports>& info) {
 
 inline constexpr std::int64_t kWall2040 = 2'208'988'800'000;
 
-// Moves only when the test says so.
+// A clock that moves only when the test says so.
 class TestClock final : public port::Clock {
  public:
   Status open(Diagnostic&) override { return Status::kOk; }
@@ -46,7 +46,8 @@ class TestClock final : public port::Clock {
     boot += ms;
     wall += ms;
   }
-  // Power off for `off_ms`; the wall clock of the new boot is not trusted until the test says so.
+  // Switches the power off for `off_ms`. The wall clock of the new boot is not trusted until the
+  // test says so.
   void reboot(std::int64_t off_ms);
 
   std::int64_t boot = 60'000;
@@ -58,7 +59,7 @@ class TestClock final : public port::Clock {
   std::uint64_t state_ = 1;
 };
 
-// One process.
+// One process with its connection.
 struct Site {
   std::unique_ptr<sim::Node> node;
   std::unique_ptr<posix::SystemPort> system;
@@ -69,7 +70,7 @@ struct Site {
   Store* operator->() const { return store; }
 };
 
-// Events of one turn, kept with their bytes.
+// The events of one turn, kept with their bytes.
 class Events final : public EventSource {
  public:
   explicit Events(EventId first) : first_(first) {}
@@ -77,7 +78,7 @@ class Events final : public EventSource {
   [[nodiscard]] const Event& event(EventId id) const override { return *events_[id - first_]; }
   [[nodiscard]] bool is_open(EventId) const override { return open; }
   [[nodiscard]] EventId first() const { return first_; }
-  bool open = true;  // what the turn asks for is not closed by it
+  bool open = true;  // false: the turn itself closes what it asks for
   [[nodiscard]] EventId last() const { return first_ + static_cast<EventId>(events_.size()) - 1; }
 
  private:
@@ -85,7 +86,7 @@ class Events final : public EventSource {
   std::vector<std::unique_ptr<Event>> events_;
 };
 
-// A copy of an event whose views stay.
+// A copy of an event that also keeps the texts of its views.
 struct KeptEvent {
   explicit KeptEvent(const Event& event)
       : is(event),
@@ -93,7 +94,7 @@ struct KeptEvent {
         session(event.session),
         version(event.version),
         payload(event.payload) {}
-  Event is;  // its views are dead
+  Event is;  // its own views are invalid
   std::string name, session, version, payload;
 };
 
@@ -121,29 +122,29 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   StoreWorld();
   ~StoreWorld() override;
 
-  // A process that has not opened the database, and one that has.
+  // process(): a process that has not opened the database; site(): one that has.
   Site& process();
   Site& site(const StoreOptions* options = nullptr);
   Status open(Site& at);
   Status open(Site& at, StoreOptions options);
   void close(Site& at);
-  // A closed storage in a place of the caller's.
+  // Makes a closed storage in memory of the caller.
   static Store* make_store(std::vector<std::uint64_t>& place);
   [[nodiscard]] bool is_sim() const { return GetParam() == Ports::kSim; }
   [[nodiscard]] const char* path() const { return path_.c_str(); }
 
-  // Statements behind the storage's back, on a connection of their own.
+  // Runs statements without the storage, on a separate connection.
   void raw(const std::string& sql);
   std::int64_t raw_number(const std::string& sql);
   std::string raw_text(const std::string& sql);
-  // Every row of every table, to see that nothing changed.
+  // Returns every row of every table, to check that nothing changed.
   std::string dump();
   std::string dump_schema();
-  // Closes it and removes its files.
+  // Closes the storage and removes its files.
   void drop_database(Site& at);
   void damage_file(std::int64_t offset, std::string_view bytes);
 
-  // begin() .. commit() around one call.
+  // Runs one call between begin() and commit().
   template <typename Call>
   Status batch(Site& at, Call&& call, Incarnation me = 0) {
     BatchInfo info;
@@ -155,22 +156,23 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
     }
     return at->batch().commit();
   }
-  BatchInfo touch(Site& at);  // an empty batch, for its clock
+  BatchInfo touch(Site& at);  // an empty batch, which reads the clock
   InstanceKey create(Site& at, std::string_view id, std::string_view input = "in");
   Incarnation worker(Site& at, std::string_view node);
   std::vector<InstanceKey> ready(Site& at, Incarnation me = 0, std::int64_t grace_ms = 2000);
   Status fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max = 16);
   InstanceStatus status(Site& at, std::string_view id);
 
-  // A commit of what was fetched: all its messages, and `events` if there are any.
+  // A commit for a fetched item: takes all its messages, and appends `events` if given.
   TurnCommit turn(const Item& item, const Events* events = nullptr);
   Status ack(Site& at, const TurnCommit& turn) {
     return batch(at, [&] { return at->instances().ack_orchestration_item(turn); });
   }
-  // First turn of a fresh instance: started, and one command event a name.
+  // Commits the first turn of a fresh instance: started, and one command event for each timer and
+  // work item.
   void start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers = {},
              const std::vector<NewWork>& work = {});
-  // An activity of a fresh instance, or the first one ready (item 0: none), in the hands of `at`.
+  // Hands over to `at`: an activity of a fresh instance, or the first one ready (item 0: none).
   WorkDone hand_over(Site& at, InstanceKey key);
   WorkDone take_work(Site& at);
 
@@ -188,7 +190,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   std::vector<std::unique_ptr<Site>> sites_;
   std::deque<std::vector<std::uint64_t>> places_;
   std::unique_ptr<RawHandle> raw_;
-  // What turns point at.
+  // The ids that turns point at.
   std::deque<std::vector<MessageId>> taken_;
 };
 

@@ -1,6 +1,6 @@
 // Goal: a timer fires once, when it is due by the clock of the transaction that takes it, through
-// reboots, cuts and wall clocks that lie; and who asks when to wake up gets an answer neither too late
-// nor for nothing. Nothing here sleeps: the clock is moved.
+// reboots, cuts and wrong wall clocks; and a caller that asks when to wake up gets an answer that
+// is neither too late nor fruitless. Nothing here sleeps: the test moves the clock.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -62,7 +62,7 @@ TEST_P(Time, TimerFiresWhenDueAndOnce) {
 TEST_P(Time, DueIsTestedAgainInTheTransaction) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
-  // A look with a clock that runs ahead; the commit has the right one.
+  // This look uses a clock that runs ahead; the commit uses the right one.
   Item item;
   ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now() + 5000, {16},
                                                      item.arena, &item.is),
@@ -82,7 +82,7 @@ TEST_P(Time, WallClockIsTestedAgainInTheTransaction) {
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(item.is.message_count, 1U);
-  clock.wall -= kHour;  // set back before the commit
+  clock.wall -= kHour;  // the wall is set back before the commit
   EXPECT_EQ(ack(at, turn(item)), Status::kStale);
   clock.wall += kHour;
   EXPECT_EQ(ack(at, turn(item)), Status::kOk);
@@ -113,7 +113,7 @@ TEST_P(Time, DueTimersComeFirstAndInOrder) {
 }
 
 // Rules: T5.
-// It does not go ahead of one that was made before it.
+// A timer with a negative delay does not overtake one that was made before it.
 TEST_P(Time, DelayBelowZeroIsZero) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(0, 2), after(-5, 3)});
@@ -176,7 +176,7 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
   EXPECT_EQ(ready(at, me), Keys{key});
 }
 
-// ---- wall clocks ----------------------------------------------------------------------------------
+// ---- wall clocks --------------------------------------------------------------------------------
 
 // Rules: T9.
 TEST_P(Time, StampsAreOfThisCentury) {
@@ -200,7 +200,7 @@ TEST_P(Time, StampsAreOfThisCentury) {
 // Rules: T4.
 TEST_P(Time, UtcTimerWaitsForATrustedClock) {
   clock.trusted = false;
-  clock.wall = 0;  // 1970
+  clock.wall = 0;  // the year 1970
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {utc(kWall2040)});
   EXPECT_TRUE(next(at).waiting_for_utc);
@@ -242,7 +242,7 @@ TEST_P(Time, DriftOfAFewMsWritesNothingItself) {
   EXPECT_EQ(raw_text("SELECT * FROM meta"), before);
   clock.advance(2000);
   create(at, "a");
-  // With the mark of a commit that happened anyway.
+  // The offset was written together with the mark, in a commit that happened anyway.
   EXPECT_EQ(raw_number("SELECT mark FROM meta"), 2100);
   EXPECT_EQ(raw_number("SELECT off FROM meta"), kWall2040 + 3);
 }
@@ -258,13 +258,13 @@ TEST_P(Time, MarksArePiggybackedAtMostOnceASecond) {
   EXPECT_EQ(raw_number("SELECT mark FROM meta"), 1001);
 }
 
-// ---- reboots --------------------------------------------------------------------------------------
+// ---- reboots ------------------------------------------------------------------------------------
 
 TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(10 * kHour)});
   clock.advance(kHour);
-  create(at, "marker");  // marks
+  create(at, "marker");  // its commit writes the mark
   const std::int64_t marked = at->batch().pawl_now();
   clock.reboot(4 * kHour);
   BatchInfo info = touch(at);
@@ -273,11 +273,11 @@ TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
   EXPECT_EQ(info.now, marked + clock.boot) << "goes on from the mark, uptime counted";
   EXPECT_EQ(info.clock_credit_ms, 0);
   EXPECT_EQ(next(at).pawl_time, 10 * kHour);
-  // Now the clock is right: what the power was off for is credited.
+  // Now the clock is right: the time without power is credited.
   clock.trusted = true;
   info = touch(at);
   EXPECT_TRUE(info.clock_synced);
-  // The gap is the off time less the uptime before this look, which has counted already.
+  // The gap is the off time less the uptime before this look, which has already counted.
   EXPECT_EQ(info.clock_credit_ms, 4 * kHour - clock.boot);
   EXPECT_EQ(next(at).pawl_time, 10 * kHour - info.clock_credit_ms);
   EXPECT_EQ(touch(at).clock_credit_ms, 0) << "once a boot";
@@ -304,7 +304,7 @@ TEST_P(Time, CreditIsForOlderTimersAndOnce) {
   EXPECT_EQ(touch(at).clock_credit_ms, 0);
   EXPECT_EQ(raw_text("SELECT due FROM orchestrator_queue WHERE due IS NOT NULL ORDER BY id"),
             std::to_string(10 * kHour - credit) + "\n" + std::to_string(young_due));
-  // A credited row is as whole as before.
+  // A credited row is still intact.
   clock.advance(10 * kHour);
   Item item;
   ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -334,7 +334,7 @@ TEST_P(Time, GapThatCannotBeIsRefused) {
   with_timers(at, "old", {after(10 * kHour)});
   clock.advance(2000);
   create(at, "marker");
-  clock.reboot(-kDay);  // the wall went back
+  clock.reboot(-kDay);  // the wall clock went back
   clock.trusted = true;
   EXPECT_EQ(touch(at).clock_credit_ms, 0);
   clock.advance(2000);

@@ -1,5 +1,5 @@
-// Goal: a batch is all or nothing, is seen by others when it was committed and not before, and a
-// worker that others buried writes nothing more.
+// Goal: a batch is all or nothing, others see it after its commit and not before, and a worker that
+// others have buried writes nothing more.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -93,7 +93,7 @@ TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNoBell) {
   ASSERT_EQ(other.port.threads->open(path(), other.diagnostic), Status::kOk);
   other.port.threads->drain();
   const std::uint64_t writes = machine.writes();
-  clock.advance(3'600'000);  // the mark is old, but no commit takes it along
+  clock.advance(3'600'000);  // the mark is old, but no commit writes it
   for (int i = 0; i < 3; ++i)
     touch(at);
   EXPECT_EQ(machine.writes(), writes);
@@ -115,8 +115,8 @@ TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
       batch(other, [&] { return other->workers().bury_worker(me, 0, nullptr, 0, CrashLimits()); }),
       Status::kOk);
   EXPECT_EQ(at->batch().begin(me, &info), Status::kBuried);
-  at->batch().rollback();  // it is over already
-  // Without a registration it can go on, for instance to register anew.
+  at->batch().rollback();  // the batch is already over
+  // Without a registration the process can go on, for instance to register anew.
   EXPECT_EQ(at->batch().begin(0, &info), Status::kOk);
   EXPECT_EQ(at->batch().commit(), Status::kOk);
 }
@@ -145,13 +145,13 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
   EXPECT_EQ(ready(at).size(), 2U);
 }
 
-// ---- faults of the disk: the simulated machine makes them ----------------------------------------
+// ---- faults of the disk, on the simulated machine ----------------------------------------------
 
 class DiskFaults : public StoreWorld {};
 INSTANTIATE_TEST_SUITE_P(Ports, DiskFaults, ::testing::Values(Ports::kSim), ports_name);
 
-// The n-th write or sync fails, n = 1, 2, 3 .. until a whole batch gets through: each time the
-// batch is gone without a trace, and the same batch works when the disk does.
+// The n-th write or sync fails, for n = 1, 2, 3, ... until a whole batch succeeds: each time
+// nothing of the batch is left, and the same batch works when the disk works again.
 TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
   Site& at = site();
   Site& witness = site();
@@ -196,13 +196,13 @@ TEST_P(DiskFaults, DiskThatStaysFullIsReportedEachTime) {
     EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance_of("b"), &key); }),
               Status::kFull)
         << at->diagnostic().text();
-    EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);  // reading goes on
+    EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);  // reads go on
   }
   machine.fail_write(0, Status::kOk, false);
   create(at, "b");
 }
 
-// A new database is whole or not there.
+// A new database is complete or absent.
 TEST_P(DiskFaults, FailedOpenLeavesNoFile) {
   int failures = 0;
   for (std::uint64_t nth = 1; nth < 30; ++nth) {
@@ -227,7 +227,7 @@ TEST_P(DiskFaults, FailedOpenLeavesNoFile) {
   EXPECT_LT(failures, 29);
 }
 
-// In a file that is there and empty it is made in place.
+// In an existing empty file the database is made in place.
 TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
   int failures = 0;
   for (std::uint64_t nth = 1; nth < 60; ++nth) {
@@ -236,7 +236,7 @@ TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
     machine.fail_write(nth, nth % 2 == 0 ? Status::kFull : Status::kIo, false);
     const Status opened = open(at);
     machine.fail_write(0, Status::kOk, false);
-    // SQLite overcomes some, for instance when it drops a journal that it needs no more.
+    // SQLite survives some failures, for instance when it drops a journal that it no longer needs.
     EXPECT_TRUE(opened == Status::kOk || opened == Status::kIo || opened == Status::kFull)
         << nth << ": " << status_name(opened) << ", " << at.diagnostic.text();
     failures += opened == Status::kOk ? 0 : 1;
@@ -249,9 +249,8 @@ TEST_P(DiskFaults, FailedOpenLeavesAFileThatCanBeOpened) {
   EXPECT_GT(failures, 20);
 }
 
-// The n-th write or sync of a process that makes the database and stores something is the last
-// before the power goes, n = 1, 2, 3 .. until all of them get through. What was answered to be
-// stored is there afterwards.
+// A process makes the database and stores something; the power fails after its n-th write or sync,
+// for n = 1, 2, 3, ... until all of them succeed. All that was acknowledged is there afterwards.
 TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
   machine.set_power_cut_losses(true);
   for (const bool in_place : {false, true}) {
@@ -276,7 +275,7 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       ASSERT_EQ(open(next), Status::kOk) << next.diagnostic.text();
       InstanceStatus out;
       const Status found = next->instances().read_status("a", &out, output, sizeof(output));
-      // What was not acknowledged may be stored all the same, of what was flushed last.
+      // Data that was not acknowledged may be stored all the same, by the last flush.
       if (stored == Status::kOk || found != Status::kNotFound) {
         EXPECT_EQ(found, Status::kOk);
       } else {

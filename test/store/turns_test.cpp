@@ -1,5 +1,5 @@
-// Goal: of two commits of one turn exactly one wins and the other writes nothing; what a turn asked
-// for is there, all of it; a history comes back as it went in, or says which row is damaged.
+// Goal: of two commits of one turn exactly one wins and the other writes nothing; all that a turn
+// asked for is stored; a history is read back as it was written, or the damaged row is named.
 #include <numeric>
 #include <thread>
 
@@ -12,7 +12,7 @@ using Strings = std::vector<std::string>;
 
 class Turns : public StoreWorld {
  protected:
-  // Fetches into a kept item, since a turn points into it.
+  // Fetches into an item that is kept, since a turn points into it.
   Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
     items_.push_back(std::make_unique<Item>());
     EXPECT_EQ(fetch(at, key, *items_.back(), messages_max), Status::kOk) << at->diagnostic().text();
@@ -122,7 +122,7 @@ TEST_P(Turns, SinkMayEndTheLoading) {
   EXPECT_EQ(history(at, key).size(), 1U);
 }
 
-// ---- who wins -----------------------------------------------------------------------------------
+// ---- competing commits --------------------------------------------------------------------------
 
 TEST_P(Turns, OfTwoCommitsOneWins) {
   Site& at = site();
@@ -144,7 +144,7 @@ TEST_P(Turns, OfTwoCommitsOneWins) {
   EXPECT_EQ(kept[0].name, "theirs");
 }
 
-// Four threads, each with a connection of its own, after the same forty instances.
+// Four threads, each with its own connection, work on the same forty instances.
 TEST_P(Turns, ManyThreadsEndEachInstanceOnce) {
   if (is_sim()) GTEST_SKIP() << "one thread drives the simulated machine";
   constexpr int kThreads = 4;
@@ -196,7 +196,7 @@ TEST_P(Turns, ManyThreadsEndEachInstanceOnce) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE state=1"), kInstances);
 }
 
-// Ids of events begin anew with each execution, and one does not show in the other.
+// Ids of events begin anew with each execution, and no execution shows events of another one.
 TEST_P(Turns, ExecutionsAreApart) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
@@ -223,7 +223,7 @@ TEST_P(Turns, ExecutionsAreApart) {
   EXPECT_EQ(status(at, "a").execution, 4);
 }
 
-// What a turn asks for and gives up at once nets to nothing.
+// Work that a turn asks for and closes at once is not stored.
 TEST_P(Turns, WorkOfACommandThatTheSameTurnClosedIsNotThere) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
@@ -263,7 +263,7 @@ TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
             held.locked_until);
 }
 
-// Tokens are stored ahead; the next commit goes on behind all that others may have taken.
+// Tokens are reserved in advance; the next commit continues after all that others may have taken.
 TEST_P(Turns, IdsOfWorkRiseOverAllConnections) {
   Site& one = site();
   Site& other = site();
@@ -527,7 +527,7 @@ TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
   start(at, key, {timer}, {{3, ""}});
   cancel(at, "a", "first");
   const Item& item = fetched(at, key);
-  cancel(at, "a", "kept");  // after the turn looked
+  cancel(at, "a", "kept");  // after the turn has read its messages
   Events events(4);
   events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
   TurnCommit commit = turn(item, &events);
@@ -555,7 +555,7 @@ TEST_P(Turns, ContinueAsNewCarriesTheCancelAndDropsTheRest) {
   EXPECT_EQ(status(at, "a").execution, 2);
 }
 
-// However little the next turn reads, and whatever came before it.
+// The request is handed on however little the next turn reads, and whatever came before it.
 // Rules: R8.7.
 TEST_P(Turns, ContinueAsNewHandsOnTheRequestAndItsGrace) {
   Site& at = site();
@@ -622,7 +622,7 @@ TEST_P(Turns, ClosedCommandsLoseTheirTimersAndWork) {
   const EventId closed[] = {2, 4, 99};
   Events events(6);
   events.add(EventKind::kCancelRequested);
-  // Asked for and closed in one turn: nothing.
+  // A timer that one turn asks for and closes is not stored.
   const NewTimer both{6, TimerBase::kPawlTime, 5};
   const EventId closed_too = 6;
   TurnCommit commit = turn(fetched(at, key), &events);
@@ -726,7 +726,7 @@ TEST_P(Turns, DamagedMessageBreaksItsInstanceOnly) {
             std::string_view::npos)
       << broken.is.broken_text;
   EXPECT_EQ(fetched(at, b).is.broken, Status::kOk);
-  // It can be ended all the same, and then the row is gone.
+  // The instance can still be ended, and then the row is gone.
   Events events(1);
   events.add(EventKind::kStarted).name = "n";
   Event& end = events.add(EventKind::kEnded);

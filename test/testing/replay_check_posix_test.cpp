@@ -1,5 +1,5 @@
-// replay_check on real files: what it leaves behind, damaged rows, and the exit codes of its
-// main().
+// replay_check on real files: files that it leaves behind, damaged rows, and its main()'s exit
+// codes.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -63,7 +63,7 @@ class ReplayCheckFiles : public ::testing::Test {
     EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
   }
 
-  // Two instances that wait for their timers.
+  // Records two instances that wait for their timers.
   void record(const std::function<void()>& meanwhile = [] {}) {
     posix::SystemPort port;
     testing::Block memory(Runtime::required_memory(options_));

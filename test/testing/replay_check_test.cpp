@@ -1,5 +1,5 @@
-// replay_check on the simulated machine: what real programs recorded, against the same code and
-// against others.
+// replay_check on the simulated machine: recordings of real programs, checked against the same code
+// and against other code.
 #include "pawl/replay_check.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ Options check_options() {
   return options;
 }
 
-// As a program of its own on the machine.
+// Checks as a separate program on the machine would.
 Status check(World& world, const Registry& registry, Answers* answers, ReplayTotals* totals,
              const Options& options = check_options(), Diagnostic* why = nullptr) {
   Process* process = nullptr;
@@ -83,7 +83,7 @@ std::string file(World& world, const std::string& path) {
   return bytes;
 }
 
-// --- what is under way ----------------------------------------------------------------------------
+// ---- running instances --------------------------------------------------------------------------
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 ActivityResult refuse(ActivityContext& ctx) { return ctx.fail("no"); }
@@ -117,7 +117,7 @@ Poll retrier(OrchestrationContext& ctx) {
   return ctx.complete(a.value());
 }
 
-// Two messages a round; the next round begins with what waits.
+// Takes two messages a round; the next round begins with the waiting ones.
 Poll drinker(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.select(ctx.dequeue_event("q"), ctx.schedule_timer(hours(50))));
   PAWL_AWAIT_DONE(ctx.dequeue_event("q"));
@@ -138,7 +138,7 @@ Poll careful(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// One event short of its limit.
+// Stops one event below its limit.
 Poll filler(OrchestrationContext& ctx) {
   for (int i = 0; i < 30; ++i)
     static_cast<void>(ctx.new_guid());
@@ -184,7 +184,7 @@ void fill(World& world) {
   ASSERT_EQ(world.client().cancel_instance("careful", "rain"), Status::kOk);
   ASSERT_EQ(world.client().suspend_instance("held"), Status::kOk);
   ASSERT_EQ(world.advance(5'000), Status::kOk);
-  // For no wait: they wait, or are dropped, and the check must not take them.
+  // No wait asks for this message: it waits or is dropped, and the check must not take it.
   ASSERT_EQ(world.client().enqueue_event("sleeper", "q", "m"), Status::kOk);
 }
 
@@ -202,7 +202,7 @@ TEST(ReplayCheck, UnchangedCode_IsGoForAll_AndNothingIsWritten) {
   ASSERT_EQ(check(world, setting.registry, &answers, &totals, options), Status::kOk);
   for (const auto& one : answers.of)
     EXPECT_TRUE(one.second.go) << one.first << ": " << one.second.text;
-  EXPECT_EQ(totals.go, 11);  // nine and two children
+  EXPECT_EQ(totals.go, 11);  // nine instances and two children
   EXPECT_EQ(totals.no_go, 0);
   EXPECT_EQ(answers.of.size(), 11U);
   EXPECT_EQ(answers.of["drinker"].execution, 3);
@@ -213,7 +213,7 @@ TEST(ReplayCheck, UnchangedCode_IsGoForAll_AndNothingIsWritten) {
   EXPECT_EQ(answers.of["kid"].version, "1.0.0");
   EXPECT_EQ(file(world, kPath), database);
   EXPECT_EQ(file(world, std::string(kPath) + "-wal"), log);
-  // The runtime has been there all the time and goes on.
+  // The runtime was there all the time and goes on.
   EXPECT_EQ(world.stats().commits, commits);
   EXPECT_EQ(world.run_until_done("sleeper"), Status::kOk);
 }
@@ -267,7 +267,7 @@ TEST(ReplayCheck, NamesAndVersionsThatAreMissing_AreNoGo) {
   Answers answers;
   ReplayTotals totals;
   ASSERT_EQ(check(world, other, &answers, &totals), Status::kOk);
-  EXPECT_EQ(totals.go, 1);  // "later" begins with whatever version there is
+  EXPECT_EQ(totals.go, 1);  // "later" has no version yet and begins with any
   EXPECT_TRUE(answers.of["later"].go);
   EXPECT_EQ(totals.no_go, 10);
   EXPECT_EQ(answers.of["parent"].why, ErrorKind::kUnregistered);
@@ -278,9 +278,10 @@ TEST(ReplayCheck, NamesAndVersionsThatAreMissing_AreNoGo) {
   EXPECT_EQ(totals.go, 5);
 }
 
-// --- what was changed -----------------------------------------------------------------------------
+// ---- changed code -------------------------------------------------------------------------------
 
-// 2 activity echo, 3 its result, 4 child kid@1.0.0, 5 timer 1 h, 6 custom status; all of it waits.
+// Events: 2 activity echo, 3 its result, 4 child kid@1.0.0, 5 timer 1 h, 6 custom status. Child and
+// timer wait.
 struct Edit {
   bool other_name = false;
   bool other_input = false;
@@ -331,7 +332,7 @@ struct Case {
   const char* name;
   Edit edit;
   ErrorKind why;
-  std::vector<const char*> says;  // both sides
+  std::vector<const char*> says;  // texts of both sides
 };
 
 std::vector<Case> cases() {
@@ -389,7 +390,7 @@ TEST(ReplayCheck, EachKindOfMismatch_IsNoGoWithBothSides) {
   edit = Edit();
 }
 
-// An instance that stopped for its code gets go for the code that mends it.
+// An instance that stopped because of its code gets go for the corrected code.
 TEST(ReplayCheck, StoppedInstances_AreCheckedToo) {
   testing::expect_errors("instance_stopped");
   Setting setting;
@@ -412,7 +413,7 @@ TEST(ReplayCheck, StoppedInstances_AreCheckedToo) {
   EXPECT_TRUE(answers.of["a"].go);
 }
 
-// --- limits and failures --------------------------------------------------------------------------
+// ---- limits and failures ------------------------------------------------------------------------
 
 Poll large(OrchestrationContext& ctx) {
   for (int i = 0; i < 40; ++i)
@@ -439,7 +440,7 @@ TEST(ReplayCheck, AHistoryThatDoesNotFit_IsNoGo) {
   ASSERT_EQ(check(world, setting.registry, &answers, &totals, small), Status::kOk);
   EXPECT_EQ(answers.of["big"].why, ErrorKind::kLimit);
   EXPECT_EQ(answers.of["big"].text, "its history does not fit warm_bytes");
-  EXPECT_TRUE(answers.of["small"].go);  // its memory came back
+  EXPECT_TRUE(answers.of["small"].go);  // the check freed big's memory
   ASSERT_EQ(check(world, setting.registry, &answers, &totals), Status::kOk);
   EXPECT_TRUE(answers.of["big"].go);
 }
@@ -453,7 +454,7 @@ TEST(ReplayCheck, WhatCannotBeDone_IsAnErrorWithAText) {
   EXPECT_EQ(check(world, setting.registry, &answers, &totals, check_options(), &why),
             Status::kCannotOpen);
   EXPECT_NE(why.text(), "");
-  EXPECT_EQ(file(world, kPath), "none");  // and none was made
+  EXPECT_EQ(file(world, kPath), "none");  // the check made none
   Options wrong = check_options();
   wrong.limits.batch = 0;
   EXPECT_EQ(replay_check_memory(wrong), 0U);

@@ -1,4 +1,4 @@
-// pawl::testing, used as users do: their own code in a World.
+// pawl::testing as users use it: their own code in a World.
 #include "pawl/testing.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ using testing::FakeActivity;
 using testing::World;
 using testing::WorldOptions;
 
-// Waters when the soil is dry; asks every six hours, and stops when it is asked to.
+// Waters when the soil is dry; checks every six hours, and stops when asked to.
 Poll water(OrchestrationContext& ctx) {
   const Handle stop = ctx.schedule_wait("stop");
   PAWL_AWAIT(level, ctx.schedule_activity("read", ctx.input()));
@@ -89,7 +89,7 @@ TEST(TestingWorld, EventsReachTheCodeAndTheEndIsSeen) {
   EXPECT_EQ(history, "");
 }
 
-// At the beginning of a boot the end of the span is 0, too, and nothing is due.
+// Right after a boot the time span is 0, which must not count as due.
 TEST(TestingWorld, NoTimePassesRightAfterAReboot) {
   Garden garden;
   garden.read.returns("wet");
@@ -132,7 +132,7 @@ TEST(TestingWorld, AnInstanceThatNeverRestsIsReported) {
   EXPECT_EQ(world.run_until_idle(), Status::kTimeout);
 }
 
-// So many rounds, with a stop after the last; the process dies at its n-th write.
+// Runs this many rounds, with a stop after the last; the process dies at its n-th write.
 std::string rounds(int count, std::uint64_t seed, std::uint64_t crash_at, bool* has_crashed) {
   Garden garden;
   garden.read.returns("dry");
@@ -163,10 +163,10 @@ TEST(TestingWorld, OneSeedOneHistory) {
   const std::string first = rounds(5, 1, 0, &has_crashed);
   EXPECT_FALSE(has_crashed);
   EXPECT_EQ(rounds(5, 1, 0, &has_crashed), first);
-  EXPECT_NE(rounds(5, 2, 0, &has_crashed), first);  // the guid
+  EXPECT_NE(rounds(5, 2, 0, &has_crashed), first);  // the guid differs
 }
 
-// Counted up until there is no write left to crash at.
+// Counts up until there is no write left to crash at.
 TEST(TestingWorld, CrashesAtAnyWrite) {
   std::uint64_t nth = 1;
   for (bool has_crashed = true; has_crashed; nth += PAWL_SAMPLE) {
@@ -178,7 +178,7 @@ TEST(TestingWorld, CrashesAtAnyWrite) {
   RecordProperty("writes", std::to_string(nth));
 }
 
-// Reads the device once a minute, three times; the sum of what it read. "quick": ten times a second.
+// Reads the device once a minute, three times; returns the sum. "quick": ten times a second.
 Poll sample(OrchestrationContext& ctx) {
   int sum = 0;
   for (int i = 0; i < 3; ++i) {
@@ -214,8 +214,8 @@ TEST(TestingWorld, DeclaresDevicesAtEachStart) {
   EXPECT_EQ(measure.calls(), 2U);
 }
 
-// A crash at every write, with a device and with code that counts in what it captured. The world is
-// right if each of the three readings was made, and none was made anew after it was recorded.
+// A crash at every write, with a device and with code that counts in a captured variable. Each of
+// the three readings must be made, and none again after it was recorded.
 TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
   std::uint64_t nth = 1;
   for (bool has_crashed = true; has_crashed; nth += PAWL_SAMPLE) {
@@ -270,7 +270,7 @@ TEST(TestingFakeActivity, AnswersInTheirOrderWhateverTheirKind) {
   EXPECT_EQ(status.output, std::to_string(1 + 7 + 7));
 }
 
-// A kept text of an answer would show another answer's bytes.
+// A view of an answer that is kept would show another answer's bytes.
 TEST(TestingWorld, ATextOfTheClientDiesWithItsNextCall) {
   Garden garden;
   garden.read.returns("wet");
@@ -295,7 +295,7 @@ TEST(TestingWorld, ATextOfTheClientDiesWithItsNextCall) {
   EXPECT_EQ(status.state, OrchestrationState::kRunning) << "what is no text stays";
 }
 
-// Whatever the call is, also one that fails, and one that reads into the same buffer.
+// The same for any call: also one that fails, and one that reads into the same buffer.
 TEST(TestingWorld, ATextOfTheClientDiesWithACallOfAnyKind) {
   Garden garden;
   garden.read.returns("wet");
@@ -304,7 +304,7 @@ TEST(TestingWorld, ATextOfTheClientDiesWithACallOfAnyKind) {
   Client& client = world.client();
   ASSERT_EQ(client.start_orchestration("water", InstanceId("bed"), "7"), Status::kOk);
   ASSERT_EQ(world.run_until_idle(), Status::kOk);
-  ASSERT_EQ(world.stop(), Status::kOk);  // an offer would wait on the thread of its Runtime
+  ASSERT_EQ(world.stop(), Status::kOk);  // else an offer would wait on the Runtime's thread
   const auto offer = [&] {
     bool received = true;
     EXPECT_EQ(client.offer_event("bed", "rain", "", std::chrono::milliseconds(0), &received),
@@ -358,7 +358,7 @@ TEST(TestingWorld, TakesAProcessOfItsOwn) {
   Process unregistered;
   Garden garden;
   WorldOptions options;
-  options.process = &unregistered;  // which is not started
+  options.process = &unregistered;  // not started
   World world(garden.registry, options);
   EXPECT_NE(world.start(), Status::kOk);
   options.process = process;

@@ -99,11 +99,11 @@ TEST(Units, TheNearestWordIsNearEnough) {
   using programs::nearest;
   const std::vector<std::string> words = {"list", "show", "history", "wait", "watch"};
   EXPECT_EQ(nearest("lsit", words), "list");
-  EXPECT_EQ(nearest("silt", words), std::nullopt);  // two letters of four are not few
+  EXPECT_EQ(nearest("silt", words), std::nullopt);  // two wrong letters of four are too many
   EXPECT_EQ(nearest("lst", words), "list");
   EXPECT_EQ(nearest("hsitory", words), "history");
   EXPECT_EQ(nearest("wach", words), "watch");
-  EXPECT_EQ(nearest("hi", words), "history");  // it begins so
+  EXPECT_EQ(nearest("hi", words), "history");  // "history" begins with it
   EXPECT_EQ(nearest("dance", words), std::nullopt);
   EXPECT_EQ(nearest("", {}), std::nullopt);
   EXPECT_EQ(nearest(std::string(1'000'000, 'x'), words), std::nullopt);

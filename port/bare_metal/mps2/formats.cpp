@@ -1,8 +1,8 @@
-// snprintf() and vsnprintf() by SQLite's formatter, which is in every program here.
+// snprintf() and vsnprintf() on SQLite's formatter, which every program here contains anyway.
 //
-// newlib's takes 30 KB, and as Debian builds it prints %zu as it stands; the small one of newlib
-// knows no 64 bits either. The linker puts these in their place (--wrap). What Pawl formats is
-// texts and whole numbers; of sizes the letter is left out, since they are unsigned int.
+// newlib's formatter takes 30 KB, and as Debian builds it prints %zu literally; newlib's small one
+// has no 64 bits either. The linker puts these functions in their place (--wrap). Pawl formats
+// texts and whole numbers only; the "z" of %zu is left out, since a size is an unsigned int here.
 #include <sqlite3.h>
 
 #include <cstdarg>
@@ -16,7 +16,7 @@ extern "C" {
 int __wrap_vsnprintf(char* out, std::size_t size, const char* format, va_list arguments);
 int __wrap_snprintf(char* out, std::size_t size, const char* format, ...);
 
-// Returns the length of what was written: a text that does not fit is cut, as is a format.
+// Returns the length written, not the length wanted: a text or format that does not fit is cut.
 int __wrap_vsnprintf(char* out, std::size_t size, const char* format, va_list arguments) {
   char plain[400];
   std::size_t used = 0;

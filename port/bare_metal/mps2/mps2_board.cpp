@@ -6,7 +6,7 @@
 #include <cstring>
 
 extern "C" {
-// Of the linker script.
+// Symbols of the linker script.
 extern unsigned char pawl_stack_begin[];
 extern unsigned char pawl_stack_end[];
 extern unsigned char pawl_medium_begin[];
@@ -25,7 +25,7 @@ struct SysTick {
 SysTick volatile& timer() { return *reinterpret_cast<SysTick volatile*>(0xe000e010U); }
 constexpr std::uint32_t kClockHz = 25'000'000;
 
-// Two words, since one of 64 bits is written in two steps. The upper one rises every 49 days.
+// Two words, since a 64-bit one would be written in two steps. The upper one rises every 49 days.
 volatile std::uint32_t milliseconds = 0;
 volatile std::uint32_t milliseconds_upper = 0;
 
@@ -33,7 +33,7 @@ unsigned char* medium() { return pawl_medium_begin; }
 
 }  // namespace
 
-// ---- the board ------------------------------------------------------------------------------------
+// ---- the board ----------------------------------------------------------------------------------
 
 void Mps2Board::start() {
   constexpr std::uint32_t kCountWithInterrupt = 7;
@@ -65,7 +65,7 @@ void Mps2Board::random(void* out, std::size_t size) {
 
 void Mps2Board::sleep(OptionalMs) { __asm__ volatile("wfi" ::: "memory"); }
 
-// ---- the flash ------------------------------------------------------------------------------------
+// ---- the flash ----------------------------------------------------------------------------------
 
 bool FileFlash::start(const char* path) {
   constexpr std::size_t kBytes = std::size_t{kBlockBytes} * kBlockCount;
@@ -108,7 +108,7 @@ Status FileFlash::erase(std::uint32_t block) {
   return stored;
 }
 
-// ---- for programs ---------------------------------------------------------------------------------
+// ---- for programs -------------------------------------------------------------------------------
 
 std::size_t stack_used() {
   constexpr unsigned char kPaint = 0xa5;

@@ -1,8 +1,8 @@
 // The board mps2-an500 of QEMU: Cortex-M7, a timer of one millisecond, semihosting.
 //
-// Purpose: what a Board and a NorFlash are for one machine, to read and to test with. QEMU has no
-// NOR flash on this board, so the flash is memory beyond the RAM that programs count on, and a file
-// of the machine that emulates, which each operation is written to: the next run finds it.
+// Purpose: a Board and a NorFlash for one machine, to read and to test with. QEMU has no NOR flash
+// on this board. So the flash is memory beyond the RAM that programs use, and a file of the host
+// machine: each operation is written to the file, and the next run finds it.
 // Thread rule: one thread. The interrupt of the timer only counts.
 #ifndef PAWL_PORT_BARE_METAL_MPS2_BOARD_HPP
 #define PAWL_PORT_BARE_METAL_MPS2_BOARD_HPP
@@ -35,12 +35,12 @@ class FileFlash final : public bare_metal::NorFlash {
  public:
   static constexpr std::uint32_t kBlockBytes = 16'384;
   static constexpr std::uint32_t kBlockCount = 64;
-  // Exit status of a program whose power was cut.
+  // Exit status of a program after a power cut.
   static constexpr int kPowerCut = 42;
 
-  // Reads the file; one that is not there is a flash that was erased. False: it cannot be made.
+  // Reads the file. If it does not exist, makes one for an erased flash. False: it cannot be made.
   bool start(const char* path);
-  // The power goes during the n-th operation from now, 1 is the next, half of which is done.
+  // The power goes in the middle of the n-th operation from now; 1 is the next.
   void cut_at(std::uint32_t operation) { operations_left_ = operation; }
   [[nodiscard]] std::uint32_t operations() const { return operations_; }
 
@@ -50,7 +50,7 @@ class FileFlash final : public bare_metal::NorFlash {
   Status erase(std::uint32_t block) override;
 
  private:
-  // True: the power goes during this one.
+  // True: the power goes during this operation.
   bool is_cut();
   Status store(std::uint32_t address, std::size_t size);
   HostFile file_;
@@ -58,13 +58,13 @@ class FileFlash final : public bare_metal::NorFlash {
   std::optional<std::uint32_t> operations_left_;
 };
 
-// Bytes of the stack that were ever used, since it was painted at start.
+// Highest use of the stack since its painting at start, in bytes.
 [[nodiscard]] std::size_t stack_used();
 
-// A line of output, printf-style, at most 255 bytes.
+// Prints a line, printf-style, at most 255 bytes.
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...);
 
-// The number after `name` among the program's arguments ("cut=7"); nothing: it is not there.
+// The number after `name` among the program's arguments ("cut=7"); nothing: no such argument.
 [[nodiscard]] std::optional<std::uint32_t> argument(const char* name);
 
 }  // namespace pawl::mps2

@@ -59,7 +59,7 @@ bool HostFile::seek(std::uint32_t offset) {
   return call(kSeek, parameters) == 0;
 }
 
-// The call answers how many bytes are missing.
+// The call returns how many bytes are missing.
 std::size_t HostFile::read(std::uint32_t offset, void* out, std::size_t size) {
   const std::uint32_t parameters[] = {static_cast<std::uint32_t>(handle_), word(out),
                                       static_cast<std::uint32_t>(size)};

@@ -15,14 +15,14 @@ void put(const char* text);
 [[noreturn]] void end(int status);
 // Arguments, separated by blanks; cut to what fits.
 void arguments(char* out, std::size_t size);
-// Seconds since 1970 UTC of the machine that emulates.
+// Seconds since 1970 UTC by the host machine's clock.
 [[nodiscard]] std::uint32_t seconds();
 
-// A file of the machine that emulates.
+// A file of the host machine, on which the emulator runs.
 class HostFile {
  public:
   enum class Mode : std::uint8_t { kRead = 1, kChange = 3, kMake = 7 };
-  // False: it is not there, or cannot be made.
+  // False: the file does not exist, or cannot be made.
   bool open(const char* path, Mode mode);
   // Bytes read.
   std::size_t read(std::uint32_t offset, void* out, std::size_t size);

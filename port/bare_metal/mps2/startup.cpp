@@ -1,4 +1,4 @@
-// From reset to main(), and what newlib asks of a system.
+// The way from reset to main(), and what newlib asks of a system.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -9,9 +9,9 @@
 
 #include "semihosting.hpp"
 
-// Of libstdc++, whose archive is not linked: what the compiler and inline functions of its headers
-// name. Pawl deletes nothing, and asks for no part of a text beyond its end. A program that does
-// brings its own in the place of these.
+// Parts of libstdc++ that the compiler and inline functions of its headers name; its archive is not
+// linked. Pawl deletes nothing, and asks for no part of a text beyond its end. A program that does
+// brings its own functions, which replace these.
 namespace {
 [[noreturn]] void stop_at(const char* what) {
   pawl::mps2::put(what);
@@ -31,7 +31,7 @@ void __throw_out_of_range_fmt(const char* format, ...) { stop_at(format); }
 
 extern "C" {
 
-// Of the linker script.
+// Symbols of the linker script.
 extern std::uint32_t pawl_data_source[];
 extern std::uint32_t pawl_data_begin[];
 extern std::uint32_t pawl_data_end[];
@@ -40,7 +40,7 @@ extern std::uint32_t pawl_bss_end[];
 extern std::uint32_t pawl_stack_begin[];
 extern std::uint32_t pawl_stack_end[];
 
-int pawl_main() __asm__("main");  // C++ forbids to call it
+int pawl_main() __asm__("main");  // C++ forbids calling main() by its name
 void __libc_init_array();
 void pawl_count_millisecond();
 [[noreturn]] void pawl_reset();
@@ -79,16 +79,16 @@ void pawl_fault() {
 
 using Handler = void (*)();
 extern const Handler pawl_handlers[15];
-// After the first word, the stack's end, which the linker script puts there.
+// The vectors after the first word, which is the stack's end and comes from the linker script.
 __attribute__((section(".vectors"), used)) const Handler pawl_handlers[15] = {
     pawl_reset, pawl_fault, pawl_fault, pawl_fault, pawl_fault,
     pawl_fault, nullptr,    nullptr,    nullptr,    nullptr,
     pawl_fault, pawl_fault, nullptr,    pawl_fault, pawl_count_millisecond,
 };
 
-// ---- newlib ---------------------------------------------------------------------------------------
+// ---- newlib -------------------------------------------------------------------------------------
 
-// Its formatting of fractions takes pieces from malloc(). That has this and no more.
+// newlib's formatting of fractions takes memory from malloc(), which has this pool and no more.
 void* _sbrk(std::ptrdiff_t bytes);
 int _write(int file, const char* data, int size);
 int _read(int file, char* out, int size);

@@ -1,7 +1,7 @@
 // SessionFacet: owners of sessions, their moves, devices and ends.
 //
-// Purpose: which table answers which call of the facet. Ownership: the store owns the tables.
-// Thread rule: as store.hpp.
+// Purpose: forwards each call of the facet to the table that answers it. Ownership: the store owns
+// the tables. Thread rule: as store.hpp.
 #ifndef PAWL_STORE_FACETS_SESSION_FACET_HPP
 #define PAWL_STORE_FACETS_SESSION_FACET_HPP
 

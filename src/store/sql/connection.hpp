@@ -1,9 +1,9 @@
-// Connection and Statement: what the tables see of a database engine.
+// Connection and Statement: the view that the tables have of a database engine.
 //
-// Purpose: prepared statements only, each a sql::Query; no SQL is built from strings at run time.
-// An engine derives from Connection and gives the few calls that are protected here: bind, step,
-// read a column. What every engine needs the same way (damage, the text of the last error) stands
-// here. Ownership: a Connection owns its statements. Thread rule: one thread.
+// Purpose: gives prepared statements only, each for a sql::Query; no SQL is built from strings at
+// run time. An engine derives from Connection and implements the few calls that are protected here:
+// bind, step, read a column. Tasks that all engines need in the same way (damage, the text of the
+// last error) are here. Ownership: a Connection owns its statements. Thread rule: one thread.
 #ifndef PAWL_STORE_SQL_CONNECTION_HPP
 #define PAWL_STORE_SQL_CONNECTION_HPP
 
@@ -22,12 +22,13 @@ namespace pawl::sql {
 
 class Connection;
 
-// One use of one prepared statement: bind, step, read; reset at the end of its life. Binding errors
-// surface at the next step. Binds are by position from 1, in order of the calls.
+// One use of one prepared statement: bind, step, read; the destructor resets it. A binding error
+// surfaces at the next step. The first bind call sets parameter 1, the next one parameter 2, and so
+// on.
 class Statement {
  public:
-  // A null `prepared` could not be prepared; `failure`, the engine's number, says why and surfaces
-  // at the first step.
+  // A null `prepared` means that preparing failed; `failure`, the engine's number, says why and
+  // surfaces at the first step.
   Statement(Connection& connection, void* prepared, int failure = 0)
       : connection_(connection), prepared_(prepared), failure_(failure) {}
   ~Statement();
@@ -37,13 +38,14 @@ class Statement {
   Statement& bind(std::int64_t value);
   Statement& bind_null();
   Statement& bind_text(std::string_view value);  // must live until the statement's end
-  Statement& bind_blob(std::string_view value);  // likewise
+  Statement& bind_blob(std::string_view value);  // the same
   Statement& bind_optional(OptionalMs value) {
     return value.has_value() ? bind(value.value()) : bind_null();
   }
-  // A due time. One that is there marks the connection, as the use of a query with this mark does.
+  // Binds a due time. If there is one, the connection gets the mark, as it does from a query with
+  // this mark.
   Statement& bind_due(OptionalMs due, unsigned mark);
-  // What has the default value is NULL in the database: 0, or an empty text.
+  // A default value (0, or an empty text) is NULL in the database.
   Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
   Statement& bind_text_or_null(std::string_view value) {
     return value.empty() ? bind_null() : bind_text(value);
@@ -51,17 +53,17 @@ class Statement {
   Statement& bind_blob_or_null(std::string_view value) {
     return value.empty() ? bind_null() : bind_blob(value);
   }
-  // True: a row. False: done, or an error, which status() has.
+  // True: a row. False: done, or an error that status() has.
   bool row();
   // Runs to the end without rows. kOk or the error.
   Status run();
   [[nodiscard]] Status status() const { return status_; }
 
-  // NULL is 0. Anything else than an integer is damage of the row that is suspected (Suspicion),
-  // and 0: an engine may make some number of it, which is not what the row is found by, so that a
-  // loop could meet it for ever.
+  // NULL reads as 0. Any other value that is not an integer is damage of the suspected row
+  // (Suspicion) and also reads as 0. An engine might convert it to some number, but the row is not
+  // found by that number, so a loop could meet the row for ever.
   [[nodiscard]] std::int64_t integer(int column) const;
-  // As integer(), for who looks at the row itself: *whole becomes false, and nothing is blamed.
+  // The same for callers that judge the row themselves: *whole becomes false, and no row is blamed.
   [[nodiscard]] std::int64_t integer(int column, bool* whole) const;
   [[nodiscard]] bool is_null(int column) const;
   [[nodiscard]] bool is_integer(int column) const;
@@ -81,15 +83,15 @@ class Statement {
 
   Connection& connection_;
   void* prepared_;
-  int slices_ = 0;  // of the engine's work that its steps have taken
+  int slices_ = 0;  // slices of the engine's work that its steps have taken
   int next_bind_ = 1;
-  int failure_;  // the first of prepare, bind or step
+  int failure_;  // the first one of prepare, bind or step
   Status status_ = Status::kOk;
 };
 
 class Connection {
  public:
-  // While it lives, what fails or is found damaged is blamed on this row; the innermost one counts.
+  // While it lives, failures and damage are blamed on this row; the innermost one counts.
   class Suspicion {
    public:
     Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
@@ -114,45 +116,45 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Prepares the statement on first use and keeps it. It is not used again while a Statement of it
-  // lives: an invariant. The query is a static object.
+  // Prepares the statement on first use and keeps it. Invariant: it is not used again while a
+  // Statement for it lives. The query is a static object.
   Statement use(const Query& query);
-  // The marks of all queries that were used since the last call, and those that were added.
+  // The marks of all queries used since the last call, and the marks that were added.
   unsigned take_marks() { return std::exchange(marks_, 0U); }
   void add_marks(unsigned marks) { marks_ |= marks; }
-  // Rows that the last statement changed, and all statements so far.
+  // The rows that the last statement changed; total_changes(): all statements so far.
   [[nodiscard]] virtual std::int64_t changes() const = 0;
   [[nodiscard]] virtual std::int64_t total_changes() const = 0;
   [[nodiscard]] virtual std::int64_t last_insert_id() const = 0;
-  // An error may have ended the transaction that was begun.
+  // False after begin, too, if an error has ended the transaction.
   [[nodiscard]] virtual bool in_transaction() const = 0;
-  // Every commit changes it; those of others are seen when a transaction begins.
+  // Every commit changes it; other connections' commits are seen when a transaction begins.
   [[nodiscard]] virtual std::uint32_t version() const = 0;
-  // Text of the last error goes here too.
+  // Holds the text of the last error, too.
   [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
 
-  // The first that was found since forget_damage().
+  // The first damage found since forget_damage().
   [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
   void forget_damage() { damage_.reset(); }
-  // kCorrupt and kResourceExhausted only; without a suspect nothing is noted.
+  // Notes kCorrupt and kResourceExhausted only, and nothing without a suspect.
   void blame(Status status, std::string_view text);
 
  protected:
   friend class Statement;
   enum class Step : std::uint8_t { kRow, kDone, kFailed };
 
-  // All by the engine's own numbers of failures; 0: none. Null: it could not be prepared.
+  // Failures here and below are the engine's own numbers; 0: none. Null: it could not be prepared.
   virtual void* prepare(const Query& query, int* failure) = 0;
-  // Back to where it can be used again, with nothing bound.
+  // Makes the statement usable again, with nothing bound.
   virtual void release(void* prepared) = 0;
   virtual int bind_integer(void* prepared, int at, std::int64_t value) = 0;
   virtual int bind_nothing(void* prepared, int at) = 0;
   virtual int bind_characters(void* prepared, int at, std::string_view value) = 0;
   virtual int bind_bytes(void* prepared, int at, std::string_view value) = 0;
   virtual Step step(void* prepared, int* slices, int* failure) = 0;
-  // What a failure means, with its text in diagnostic().
+  // Translates a failure, and puts its text into diagnostic().
   virtual Status explain(void* prepared, int failure) = 0;
-  // False: neither an integer nor NULL, and 0.
+  // False: the value is neither an integer nor NULL, and *out is 0.
   virtual bool read_integer(void* prepared, int column, std::int64_t* out) = 0;
   virtual bool is_nothing(void* prepared, int column) = 0;
   virtual bool is_integer(void* prepared, int column) = 0;

@@ -1,8 +1,8 @@
 // Database: the place of a database, as the tables see it.
 //
-// Purpose: options and port that it was opened with, and the few things that hang on files: locks that
-// are waited for, the length of the log, the file of the reserve. Ownership: the engine owns what
-// it has open. Thread rule: one thread.
+// Purpose: holds the options and the port that it was opened with, and offers the few calls that
+// depend on files: waiting for locks, the length of the log, the file of the reserve. Ownership:
+// the engine owns what it has open. Thread rule: one thread.
 #ifndef PAWL_STORE_SQL_DATABASE_HPP
 #define PAWL_STORE_SQL_DATABASE_HPP
 
@@ -29,16 +29,16 @@ class Database {
   [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
   [[nodiscard]] bool is_open() const { return open_; }
 
-  // How long a statement waits for a lock of others; where the engine cannot wait, kBusy comes at
-  // once.
+  // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,
+  // kBusy comes at once.
   virtual void wait_for_locks(std::int64_t ms) = 0;
   virtual void pause(int ms) = 0;
   [[nodiscard]] virtual std::int64_t log_bytes() = 0;
   [[nodiscard]] virtual IoUse io_use() const = 0;
-  // Housekeeping::empty_log() and write_back_log().
+  // Implement the calls of the same names in Housekeeping.
   virtual Status empty_log() = 0;
   virtual Status write_back_log() = 0;
-  // The file of the reserve: whether it is there, made of this length, or removed.
+  // The file of the reserve: looks for it, creates it with this length, removes it.
   virtual Status find_reserve(bool* there) = 0;
   virtual Status make_reserve_file(std::int64_t bytes) = 0;
   virtual Status remove_reserve_file() = 0;
@@ -47,7 +47,7 @@ class Database {
   ~Database() = default;
 
   port::Port port_;
-  StoreOptions options_;  // path: our copy
+  StoreOptions options_;  // its path is a copy of our own
   FixedText<kPathBytesMax> path_;
   bool open_ = false;
 };

@@ -1,20 +1,21 @@
 // Query: one statement of the store, as a static object.
 //
-// Purpose: a statement is named by its object and nothing else: it is prepared when it is first
-// used and found again by the object's address, so no two can be mixed up and none needs a number.
-// Rejected: an enum of ids a file, whose ranges must not overlap. The numbers of states in a
-// statement have their names: join() makes one text of literals and numbers when it is compiled.
+// Purpose: the object alone identifies a statement: it is prepared at first use and found again by
+// the object's address, so no two can be mixed up and none needs a number. Rejected: an enum of ids
+// for each file, whose ranges must not overlap. Numbers of states appear in a statement by name:
+// join() builds one text of literals and numbers at compile time.
 //
-// A statement has one text for all engines. What only some have stands in it between a form feed
-// and a carriage return, both of which SQLite takes as white space:
-// "FROM sessions\fINDEXED BY s_owner\rWHERE". Another engine puts a space in its place when it
-// prepares the statement: "INDEXED BY" and "CROSS" (of a join: the left table is the outer loop)
-// say how to find the rows and not which. "typeof(x)='integer'" finds damage that an engine with
-// typed columns cannot have, and is "x IS NOT NULL" there. A statement that speaks of what only
-// SQLite has, such as a pragma, has the mark kEnginesOwn: another engine has a text of its own for
-// it, by the address of the query.
+// A statement has one text for all engines. Parts that only some engines have stand between a form
+// feed and a carriage return, both of which SQLite takes as white space: "FROM sessions\fINDEXED BY
+// s_owner\rWHERE". Another engine replaces such a part with a space when it prepares the statement:
+// "INDEXED BY" and "CROSS" (of a join: the left table is the outer loop) say how to find the rows
+// and not which. "typeof(x)='integer'" finds damage that an engine with typed columns cannot have,
+// and is "x IS NOT NULL" there. A statement about something that only SQLite has, such as a pragma,
+// has the mark kEnginesOwn: another engine has its own text for it, by the address of the query.
+//
 // Every engine has the rest: ON CONFLICT, RETURNING, partial indices, comparisons of rows,
 // parameters ? and ?1, truth values as 0 and 1, iif(), and max() and min() of two values.
+//
 // Ownership: constants. Thread rule: any.
 #ifndef PAWL_STORE_SQL_QUERY_HPP
 #define PAWL_STORE_SQL_QUERY_HPP
@@ -27,13 +28,14 @@ namespace pawl::sql {
 // A mark of a query, see above.
 inline constexpr unsigned kEnginesOwn = 1U << 31U;
 
-// A part of a text: a constant as a decimal number, as in join("... state=", number<State::kOpen>).
+// One part of a text: a constant as a decimal number, as in join("... state=",
+// number<State::kOpen>).
 template <auto kValue>
 struct Number {};
 template <auto kValue>
 inline constexpr Number<kValue> number;
 
-// How long a part of a text is.
+// The length of one part of a text.
 template <typename Part>
 inline constexpr std::size_t kLength = 0;
 template <std::size_t kBytes>
@@ -44,7 +46,7 @@ inline constexpr std::size_t kLength<Number<kValue>> =
         ? 1
         : 1 + kLength<Number<static_cast<std::uint64_t>(kValue) / 10>>;
 
-// A text that the compiler made of its parts.
+// A text that the compiler joined from its parts.
 template <std::size_t kBytes>
 class Joined {
  public:
@@ -80,10 +82,10 @@ template <typename... Part>
 
 class Query {
  public:
-  // `text`: a literal. `marks`: what a use of it means besides, for Connection::take_marks().
+  // `text`: a literal. `marks`: what Connection::take_marks() reports after a use of the query.
   constexpr explicit Query(const char* text, unsigned marks = 0) : text_(text), marks_(marks) {}
-  // `joined`: a constant. It is one of its own: a text with a pointer to itself would have to be
-  // written when the program starts, and take memory of each process.
+  // `joined`: a separate constant. A text stored in the Query itself, with a pointer to itself,
+  // would have to be written at program start and take memory of each process.
   template <std::size_t kBytes>
   constexpr explicit Query(const Joined<kBytes>& joined, unsigned marks = 0)
       : Query(joined.text(), marks) {}

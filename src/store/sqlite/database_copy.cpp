@@ -17,13 +17,13 @@
 namespace pawl {
 namespace {
 
-constexpr int kStepPages = 256;  // of a copy, between two reports
+constexpr int kStepPages = 256;  // pages copied between two reports
 constexpr int kBusyMs = 5'000;   // longest wait for a lock
 constexpr std::int64_t kFindingsMax = 100;
 
 using Uri = FixedText<3 * sql::kPathBytesMax + 64>;
 
-// A connection to one file, in the caller's place.
+// A connection to one file, built in the caller's place.
 class File {
  public:
   File(void* place, const port::Port& port)
@@ -35,7 +35,7 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Of a database that others may use; the log and its index stay as they are.
+  // Opens a database that others may use; its log and the log's index stay unchanged.
   Status open_shared(const char* path, Diagnostic& diagnostic) {
     PAWL_TRY(port_.storage->check_place(path, diagnostic));
     PAWL_TRY(open(path, path, SQLITE_OPEN_READONLY, diagnostic));
@@ -43,7 +43,7 @@ class File {
                                         static_cast<int*>(nullptr)));
     return check_owner(diagnostic);
   }
-  // Of a copy, which no other process has: without files beside it.
+  // Opens a copy, which no other process has open: without files beside it.
   Status open_alone(const char* path, Diagnostic& diagnostic) {
     Uri uri;
     PAWL_TRY(sqlite::begin_uri(uri, path));
@@ -63,14 +63,14 @@ class File {
     // A new file needs no journal on the disk, and its one commit flushes it.
     return execute("PRAGMA journal_mode=MEMORY;PRAGMA synchronous=FULL", diagnostic);
   }
-  // Of a copy, which no other process has: the end of the connection leaves nothing beside it.
+  // Opens a copy, which no other process has open: closing the connection leaves no file beside it.
   Status open_to_change(const char* path, Diagnostic& diagnostic) {
     PAWL_TRY(port_.storage->check_place(path, diagnostic));
     PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic));
     PAWL_TRY(check_owner(diagnostic));
     return execute("PRAGMA synchronous=FULL", diagnostic);
   }
-  // The first column of the first row.
+  // Reads the first column of the first row.
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
     return each_row(
         sql,
@@ -80,7 +80,7 @@ class File {
         },
         diagnostic);
   }
-  // Until `visit` says no.
+  // Ends when `visit` returns false.
   template <typename Visit>
   Status each_row(const char* sql, Visit&& visit, Diagnostic& diagnostic) {
     sqlite3_stmt* statement = nullptr;
@@ -93,7 +93,7 @@ class File {
     if (result == SQLITE_ROW || result == SQLITE_DONE) return Status::kOk;
     return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : sqlite::status_of(result);
   }
-  // A statement with one text in it.
+  // Runs a statement with one text parameter.
   Status change_text(const char* sql, std::string_view text, Diagnostic& diagnostic) {
     return change(
         sql,
@@ -175,7 +175,7 @@ std::string_view text_of(sqlite3_stmt* row) {
   return {text == nullptr ? "" : text, static_cast<std::size_t>(sqlite3_column_bytes(row, 0))};
 }
 
-// What is damaged is found, and what cannot even be walked is a finding, too.
+// Reports damage as findings; a file that cannot even be walked is a finding, too.
 Status check_pages(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
                    Diagnostic& diagnostic) {
   const Status status = file.each_row(
@@ -193,7 +193,7 @@ Status check_pages(File& file, bool quick, FindingVisitor& visitor, DatabaseRepo
   return Status::kOk;
 }
 
-// Rows of other tables that name an instance which is not there.
+// Counts rows of other tables that name an instance that does not exist.
 constexpr char kCountOrphans[] =
     "SELECT (SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM instances AS p WHERE p.key=c.parent))"
@@ -242,8 +242,8 @@ Status check_file(File& file, bool quick, FindingVisitor& visitor, DatabaseRepor
   return Status::kOk;
 }
 
-// In the view that `from` reads since it began, so what others write meanwhile changes no page of
-// it, and no step begins anew.
+// Copies in the view that `from` has read since it began: what others write meanwhile changes no
+// page of the view, and no step starts anew.
 Status copy_pages(File& from, File& to, CopyVisitor& visitor, Diagnostic& diagnostic) {
   sqlite3_backup* const backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) {
@@ -266,7 +266,7 @@ Status copy_pages(File& from, File& to, CopyVisitor& visitor, Diagnostic& diagno
   return sqlite::status_of(result);
 }
 
-// From the port: SQLite's own random numbers would do, but need not be as good.
+// The random numbers come from the port: SQLite's own would do here, but they need not be as good.
 Status renew_id(File& file, const port::Port& port, Diagnostic& diagnostic) {
   std::uint64_t random[2] = {};
   port.clock->random(random, sizeof(random));
@@ -278,8 +278,9 @@ Status renew_id(File& file, const port::Port& port, Diagnostic& diagnostic) {
                       diagnostic);
 }
 
-// By chance, since a backup may be restored twice: what the first restore gave out is forgotten by
-// the second. A table into which nothing was inserted has no row in sqlite_sequence yet.
+// The skipped distance is random, since a backup may be restored twice: the second restore does not
+// know what the first one gave out. A table that never had a row inserted has no row in
+// sqlite_sequence yet.
 Status skip(File& file, const port::Port& port, Diagnostic& diagnostic) {
   constexpr std::int64_t kBlock = std::int64_t{1} << 30;
   constexpr std::uint32_t kBlocks = std::uint32_t{1} << 18;
@@ -298,7 +299,7 @@ Status skip(File& file, const port::Port& port, Diagnostic& diagnostic) {
       diagnostic);
 }
 
-// All of it is in the one file then: no log is left.
+// Afterwards the whole database is in the one file, and no log is left.
 Status change(void* place, const char* path, const port::Port& port,
               Status (*what)(File&, const port::Port&, Diagnostic&), Diagnostic& diagnostic) {
   File file(place, port);
@@ -306,7 +307,7 @@ Status change(void* place, const char* path, const port::Port& port,
   PAWL_TRY(file.execute("BEGIN IMMEDIATE", diagnostic));
   PAWL_TRY(what(file, port, diagnostic));
   PAWL_TRY(file.execute("COMMIT", diagnostic));
-  // The answer is a row: 0, frames of the log, those that were written back.
+  // The answer is a row: 0 (or 1: blocked), frames of the log, frames written back.
   std::int64_t is_blocked = 1;
   PAWL_TRY(file.read_number("PRAGMA wal_checkpoint(TRUNCATE)", &is_blocked, diagnostic));
   if (is_blocked == 0) return Status::kOk;
@@ -329,8 +330,8 @@ class LastFinding final : public FindingVisitor {
 
 namespace {
 
-// An empty one would pass for a place that is free. Aliases of these files have two names or are links,
-// which the port refuses.
+// An empty copy at such a path would pass for a free place. Aliases of these files have two names
+// or are links, which the port refuses.
 bool lies_beside(std::string_view to, std::string_view database) {
   if (to.substr(0, database.size()) != database) return false;
   const std::string_view ending = to.substr(database.size());

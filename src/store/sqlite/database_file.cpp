@@ -18,7 +18,7 @@ namespace {
 
 static_assert(kSchemaVersion == 2 && kApplicationId == 0x5061776c, "as in create_schema()");
 
-constexpr int kPauseMs = 5;  // between tries for what SQLite does not wait for
+constexpr int kPauseMs = 5;  // between tries where SQLite does not wait
 
 constexpr std::size_t kDatabaseIdDigits = 32;
 
@@ -29,7 +29,7 @@ bool is_database_id(std::string_view id) {
 
 }  // namespace
 
-// What the file needs to know of the options, and of the place.
+// Takes over what the file needs to know of the options, and checks the place.
 Status DatabaseFile::prepare(const StoreOptions& options, const port::Port& port,
                              Diagnostic& diagnostic) {
   if (options.path == nullptr || path_.assign(options.path) != Status::kOk ||
@@ -63,7 +63,7 @@ Status DatabaseFile::connect(Diagnostic& diagnostic) {
   const Status made = make_database(vfs, diagnostic);
   if (made == Status::kOk || made == Status::kAlreadyExists)
     return sqlite_.open(path_.c_str(), kFlags, vfs, diagnostic);
-  // A small heap has no room for the whole of it: then SQLite makes it page by page.
+  // A small heap cannot hold the whole image; then SQLite creates the file page by page.
   if (made != Status::kUnsupported && made != Status::kResourceExhausted) return made;
   if (native == nullptr)
     return sqlite_.open(path_.c_str(), kFlags | SQLITE_OPEN_CREATE, vfs, diagnostic);
@@ -77,7 +77,7 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   }
   wait_for_locks(options_.busy_ms_max);
   bool empty = false;
-  // In one view: another process may be creating it just now.
+  // Looks in one view, since another process may be creating the database at this moment.
   PAWL_TRY(execute("BEGIN", diagnostic));
   Status looked = look_at_file(&empty, diagnostic);
   if (!is_in_place(diagnostic)) looked = Status::kBusy;
@@ -88,7 +88,8 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
     return Status::kCannotOpen;
   }
   PAWL_TRY(set_pragmas(diagnostic));
-  // The last to leave writes the log back and removes it; a connection that only reads leaves it as it is.
+  // The last connection to close writes the log back and removes it; a connection that only reads
+  // leaves it unchanged.
   if (options_.read_only)
     static_cast<void>(sqlite3_db_config(sqlite_.handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                                         static_cast<int*>(nullptr)));
@@ -98,9 +99,9 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   return load_database_id(diagnostic);
 }
 
-// Who puts another database in its place locks this one meanwhile, and who waits for that lock has
-// got the file that was replaced, beside the log of the other. From here on this connection's own
-// lock keeps such a change out.
+// A process that puts another database in this one's place holds a lock on the old file meanwhile.
+// A connection that waited for that lock has opened the replaced file, beside the log of the new
+// one. From here on this connection's own lock prevents such a change.
 bool DatabaseFile::is_in_place(Diagnostic& diagnostic) {
   int has_moved = 0;
   const int asked =
@@ -127,7 +128,7 @@ IoUse DatabaseFile::io_use() const {
 
 Status DatabaseFile::empty_log() {
   PAWL_CHECK("store-18", is_open() && !context_.in_batch && !context_.in_read);
-  // Who reads for long must not hold up the loop.
+  // A process that reads for a long time must not hold up the loop.
   wait_for_locks(0);
   const int result = checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   wait_for_locks(options_.busy_ms_max);
@@ -142,8 +143,8 @@ Status DatabaseFile::write_back_log() {
   return fail(sqlite::status_of(checkpoint(SQLITE_CHECKPOINT_PASSIVE)), "checkpoint");
 }
 
-// It sorts the log's pages in memory: two bytes a page, and where a process has read for long there
-// are many. Statements can be prepared again; a log that cannot be cut only grows.
+// A checkpoint sorts the log's pages in memory, two bytes a page, and the log is long where a
+// process has read for long. Statements can be prepared again; a log that cannot be cut only grows.
 int DatabaseFile::checkpoint(int mode) {
   int result = SQLITE_OK;
   do {
@@ -152,8 +153,8 @@ int DatabaseFile::checkpoint(int mode) {
   return result;
 }
 
-// Its file is written anew from the front, and is not made shorter but by empty_log() and
-// journal_size_limit.
+// The file of the log is written again from the front. Only empty_log() and journal_size_limit make
+// it shorter.
 std::int64_t DatabaseFile::log_bytes() {
   sqlite3_file* log = nullptr;
   sqlite3_int64 bytes = 0;
@@ -163,18 +164,17 @@ std::int64_t DatabaseFile::log_bytes() {
   return log->pMethods->xFileSize(log, &bytes) == SQLITE_OK ? bytes : 0;
 }
 
-// Where SQLite can sleep it waits for locks. A port without a native VFS has no wait but its
-// owner's, so there a lock that is held answers kBusy at once, and the owner tries at its next
-// tick.
+// Where SQLite can sleep, it waits for locks. A port without a native VFS can wait only in its
+// owner, so there a held lock answers kBusy at once, and the owner tries again at its next tick.
 void DatabaseFile::wait_for_locks(std::int64_t ms) {
   if (port_.storage->native_vfs() == nullptr) return;
   static_cast<void>(
       sqlite3_busy_timeout(sqlite_.handle(), static_cast<int>(ms < INT_MAX ? ms : INT_MAX)));
 }
 
-// In one piece with one flush, where the port can. In place SQLite needs seven: four to turn its
-// log on, since an empty file has another kind of journal, and three to begin the log with the
-// tables.
+// Creates the database in one piece with one flush, where the port can. In place SQLite needs seven
+// flushes: four to turn its log on, since an empty file has another kind of journal, and three to
+// begin the log with the tables.
 Status DatabaseFile::make_database(const char* vfs, Diagnostic& diagnostic) {
   const bool may_wait = port_.storage->native_vfs() != nullptr;
   const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
@@ -194,10 +194,11 @@ Status DatabaseFile::try_to_make(const char* vfs, Diagnostic& diagnostic) {
   return status;
 }
 
-// SQLite writes the pages into one piece of its heap, which is asked for while the heap is empty: a
-// copy of pages that lie in the heap needs the room twice, and on a small machine there is none.
+// SQLite writes the pages into one piece of its heap, which is allocated while the heap is empty:
+// copying pages that lie in the heap would need the room twice, and a small machine does not have
+// it.
 Status DatabaseFile::make_image(Diagnostic& diagnostic) {
-  constexpr sqlite3_uint64 kImageBytes = 65'536;  // it takes 41,472; grows if it must
+  constexpr sqlite3_uint64 kImageBytes = 65'536;  // the image takes 41,472; grows if it must
   sqlite3* const handle = sqlite_.handle();
   auto* const room = static_cast<unsigned char*>(sqlite3_malloc64(kImageBytes));
   if (room == nullptr) return Status::kResourceExhausted;
@@ -206,7 +207,7 @@ Status DatabaseFile::make_image(Diagnostic& diagnostic) {
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_RESIZEABLE);
   if (opened != SQLITE_OK) return sqlite::status_of(opened);
   static_assert(kPageBytes == 512, "as in the pragma");
-  // A journal in memory: there are no files here.
+  // The journal is in memory: there are no files here.
   PAWL_TRY(execute("PRAGMA page_size=512;PRAGMA journal_mode=MEMORY;PRAGMA cache_size=16;BEGIN",
                    diagnostic));
   PAWL_TRY(fill_schema(diagnostic));
@@ -228,10 +229,10 @@ Status DatabaseFile::make_image(Diagnostic& diagnostic) {
   return status;
 }
 
-// SQLite makes a file with the mode 0644 less the umask, its log and index with the mode of the
-// database. The parameter `modeof` of its URIs names a file to take the mode from instead: the
-// bell, which the port has made 0600, so that at no time there is an open file that others may
-// read.
+// SQLite creates a file with the mode 0644 less the umask, and its log and index with the mode of
+// the database. The parameter `modeof` of its URIs names a file to take the mode from instead. Here
+// this is the bell, which the port has created with 0600, so at no time is there an open file that
+// others may read.
 Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
   port_.storage->ring(path_.c_str());
   FixedText<2 * (3 * kPathBytesMax) + 64> uri;
@@ -245,7 +246,7 @@ Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
       diagnostic);
 }
 
-// Whose database is it? Nothing is written before that is known.
+// Finds out which program wrote the database. Nothing is written before that is known.
 Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
   std::int64_t application = 0;
   std::int64_t version = 0;
@@ -270,7 +271,7 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
                       path_.c_str(), static_cast<long long>(version), kSchemaVersion);
     return Status::kOlderDatabase;
   }
-  if (version <= 0) {  // there was none before the first
+  if (version <= 0) {  // no format came before the first
     diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
                       static_cast<long long>(version));
     return Status::kCorrupt;
@@ -294,12 +295,14 @@ Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
   PAWL_TRY(
       execute(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
               diagnostic));
-  // The only texts made at run time: a pragma takes no parameters, and these have no function.
+  // These are the only SQL texts made at run time: a pragma takes no parameters, and no function
+  // sets these values.
   char cache_size[48];
   static_cast<void>(
       std::snprintf(cache_size, sizeof(cache_size), "PRAGMA cache_size=%d", options_.cache_pages));
   PAWL_TRY(execute(cache_size, diagnostic));
-  // What was longer, since a process read for long, is cut when the log begins anew.
+  // A log that is longer, since a process read for long, is cut when the log starts again from its
+  // beginning.
   char log_size[64];
   static_cast<void>(
       std::snprintf(log_size, sizeof(log_size), "PRAGMA journal_size_limit=%lld",
@@ -312,7 +315,7 @@ Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// Turning the log on needs the file for itself for a moment, and SQLite does not wait for that.
+// Turning the log on needs the file exclusively for a moment, and SQLite does not wait for that.
 Status DatabaseFile::use_log(Diagnostic& diagnostic) {
   const bool may_wait = port_.storage->native_vfs() != nullptr;
   const std::int64_t until = port_.clock->boot_ms() + options_.busy_ms_max;
@@ -335,7 +338,7 @@ Status DatabaseFile::try_log(Diagnostic& diagnostic) {
   return Status::kUnsupported;
 }
 
-// In one transaction, looked at again inside: of two that create at once one does it.
+// Looks again inside the one transaction: if two processes create at once, only one fills the file.
 Status DatabaseFile::create_schema(Diagnostic& diagnostic) {
   PAWL_TRY(execute("BEGIN IMMEDIATE", diagnostic));
   bool empty = false;
@@ -366,7 +369,7 @@ Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
   return status;
 }
 
-// Unless SQLite has done so itself.
+// Does nothing if SQLite has ended the transaction itself.
 void DatabaseFile::end_transaction() {
   if (sqlite3_get_autocommit(sqlite_.handle()) != 0) return;
   Diagnostic ignored;
@@ -382,14 +385,15 @@ Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
     diagnostic.format("%s: table meta cannot be read", path_.c_str());
     return status;
   }
-  // It begins the names of folders, and so leads nowhere else only as we wrote it.
+  // The id begins the names of folders, so only an id of this form is certain not to lead out of
+  // their root.
   if (is_database_id(row.bytes(0))) return context_.database_id.assign(row.bytes(0));
   diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
                     kDatabaseIdDigits);
   return Status::kCorrupt;
 }
 
-// The first column of the first row, of a statement that is needed only at open.
+// Reads the first column of the first row of a statement that is needed only at open.
 Status DatabaseFile::read_first(const char* sql, Text& out, Diagnostic& diagnostic) {
   sqlite3_stmt* statement = nullptr;
   int result = sqlite3_prepare_v2(sqlite_.handle(), sql, -1, &statement, nullptr);
@@ -429,7 +433,7 @@ int DatabaseFile::note_log(void* self, sqlite3* /*handle*/, const char* /*schema
   return SQLITE_OK;
 }
 
-// ---- waits, and the reserve -------------------------------------------------------------------------
+// ---- waits and the reserve ----------------------------------------------------------------------
 
 void DatabaseFile::pause(int ms) { static_cast<void>(sqlite3_sleep(ms)); }
 
@@ -440,11 +444,12 @@ Status DatabaseFile::find_reserve(bool* there) {
 Status DatabaseFile::make_reserve_file(std::int64_t bytes) {
   sqlite::ReserveFile file(sqlite_, path_);
   if (file.path() == nullptr) return Status::kResourceExhausted;
-  // The port comes first: it knows what it may open, and SQLite opens whatever has the name.
+  // The port comes first: it knows which files it may open, while SQLite opens any file of that
+  // name.
   Status status = port_.storage->allocate(file.path(), bytes);
   if (status == Status::kUnsupported) status = write_reserve(file, bytes);
   file.close();
-  // A part of it would take room and look like a whole one.
+  // A partial file would take room and look like a whole one.
   if (status != Status::kOk) static_cast<void>(file.remove());
   return status;
 }

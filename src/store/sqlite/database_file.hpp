@@ -1,7 +1,7 @@
-// DatabaseFile: how the database is found, made, opened and left.
+// DatabaseFile: finds, creates, opens and leaves the database.
 //
-// Purpose: a new file comes into being whole or not at all; what lies there is looked at before
-// anything is written; its log is turned on, written back and cut. Ownership and thread rule: as
+// Purpose: a new file appears whole or not at all; an existing file is examined before anything is
+// written; the log is turned on, written back and cut here. Ownership and thread rule: as
 // context.hpp.
 #ifndef PAWL_STORE_SQLITE_DATABASE_FILE_HPP
 #define PAWL_STORE_SQLITE_DATABASE_FILE_HPP
@@ -33,7 +33,7 @@ class DatabaseFile final : private Table, public sql::Database {
   Status write_back_log() override;
 
   // ---- for the other tables ----
-  // What it needs to know of the options, and of the place.
+  // Takes over what it needs to know of the options, and checks the place.
   Status prepare(const StoreOptions& options, const port::Port& port, Diagnostic& diagnostic);
   Status connect(Diagnostic& diagnostic);
   Status set_up(Diagnostic& diagnostic);
@@ -72,7 +72,7 @@ class DatabaseFile final : private Table, public sql::Database {
   SchemaCheck& schema_;
   int log_frames_ = 0;  // after the last commit; with checkpoint_after_commit
   bool has_vfs_ = false;
-  IoUse io_at_end_;  // of a closed one
+  IoUse io_at_end_;  // the counts at the last close
 };
 
 }  // namespace pawl::store

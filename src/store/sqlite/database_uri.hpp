@@ -1,4 +1,4 @@
-// The name of a file as SQLite's URI, to which parameters can be added.
+// database_uri: the name of a file as SQLite's URI, to which parameters can be added.
 //
 // Ownership: the text is the caller's. Thread rule: none.
 #ifndef PAWL_STORE_SQLITE_DATABASE_URI_HPP
@@ -11,7 +11,7 @@
 
 namespace pawl::sqlite {
 
-// Whatever could mean something there as %XX.
+// Appends the path, with every character that could have a meaning in a URI as %XX.
 inline Status append_escaped(Text& uri, std::string_view path) {
   for (const char character : path) {
     const bool plain = (character >= 'a' && character <= 'z') ||
@@ -28,7 +28,7 @@ inline Status append_escaped(Text& uri, std::string_view path) {
   return Status::kOk;
 }
 
-// With an authority, which is empty, a path that begins with two slashes is one, too.
+// An empty authority ("//") keeps a path that begins with two slashes a path.
 inline Status begin_uri(Text& uri, std::string_view path) {
   PAWL_TRY(uri.assign(!path.empty() && path.front() == '/' ? "file://" : "file:"));
   return append_escaped(uri, path);

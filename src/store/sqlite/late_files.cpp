@@ -1,13 +1,14 @@
-// SQLite asks stat() and its kind for the size, the owner and the number of a file, never for a
-// time. But where the C library's times have 32 bits unless one asks for more, as on 32-bit ARM and
-// x86 with glibc, an SQLite built without asking gets EOVERFLOW for the whole file as soon as one of
-// its times is later: on Debian 12 no database could be opened from then on. SQLite's table of
-// system calls is open to others (sqlite.org/c3ref/vfs.html, xSetSystemCall), so what fails there is
-// asked again by statx(), which knows all times.
+// SQLite calls stat() and its kind for the size, the owner and the number of a file, never for a
+// time. But where the C library's times have 32 bits by default, as on 32-bit ARM and x86 with
+// glibc, an SQLite built with the default gets EOVERFLOW for the whole file as soon as one of its
+// times is later: on Debian 12 no database could be opened from then on. SQLite's table of system
+// calls can be changed (sqlite.org/c3ref/vfs.html, xSetSystemCall), so a call that fails there is
+// repeated with statx(), which knows all times.
 //
-// The answer has to lie in memory as that SQLite expects it. Which form that is follows from the
-// call in its table: each form has a function of its own in the C library. So this source, and no
-// other, is compiled with both of the old forms, and includes nothing of ours that has a time.
+// The answer must lie in memory in the form that this SQLite expects. The call in SQLite's table
+// shows which form it is, since each form has its own function in the C library. Therefore this
+// source, and no other, is compiled with both of the old forms, and includes no header of Pawl that
+// has a time.
 //
 // Rejected: to set the times of our files back, since the next write sets them forward again; an
 // own VFS for POSIX, since the locks of SQLite's are what other programs know.
@@ -35,7 +36,7 @@ bool put(To& to, From from) {
   return static_cast<From>(to) == from;
 }
 
-// The last time there is, instead of one that does not fit.
+// The latest or earliest time the type has, in place of a time that does not fit.
 timespec nearest(const statx_timestamp& time) {
   using Limits = std::numeric_limits<time_t>;
   static_assert(sizeof(time_t) == 4, "the old form");
@@ -50,7 +51,7 @@ timespec nearest(const statx_timestamp& time) {
   return out;
 }
 
-// False: not only the times are too large for the form.
+// False: a field other than a time is too large for the form.
 template <class Form>
 bool fill(const struct statx& from, Form& to) {
   to = Form();
@@ -60,8 +61,8 @@ bool fill(const struct statx& from, Form& to) {
   to.st_atim = nearest(from.stx_atime);
   to.st_mtim = nearest(from.stx_mtime);
   to.st_ctim = nearest(from.stx_ctime);
-  // The number of a device is what the system's own call makes of it: SQLite compares it with what
-  // that call said before.
+  // The device number is composed as the system's own call composes it: SQLite compares it with
+  // what that call returned before.
   return put(to.st_dev, gnu_dev_makedev(from.stx_dev_major, from.stx_dev_minor)) &&
          put(to.st_rdev, gnu_dev_makedev(from.stx_rdev_major, from.stx_rdev_minor)) &&
          put(to.st_ino, from.stx_ino) && put(to.st_nlink, from.stx_nlink) &&
@@ -69,7 +70,7 @@ bool fill(const struct statx& from, Form& to) {
          put(to.st_blocks, from.stx_blocks);
 }
 
-// `result` is what the old call said.
+// `result` is what the old call returned.
 template <class Form>
 int unless_late(int result, int folder, const char* path, int flags, Form* out) {
   if (result == 0 || errno != EOVERFLOW) return result;
@@ -105,8 +106,8 @@ sqlite3_syscall_ptr pointer(Call* call) {
 
 }  // namespace
 
-// One word a call, which a thread of the application that is in SQLite just now reads before or
-// after.
+// Each call is one word, which a thread of the application that is inside SQLite at this moment
+// reads either before or after the change.
 void allow_late_files(sqlite3_vfs& native) {
   if (native.iVersion < 3 || native.xGetSystemCall == nullptr || native.xSetSystemCall == nullptr)
     return;

@@ -1,6 +1,6 @@
-// ReserveFile: a file beside the database that holds room (StoreSpace), by SQLite's own way to
-// files, whatever the port.
+// ReserveFile: a file beside the database that holds room (StoreSpace).
 //
+// Purpose: reaches the file by SQLite's own VFS, so that it works with every port.
 // Ownership: it owns what it has open. Thread rule: one thread.
 #ifndef PAWL_STORE_SQLITE_RESERVE_FILE_HPP
 #define PAWL_STORE_SQLITE_RESERVE_FILE_HPP
@@ -23,7 +23,7 @@ class ReserveFile {
     static_cast<void>(
         sqlite3_file_control(connection.handle(), "main", SQLITE_FCNTL_VFS_POINTER, &vfs_));
     FixedText<sql::kPathBytesMax + 16> path;
-    FixedText<sql::kPathBytesMax + 16> bell;  // whose mode it takes, as the database did
+    FixedText<sql::kPathBytesMax + 16> bell;  // gives the file its mode, as it did for the database
     if (path.assign(database.view()) != Status::kOk || path.append("-reserve") != Status::kOk ||
         bell.assign(database.view()) != Status::kOk || bell.append("-bell") != Status::kOk)
       return;
@@ -60,7 +60,7 @@ class ReserveFile {
     *out = bytes;
     return status_of(result);
   }
-  // With bytes that no file system takes for nothing.
+  // Fills it with pseudo-random bytes, for which every file system must take room.
   Status fill(std::int64_t bytes, std::uint64_t seed) {
     constexpr std::size_t kChunkBytes = 4096;
     unsigned char chunk[kChunkBytes];

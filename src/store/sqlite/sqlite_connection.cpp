@@ -8,9 +8,9 @@
 namespace pawl::sqlite {
 
 Status status_of(int result_code) {
-  // Out of memory comes in two forms: plain, and as an I/O error below the VFS.
+  // SQLite reports lack of memory in two forms: plain, and as an I/O error below the VFS.
   if (result_code == SQLITE_IOERR_NOMEM) return Status::kResourceExhausted;
-  // So does a full disk, when the index of the log is made.
+  // A full disk has two forms, too: this one appears when the index of the log is created.
   if (result_code == SQLITE_IOERR_SHMSIZE) return Status::kFull;
   switch (result_code & 0xff) {
     case SQLITE_OK:
@@ -18,7 +18,7 @@ Status status_of(int result_code) {
     case SQLITE_DONE: return Status::kOk;
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-    case SQLITE_PROTOCOL:  // lost the race for the log's index too often
+    case SQLITE_PROTOCOL:  // it lost the race for the log's index too often
       return Status::kBusy;
     case SQLITE_FULL: return Status::kFull;
     case SQLITE_NOMEM:
@@ -29,8 +29,8 @@ Status status_of(int result_code) {
     case SQLITE_CONSTRAINT: return Status::kAlreadyExists;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_INTERRUPT:  // by Connection::on_slice()
-    case SQLITE_ERROR:      // our statements are fixed, so the schema is not ours any more
+    case SQLITE_INTERRUPT:  // interrupted by Connection::on_slice()
+    case SQLITE_ERROR:      // Pawl's statements are fixed, so the schema is not Pawl's any more
     case SQLITE_SCHEMA:
     case SQLITE_MISMATCH:
     case SQLITE_FORMAT: return Status::kCorrupt;
@@ -38,7 +38,7 @@ Status status_of(int result_code) {
   }
 }
 
-// ---- one statement ----------------------------------------------------------------------------------
+// ---- one statement ------------------------------------------------------------------------------
 
 namespace {
 
@@ -54,9 +54,9 @@ sqlite3_stmt* Connection::statement_of(void* prepared) {
 }
 
 void Connection::release(void* prepared) {
-  // The result of reset repeats that of the last step, which has been reported.
+  // The result of the reset repeats that of the last step, which has been reported.
   static_cast<void>(sqlite3_reset(statement_of(prepared)));
-  // Bound views end with the caller's.
+  // Bound views end with the caller's data.
   static_cast<void>(sqlite3_clear_bindings(statement_of(prepared)));
   static_cast<Prepared*>(prepared)->is_held = false;
 }
@@ -71,7 +71,7 @@ int Connection::bind_nothing(void* prepared, int at) {
 
 int Connection::bind_characters(void* prepared, int at, std::string_view value) {
   if (value.size() > INT_MAX) return SQLITE_TOOBIG;
-  // A null pointer would bind NULL, and an empty text is not that. The null destructor is
+  // A null pointer would bind NULL, which differs from an empty text. The null destructor is
   // SQLITE_STATIC: nothing is copied.
   const char* const data = value.data() == nullptr ? "" : value.data();
   return sqlite3_bind_text(statement_of(prepared), at, data, static_cast<int>(value.size()),
@@ -97,7 +97,7 @@ sql::Connection::Step Connection::step(void* prepared, int* slices, int* failure
 
 Status Connection::explain(void* prepared, int failure) {
   const Status status = status_of(failure);
-  // The next try has all the room that statements take now.
+  // The next prepare drops all kept statements, so the next try has their room.
   if (status == Status::kResourceExhausted) is_short_ = true;
   if (failure == SQLITE_INTERRUPT) {
     diagnostic_.format(
@@ -126,7 +126,7 @@ bool Connection::is_nothing(void* prepared, int column) {
 }
 
 std::string_view Connection::read_bytes(void* prepared, int column) {
-  // The database is UTF-8, so the blob of a text is its bytes.
+  // The database is UTF-8, so a text read as a blob gives its bytes.
   const void* const data = sqlite3_column_blob(statement_of(prepared), column);
   if (data == nullptr) return {};
   const int size = sqlite3_column_bytes(statement_of(prepared), column);
@@ -143,7 +143,7 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
   PAWL_CHECK("store-1", handle_ == nullptr);
   const int result = sqlite3_open_v2(path, &handle_, flags, vfs);
   if (result != SQLITE_OK) {
-    // There is no handle when not even its memory could be had.
+    // SQLite gives no handle if there was no memory even for that.
     const int extended = handle_ == nullptr ? result : sqlite3_extended_errcode(handle_);
     const char* const text = handle_ == nullptr ? sqlite3_errstr(result) : sqlite3_errmsg(handle_);
     diagnostic.format("%s: %s (sqlite %d)", path, text, extended);
@@ -156,8 +156,9 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
   return status;
 }
 
-// A process that can write the file can put more into it than rows. No trigger and no view of it runs
-// here, no function or virtual table that an index or a column names, and no statement without end.
+// A process that can write the file can put more into it than rows. Here none of its triggers and
+// views runs, no function or virtual table that an index or a column names, and no statement runs
+// without end.
 Status Connection::protect(Diagnostic& diagnostic) {
   struct Setting {
     int id;
@@ -184,7 +185,7 @@ Status Connection::protect(Diagnostic& diagnostic) {
   return Status::kOk;
 }
 
-// SQLite counts the steps of a prepared statement over all its uses, so the first slice of a use
+// SQLite counts the steps of a prepared statement over all its uses, so the first slice of one use
 // may be short.
 int Connection::on_slice(void* self) {
   const Connection& connection = *static_cast<Connection*>(self);
@@ -200,14 +201,14 @@ void Connection::close() {
   }
   statement_bytes_ = 0;
   is_short_ = false;
-  // It refuses only while statements live, and all of them are ours.
+  // SQLite refuses to close only while statements live, and all of them belong to this connection.
   const int result = sqlite3_close(handle_);
   PAWL_CHECK("store-2", result == SQLITE_OK);
   handle_ = nullptr;
 }
 
-// What operators ask for now and then must not hold the heap that every tick needs. False: all that
-// are kept are in use.
+// Statements that operators need now and then must not hold the heap that every tick needs. False:
+// all that are kept are in use.
 bool Connection::forget_oldest() {
   Prepared* oldest = nullptr;
   for (Prepared& slot : prepared_) {
@@ -239,7 +240,7 @@ Connection::Prepared& Connection::slot_of(const sql::Query& query) {
     if (slot.query == &query) return slot;
     at = at + 1 == kStatementsMax ? 0 : at + 1;
   }
-  PAWL_CHECK("store-4", false);  // more statements than slots
+  PAWL_CHECK("store-4", false);  // there are more statements than slots
   return prepared_[0];
 }
 
@@ -260,7 +261,8 @@ void* Connection::prepare(const sql::Query& query, int* failure) {
   return &slot;
 }
 
-// Room is made before, since what is new needs it while it is made: as much as a large one takes.
+// Room is made first, as much as a large statement takes, since the new one needs it while it is
+// being prepared.
 int Connection::prepare_new(const sql::Query& query, sqlite3_stmt** statement) {
   while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
   }

@@ -1,4 +1,4 @@
-// Connection: sql::Connection by SQLite.
+// Connection: implements sql::Connection with SQLite.
 //
 // Purpose: every result code becomes a Status in one place. Ownership: a Connection owns its handle
 // and statements. Thread rule: one thread.
@@ -16,16 +16,17 @@
 
 namespace pawl::sqlite {
 
-// What an SQLite result code (extended) means to Pawl.
+// Translates an (extended) result code of SQLite.
 [[nodiscard]] Status status_of(int result_code);
 
-// What no statement of Pawl reaches by half; so what lies in the file cannot make SQLite do more.
+// No statement of Pawl reaches half of a limit; so the contents of the file cannot make SQLite do
+// more.
 struct Limit {
   int id;
   int value;
 };
 inline constexpr Limit kLimits[] = {
-    {SQLITE_LIMIT_LENGTH, 2560 * 1024},  // of a row: two payloads of 1 MiB, and texts
+    {SQLITE_LIMIT_LENGTH, 2560 * 1024},  // one row: two payloads of 1 MiB, and texts
     {SQLITE_LIMIT_SQL_LENGTH, 8 * 1024}, {SQLITE_LIMIT_COLUMN, 80},
     {SQLITE_LIMIT_EXPR_DEPTH, 64},       {SQLITE_LIMIT_COMPOUND_SELECT, 8},
     {SQLITE_LIMIT_VDBE_OP, 8 * 1024},    {SQLITE_LIMIT_FUNCTION_ARG, 10},
@@ -36,8 +37,8 @@ inline constexpr Limit kLimits[] = {
 
 class Connection : public sql::Connection {
  public:
-  // `steps_max`: of SQLite's machine in one use of one statement; beyond them it is stopped, with
-  // kCorrupt.
+  // `steps_max`: the most steps of SQLite's machine in one use of one statement; then the statement
+  // is stopped, with kCorrupt.
   explicit Connection(std::int64_t steps_max = kStatementStepsMax) : steps_max_(steps_max) {}
   ~Connection() override { close(); }
 
@@ -52,18 +53,18 @@ class Connection : public sql::Connection {
   [[nodiscard]] std::uint32_t version() const override;
   [[nodiscard]] sqlite3* handle() { return handle_; }
 
-  // Of statements that stay prepared: beyond so many bytes of SQLite's heap the least recently used
-  // leave. One statement alone may have more.
+  // Limits the bytes of SQLite's heap for statements that stay prepared; beyond it the least
+  // recently used are dropped. A single statement may take more.
   void set_statement_bytes_max(std::size_t bytes) { statement_bytes_max_ = bytes; }
-  // Statements are a cache. All that are not in use leave it, so that what needs the heap more has
-  // it; false: there were none.
+  // The prepared statements are a cache. Drops all that are not in use, to free heap for a more
+  // urgent need; false: there were none.
   bool forget_statements();
 
   static constexpr int kStatementsMax = 384;
-  // None of ours takes more (21 KB on 64-bit machines).
+  // No statement of Pawl takes more (the largest: 21 KB on 64-bit machines).
   static constexpr std::size_t kStatementBytesLarge = sizeof(void*) == 8 ? 24 * 1024 : 16 * 1024;
-  // A few seconds. The longest of ours, which credits off time to timers, takes 55 steps a timer;
-  // to delete a history of 1,000,000 events takes 19 million.
+  // A few seconds. Pawl's longest statement, which credits off time to timers, takes 55 steps a
+  // timer; deleting a history of 1,000,000 events takes 19 million.
   static constexpr std::int64_t kStatementStepsMax = 250'000'000;
   static constexpr int kStepsASlice = 100'000;
 
@@ -81,16 +82,17 @@ class Connection : public sql::Connection {
   bool is_integer(void* prepared, int column) override;
   std::string_view read_bytes(void* prepared, int column) override;
   const char* column_name(void* prepared, int column) override;
-  // Null: of what could not be prepared.
+  // Null for a statement that could not be prepared.
   [[nodiscard]] static sqlite3_stmt* statement_of(void* prepared);
 
  private:
-  // Found by the address of its query: the first slot from slot_of() on that has it, or none.
+  // A hash table by the address of the query: a query's slot is the first one from its hash on that
+  // holds this query or none.
   struct Prepared {
     const sql::Query* query = nullptr;
     sqlite3_stmt* statement = nullptr;  // null: it was forgotten
-    std::uint64_t used = 0;             // by uses_
-    std::uint32_t bytes = 0;            // of the heap
+    std::uint64_t used = 0;             // the value of uses_ at its last use
+    std::uint32_t bytes = 0;            // taken from SQLite's heap
     bool is_held = false;               // from prepare() to release()
   };
   Status protect(Diagnostic& diagnostic);
@@ -100,7 +102,7 @@ class Connection : public sql::Connection {
 
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;
-  int* slices_ = nullptr;  // of what runs
+  int* slices_ = nullptr;  // the count of the statement that is running
   Prepared& slot_of(const sql::Query& query);
   Prepared prepared_[kStatementsMax];
   std::uint64_t uses_ = 0;

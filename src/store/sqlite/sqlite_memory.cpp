@@ -14,7 +14,7 @@
 namespace pawl::sqlite {
 namespace {
 
-// Pieces of one size, beside the heap. A slot is not touched before it is needed.
+// Slots of one size, beside the heap. A slot is not touched before it is needed.
 class Slots {
  public:
   Slots() = default;
@@ -22,7 +22,7 @@ class Slots {
   Slots(unsigned char* base, std::size_t count, std::size_t above, std::size_t slot_bytes)
       : base_(base), count_(count), above_(above), slot_bytes_(slot_bytes) {}
 
-  // Null: not of this size, or no slot is left.
+  // Null: the size does not fit these slots, or no slot is left.
   void* allocate(std::size_t size) {
     if (size <= above_ || size > slot_bytes_) return nullptr;
     if (free_ != nullptr) {
@@ -49,33 +49,33 @@ class Slots {
   std::size_t count_ = 0;
   std::size_t above_ = 0;
   std::size_t slot_bytes_ = 0;
-  std::size_t touched_ = 0;  // those before were in use at some time
+  std::size_t touched_ = 0;  // slots before this one were in use at some time
   Free* free_ = nullptr;
 };
 
-// A statement is many small pieces, which are half as large where pointers are.
+// A statement consists of many small pieces, which are half as large where pointers are.
 constexpr std::size_t kBlockBytesMin = sizeof(void*) == 8 ? 64 : 32;
-constexpr std::size_t kHeapBytesLeast = 1024;  // with less, SQLite starts and can do nothing
+constexpr std::size_t kHeapBytesLeast = 1024;  // with less, SQLite starts but can do nothing
 
-// Of the whole process, because SQLite's allocator is.
+// One for the whole process, because SQLite's allocator is.
 struct Heap {
   std::optional<BuddyPool> pool;  // empty: not installed
-  // Pages of the caches are nearly all of one size, a little over a power of two: in slots of their
-  // own they do not waste half of a block. SQLite's own way, SQLITE_CONFIG_PAGECACHE, links and so
-  // touches all of them at start; and each connection then has a cache for itself, without a lock
+  // Nearly all pages of the caches have one size, a little over a power of two: slots of their own
+  // avoid wasting half of a block. SQLite's own way, SQLITE_CONFIG_PAGECACHE, links all of them at
+  // start and so touches them. Without it each connection also has its own cache, with no lock
   // around every look at a page.
   Slots pages;
-  // Rows with the largest payloads, when the pool has no room for one.
+  // For rows with the largest payloads, when the pool has no room for one.
   Slots rows;
   std::uintptr_t block_begin = 0;
   std::uintptr_t pool_begin = 0;  // all slots lie before it
   std::uintptr_t pool_end = 0;
-  // What does not fit comes from the allocator that SQLite had before.
+  // A request that does not fit goes to the allocator that SQLite had before.
   bool may_overflow = false;
   std::size_t overflow_bytes = 0;  // in use now
   std::size_t overflows = 0;
   std::size_t used_at_start = 0;
-  bool is_left = false;  // its Process has ended, and connections of the host still use it
+  bool is_left = false;  // its Process has ended while connections of the host still use it
   sqlite3_mem_methods before = {};
   sqlite3_mutex_methods mutexes = {};
   sqlite3_mutex* mutex = nullptr;
@@ -83,11 +83,11 @@ struct Heap {
 Heap heap;
 
 // SQLite locks around its allocator only while it keeps statistics, and those cost two more calls
-// an allocation; so they are off, and the heap has a lock of its own: the static mutex that SQLite
-// then leaves unused and its own memsys5 takes in this very case. On Linux it sleeps; a spin lock
-// would burn a core whenever a thread is preempted under it. It comes from SQLite's table of
-// functions, because a library built without mutexes lacks the symbols; such a one has one thread
-// and gets no lock.
+// an allocation. Therefore statistics are off, and the heap has its own lock: the static mutex that
+// SQLite then leaves unused and its own memsys5 takes in this very case. On Linux it sleeps; a spin
+// lock would burn a core whenever a thread is preempted under it. The mutex comes from SQLite's
+// table of functions, because a library built without mutexes lacks the symbols; a program with
+// such a library has one thread and gets no lock.
 class HeapLock {
  public:
   HeapLock() {
@@ -100,26 +100,26 @@ class HeapLock {
   HeapLock& operator=(const HeapLock&) = delete;
 };
 
-// A row that lies between others of the same table is read whole when one of those is looked for:
-// so even who only removes a row of one byte needs memory for the largest one. In the pool it would
-// take twice as much, in one piece; so the slots are there when the pool cannot serve it. What is
-// smaller never takes one: else a pool that is full of small pieces would take them, too, and hold
+// To find a row, SQLite reads rows of the same table that lie on the way whole. Even a statement
+// that removes a row of one byte therefore needs memory for the largest row. In the pool that would
+// take twice as much, in one piece; the slots serve it when the pool cannot. A smaller request
+// never takes a slot: otherwise a pool full of small pieces would take the slots, too, and hold
 // them for long.
-constexpr std::size_t kRowSlots = 3;  // one is changed, one made of it, and one compared with it
+constexpr std::size_t kRowSlots = 3;  // the changed row, its new form, and one compared with it
 constexpr std::size_t kRowSlotAbove = 16 * 1024;
-// A row's columns beside its payload: meta, the largest, and what SQLite puts behind what it
-// compares.
+// The bytes of a row beside its payload: its other columns, of which meta is the largest, and what
+// SQLite appends for a comparison.
 constexpr std::size_t kRowBytes = 4096;
 
-// 0: the largest row is none that takes a slot.
+// 0: even the largest row takes no slot.
 std::size_t row_slot_bytes(std::size_t payload_bytes) {
   const std::size_t bytes = (payload_bytes + kRowBytes + 63) / 64 * 64;
   return payload_bytes == 0 || bytes <= kRowSlotAbove ? 0 : bytes;
 }
 
-// All under the lock.
+// The functions from here on run under the lock.
 void* allocate_large(std::size_t size) {
-  // Asked before: what a slot serves is no failure of the pool.
+  // Checked first, because a request that a slot serves must not count as a failure of the pool.
   if (size > kRowSlotAbove && heap.pool->round_up(size) > heap.pool->largest_free()) {
     void* const row = heap.rows.allocate(size);
     if (row != nullptr) return row;
@@ -149,7 +149,7 @@ void release_overflow(void* pointer) {
   heap.overflow_bytes -= overflow_size(pointer);
   heap.before.xFree(pointer);
 }
-// The slots that a piece is of; null: it is of the pool, as most are.
+// The slots that a piece belongs to; null: it belongs to the pool, as most do.
 Slots* slots_of(const void* pointer) {
   if (reinterpret_cast<std::uintptr_t>(pointer) >= heap.pool_begin) return nullptr;
   if (heap.pages.contains(pointer)) return &heap.pages;
@@ -186,7 +186,7 @@ std::size_t size_of(void* pointer) {
   return slots == nullptr ? heap.pool->size_of(pointer) : slots->slot_bytes();
 }
 
-// In its place if there is room; else moved, be it from slots to the pool or back.
+// Stays in place if there is room; otherwise moves, possibly between slots and pool.
 void* heap_resize(void* pointer, int size) {
   const HeapLock lock;
   const auto bytes = static_cast<std::size_t>(size);
@@ -207,12 +207,12 @@ int heap_size(void* pointer) {
 }
 
 int heap_round_up(int size) {
-  // Rounding depends on nothing that changes: no lock.
+  // No lock: rounding depends on nothing that changes.
   const std::size_t rounded = heap.pool->round_up(static_cast<std::size_t>(size));
   return rounded > INT_MAX ? size : static_cast<int>(rounded);
 }
 
-// SQLite starts its mutexes before its allocator, and asks for neither a lock nor memory here.
+// SQLite starts its mutexes before its allocator, and takes no lock and no memory during this call.
 int heap_start(void*) {
   heap.mutex = nullptr;
   const int started = heap.may_overflow ? heap.before.xInit(heap.before.pAppData) : SQLITE_OK;
@@ -245,11 +245,12 @@ int configure() {
                                             heap_round_up, heap_start,   heap_stop,   nullptr};
   int result = sqlite3_config(SQLITE_CONFIG_MALLOC, &kMethods);
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-  // Big pieces of a buddy heap are rounded up most.
+  // A buddy heap rounds large pieces up most.
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_SMALL_MALLOC, 1);
-  // Lookaside is a second, coarser heap of each connection; ours is fast enough and wastes less.
+  // Lookaside is a second, coarser heap in each connection; this heap is fast enough and wastes
+  // less.
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_LOOKASIDE, 0, 0);
-  // No slots of its own making, and no pages in one piece beforehand.
+  // SQLite makes no page slots of its own, and allocates no pages in one piece beforehand.
   if (result == SQLITE_OK) result = sqlite3_config(SQLITE_CONFIG_PAGECACHE, nullptr, 0, 0);
   return result == SQLITE_OK ? sqlite3_initialize() : result;
 }
@@ -279,7 +280,7 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
     diagnostic.format("another Process of this program has given SQLite its memory");
     return Status::kAlreadyExists;
   }
-  // Also the question whether SQLite runs already: most of its configuration is refused then.
+  // The calls also show whether SQLite runs already: it then refuses most of its configuration.
   if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &before) != SQLITE_OK ||
       sqlite3_config(SQLITE_CONFIG_PCACHE_HDRSZ, &header_bytes) != SQLITE_OK) {
     diagnostic.format("SQLite was used before Pawl started; set sqlite_memory = host or shared");
@@ -322,8 +323,8 @@ Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagn
 
 bool remove_memory() {
   if (!heap.pool.has_value()) return true;
-  // SQLite holds nothing when no connection is open, so what is left belongs to the host's. To shut
-  // SQLite down under them is undefined.
+  // SQLite holds nothing when no connection is open, so memory still in use belongs to connections
+  // of the host. Shutting SQLite down under them is undefined.
   if (heap.may_overflow && heap_use().used > heap.used_at_start) {
     heap.is_left = true;
     return false;

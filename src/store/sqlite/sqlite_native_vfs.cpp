@@ -1,8 +1,9 @@
-// A VFS over one that SQLite brings: it counts what is written and flushed, and passes everything
-// on.
+// sqlite_native_vfs: a VFS over one that SQLite brings, which counts writes and flushes and passes
+// every call on.
 //
-// Source: sqlite.org/vfs.html, "VFS shims". SQLite's own counters know pages, not flushes, and
-// leave out the header of the log and what a checkpoint writes; on a card these are what counts.
+// Source: sqlite.org/vfs.html, "VFS shims". SQLite's own counters count pages, not flushes, and
+// leave out the header of the log and what a checkpoint writes; on a memory card flushes and
+// written bytes are what matters.
 #include <sqlite3.h>
 
 #include <cerrno>
@@ -24,7 +25,7 @@ sqlite3_file* below(sqlite3_file* base) {
 }
 const sqlite3_io_methods& methods_below(sqlite3_file* base) { return *below(base)->pMethods; }
 
-// SQLite knows only ENOSPC as a full disk. Who has used up a quota can make room, too.
+// SQLite knows only ENOSPC as a full disk. A user whose quota is used up can make room, too.
 int full_or(int result) {
   const bool is_quota = result != SQLITE_OK && errno == EDQUOT;
   return is_quota ? SQLITE_FULL : result;
@@ -76,8 +77,8 @@ int shm_unmap(sqlite3_file* base, int remove) {
   return methods_below(base).xShmUnmap(below(base), remove);
 }
 
-// Version 2, without memory-mapped reading: Pawl does not use it, and what it writes would go
-// uncounted.
+// Version 2, without memory-mapped access: Pawl does not use it, and writes through it would not be
+// counted.
 constexpr sqlite3_io_methods kFileMethods = {2,
                                              file_close,
                                              file_read,
@@ -107,7 +108,7 @@ int vfs_open(sqlite3_vfs* methods, const char* path, sqlite3_file* base, int fla
   file = NativeFile();
   file.counts = vfs.counts;
   const int result = vfs.native->xOpen(vfs.native, path, below(base), flags, flags_out);
-  // A file that failed to open is closed all the same if it has methods.
+  // SQLite closes a file that failed to open if it has methods.
   if (below(base)->pMethods != nullptr) file.base.pMethods = &kFileMethods;
   return result;
 }

@@ -1,9 +1,10 @@
-// What SQLite asks of a program that it was compiled into for no operating system
-// (SQLITE_OS_OTHER, sqlite.org/c3ref/initialize.html): to start it needs a default VFS.
+// sqlite_no_system: the default VFS that SQLite needs to start when it was compiled for no
+// operating system (SQLITE_OS_OTHER, sqlite.org/c3ref/initialize.html).
 //
-// Connections of ours name theirs, over port::Storage, so this one opens nothing. But SQLite draws
-// the seed of all its random numbers from the default: the salts of the log are made of it, which
-// distinguish the pages of one round of the log from those before. So it asks a port.
+// Pawl's connections name their VFS, over port::Storage, so the default one opens nothing. But
+// SQLite draws the seed of all its random numbers from it. The salts of the log are made of these
+// numbers, and they distinguish the pages of one round of the log from earlier ones. Therefore the
+// default VFS asks a port for random bytes.
 #ifdef PAWL_NO_SYSTEM
 #include <sqlite3.h>
 
@@ -63,12 +64,12 @@ SQLITE_API int sqlite3_os_init() {
 
 SQLITE_API int sqlite3_os_end() { return SQLITE_OK; }
 
-// SQLite's CURRENT_TIME calls these in the place of gmtime() and strftime()
-// (toolchains/compact_sqlite.cmake). No statement of ours has it, and those of a C library bring 6 KB
-// of calendar.
+// SQLite's CURRENT_TIME calls these in place of gmtime() and strftime()
+// (toolchains/compact_sqlite.cmake). No statement of Pawl uses CURRENT_TIME, and a C library's
+// functions bring 6 KB of calendar.
 std::tm* pawl_sqlite_gmtime(const std::time_t*);
 std::size_t pawl_sqlite_strftime(char*, std::size_t, const char*, const std::tm*);
-std::tm* pawl_sqlite_gmtime(const std::time_t*) { return nullptr; }  // its answer is then NULL
+std::tm* pawl_sqlite_gmtime(const std::time_t*) { return nullptr; }  // CURRENT_TIME is then NULL
 std::size_t pawl_sqlite_strftime(char*, std::size_t, const char*, const std::tm*) { return 0; }
 
 }  // extern "C"

@@ -1,8 +1,7 @@
 // SqliteStore: the storage contract on one SQLite connection.
 //
 // Purpose: makes connection, file, tables and facets, opens the database and closes it. Ownership:
-// it owns them all.
-// Thread rule: one thread.
+// it owns them all. Thread rule: one thread.
 #ifndef PAWL_STORE_SQLITE_SQLITE_STORE_HPP
 #define PAWL_STORE_SQLITE_SQLITE_STORE_HPP
 
@@ -27,7 +26,7 @@ namespace pawl::store {
 class SqliteStore final : public Store {
  public:
   SqliteStore() : SqliteStore(nullptr) {}
-  // By another engine, that outlives it; null: by its own connection.
+  // Uses the given engine, which outlives it; null: its own connection.
   explicit SqliteStore(sqlite::Connection* engine);
   ~SqliteStore() { close(); }
   SqliteStore(const SqliteStore&) = delete;

@@ -1,7 +1,8 @@
-// The table of VFSs, and an SQLite VFS over port::Storage, for ports that bring none of their own.
+// sqlite_vfs: the table of VFSs, and an SQLite VFS over port::Storage, for ports that bring none of
+// their own.
 //
-// Source: sqlite.org/c3ref/vfs.html and io_methods.html. Temporary files do not exist here: every
-// connection of ours keeps them in memory.
+// Source: sqlite.org/c3ref/vfs.html and io_methods.html. There are no temporary files here: every
+// connection of Pawl keeps them in memory.
 #include "sqlite_vfs.hpp"
 
 #include <atomic>
@@ -14,14 +15,14 @@ namespace pawl::sqlite {
 namespace {
 
 constexpr std::size_t kVfsMax = 32;
-constexpr int kPathBytesMax = 600;  // with the endings of log and index
-// Julian day 1970-01-01 in ms, SQLite's way to count time.
+constexpr int kPathBytesMax = 600;  // includes the endings of log and index
+// 1970-01-01 as a Julian day in ms, which is how SQLite counts time.
 constexpr sqlite3_int64 kJulianEpochMs = 210'866'760'000'000;
 
 struct Vfs {
   sqlite3_vfs methods = {};
   char name[16] = {};
-  port::Storage* storage = nullptr;  // null: a free place
+  port::Storage* storage = nullptr;  // null: a free entry
   port::Clock* clock = nullptr;
   NativeVfs native;
   IoCounts counts;
@@ -29,8 +30,8 @@ struct Vfs {
 };
 Vfs table[kVfsMax];
 
-// A connection is opened and closed on any thread, and there is no mutex without an operating
-// system. Held for one look at the table, at open and at close only.
+// Connections are opened and closed on any thread, and without an operating system there is no
+// mutex. The lock is held only for one look at the table, at open and at close.
 class TableLock {
  public:
   TableLock() {
@@ -56,7 +57,8 @@ struct File {
 File& file_of(sqlite3_file* base) { return *reinterpret_cast<File*>(base); }
 Vfs& vfs_of(sqlite3_vfs* methods) { return *static_cast<Vfs*>(methods->pAppData); }
 
-// The extended code says what failed; of the causes only those that SQLite treats apart matter.
+// The extended code says which call failed; a cause matters only if SQLite treats it in its own
+// way.
 int code_of(Status status, int otherwise) {
   switch (status) {
     case Status::kOk: return SQLITE_OK;
@@ -81,7 +83,7 @@ int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
   const Result<std::size_t> got = file.storage->read(file.handle, out, wanted, offset);
   if (!got.ok()) return code_of(got.status(), SQLITE_IOERR_READ);
   if (got.value() >= wanted) return SQLITE_OK;
-  // SQLite asks for zeros behind the end of the file.
+  // SQLite requires zeros behind the end of the file.
   std::memset(static_cast<unsigned char*>(out) + got.value(), 0, wanted - got.value());
   return SQLITE_IOERR_SHORT_READ;
 }
@@ -131,8 +133,8 @@ int file_reserved(sqlite3_file* base, int* out) {
 
 int file_control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
 
-// A page, so that no write of the database touches a neighbour's sector; and of the device behind a
-// port nothing is promised.
+// SQLite then assumes that a write may change other bytes in the same 4096-byte sector. The
+// characteristics are 0, since nothing is promised about the device behind a port.
 int file_sector_size(sqlite3_file*) { return 4096; }
 int file_characteristics(sqlite3_file*) { return 0; }
 
@@ -226,7 +228,7 @@ int vfs_random(sqlite3_vfs* methods, int size, char* out) {
   return size;
 }
 
-// A port's only wait is the owner's, with its wake-ups, which are not ours to take.
+// A port can wait only in its owner's wait, whose wake-ups SQLite must not consume.
 int vfs_sleep(sqlite3_vfs*, int) { return 0; }
 
 int vfs_time_ms(sqlite3_vfs* methods, sqlite3_int64* out) {

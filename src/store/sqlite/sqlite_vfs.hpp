@@ -1,8 +1,8 @@
-// The VFS that connections open with: SQLite's own, counted, or one over port::Storage.
+// sqlite_vfs: the VFS that connections open with, either SQLite's own, with counting, or one over
+// port::Storage.
 //
-// Purpose: every write and flush of the database's files goes through here. One VFS a Storage, at
-// most
-// 32. Callable from any thread.
+// Purpose: every write and flush of the database's files goes through here. There is one VFS a
+// Storage, at most 32. Callable from any thread.
 #ifndef PAWL_STORE_SQLITE_SQLITE_VFS_HPP
 #define PAWL_STORE_SQLITE_SQLITE_VFS_HPP
 
@@ -16,10 +16,10 @@
 
 namespace pawl::sqlite {
 
-// Of all connections over one Storage.
+// Counts of all connections over one Storage.
 struct IoCounts {
   WideCounter<> flushes;
-  WideCounter<> bytes;  // written
+  WideCounter<> bytes;  // number written
 };
 
 struct NativeVfs {
@@ -27,16 +27,17 @@ struct NativeVfs {
   IoCounts* counts = nullptr;
 };
 
-// What a VFS over `vfs.native` needs but a name; `vfs` outlives the registration.
+// Sets everything that a VFS over `vfs.native` needs except its name; `vfs` outlives the
+// registration.
 void fill_native(NativeVfs& vfs, sqlite3_vfs& methods);
 
-// The name to open with. Every kOk is ended by one forget_vfs(). kCannotOpen: SQLite has no VFS of
-// the name that the Storage says; kResourceExhausted: there are 32.
+// Gives the name to open with. Each kOk needs one forget_vfs(). kCannotOpen: SQLite has no VFS of
+// the name that the Storage gives; kResourceExhausted: there are 32 already.
 Status vfs_for(const port::Port& port, const char** name);
 void forget_vfs(port::Storage& storage);
 // Requires: between vfs_for() and forget_vfs().
 [[nodiscard]] const IoCounts& io_counts(const port::Storage& storage);
-// Likewise, of what the port did without a VFS.
+// Counts what the port wrote without a VFS. Requires: as io_counts().
 void note_io(const port::Storage& storage, std::uint64_t flushes, std::uint64_t bytes);
 
 // Random bytes of any port that has a VFS now; zeros if none has.

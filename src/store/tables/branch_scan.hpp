@@ -1,12 +1,12 @@
-// BranchScan: where a fetch looks next in one branch of candidates, if it cannot take what comes
-// first.
+// BranchScan: where a fetch looks next in one branch of candidates, if it cannot take the first
+// ones.
 //
-// Purpose: items of foreign handlers, or for which no slot is free, may stand in front in any
-// number. A call looks at kLooksMax of them, in three stretches: from the head, so that what can be
-// taken is taken in order; where the sweep over all that was passed over has got to, since some of
-// it may have become possible; and behind all that was ever passed over, so that new items are seen
-// at once. If there are more of those than a call looks at, they are left to the sweep: the next
-// call begins behind all that are there now, and what comes then waits for none of them.
+// Purpose: any number of items may stand in front that this process has no handler or no free slot
+// for. A call looks at kLooksMax of them, in three stretches: from the head, so that items are
+// taken in order; from where the sweep over all items passed over has got to, since some of them
+// may have become possible; and behind everything ever passed over, so that new items are seen at
+// once. If a call cannot look at all of them, they are left to the sweep: the next call begins
+// behind all that are there now, and items that come then wait for none of them.
 // Ownership: plain values, in memory only; losing them costs looks. Thread rule: one thread.
 #ifndef PAWL_STORE_TABLES_BRANCH_SCAN_HPP
 #define PAWL_STORE_TABLES_BRANCH_SCAN_HPP
@@ -16,7 +16,7 @@
 
 namespace pawl::store {
 
-// Whether anything can have become ready: commits of others, and what this connection did.
+// Changes when anything can have become ready: by commits of others, or by this connection.
 struct ScanVersion {
   std::int64_t others = 0;
   std::int64_t own = 0;
@@ -32,13 +32,13 @@ class BranchScan {
   static constexpr int kSweepLooks = 4;
   static constexpr std::int64_t kIdMax = std::numeric_limits<std::int64_t>::max();
 
-  // Candidates of interest now: after < id <= until.
+  // The candidates of interest now: after < id <= until.
   struct Range {
     std::int64_t after = 0;
     std::int64_t until = kIdMax;
   };
 
-  // Something was passed over in an earlier call, and not all was seen to be gone since.
+  // True if an earlier call passed something over, and not all of it was seen to be gone since.
   [[nodiscard]] bool in_use() const { return hot_ != 0; }
 
   void begin_call(const ScanVersion& version) {
@@ -62,10 +62,11 @@ class BranchScan {
     return {kIdMax, kIdMax};
   }
 
-  // A candidate of this branch was taken out of its way: failed, put off, let go.
+  // A candidate of this branch was moved out of the way: it failed, was put off or let go.
   void moved_away() { used_look(true); }
 
-  // It stays where it is. `waits`: only for a slot of this process, which wakes the loop by itself.
+  // The candidate stays where it is. `waits`: only for a slot of this process, which wakes the loop
+  // by itself.
   void passed_over(std::int64_t id, bool waits) {
     switch (stretch_) {
       case Stretch::kHead: head_ = id; break;
@@ -77,7 +78,7 @@ class BranchScan {
     used_look(!waits);
   }
 
-  // There is nothing in range(). False: the branch has nothing more in this call.
+  // range() is empty. False: the branch has nothing more in this call.
   bool exhausted() {
     switch (stretch_) {
       case Stretch::kHead: *this = BranchScan(); break;  // everything was seen
@@ -92,18 +93,18 @@ class BranchScan {
     return false;
   }
 
-  // The call has had all its looks, and did not come to the end.
+  // The call has used all its looks, and did not come to the end.
   [[nodiscard]] bool crowded() const { return crowded_; }
 
-  // When a call was crowded: no candidate there is has a higher id than `newest`.
+  // Follows a crowded call: no candidate that exists now has a higher id than `newest`.
   void leave_to_sweep(std::int64_t newest) {
     if (hot_ >= newest) return;
-    if (clean_) sweep_ = hot_;  // all up to there was seen, and nothing has changed since
+    if (clean_) sweep_ = hot_;  // everything up to there was seen, and nothing has changed since
     clean_ = false;
     hot_ = newest;
   }
 
-  // There may be something for this process that it has not seen, and no notice will come.
+  // There may be work for this process that it has not seen, and no notice will come.
   [[nodiscard]] bool look_again() const {
     return eager_ && stretch_ == Stretch::kShut && !(seen_tail_ && clean_);
   }
@@ -125,7 +126,7 @@ class BranchScan {
     }
   }
 
-  // What became ready since the sweep began may lie behind it.
+  // Items that became ready since the sweep began may lie behind it.
   void end_sweep() {
     clean_ = version_ == since_;
     sweep_ = 0;
@@ -134,8 +135,8 @@ class BranchScan {
 
   Stretch stretch_ = Stretch::kHead;
   int looks_ = 0;
-  std::int64_t head_ = 0;   // passed over last from the head, in this call
-  std::int64_t sweep_ = 0;  // the sweep has seen all up to here
+  std::int64_t head_ = 0;   // the last one passed over from the head, in this call
+  std::int64_t sweep_ = 0;  // the sweep has seen everything up to here
   std::int64_t hot_ = 0;    // the highest id ever passed over, or left to the sweep
   bool seen_tail_ = false;  // nothing lies behind hot_, in this call
   bool clean_ = false;      // a whole sweep found nothing, and nothing changed since

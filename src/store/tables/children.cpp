@@ -20,7 +20,7 @@ Status Children::start_instance(const TurnCommit& turn, EventId command) {
   instance.trace = turn.trace;
   Status status = Status::kOk;
   if (instance.id.empty()) {
-    // Too long an id is a fact about this call; the turn is good.
+    // An id that is too long concerns this call only; the turn is good.
     if (child_id(turn.id, turn.execution, command, &own_id) != Status::kOk)
       status = Status::kInvalidArgument;
     instance.id = own_id.view();
@@ -52,7 +52,7 @@ constexpr auto kNextChildText = sql::join(
     "ORDER BY parent_event LIMIT 1");
 constexpr sql::Query kNextChild{kNextChildText};
 
-// One at a time, so that no row is written that a reader stands on.
+// Cancels one child at a time, so that no row is written while a reader stands on it.
 Status Children::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
                                  EventId last, std::string_view reason) {
   Message cancel;

@@ -1,4 +1,4 @@
-// Children: instances that an instance starts, and what it hears of them.
+// Children: the instances that an instance starts, and the messages between them.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_CHILDREN_HPP
 #define PAWL_STORE_TABLES_CHILDREN_HPP
@@ -18,14 +18,15 @@ class Children : private Table {
   Children(StoreContext& context, MessageTable& messages, NewInstances& new_instances)
       : Table(context), messages_(messages), new_instances_(new_instances) {}
 
-  // The instance that a kChild or kDetached event of the turn asks for. If there cannot be one, the
-  // parent gets the answer of a child that failed, and a detached start is reported to the sink.
+  // Starts the instance that a kChild or kDetached event of the turn asks for. If there cannot be
+  // one, the parent gets the answer of a failed child; a refused detached start is reported to the
+  // sink.
   Status start_instance(const TurnCommit& turn, EventId command);
-  // Cancel requests for the open children of these events of an execution.
+  // Sends cancel requests to the open children of these events of an execution.
   Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
                          std::string_view reason);
-  // Whatever ends an instance calls this once, in the same batch: its parent is notified, if that
-  // execution of it still runs.
+  // Called once by any code that ends an instance, in the same batch: notifies its parent, if that
+  // execution of the parent still runs.
   Status notify_parent(InstanceKey child, ErrorKind error, std::string_view output);
 
  private:

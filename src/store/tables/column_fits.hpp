@@ -1,4 +1,4 @@
-// fits(): a number of a column as the type that it stands for.
+// fits(): turns a number of a column into the type that it stands for.
 //
 // Purpose: a stored number that no code of Pawl wrote is damage, whatever a checksum says.
 // Ownership: plain values.
@@ -15,7 +15,7 @@
 
 namespace pawl::store {
 
-// Of executions and revisions; one more is a number, too.
+// The limit of executions and revisions; it leaves room for one more.
 inline constexpr std::int64_t kNumbersMax = std::int64_t{1} << 53;
 
 inline bool is_known(EventKind kind) {
@@ -26,7 +26,7 @@ inline bool is_known(MessageKind kind) {
   return std::string_view(message_kind_name(kind)) != "unknown";
 }
 
-// False: no number of this type, whatever the checksum says of the rest.
+// False: the number is no value of this type, whatever the checksum says of the rest.
 template <typename T>
 bool fits(std::int64_t number, T* out) {
   *out = static_cast<T>(number);
@@ -36,7 +36,7 @@ bool fits(std::int64_t number, T* out) {
 }
 
 inline bool fits_count(std::int64_t number, std::int32_t* out) {
-  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // leaves room for one more
   *out = number >= 0 && number <= kCountMax ? static_cast<std::int32_t>(number) : 0;
   return *out == number;
 }

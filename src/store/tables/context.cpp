@@ -18,7 +18,7 @@ bool kills_batch(Status status) {
   }
 }
 
-// A caller goes on with its batch after it, for another item.
+// After such a status a caller goes on with its batch, for another item.
 bool is_answer(Status status) {
   switch (status) {
     case Status::kStale:

@@ -1,8 +1,8 @@
-// StoreContext: what all tables of one connection share. Table: what each of them begins with.
+// StoreContext: what all tables of one connection share. Table: the base of each of them.
 //
 // Purpose: one connection, one batch with its time and counters, one diagnostic. A table has a
-// reference to it and to the tables below it, and to none above. Ownership: the store owns the
-// context and every table. Thread rule: that of the connection.
+// reference to the context and to the tables below it, and to none above. Ownership: the store owns
+// the context and every table. Thread rule: that of the connection.
 #ifndef PAWL_STORE_TABLES_CONTEXT_HPP
 #define PAWL_STORE_TABLES_CONTEXT_HPP
 
@@ -31,7 +31,7 @@ using sql::Connection;
 using sql::kPathBytesMax;
 using sql::Statement;
 
-// Of a row i of instances: its tree was not removed. Parts of a sql::join().
+// For a row i of instances: its tree was not removed. Parts of a sql::join().
 #define PAWL_IS_THERE                                                                      \
   "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>", \
       sql::number<InstanceState::kDeleted>, ""
@@ -43,25 +43,25 @@ inline bool has_ended(std::int64_t state) {
 
 struct StoreContext {
   explicit StoreContext(Connection& to) : connection(to) {}
-  // Keeps the connection's text behind `what`, kills the batch if the status is one that does (the
-  // contract's list), and returns the status. kOk: does nothing.
+  // Keeps `what` and the connection's text in the diagnostic, kills the batch if the status is one
+  // that does so (the contract's list), and returns the status. kOk: does nothing.
   Status fail(Status status, const char* what);
-  // A Walk does not get on: kCorrupt.
+  // Reports that a Walk makes no progress: kCorrupt.
   Status no_progress(const char* table);
-  // For a call that had written something when it failed: whatever the status, the batch is dead. One
-  // that would be an answer was ruled out before anything was written, so the rows contradict each
-  // other: kCorrupt.
+  // For a call that had written something when it failed: the batch is dead, whatever the status. A
+  // status that would be an answer was ruled out before anything was written, so the rows
+  // contradict each other: kCorrupt.
   Status written(Status status);
-  // Every call of a batch begins with it: an invariant.
+  // Checks the invariant that every call of a batch begins with.
   void require_batch() const;
-  // Values that the database has never given out, if the batch is committed.
+  // A number that the database has never given out, if the batch is committed.
   LockToken next_token();
-  // So many from `first` on. False: another was taken already, and these are not.
+  // Takes `count` tokens from `first` on. False: another one was taken already, and these are not.
   bool take_tokens(LockToken first, std::size_t count);
   Epoch next_epoch();
 
   Connection& connection;
-  Batch* batches = nullptr;  // of the store: opens views (ReadScope)
+  Batch* batches = nullptr;  // the store's; opens views (ReadScope)
   ChangeSink* sink = nullptr;
   BatchInfo batch;
   Incarnation batch_worker = 0;
@@ -74,10 +74,10 @@ struct StoreContext {
     Epoch epoch = 0;
     LockToken token = 0;
   };
-  Counters stored;     // in the row of meta
-  Counters committed;  // what the last batch left to take from
-  Counters next;       // with what the batch took
-  // Of meta, as of the row read last.
+  Counters stored;     // as the row of meta has them
+  Counters committed;  // as the last batch left them
+  Counters next;       // with the numbers that this batch took
+  // The columns of meta, as read last.
   std::int64_t quota_bytes = 0;
   std::int64_t reserve_bytes = 0;
   std::int64_t log_max_bytes = 0;
@@ -89,12 +89,12 @@ struct StoreContext {
   std::int64_t others = 0;           // rises when another connection has committed
   FixedText<32> database_id;
   Diagnostic diagnostic;
-  // Scratch of one call.
+  // Scratch memory of one call.
   alignas(std::max_align_t) char json_memory[kJsonMemoryBytes] = {};
   char meta_text[kMetaBytesMax] = {};
 };
 
-// One view for the reads of a call, unless the caller has opened one.
+// Opens one view for all reads of a call, unless the caller has opened one.
 class ReadScope {
  public:
   explicit ReadScope(StoreContext& context) : context_(context) {

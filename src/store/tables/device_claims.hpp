@@ -1,5 +1,6 @@
-// DeviceClaims: sessions that stand for hardware: one worker declares that it has it, others stand
-// by. Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
+// DeviceClaims: sessions that stand for hardware: one worker declares that it has the device,
+// others stand by.
+// Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DEVICE_CLAIMS_HPP
 #define PAWL_STORE_TABLES_DEVICE_CLAIMS_HPP
 
@@ -43,7 +44,7 @@ class DeviceClaims : private Table {
   Status forget_device(std::string_view device);
 
   // ---- for the other tables ----
-  // Work of devices that no worker declared for so long, at most `limit`; adds to *ended.
+  // Ends work of devices that no worker has declared for too long, at most `limit`; adds to *ended.
   Status end_unavailable_work(std::size_t limit, std::size_t* ended);
 
  private:

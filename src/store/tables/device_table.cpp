@@ -11,7 +11,7 @@ constexpr auto kReadHolderText = sql::join(
     sql::number<session::Role::kStandby>, " LIMIT 1");
 constexpr sql::Query kReadHolder{kReadHolderText};
 
-// The living or dead holder; worker 0: none.
+// Reads the holder, living or dead; worker 0: none.
 Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
   *out = Declaration();
   Statement read = connection_.use(kReadHolder);
@@ -26,7 +26,7 @@ Status DeviceTable::read_holder(SessionKey session, Declaration* out) {
   out->claim.lock_visible = read.integer(5) != 0;
   out->claim.locked_until = read.integer(6);
   out->claim.boot_seq = read.integer(7);
-  out->claim.subject = subtract_saturating(0, out->worker);  // neither a session nor 0
+  out->claim.subject = subtract_saturating(0, out->worker);  // neither a session's key nor 0
   return Status::kOk;
 }
 

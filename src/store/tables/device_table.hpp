@@ -1,4 +1,4 @@
-// DeviceTable: who has declared which device, and who stands by.
+// DeviceTable: which worker has declared which device, and which workers stand by.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DEVICE_TABLE_HPP
 #define PAWL_STORE_TABLES_DEVICE_TABLE_HPP
@@ -18,7 +18,7 @@ struct Declaration {
   session::Role role = session::Role::kHolder;
   FixedText<kNameBytesMax> node;
   std::int64_t pid = 0;
-  Claim claim;  // of the worker
+  Claim claim;  // the worker's
 
   [[nodiscard]] session::Holder holder() const {
     if (worker == 0) return {};

@@ -1,9 +1,9 @@
-// Due: marks of the statements that change when something is due.
+// Due: the marks of statements that change when something is due.
 //
 // Purpose: a row has its due time in a column. A statement that changes such a column has a mark
-// that says which kind it is, and a due time that may be absent is bound with
-// Statement::bind_due(). DueIndex takes the marks from the connection, so no table calls it. Test
-// build.sql_texts reads the statements and names one that has no mark.
+// that names the kind of row, and binds a due time that may be absent with Statement::bind_due().
+// DueIndex takes the marks from the connection, so no table calls it. Test build.sql_texts reads
+// the statements and names each one without a mark.
 // Ownership: constants. Thread rule: any.
 #ifndef PAWL_STORE_TABLES_DUE_HPP
 #define PAWL_STORE_TABLES_DUE_HPP
@@ -12,13 +12,13 @@
 
 namespace pawl::store {
 
-// orchestrator_queue.due, instances.parked_until, the due times of worker_queue, sessions.stop_due,
-// sessions.look_at.
+// The columns, in this order: orchestrator_queue.due, instances.parked_until, the due times of
+// worker_queue, sessions.stop_due, sessions.look_at.
 enum class DueKind : std::uint8_t { kTimer, kParked, kWork, kStop, kLook };
 inline constexpr int kDueKinds = 5;
 
-// Marks of a sql::Query. Comes: a row of the kind was given a due time. Moves: rows of the kind may
-// have lost theirs, or have it at another time.
+// Marks of a sql::Query. Comes: a row of the kind got a due time. Moves: rows of the kind may have
+// lost their due time, or have another one.
 [[nodiscard]] constexpr unsigned comes(DueKind kind) {
   return 1U << (2U * static_cast<unsigned>(kind));
 }

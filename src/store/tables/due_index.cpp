@@ -6,7 +6,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr int kFirstTimersMax = 64;  // that are parked or another's
+constexpr int kFirstTimersMax = 64;  // timers that are parked or another worker's
 
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
 
@@ -44,7 +44,7 @@ void DueIndex::hear_of_changes() {
 }
 
 Status DueIndex::find_unknown(Incarnation me, bool turns) {
-  const ReadScope scope(context_);  // says that nothing is known, if others have committed
+  const ReadScope scope(context_);  // forgets what is known, if others have committed
   PAWL_TRY(scope.status());
   for (int kind = 0; kind < kDueKinds; ++kind) {
     if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
@@ -103,7 +103,7 @@ Status DueIndex::find_first_work(OptionalMs* first) {
 }
 
 #ifndef NDEBUG
-// Every statement that writes a due time has a mark; a forgotten one is seen here.
+// Every statement that writes a due time needs a mark; a forgotten mark shows here.
 Status DueIndex::check_first(Incarnation me) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
@@ -124,8 +124,9 @@ constexpr sql::Query kFirstTimers{
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
 
-// A timer of a parked instance waits for that; one of another's instance is ours only after the
-// grace. Without both, a due time in the past would keep us awake for what is not ours to do.
+// A timer of a parked instance waits until that instance is woken; a timer of another worker's
+// instance is ours only after the grace. Without both rules a due time in the past would keep us
+// awake for work that is not ours.
 Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
   Statement row = connection_.use(kFirstTimers);
   row.bind(static_cast<std::int64_t>(base));
@@ -140,7 +141,7 @@ Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, b
     if (due == kNever || first->has_passed(due)) break;
     const Incarnation home = row.integer(1);
     bool is_ours = home == 0 || home == me;
-    if (looks < kFirstTimersMax) {  // else rather too early than too late
+    if (looks < kFirstTimersMax) {  // beyond that: rather too early than too late
       if (!is_ours) PAWL_TRY(workers_.is_gone(home, &is_ours));
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
       if (!row.is_null(2) && row.integer(2) > due) due = row.integer(2);
@@ -151,8 +152,8 @@ Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, b
   return fail(row.status(), "next due timer");
 }
 
-// What is no number stands behind all numbers in its index: it would be looked for for ever, and
-// never found.
+// A due time that is no number sorts behind all numbers in its index: a look would wait for it
+// for ever, and never find it.
 Status DueIndex::first_number(Statement row, RowRef::Table table, OptionalMs* first) {
   if (row.row()) {
     const Suspicion suspect(connection_, table, row.integer(1));

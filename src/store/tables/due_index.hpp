@@ -1,7 +1,7 @@
 // DueIndex: the earliest due time of each kind of row, kept in memory while no such row changes.
 //
-// Purpose: "when is there something to do?" costs no statement while nothing changed. What changed,
-// it takes from the marks of the statements (due.hpp). Ownership and thread rule: as context.hpp.
+// Purpose: "when is there something to do?" costs no statement while nothing has changed. The marks
+// of the statements (due.hpp) say what has changed. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_DUE_INDEX_HPP
 #define PAWL_STORE_TABLES_DUE_INDEX_HPP
 
@@ -15,7 +15,7 @@
 
 namespace pawl::store {
 
-// The earliest due time of a kind, kept while no row that has one changes.
+// The earliest due time of a kind, kept while no row with a due time changes.
 struct FirstDue {
   bool is_known = false;
   bool waits_for_utc = false;
@@ -30,12 +30,12 @@ class DueIndex : private Table {
   Status next_due(Incarnation me, bool turns, NextDue* out);
 
   // ---- for the other tables ----
-  // So long the instances of a living home are left to it.
+  // The time for which the instances of a living home are left to it.
   void set_home_grace(std::int64_t grace_ms) {
     if (home_grace_ms_ != grace_ms) connection_.add_marks(kTimerMoves);
     home_grace_ms_ = grace_ms;
   }
-  // It is known that no row of the kind is due at any time.
+  // True if it is known that no row of the kind is due at any time.
   [[nodiscard]] bool knows_none(DueKind kind) {
     hear_of_changes();
     return first_due(kind).is_known && !first_due(kind).at.has_value();
@@ -48,7 +48,7 @@ class DueIndex : private Table {
  private:
   void hear_of_changes();
   FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
-  // Only who runs turns asks for these.
+  // Kinds that only a worker that runs turns asks for.
   [[nodiscard]] static bool is_of_turns(int kind) {
     return kind == static_cast<int>(DueKind::kTimer) || kind == static_cast<int>(DueKind::kParked);
   }

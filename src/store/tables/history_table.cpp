@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kEmptyMeta = "{}";
 
-// Columns of every query for events, in this order.
+// The columns of every query for events, in this order.
 #define PAWL_EVENT_COLUMNS "id,kind,branch,ordinal,ref,time,meta,payload,crc"
 
 }  // namespace
@@ -47,7 +47,7 @@ constexpr sql::Query kWriteExecution{
     "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp"};
 
-// While an execution runs, its last event stands in the row of its instance alone, which each turn
+// While an execution runs, its last event is only in the row of its instance, which each turn
 // writes anyway.
 Status HistoryTable::insert_events(const TurnCommit& turn, EventKinds* kinds) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
@@ -73,7 +73,7 @@ constexpr sql::Query kReadEvent{"SELECT " PAWL_EVENT_COLUMNS
                                 " FROM history WHERE instance=? AND execution=? "
                                 "AND id<=? ORDER BY id DESC"};
 
-// How an execution ended is in its end event; behind that there are only returns.
+// The end event says how an execution ended; only returns follow it.
 Status HistoryTable::read_end(InstanceKey key, ExecutionId execution, EventSink& sink) {
   std::int64_t last = 0;
   PAWL_TRY(last_event_of(key, execution, &last));
@@ -93,7 +93,7 @@ Status HistoryTable::read_end(InstanceKey key, ExecutionId execution, EventSink&
   return sink.on_event(event);
 }
 
-// What an ended instance answers is how its last execution ended.
+// The status of an ended instance is how its last execution ended.
 Status HistoryTable::read_status_of_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
   class CopyEnd final : public EventSink {
    public:
@@ -120,7 +120,7 @@ Status HistoryTable::broken_event(InstanceKey key, ExecutionId execution, std::i
   return Status::kCorrupt;
 }
 
-// The views end with the row, and those of the meta with the next call.
+// The views of the row end with the row, and those of the meta with the next call.
 Status HistoryTable::read_event(const Statement& row, InstanceKey key, ExecutionId execution,
                                 Event* event) {
   *event = Event();

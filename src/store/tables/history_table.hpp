@@ -1,4 +1,4 @@
-// HistoryTable: events of executions, as they are stored.
+// HistoryTable: the events of executions, as they are stored.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_HISTORY_TABLE_HPP
 #define PAWL_STORE_TABLES_HISTORY_TABLE_HPP
@@ -14,7 +14,7 @@
 
 namespace pawl::store {
 
-// Which kinds are among the new events of a turn.
+// The kinds of event among the new events of a turn.
 class EventKinds {
  public:
   void add(EventKind kind) { bits_ |= bit(kind); }

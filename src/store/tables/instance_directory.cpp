@@ -23,9 +23,10 @@ static_assert(
 static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
               static_cast<int>(EndKind::kContinuedAsNew));
 
-constexpr std::size_t kListLooksMax = 1024;  // rows of one page
+constexpr std::size_t kListLooksMax = 1024;  // rows looked at for one page
 
-// Behind the parent's id: open timers on UTC, while the database has no time of UTC.
+// After the parent's id comes the number of open timers in UTC, while the database does not know
+// UTC.
 #define PAWL_INFO_COLUMNS                                                                     \
   "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
   "(SELECT p.id FROM instances AS p WHERE p.key=i.parent),"                                   \
@@ -108,7 +109,7 @@ constexpr auto kListTreeText = sql::join(
     " ORDER BY i.key)");
 constexpr sql::Query kListTree{kListTreeText};
 
-// Children have higher keys than their parents.
+// Children have higher keys than their parents, so the root comes first.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
                                     InstanceVisitor& visitor) {
   if (page->rows_max == 0) {
@@ -212,7 +213,7 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
   return fail(row.status(), "list executions");
 }
 
-// The output is in the history, and nowhere else. One that is damaged stops no list.
+// The output is in the history only. A damaged output does not stop the list.
 Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
                                       ExecutionVisitor& visitor) {
   class Ended final : public EventSink {
@@ -275,7 +276,7 @@ Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution
   return fail(row.status(), "list activities");
 }
 
-// Page::after counts the ids then.
+// For a list by ids Page::after is a count of ids.
 Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
                                    InstanceVisitor& visitor) {
   class Passing final : public InstanceVisitor {

@@ -1,4 +1,4 @@
-// InstanceDirectory: lists of instances, executions and activities, for people.
+// InstanceDirectory: lists instances, executions and activities, for people.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_INSTANCE_DIRECTORY_HPP
 #define PAWL_STORE_TABLES_INSTANCE_DIRECTORY_HPP

@@ -61,7 +61,7 @@ constexpr auto kWithdrawOfferText =
               sql::number<MessageKind::kOffer>);
 constexpr sql::Query kWithdrawOffer{kWithdrawOfferText, kTimerMoves};
 
-// A turn that has read it is stale then, and is run again without it.
+// A turn that has read the offer becomes stale, and is run again without it.
 Status InstanceMessages::withdraw_offer(const SentOffer& offer, bool* withdrawn) {
   require_batch();
   PAWL_TRY(fail_written(connection_.use(kWithdrawOffer).bind(offer.number).bind(offer.key).run(),
@@ -85,7 +85,7 @@ constexpr auto kRequestWaitsText = sql::join(
     sql::number<MessageKind::kCancel>, " LIMIT 1");
 constexpr sql::Query kRequestWaits{kRequestWaitsText};
 
-// Only the first request counts, so a second row of it would say nothing.
+// Only the first request counts, so a second row would say nothing.
 Status InstanceMessages::cancel_instance(InstanceKey key, std::string_view reason, bool* asked) {
   require_batch();
   *asked = false;
@@ -108,7 +108,7 @@ Status InstanceMessages::find_instance(std::string_view id, InstanceKey* key, In
   return instances_.find_running(id, key, home);
 }
 
-// Known since the view began.
+// The number and the limits are as they were when the view began.
 Status InstanceMessages::last_message(MessageId* number, MailboxLimits* limits) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
@@ -136,8 +136,8 @@ constexpr auto kCountMailboxText = sql::join(
     sql::number<MessageKind::kOffer>, ")");
 constexpr sql::Query kCountMailbox{kCountMailboxText};
 
-// What no turn took is counted from its rows: bounded by the limit itself, and by the completions
-// that wait beside.
+// Counts the rows of messages that no turn took. The limit itself bounds them, together with the
+// completions that wait beside them.
 Status InstanceMessages::has_room(InstanceKey key, const NewMessage& posted, bool* room) {
   MailboxLimits most;
   PAWL_TRY(workers_.mailbox_limits(&most));

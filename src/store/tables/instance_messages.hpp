@@ -43,7 +43,7 @@ class InstanceMessages : private Table {
   InstanceTable& instances_;
   MessageTable& messages_;
   StoreSpace& space_;
-  MailboxLimits seen_;  // with the last number of a message
+  MailboxLimits seen_;  // as last_message() saw them
 };
 
 }  // namespace pawl::store

@@ -1,4 +1,4 @@
-// InstanceReader: what a client sees of one instance.
+// InstanceReader: reads what a client sees of one instance.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_INSTANCE_READER_HPP
 #define PAWL_STORE_TABLES_INSTANCE_READER_HPP

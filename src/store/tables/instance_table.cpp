@@ -40,7 +40,7 @@ constexpr auto kFindInstanceText = sql::join(
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
     ",0),"
-    // One that is not ready has no message that no turn has read.
+    // An instance that is not ready has no message that no turn has read.
     "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
@@ -49,7 +49,7 @@ constexpr auto kFindInstanceText = sql::join(
     ")) END FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
 constexpr sql::Query kFindInstance{kFindInstanceText};
 
-// One whose root has no row is there: its tree was not deleted.
+// An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceTable::read_instance(InstanceKey key, InstanceRow* out,
                                     std::optional<MessageId> read_up_to) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
@@ -100,7 +100,7 @@ Status InstanceTable::write_state(InstanceKey key, const InstanceWrite& write) {
   } else {
     row.bind_null().bind_null();
   }
-  // While it was parked none of its timers counted.
+  // While the instance was parked, none of its timers counted.
   if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
     connection_.add_marks(kTimerComes);
   return fail(row.run(), "change an instance");
@@ -125,8 +125,8 @@ constexpr sql::Query kMend{
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
     kParkedComes | kTimerMoves};
 
-// What is damaged is written first: a large text in it would be copied with the row, for which
-// SQLite's memory may not suffice.
+// The damaged columns are written first: otherwise a large text in them would be copied with the
+// row, for which SQLite's memory may not suffice.
 Status InstanceTable::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
   bool is_whole = true;
   {

@@ -1,4 +1,4 @@
-// InstanceVerbs: what an operator may do to one instance.
+// InstanceVerbs: an operator's verbs on one instance.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_INSTANCE_VERBS_HPP
 #define PAWL_STORE_TABLES_INSTANCE_VERBS_HPP

@@ -20,8 +20,8 @@ Status MessageTable::insert_message(InstanceKey instance, const Message& message
   PAWL_TRY(store_message(instance, message, nullptr));
   context_.batch_sent = true;
   if (was_ready) return Status::kOk;
-  // The revision stays: it belongs to the history, and a turn that did not see this message is
-  // right.
+  // The revision stays. It belongs to the history, and a turn that did not see this message is
+  // still right.
   return fail_written(connection_.use(kMakeReady)
                           .bind(instance)
                           .bind(connection_.last_insert_id())
@@ -35,11 +35,13 @@ constexpr sql::Query kInsertMessage{
     "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
     "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
 
-// The row's id is the last inserted one then. `timer`: when and in what time; null: ready now.
+// Afterwards the row's id is the last inserted one. `timer`: when the message is due, and in which
+// time; null: ready now.
 Status MessageTable::store_message(InstanceKey instance, const Message& message, const Due* timer,
                                    Waiting waiting) {
   Statement insert = connection_.use(kInsertMessage);
-  // From the counter of tokens, whose row is written ahead: AUTOINCREMENT would touch one page more.
+  // The id comes from the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch
+  // one more page.
   insert.bind(message.id == 0 ? context_.next_token() : message.id)
       .bind(static_cast<std::int64_t>(waiting))
       .bind(instance)

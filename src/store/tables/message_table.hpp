@@ -17,15 +17,16 @@ struct Due {
   std::int64_t due = 0;
 };
 
-// Of a message that is stored; stored as these numbers.
+// The state of a stored message. These numbers are stored.
 enum class Waiting : std::uint8_t {
   kNo = 0,
-  kYes = 1,      // a turn saw it, and it waits on: it makes its instance ready no more
+  kYes = 1,      // a turn saw it, and it waits on; it no longer makes its instance ready
   kDamaged = 2,  // no turn gets it
   kUnread = 3,   // its instance ended without it (R7.8)
 };
 
-// How many messages the instance of a row i left at its end. Parts of a sql::join().
+// The number of messages that the instance of a row i left unread at its end. Parts of a
+// sql::join().
 #define PAWL_UNREAD                                                                  \
   "CASE WHEN i.state IN (", sql::number<InstanceState::kCompleted>, ",",             \
       sql::number<InstanceState::kFailed>,                                           \

@@ -8,7 +8,7 @@
 namespace pawl::store {
 namespace {
 
-// A wall clock that moved less against boot time drifted; one that moved more was set.
+// A wall clock that moved less than this against boot time drifted; one that moved further was set.
 constexpr std::int64_t kStepMs = 1000;
 constexpr LockToken kTokensAhead = 1'000;
 constexpr std::size_t kBootIdBytes = sizeof(port::BootId::bytes);
@@ -17,16 +17,16 @@ std::string_view bytes_of(const port::BootId& id) {
   return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
 }
 
-// After a crash in a first turn that nothing was stored of.
+// How long starts are persisted first after a crash in a first turn of which nothing was stored.
 constexpr std::int64_t kPersistStartsFirstMs = 3'600'000;
 
 }  // namespace
 
-// T1, T3 and what the batch will see. The sample is taken now, with the lock held: an older one
-// could lie before a mark of another process.
+// Applies T1 and T3, and sets what the batch sees. The sample is taken now, with the lock held: an
+// older one could lie before a mark of another process.
 Status MetaTable::start_clock() {
   if (meta_is_known_) {
-    context_.next = context_.committed;  // a batch that wrote nothing took of them for nothing
+    context_.next = context_.committed;  // a batch that wrote nothing took numbers that no row has
   } else {
     PAWL_TRY(read_meta(&context_.clock));
   }
@@ -45,21 +45,20 @@ Status MetaTable::start_clock() {
   return Status::kOk;
 }
 
-// It also shows a sync by another process.
+// Reads the row, which also shows a sync that another process made.
 Status MetaTable::refresh_clock() {
   if (meta_is_known_) return Status::kOk;
   ClockRow row;
   PAWL_TRY(read_meta(&row));
-  // A row of an earlier boot is one whose adoption by us was rolled back.
+  // A row of an earlier boot means that our adoption of this boot was rolled back.
   if (row.boot_seq >= context_.clock.boot_seq) {
     context_.clock = row;
   } else {
-    meta_is_known_ = false;  // clock_ is not what it says
+    meta_is_known_ = false;  // context_.clock is not what the row says
   }
   return Status::kOk;
 }
 
-// What a commit that happens anyway adds: the mark of the clock, if it is old, and the counters.
 Status MetaTable::write_mark() {
   if (needs_mark(context_.clock, batch_.now)) {
     context_.clock = mark(clock_now_, batch_.now);
@@ -133,7 +132,7 @@ Status MetaTable::read_meta(ClockRow* out) {
   return Status::kOk;
 }
 
-// All verdicts hang on these numbers. Within their ranges no sum of them overflows.
+// Everything depends on these numbers. Within their ranges no sum of them overflows.
 Status MetaTable::check_meta(const Statement& row) {
   constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;  // 285,000 years
   constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
@@ -195,11 +194,11 @@ Status MetaTable::write_meta() {
 
 constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
 
-// No other connection can take from the counters while the batch has the write lock; so they are
-// written once for all that a batch took. What it took without writing anything is nowhere and may
-// be taken again. Tokens are stored ahead, so that not every commit writes them. As soon as another
-// has committed, both go on where the row says: so whatever is taken later is higher, whichever worker takes
-// it.
+// No other connection can take from the counters while the batch has the write lock; therefore they
+// are written once, for all that a batch took. Numbers taken by a batch that wrote nothing are
+// in no row, and may be taken again. Tokens are stored ahead, so that not every commit writes them.
+// As soon as another connection has committed, both counters go on from the row; therefore numbers
+// that are taken later are higher, whichever worker takes them.
 Status MetaTable::store_counters() {
   if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)
     return Status::kOk;
@@ -246,7 +245,7 @@ Status MetaTable::sync_clock(const ClockSample& sample) {
       !context_.clock.off_known || context_.clock.off_seq != context_.clock.boot_seq;
   const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
   if (!confirmed && !stepped) {
-    // Drift of a few ms is no reason to write; it is written with the next mark.
+    // A drift of a few ms is no reason to write; the next mark stores it.
     clock_now_ = result.row;
     return Status::kOk;
   }
@@ -260,7 +259,7 @@ Status MetaTable::sync_clock(const ClockSample& sample) {
   if (!result.credited) return Status::kOk;
   batch_.clock_credit_ms = result.gap;
   PAWL_TRY(note_clock("credited", sample, result.gap));
-  // Due times that mean "never" stay so.
+  // Due times that mean "never" stay unchanged.
   return fail(connection_.use(kCredit).bind(result.gap).bind(result.credit_seg_max).run(),
               "credit");
 }
@@ -273,7 +272,7 @@ constexpr sql::Query kNoteClock{
     "boot_seq=excluded.boot_seq,at=excluded.at,wall_stamp=excluded.wall_stamp,"
     "detail=excluded.detail"};
 
-// For people: the last 64 happenings.
+// Keeps the last 64 changes of the clock, for people.
 Status MetaTable::note_clock(std::string_view kind, const ClockSample& sample,
                              std::int64_t detail) {
   return fail(connection_.use(kNoteClock)

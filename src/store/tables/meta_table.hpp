@@ -1,8 +1,8 @@
-// MetaTable: the row of meta: the clock that all processes share, the counters, and what people set
-// of the room.
+// MetaTable: the row of meta: the clock that all processes share, the counters, and the operator's
+// limits of space.
 //
-// Purpose: what a batch sees as now, and which epochs and tokens were never given out. Ownership
-// and thread rule: as context.hpp.
+// Purpose: keeps the time that a batch sees as now, and the epochs and tokens not given out yet.
+// Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_META_TABLE_HPP
 #define PAWL_STORE_TABLES_META_TABLE_HPP
 
@@ -25,12 +25,12 @@ class MetaTable : private Table {
 
   // ---- for the other tables ----
   Status start_clock();
-  // In a view: the clock as the row has it.
+  // In a view: reads the clock as the row has it.
   Status refresh_clock();
-  // What a commit that happens anyway adds: the mark of the clock, if it is old, and the counters.
+  // Adds to a commit that happens anyway: the mark of the clock, if it is old, and the counters.
   Status write_mark();
   Status require_persisted_starts();
-  // For senders, when no runtime lives.
+  // Keeps the limits for senders, for when no runtime lives.
   Status keep_mailbox_limits(const MailboxLimits& limits);
   void forget_meta();
 
@@ -45,10 +45,10 @@ class MetaTable : private Table {
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
 
   sql::Database& file_;
-  std::int64_t persist_starts_until_ = 0;  // Pawl time, of meta
-  ClockRow clock_now_;                     // clock_ with what a commit that happens anyway may add
-  // True of the rows until forget_known(), or until this connection writes them.
-  bool meta_is_known_ = false;  // clock_ and the other columns of meta
+  std::int64_t persist_starts_until_ = 0;  // Pawl time, from meta
+  ClockRow clock_now_;  // context_.clock with changes that wait for a commit that happens anyway
+  // Holds until forget_meta(), or until this connection writes the row.
+  bool meta_is_known_ = false;  // context_.clock and the other columns of meta
 };
 
 }  // namespace pawl::store

@@ -15,7 +15,7 @@ Status NewInstances::create_instance(const NewInstance& instance, InstanceKey* k
                                    : "an id is not \".\" or \"..\", and has no blank at its ends");
     return Status::kInvalidArgument;
   }
-  // An id in use is answered as such: a caller that repeats a call learns that the first one
+  // The id is checked before the room: a caller that repeats a call learns that the first one
   // arrived.
   PAWL_TRY(check_new(instance));
   PAWL_TRY(space_.room_for_new());
@@ -47,7 +47,7 @@ Status NewInstances::check_new(const NewInstance& instance) {
                                static_cast<long long>(instance.start_after_ms));
     return Status::kInvalidArgument;
   }
-  // Also one that is deleted and not swept yet.
+  // This also finds an instance that is deleted and not swept yet.
   Statement row = connection_.use(kFindId);
   if (row.bind_text(instance.id).row()) {
     context_.diagnostic.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),

@@ -1,4 +1,4 @@
-// NewInstances: instances that clients, parents and detached starts make.
+// NewInstances: makes the instances that clients, parents and detached starts ask for.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_NEW_INSTANCES_HPP
 #define PAWL_STORE_TABLES_NEW_INSTANCES_HPP
@@ -25,7 +25,7 @@ class NewInstances : private Table {
   Status create_instance(const NewInstance& instance, InstanceKey* key);
 
   // ---- for the other tables ----
-  // kAlreadyExists, kInvalidArgument: nothing was written.
+  // On kAlreadyExists and kInvalidArgument nothing was written.
   Status insert_instance(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
 
  private:

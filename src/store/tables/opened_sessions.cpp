@@ -12,7 +12,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr int kShown = 64;  // of a name in an error's text
+constexpr int kShown = 64;  // bytes of a name in an error's text
 
 int shown(std::string_view name) {
   return static_cast<int>(name.size() < kShown ? name.size() : kShown);
@@ -32,7 +32,7 @@ Status OpenedSessions::write_session(const TurnCommit& turn, const Event& event)
 }
 
 Status OpenedSessions::answer_check(const TurnCommit& turn, const Event& event) {
-  if (!turn.events->is_open(event.id)) return Status::kOk;  // closed in this turn
+  if (!turn.events->is_open(event.id)) return Status::kOk;  // the check was closed in this turn
   InstanceKey scope = event.number == 0 ? turn.key : 0;
   if (!event.session.empty()) PAWL_TRY(sessions_.find_opener(event.session, &scope));
   Opened row;
@@ -105,7 +105,8 @@ Status OpenedSessions::open_session(const TurnCommit& turn, const Event& event) 
   return begin({turn.key, Lifecycle::kOpened, turn.key, {}}, turn, event.name, row, settings);
 }
 
-// Who comes first makes the row of a shared session; of an open one the settings change.
+// The first instance makes the row of a shared session. If the session is open, its settings
+// change.
 Status OpenedSessions::set_settings(const TurnCommit& turn, const Event& event) {
   SessionSettings settings;
   PAWL_TRY(read_settings(event, &settings));
@@ -121,7 +122,7 @@ Status OpenedSessions::set_settings(const TurnCommit& turn, const Event& event) 
   Diagnostic refusal;
   if (row.owner_label.view() != settings.owner_label)
     PAWL_TRY(find_refusal(turn, how.scope, row.session, settings.owner_label, &refusal));
-  // It stays as it was.
+  // A refused session stays as it was.
   if (!refusal.text().empty())
     return events_.report_session(row.session, SessionChange::Kind::kRefused, refusal.text());
   return openings_.change(row.session, how, settings);
@@ -135,7 +136,7 @@ Status OpenedSessions::read_settings(const Event& event, SessionSettings* settin
   return Status::kOk;
 }
 
-// `row`: the one of this name, which is not open; session 0: there is none.
+// `row`: the row of this name, which is not open; session 0: there is none.
 Status OpenedSessions::begin(Beginning how, const TurnCommit& turn, std::string_view name,
                              const Opened& row, const SessionSettings& settings) {
   Diagnostic refusal;
@@ -158,7 +159,8 @@ Status OpenedSessions::close_session(InstanceKey instance, std::string_view name
   return close_row(row.session, session::Cause::kClose, "closed");
 }
 
-// Another instance may count on what it asked for: only the one that opened it may let it go early.
+// Another instance may count on the hold that it asked for, so only the instance that opened the
+// session may shorten it.
 Status OpenedSessions::hold_session(InstanceKey instance, const Event& event) {
   ActivityPolicy use;
   if (!decode_policy(event.policy, &use)) return fail(Status::kInvalidArgument, "read a hold");
@@ -226,7 +228,7 @@ Status OpenedSessions::find_refusal(const TurnCommit& turn, InstanceKey scope, S
   return Status::kOk;
 }
 
-// Names one to close.
+// Names one session that the caller could close.
 Status OpenedSessions::describe_too_many(const TurnCommit& turn, SessionKey session,
                                          std::string_view owner_label, Diagnostic* refusal) {
   Statement first = connection_.use(kFirstOfOwner);

@@ -30,11 +30,11 @@ class OpenedSessions : private Table {
         openings_(openings),
         handoff_(handoff) {}
 
-  // Carries out a command of a session.
+  // Carries out a turn's command about a session.
   Status write_session(const TurnCommit& turn, const Event& event);
-  // Its row goes, or stays until cancelled work that still runs has ended.
+  // Removes the row; cancelled work that still runs keeps it until that work has ended.
   Status close_row(SessionKey session, session::Cause cause, std::string_view reason);
-  // The instance ended or goes.
+  // Closes the sessions of an instance that ended or is removed.
   Status close_all_sessions(InstanceKey instance);
 
  private:
@@ -47,7 +47,8 @@ class OpenedSessions : private Table {
   Status read_settings(const Event& event, SessionSettings* settings);
   Status begin(Beginning how, const TurnCommit& turn, std::string_view name, const Opened& row,
                const SessionSettings& settings);
-  // Why it may not be opened; empty: it may. `session`: its row, which does not count; 0: none yet.
+  // The reason why the session may not be opened; empty: it may. `session`: its own row, which does
+  // not count; 0: none yet.
   Status find_refusal(const TurnCommit& turn, InstanceKey scope, SessionKey session,
                       std::string_view owner_label, Diagnostic* refusal);
   Status describe_too_many(const TurnCommit& turn, SessionKey session, std::string_view owner_label,

@@ -73,7 +73,7 @@ Status ParkedInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
       connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
       "wake parked instances"));
   *woken = static_cast<std::size_t>(connection_.changes());
-  // First, so that nothing past its limit is handed over once more.
+  // Overdue work ends first, so that no item past its limit is handed over once more.
   if (*woken < limit) PAWL_TRY(outcomes_.end_overdue_work(limit - *woken, woken));
   if (*woken < limit) PAWL_TRY(claims_.end_unavailable_work(limit - *woken, woken));
   if (*woken < limit) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));

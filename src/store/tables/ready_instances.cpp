@@ -8,37 +8,37 @@
 namespace pawl::store {
 namespace {
 
-constexpr int kHomesMax = 16;  // looked at in one call; the next goes on behind them
+constexpr int kHomesMax = 16;  // homes looked at in one call; the next call goes on behind them
 
-constexpr int kHomeInstancesMax = 16;  // of a living home that may be too young
+constexpr int kHomeInstancesMax = 16;  // instances of a living home, which may be too young
 
-constexpr int kTimersMax = 256;  // due ones that belong to others
+constexpr int kTimersMax = 256;  // due timers, which may belong to other workers
 
 constexpr int kFiredMax = 64;  // timers of one instance, in one call
 
 constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-constexpr int kUnregisteredLooksMax = 16;  // of one name that may be too young
+constexpr int kUnregisteredLooksMax = 16;  // instances of one name, which may be too young
 
-constexpr int kLargerLooksMax = 256;  // likewise, at those that need a larger worker
+constexpr int kLargerLooksMax = 256;  // instances of one name that need a larger worker
 
-constexpr int kUnregisteredInstancesLeft = 16;  // young ones that stay in the way
+constexpr int kUnregisteredInstancesLeft = 16;  // young ones that are left where they are
 
-constexpr int kNewestLooksMax = 32;  // if unregistered instances are many
+constexpr int kNewestLooksMax = 32;  // while there are many unregistered instances
 
-constexpr int kBehindLooksMax = 512;  // likewise, at those of one home, or at due timers
+constexpr int kBehindLooksMax = 512;  // the same, at instances of one home, or at due timers
 
-// Columns of every query for candidates: what decides whether one can be run.
+// The columns of every query for candidates: they decide whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
-// Behind them in queries that meet instances marked as unregistered: others need no more than any
-// worker has.
+// Follow PAWL_RUN_COLUMNS in queries that meet instances marked as unregistered. Instances that are
+// not marked need no more room than any worker has.
 #define PAWL_NEEDS_COLUMNS \
   "iif(i.unregistered IS NULL,0,i.needs_messages),iif(i.unregistered IS NULL,0,i.needs_bytes)"
 
-constexpr int kNeedsColumn = 4;  // behind the first of PAWL_RUN_COLUMNS
+constexpr int kNeedsColumn = 4;  // counted from the first of PAWL_RUN_COLUMNS
 
 }  // namespace
 
-// The answer, and what must not be in it.
+// The answer, and the keys that must not be in it.
 class ReadyInstances::ReadyList {
  public:
   ReadyList(const ReadyQuery& asked, InstanceKey* out, std::size_t capacity)
@@ -48,9 +48,9 @@ class ReadyInstances::ReadyList {
     if (full() || has(query.skip, query.skip_count, key) || has(out_, count_, key)) return;
     out_[count_++] = key;
   }
-  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`; or notes that it is an
-  // unregistered instance. `since`: until then no other could come for it; none: any other has had
-  // the time.
+  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`, or notes it as
+  // unregistered. `since`: from when another worker could come for it; none: the others have had
+  // time enough.
   void add(const Statement& row, InstanceKey key, int column, OptionalMs since) {
     if (can_run(query, row, column)) return add(key);
     if (query.unregistered == nullptr) return;
@@ -66,13 +66,13 @@ class ReadyInstances::ReadyList {
       unregistered.more = true;
     }
   }
-  // Adds it if it can be run; false: it cannot.
+  // Adds the instance if it can be run; false: it cannot.
   bool add_known(const Statement& row, InstanceKey key, int column) {
     if (!can_run(query, row, column)) return false;
     add(key);
     return true;
   }
-  // One that may not run now, with a timer that is due.
+  // Notes an instance that may not run now, but has a due timer.
   void note_parked(InstanceKey key) {
     if (query.unregistered == nullptr || crowded()) return;
     UnregisteredInstances& unregistered = *query.unregistered;
@@ -81,13 +81,13 @@ class ReadyInstances::ReadyList {
     unregistered.more = true;
   }
   [[nodiscard]] bool full() const { return count_ == capacity_; }
-  // No more unregistered instances can be noted: what lies behind them comes with the next list.
+  // No more unregistered instances can be noted; those behind them come with the next list.
   [[nodiscard]] bool crowded() const {
     return query.unregistered != nullptr &&
            query.unregistered->count == UnregisteredInstances::kMax;
   }
   static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
-    // Any worker can end what an operator ends.
+    // Any worker can end an instance that an operator ends.
     if (query.runnable == nullptr || row.integer(column + 3) == kTerminating) return true;
     for (std::size_t i = 0; i < query.runnable_count; ++i) {
       const Runnable& one = query.runnable[i];
@@ -97,7 +97,8 @@ class ReadyInstances::ReadyList {
     }
     return false;
   }
-  // What waits for it is not too much for the caller. `column`: of PAWL_NEEDS_COLUMNS.
+  // True if the caller has room for the messages that wait for the instance. `column`: the first of
+  // PAWL_NEEDS_COLUMNS.
   static bool fits(const ReadyQuery& query, const Statement& row, int column) {
     return query.runnable == nullptr || (row.integer(column) <= query.mailbox.messages &&
                                          row.integer(column + 1) <= query.mailbox.bytes);
@@ -183,7 +184,7 @@ Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& quer
     put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
     PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "mark an instance as unregistered"));
   }
-  // One of a deleted tree is in the way until its rows are removed, and is not logged.
+  // An instance of a deleted tree is in the way until its rows are removed, but is not logged.
   if (is_there && context_.sink != nullptr)
     context_.sink->on_unregistered_instance(name.view(), version.view(), behaviour, key);
   return Status::kOk;
@@ -209,7 +210,8 @@ constexpr sql::Query kDueTimers{
     "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
     "ORDER BY q.due,q.id"};
 
-// From *at on, which gets where the next list can go on. A crowded list takes only what it can run.
+// Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
+// instances that it can run.
 Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
                                    int looks_max, TimerCursor* at) {
   Statement row = connection_.use(kDueTimers);
@@ -274,7 +276,7 @@ constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
                                   "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
                                   "AND unregistered IS NULL ORDER BY ready_id DESC"};
 
-// What has come last, of all that have not begun.
+// Lists the instances that became ready last, among those without a home.
 Status ReadyInstances::list_newest(ReadyList& list) {
   Statement row = connection_.use(kNewestReady);
   for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
@@ -288,8 +290,8 @@ constexpr sql::Query kBehindReady{
     "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY ready_id"};
 
-// What can be run of those whose oldest message came after *after, which gets where the next list
-// can go on: behind unregistered instances only.
+// Lists the instances that can be run, among those whose oldest message came after *after. *after
+// then is where the next list goes on: it moves past unregistered instances only.
 Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
   Statement row = connection_.use(kBehindReady);
   row.bind(home).bind(*after);
@@ -305,8 +307,8 @@ constexpr sql::Query kAnyUnregistered{
     "SELECT key FROM instances\fINDEXED BY i_unregistered\rWHERE ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NOT NULL"};
 
-// At most a quarter of a list, beginning with another name each time, so that neither these nor the
-// others starve.
+// Takes at most a quarter of a list and begins with another name each time, so that neither marked
+// instances nor the others starve.
 Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) {
   {
     Statement any = connection_.use(kAnyUnregistered);
@@ -318,7 +320,7 @@ Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) 
       list.add(any.integer(0));
     }
     PAWL_TRY(fail(any.status(), "find unregistered instances"));
-    // A look per name would be most of what an idle look costs.
+    // A look for each name would be most of the cost of an idle look.
     if (everything || !found || list.full()) return Status::kOk;
   }
   const std::size_t kinds = list.query.runnable_count;
@@ -342,7 +344,8 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
                                               std::size_t most) {
   Statement row = connection_.use(kUnregisteredOfKind);
   row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
-  // What needs a larger worker lies in the way of the others: a later list goes on behind it.
+  // Instances that need a larger worker lie in front of the others; a later list goes on behind
+  // them.
   const bool goes_on = larger_behind_.has_value() && larger_behind_->kind == unregistered_cursor_;
   row.bind(goes_on ? larger_behind_->after : std::numeric_limits<std::int64_t>::min());
   if (goes_on) larger_behind_.reset();
@@ -414,7 +417,7 @@ Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
   return gone && list.crowded() ? list_behind_in(list, home) : Status::kOk;
 }
 
-// One whose worker is gone. With several such homes in turn it begins anew with each.
+// For a home whose worker is gone. If there are several such homes, the look begins anew with each.
 Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   if (home_behind_.home != home) home_behind_ = {home, 0};
   return list_behind(list, home, &home_behind_.after);
@@ -432,16 +435,16 @@ constexpr auto kFirstDueText = sql::join(
     "ORDER BY iif(base=",
     sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
 constexpr sql::Query kFirstDue{kFirstDueText};
-// The row becomes a message that has just come, with the next id of the counter that all messages
-// take theirs from: an id that the engine chose would be given out a second time later.
+// The row becomes a message that has just come. Its id is the next of the counter that all messages
+// take theirs from; an id that the engine chose would be given out a second time later.
 constexpr sql::Query kFire{
     "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves};
 constexpr sql::Query kMakeReady{
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL"};
 
-// As if a look had found them due now: behind all messages that are there. A timer that stays in
-// the index of due times would be met by every worker again and again.
+// Turns due timers into messages behind all that are there, as if a look had found them due now. A
+// timer that stays in the index of due times would be met by every worker again and again.
 Status ReadyInstances::fire_due_timers(InstanceKey key) {
   const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
                                                     : std::numeric_limits<std::int64_t>::min();

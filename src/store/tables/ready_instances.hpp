@@ -1,5 +1,5 @@
-// ReadyInstances: which instances have a turn to run, and those marked as unregistered since no
-// worker here knows them. Ownership and thread rule: as context.hpp.
+// ReadyInstances: lists the instances that have a turn to run, and those marked as unregistered
+// because no worker here knows them. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_READY_INSTANCES_HPP
 #define PAWL_STORE_TABLES_READY_INSTANCES_HPP
 
@@ -55,15 +55,15 @@ class ReadyInstances : private Table {
 
   WorkerTable& workers_;
   DueIndex& due_;
-  std::size_t unregistered_cursor_ =
-      0;                         // which name comes next among what was marked as unregistered
-  Incarnation home_cursor_ = 0;  // where the look at other homes goes on
-  // Where lists look for what they can run while unregistered instances are too many for one list:
-  // of due timers in Pawl time and in UTC, of instances without a home, and of those of a home.
+  std::size_t unregistered_cursor_ = 0;  // the name of marked instances that comes next
+  Incarnation home_cursor_ = 0;          // the home where the look at other homes goes on
+  // Where lists go on to look for instances they can run, while there are too many unregistered
+  // ones for one list: among due timers in Pawl time and in UTC, among instances without a home,
+  // and among those of one home.
   TimerCursor timers_behind_[2];
   std::int64_t unowned_behind_ = 0;
   HomeCursor home_behind_;
-  // The same for one kind of instances that were marked, behind those that need a larger worker.
+  // The same among the marked instances of one name, behind those that need a larger worker.
   std::optional<LargerCursor> larger_behind_;
 };
 

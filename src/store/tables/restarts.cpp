@@ -17,7 +17,7 @@ bool has_failed(const Event& event) {
          (event.kind == EventKind::kActivityDone || event.kind == EventKind::kChildDone);
 }
 
-// How the execution ended.
+// Keeps how the execution ended.
 class KeepEnd final : public EventSink {
  public:
   Status on_event(const Event& event) override {
@@ -31,13 +31,13 @@ class KeepEnd final : public EventSink {
   FixedText<kErrorTextBytesMax> text;
 };
 
-// The failed results among the events of an execution.
+// Finds the failed results among the events of an execution.
 class FindCause final : public EventSink {
  public:
-  // What failed, and the last event before it that is no result: what follows that one is an intake,
-  // of one turn or of several, and whatever part of it the next turn takes is a valid one.
+  // A failed result, and the last event before it that is no result. The results behind that event
+  // were taken in by one turn or by several; any part of them is a valid intake of the next turn.
   struct Cause {
-    EventId cut = 0;  // 0: there is none
+    EventId cut = 0;  // 0: there is no such result
     EventId command = 0;
     bool is_child = false;
   };
@@ -55,8 +55,8 @@ class FindCause final : public EventSink {
       same = cause;
     return Status::kOk;
   }
-  Cause same;  // the last one with the error that the execution ended with
-  Cause last;  // of the last result, if that is a failure
+  Cause same;  // the last failure with the error that the execution ended with
+  Cause last;  // the last result, if it is a failure
   bool was_cancelled = false;
 
  private:
@@ -64,7 +64,7 @@ class FindCause final : public EventSink {
   EventId last_other_ = 0;
 };
 
-// The first event that is read, and no other.
+// Keeps the first event that is read, and stops.
 class KeepFirst final : public EventSink {
  public:
   Status on_event(const Event& event) override {
@@ -83,7 +83,7 @@ class EndEvent final : public EventSource {
   Event is;
 };
 
-// Ended for a reason outside its code: what stands before the end is whole.
+// True for an end whose reason lies outside the code: the history before it is good.
 bool is_ended_from_outside(ErrorKind error) {
   return error == ErrorKind::kPoison || error == ErrorKind::kLimit ||
          error == ErrorKind::kTerminated;
@@ -157,10 +157,10 @@ Status Restarts::restart_instance(const Restart& how) {
   return written(begin(found, how, message));
 }
 
-// ---- where the history is cut -------------------------------------------------------------------
+// ---- the cut of the history ---------------------------------------------------------------------
 
-// What the code did with a failed result is cut off, with the result. So is what came with it in
-// one intake; the worker that begins the execution takes the good part of that again.
+// Cuts off a failed result and everything the code did with it, and also the results that came in
+// the same intake. The worker that begins the execution takes the good ones of these again.
 Status Restarts::find_cut(const Found& found, EventId* cut) {
   KeepEnd end;
   PAWL_TRY(history_.read_end(found.key, found.execution, end));
@@ -185,7 +185,7 @@ Status Restarts::find_cut(const Found& found, EventId* cut) {
   return Status::kOk;
 }
 
-// One that was given an id cannot be started a second time.
+// A child that was given an id cannot be started a second time.
 Status Restarts::check_child(const Found& found, EventId command) {
   KeepFirst child;
   const Status read = history_.load_history(found.key, found.execution, command - 1, child);
@@ -196,7 +196,7 @@ Status Restarts::check_child(const Found& found, EventId command) {
   return refuse(Status::kAlreadyExists, "the id of its failed child is in use; delete that first");
 }
 
-// ---- what is written ----------------------------------------------------------------------------
+// ---- the writes ---------------------------------------------------------------------------------
 
 constexpr auto kPendingRestartText = sql::join(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
@@ -204,7 +204,7 @@ constexpr auto kPendingRestartText = sql::join(
 constexpr sql::Query kPendingRestart{kPendingRestartText};
 constexpr sql::Query kDropMessage{"DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves};
 
-// It has not ended, so its history is as good as it can be: it is tried again as it is.
+// The instance has not ended, so its history is as good as it can be, and is tried again unchanged.
 Status Restarts::restart_stopped(const Found& found, const Restart& how) {
   if (how.from == RestartFrom::kLastGoodEvent) return go_on(found);
   if (found.last_event > 0) {
@@ -215,7 +215,8 @@ Status Restarts::restart_stopped(const Found& found, const Restart& how) {
     if (request != 0) PAWL_TRY(hand_on_request(found, request, &about));
     return begin_from_start(found, found.execution, how, about);
   }
-  // It has not begun: a restart from its last good event, if it was one, becomes one from the start.
+  // The execution has not begun. If it is a restart from the last good event, it becomes one from
+  // the start.
   std::int64_t pending = 0;
   {
     Statement row = connection_.use(kPendingRestart);
@@ -239,7 +240,7 @@ Status Restarts::go_on(const Found& found) {
   return instances_.write_state(found.key, write);
 }
 
-// Its input is in its first event, which says nothing else that the next one would need.
+// The input is in the execution's first event; the next execution needs nothing else of it.
 Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Restart& how,
                                   ErrorKind about) {
   class Begin final : public EventSink {
@@ -269,7 +270,7 @@ Status Restarts::begin_from_start(const Found& found, ExecutionId of, const Rest
   return begin_next.result;
 }
 
-// A timer of no execution is the grace of a cancel request, which goes on.
+// A timer without an execution is the grace of a cancel request; it stays.
 constexpr auto kDropResultsText =
     sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
               sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kChildDone>,
@@ -279,7 +280,7 @@ constexpr auto kDropResultsText =
               " OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>);
 constexpr sql::Query kDropResults{kDropResultsText, kTimerMoves};
 
-// It ends as an execution that continues as new does, but as failed: messages of its queues, a cancel
+// The execution ends like one that continues as new, but as failed: queue messages, a cancel
 // request with its grace, sessions and values go on with the instance.
 Status Restarts::end_stopped(const Found& found) {
   EndEvent events;
@@ -311,7 +312,8 @@ constexpr auto kFindRequestText =
               sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
 constexpr sql::Query kFindRequest{kFindRequestText};
 
-// The cancel request that the execution took; 0: none. Events that cannot be read are in no way.
+// Finds the cancel request that the execution took; 0: none. Events that cannot be read do not
+// matter here.
 Status Restarts::find_request(const Found& found, EventId* request) {
   Statement row = connection_.use(kFindRequest);
   if (row.bind(found.key).bind(found.execution).row())
@@ -324,8 +326,8 @@ constexpr auto kDropRequestsText =
               sql::number<MessageKind::kCancel>);
 constexpr sql::Query kDropRequests{kDropRequestsText, kTimerMoves};
 
-// To the next execution (R8.7). The first one counts, so those that came behind it need not be kept.
-// Under behaviour 1 a request ends with its execution.
+// Hands the request on to the next execution (R8.7). The first request counts, so later ones need
+// not be kept. Under behaviour 1 a request ends with its execution.
 Status Restarts::hand_on_request(const Found& found, EventId request, ErrorKind* about) {
   class HandOn final : public EventSink {
    public:
@@ -359,8 +361,8 @@ constexpr auto kReadAgainText =
               " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
 constexpr sql::Query kReadAgain{kReadAgainText};
 
-// What was counted against it is forgiven, and messages that it left unread are for the next
-// execution. `message`: of that one.
+// Resets what was counted against the instance, and gives its unread messages to the next
+// execution. `message`: the start of that execution.
 Status Restarts::begin(const Found& found, const Restart& how, const Message& message) {
   Message start = message;
   start.kind = MessageKind::kRestart;

@@ -1,8 +1,8 @@
 // Restarts: an instance that failed or stopped goes on in a new execution.
 //
-// Purpose: the operator's verb. What it writes is a message, which begins the next execution: with
-// the input of the one that failed, or with its history up to before the failure. The failed
-// execution and its history stay as they are.
+// Purpose: the operator's verb. It writes a message that begins the next execution: with the input
+// of the failed one, or with its history up to before the failure. The failed execution and its
+// history stay as they are.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_RESTARTS_HPP
 #define PAWL_STORE_TABLES_RESTARTS_HPP
@@ -44,7 +44,7 @@ class Restarts : private Table {
     InstanceState state = InstanceState::kRunning;
     ExecutionId execution = 0;
     bool is_child = false;
-    EventId last_event = 0;  // that is stored
+    EventId last_event = 0;  // the last one stored
     std::int64_t behaviour = 0;
   };
 
@@ -54,7 +54,7 @@ class Restarts : private Table {
   Status find_cut(const Found& found, EventId* cut);
   Status check_child(const Found& found, EventId command);
   Status restart_stopped(const Found& found, const Restart& how);
-  // `about`: Message::error of the start.
+  // `about`: the Message::error of the start.
   Status begin_from_start(const Found& found, ExecutionId of, const Restart& how, ErrorKind about);
   Status end_stopped(const Found& found);
   Status find_request(const Found& found, EventId* request);

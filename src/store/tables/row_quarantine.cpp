@@ -11,7 +11,7 @@ Status RowQuarantine::quarantine(const Damage& damage) {
   Status status = quarantine_row(damage.row, damage);
   if (status == Status::kNotFound && damage.named_by.has_value())
     status = quarantine_row(*damage.named_by, damage);
-  // What was met on the way is the damage that is taken away here.
+  // Damage that was met on the way is the damage that is removed here.
   connection_.forget_damage();
   return status;
 }
@@ -49,9 +49,9 @@ Status RowQuarantine::stop_broken(InstanceKey key, std::string_view text) {
   return written(instances_.stop_damaged(key, ErrorKind::kCorrupt, text));
 }
 
-// It stops, as an instance does whose history cannot be read: a later start tries it again. The
-// state of one that has ended is no state of its history, so it stops, too. Damaged times and
-// counts become none.
+// The instance stops, like one whose history cannot be read, and a later start tries it again. An
+// instance that has ended stops too, because the state in a damaged row need not match its history.
+// Damaged times and counts are cleared.
 Status RowQuarantine::quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text) {
   PAWL_TRY(instances_.stop_damaged(key, kind, text));
   instances_.log_damage({RowRef::Table::kInstances, key}, key, text);
@@ -89,8 +89,9 @@ constexpr sql::Query kHoldMessage{
     "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1",
     kTimerMoves};
 
-// Its instance stops. The message stays under a mark that is none of its own (waiting), so that
-// nothing is lost and no timer is due, and the instance stops again as long as it is there.
+// The message's instance stops. The message stays, marked in the column `waiting`, which is not
+// part of it: nothing is lost, no timer is due, and the instance stops again as long as the message
+// is there.
 Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::string_view text) {
   InstanceKey instance = 0;
   bool has_ended = false;
@@ -104,8 +105,8 @@ Status RowQuarantine::quarantine_message(MessageId id, ErrorKind kind, std::stri
     has_ended = read.integer(1, &whole) != 0;
   }
   {
-    // What memory does not suffice for cannot be written back either. Only timers are suspected
-    // under their own name, and those have neither name nor payload.
+    // A text that is too large for the memory cannot be written back either, so it is dropped. Only
+    // timers are suspected as messages, and a timer has neither name nor payload.
     const bool is_too_large = kind == ErrorKind::kLimit;
     Statement hold = connection_.use(kHoldMessage);
     hold.bind(id).bind(static_cast<std::int64_t>(Waiting::kDamaged)).bind(is_too_large ? 1 : 0);
@@ -134,8 +135,8 @@ constexpr sql::Query kFreeSession{
     "sid=?1",
     kLookComes};
 
-// It has no owner any more, and the next worker with work of it takes it as a new one. One that
-// fails on loss is lost. What it was limited to is kept if it can be read.
+// The session loses its owner, and the next worker with work of it takes it as a new one. A session
+// that fails on owner loss is lost. Its limits are kept if they can be read.
 Status RowQuarantine::quarantine_session(SessionKey session, std::string_view text) {
   session::SessionRow row;
   InstanceKey scope = 0;
@@ -149,7 +150,7 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
                                           : fail(read.status(), "read a damaged session");
     row.fails_on_loss = read.integer(0, &whole) != 0;
     scope = read.integer(1, &has_scope);
-    // A number that is no state is one that was open.
+    // A number that is no state counts as open.
     const std::int64_t state = read.integer(2, &whole);
     if (stored(session::state_of(state)) == state) row.state = session::state_of(state);
     is_owner_whole = read.integer(3) != 0;
@@ -157,8 +158,8 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   if (!has_scope) return drop_session(session, text);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   if (!is_owner_whole) {
-    // First: a large text in it would be copied with the row, for which SQLite's memory may not
-    // suffice.
+    // The owner is written first: the next statement would copy a large text in it with the row,
+    // for which SQLite's memory may not suffice.
     session::Transition without_owner;
     without_owner.next = row;
     PAWL_TRY(sessions_.write_owner(session, without_owner, {}));
@@ -174,7 +175,8 @@ Status RowQuarantine::quarantine_session(SessionKey session, std::string_view te
   return Status::kOk;
 }
 
-// It has no owner and cannot get one: it is found by its scope.
+// A session is found by its scope. Without one it has no owner and cannot get one, so it is
+// removed.
 Status RowQuarantine::drop_session(SessionKey session, std::string_view text) {
   PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));
   PAWL_TRY(items_.delete_cancelled_running(session));
@@ -185,7 +187,7 @@ Status RowQuarantine::drop_session(SessionKey session, std::string_view text) {
 
 constexpr sql::Query kDropTotals{"DELETE FROM session_totals WHERE what=?1 AND bucket=?2"};
 
-// Counts for people, which begin anew.
+// The counts are for people, and begin anew.
 Status RowQuarantine::drop_totals(std::int64_t key, std::string_view text) {
   {
     Statement drop = connection_.use(kDropTotals);

@@ -1,17 +1,18 @@
-// The stored form, version 2. Every byte of it is described in docs/format.md and docs/format.
+// The stored form, version 2. docs/format.md and docs/format describe every byte of it.
 //
-// The text is SQLite's own, as the form is. Another engine has another text, with the same tables,
-// columns and indices.
-// Small integer keys, never reused; times in ms; Pawl time unless the name says stamp or utc.
+// The text is written for SQLite, and so is the form. Another engine has another text, with the
+// same tables, columns and indices.
+// Keys are small integers that are never reused. Times are in ms, and in Pawl time unless the name
+// says stamp or utc.
 #ifndef PAWL_STORE_TABLES_SCHEMA_HPP
 #define PAWL_STORE_TABLES_SCHEMA_HPP
 
 namespace pawl::store {
 
 inline constexpr int kSchemaVersion = 2;  // PRAGMA user_version
-// A commit writes whole pages to the log, and most of ours change a few rows on each of some six
-// pages: at 512 bytes a step costs an eighth of what SQLite's default of 4 KiB would. It is the
-// smallest that SQLite has.
+// A commit writes whole pages to the log, and most of our commits change a few rows on each of some
+// six pages: at 512 bytes a step costs an eighth of its price at SQLite's default of 4 KiB. SQLite
+// has no smaller pages.
 inline constexpr int kPageBytes = 512;
 inline constexpr int kApplicationId = 0x5061776c;  // PRAGMA application_id: "Pawl"
 

@@ -12,10 +12,10 @@ struct Object {
   std::string_view type;
   std::string_view name;
   std::string_view table;
-  std::string_view sql;  // empty: of an index that SQLite makes for a UNIQUE column
+  std::string_view sql;  // empty: an index that SQLite makes for a UNIQUE column
   bool seen = false;
 };
-// What SQLite adds by itself.
+// Objects that SQLite adds by itself.
 constexpr Object kImplied[] = {
     {"table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"},
     {"index", "sqlite_autoindex_history_1", "history", {}},
@@ -23,7 +23,7 @@ constexpr Object kImplied[] = {
     {"index", "sqlite_autoindex_sessions_1", "sessions", {}},
 };
 constexpr std::size_t kObjectsMax = 64;
-constexpr int kShown = 64;  // of a name in an error's text
+constexpr int kShown = 64;  // bytes of a name in an error's text
 
 std::string_view up_to(std::string_view text, std::string_view ends) {
   return text.substr(0, text.find_first_of(ends));
@@ -126,8 +126,6 @@ Status SchemaCheck::check_schema(const FixedText<kPathBytesMax>& path, Diagnosti
 
 constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version", sql::kEnginesOwn};
 
-// Another connection has committed. Requires: a transaction has begun, so no connection changes it
-// from here on.
 Status SchemaCheck::check_schema_again(const FixedText<kPathBytesMax>& path) {
   std::int64_t version = 0;
   {

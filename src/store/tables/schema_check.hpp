@@ -1,10 +1,10 @@
-// SchemaCheck: is the schema in the file ours? Every row of sqlite_schema is held against the text
-// of schema.hpp, which SQLite stores word for word; so it also holds for a copy by VACUUM or .dump,
-// in whatever order.
+// SchemaCheck: says whether the schema in the file is ours. Every row of sqlite_schema is compared
+// with the text of schema.hpp, which SQLite stores word for word; therefore a copy by VACUUM or
+// .dump passes too, in whatever order.
 //
 // A table, column default, index or check that others put there would be part of our statements,
-// however the connection is protected; and a missing index would make each of them fail by itself.
-// Ownership and thread rule: as context.hpp.
+// however the connection is protected; and every statement that names a missing index would fail by
+// itself. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
 #define PAWL_STORE_TABLES_SCHEMA_CHECK_HPP
 
@@ -20,10 +20,10 @@ class SchemaCheck : private Table {
   explicit SchemaCheck(StoreContext& context) : Table(context) {}
 
   Status check_schema(const FixedText<kPathBytesMax>& path, Diagnostic& diagnostic);
-  // Another connection has committed. Requires: a transaction has begun, so no connection changes
-  // it from here on.
+  // Called when another connection has committed. Requires: a transaction has begun, so no
+  // connection changes the schema from here on.
   Status check_schema_again(const FixedText<kPathBytesMax>& path);
-  // check_schema() found it to be ours, at this version of it.
+  // check_schema() found the schema to be ours, at this version.
   void note_schema(std::int64_t version) {
     schema_version_ = version;
     schema_is_ours_ = true;
@@ -31,7 +31,7 @@ class SchemaCheck : private Table {
   [[nodiscard]] bool is_ours() const { return schema_is_ours_; }
 
  private:
-  std::int64_t schema_version_ = 0;  // SQLite's, when it was found to be ours
+  std::int64_t schema_version_ = 0;  // SQLite's version of the schema when it was found to be ours
   bool schema_is_ours_ = false;
 };
 

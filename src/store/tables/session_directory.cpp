@@ -11,7 +11,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::size_t kListLooksMax = 1024;  // rows of one page
+constexpr std::size_t kListLooksMax = 1024;  // rows looked at for one page
 
 #define PAWL_SESSION_COLUMNS                                                                     \
   "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"               \
@@ -23,7 +23,7 @@ constexpr std::size_t kListLooksMax = 1024;  // rows of one page
   "LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "           \
   "h.instance=n.instance AND h.execution=n.execution AND h.id=n.event "
 
-// Of one that is not open.
+// For a session that is not open.
 std::int64_t stored_state(SessionState state) {
   switch (state) {
     case SessionState::kLost: return stored(session::State::kLost);
@@ -48,8 +48,8 @@ SessionState state_of(std::int64_t stored, bool has_work) {
 
 using FolderPath = FixedText<kFolderPathBytesMax>;
 
-// Where the folder is, if one was made and is not to go. Empty also for a root that no worker can
-// have written.
+// The path of the folder, if one was made and is to stay. It is also empty for a root that no
+// worker can have written.
 void put_folder(std::string_view root, std::string_view database_id, const SessionInfo& info,
                 std::int64_t generation, FolderPath* out) {
   out->clear();
@@ -117,7 +117,7 @@ bool passes(const SessionInfo& info, const SessionFilter& filter) {
 constexpr sql::Query kListSessions{"SELECT " PAWL_SESSION_COLUMNS
                                    "sessions AS s " PAWL_SESSION_JOINS
                                    "WHERE s.sid>?1 ORDER BY s.sid"};
-// By an index that has the sessions of one value in the order of their keys.
+// These use an index that has the sessions of one value in the order of their keys.
 constexpr sql::Query kListOfLabel{"SELECT " PAWL_SESSION_COLUMNS
                                   "sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
                                   "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid"};
@@ -129,8 +129,8 @@ constexpr auto kListEndedText = sql::join(
     "WHERE s.state=?2 AND s.state>",
     sql::number<session::State::kStopping>, " AND s.sid>?1 ORDER BY s.sid");
 constexpr sql::Query kListEnded{kListEndedText};
-// By an index in another order. An instance or a worker has few: their keys alone are sorted, those
-// of one page.
+// These use an index in another order. An instance or a worker has few sessions, so only their keys
+// are sorted, up to those of one page.
 constexpr sql::Query kListOfInstance{
     "SELECT " PAWL_SESSION_COLUMNS
     "(SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
@@ -140,7 +140,7 @@ constexpr sql::Query kListOfWorker{
     "(SELECT sid FROM sessions\fINDEXED BY s_owner\r"
     "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
     "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS};
-// Each step seeks the next session that has work, however much that is.
+// Each step seeks the next session that has work, however many items that is.
 constexpr auto kListActiveText = sql::join(
     "WITH RECURSIVE busy(sid) AS (SELECT (SELECT q.sid FROM worker_queue AS q"
     "\fINDEXED BY wq_session\rWHERE q.sid>?1 ORDER BY q.sid LIMIT 1) UNION ALL SELECT"
@@ -165,7 +165,7 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
   return is_any ? list_by(list, filter, page, visitor) : Status::kOk;
 }
 
-// The narrowest index comes first; what else is asked for is compared row by row.
+// Takes the narrowest index; the rest of the filter is compared row by row.
 Status SessionDirectory::choose_list(const SessionFilter& filter, List* out, bool* is_any) {
   const bool is_open_state =
       filter.state == SessionState::kIdle || filter.state == SessionState::kActive;
@@ -260,7 +260,7 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
   return fail(row.status(), "read the totals of sessions");
 }
 
-// Devices that wait have no index of their own: they are counted with the rest.
+// Waiting devices have no index of their own, so they are counted with the rest.
 constexpr auto kCountStatesText = sql::join(
     "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),"
     "s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
@@ -275,7 +275,7 @@ Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
   for (; row.row() && rows < rows_max; ++rows) {
     out->sessions_waiting += row.integer(2);
     const session::State state = session::state_of(row.integer(0));
-    // One that a client closed counts as ended when that is logged.
+    // A session that a client closed counts as ended once its closing is logged.
     const bool has_not_ended =
         session::is_open(state) || session::is_closing_unlogged(state, row.integer(3) != 0);
     out->sessions_created += has_not_ended ? 1 : 0;

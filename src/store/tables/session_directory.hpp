@@ -1,4 +1,4 @@
-// SessionDirectory: lists and counts of sessions, for people.
+// SessionDirectory: lists and counts sessions, for people.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_DIRECTORY_HPP
 #define PAWL_STORE_TABLES_SESSION_DIRECTORY_HPP
@@ -28,18 +28,18 @@ class SessionDirectory : private Table {
   Status count_states(std::int64_t rows_max, Metrics* out);
 
  private:
-  // The statement that finds the sessions of a filter, and what it is given.
+  // The statement that finds the sessions of a filter, and its parameters.
   struct List {
     const sql::Query* query = nullptr;
-    bool is_sorted_apart = false;  // its keys are looked up first
-    std::int64_t number = 0;       // 0: none is given
-    std::string_view text;         // empty: likewise
+    bool is_sorted_apart = false;  // the keys are looked up and sorted first
+    std::int64_t number = 0;       // 0: the statement takes no number
+    std::string_view text;         // empty: the statement takes no text
   };
-  // *is_any = false: it names an instance or a worker that is not there.
+  // *is_any = false: the filter names an instance or a worker that does not exist.
   Status choose_list(const SessionFilter& filter, List* out, bool* is_any);
   Status list_by(const List& list, const SessionFilter& filter, Page* page,
                  SessionVisitor& visitor);
-  // With the path of its folder, which lives as long as the visit.
+  // Adds the path of the session's folder, which is valid during the visit only.
   void report(const Statement& row, SessionInfo* info, SessionVisitor& visitor);
 
   WorkerTable& workers_;

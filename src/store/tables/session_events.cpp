@@ -31,7 +31,7 @@ const char* change_name(SessionChange::Kind kind) {
 
 constexpr std::size_t kEventBytesMax = 2'048;
 
-// What does not fit, for names that are all quotes, is left out from its end.
+// If the event does not fit, because its names consist of quotes, the reason is left out.
 Status print_event(const SessionChange& reported, const char* change, char* out,
                    std::size_t* size) {
   SessionEvent event;
@@ -64,7 +64,8 @@ SessionChange SessionTexts::change(SessionChange::Kind of) const {
   return reported;
 }
 
-// A shared one is over with its last activity; its row goes some time later.
+// A shared session ends with its last activity; its row goes some time later, so the age ends
+// there.
 SessionChange SessionTexts::swept() const {
   SessionChange reported = change(SessionChange::Kind::kSwept);
   reported.age_ms = subtract_saturating(age_ms, quiet_ms);
@@ -197,7 +198,8 @@ Status SessionEvents::describe_loss(SessionKey session, Epoch epoch, std::string
   loss.epoch = epoch;
   bool fits = loss.session.assign(texts.name.view()) == Status::kOk &&
               loss.reason.assign(reason) == Status::kOk;
-  // Names have no control characters; one that is all quotes leaves no room for the other.
+  // Names have no control characters, but a session's name that consists of quotes may leave no
+  // room for the node's.
   static_cast<void>(loss.from.assign(texts.node.view()));
   char json[kErrorTextBytesMax];
   std::size_t size = 0;

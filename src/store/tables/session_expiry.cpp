@@ -11,9 +11,9 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::size_t kLeakLooksMax = 256;  // rows of one sweep
+constexpr std::size_t kLeakLooksMax = 256;  // rows that one sweep looks at
 
-constexpr std::size_t kLeaksReportedMax = 16;  // of those: one commit has lines for some more
+constexpr std::size_t kLeaksReportedMax = 16;  // are reported; a commit has lines for some more
 
 }  // namespace
 
@@ -62,7 +62,7 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
   PAWL_TRY(written(events_.describe(row.session, &texts)));
   SessionChange reported = texts.change(SessionChange::Kind::kClosed);
   reported.reason = why.text();
-  // The caller has no log: a Runtime looks at it, and logs it.
+  // The caller has no log: a Runtime looks at the row, and logs the end.
   return written(end_opened(row.session, reported, session::Cause::kEnd, 0));
 }
 
@@ -96,7 +96,7 @@ Status SessionExpiry::next_look(Look* out) {
   out->row.last_activity_at = next.integer(6);
   out->row.hold_until = next.integer(7);
   SessionSettings settings;
-  // What cannot be read says nothing of its end; its work is refused (SessionLimits).
+  // Settings that cannot be read set no end here; work of the session is refused (SessionLimits).
   if (!next.is_null(8) && decode_settings(next.bytes(8), &settings))
     out->terms = session::end_terms(settings);
   out->limited_by = next.integer(9);
@@ -161,7 +161,7 @@ Status SessionExpiry::announce_closing(SessionKey session, std::int64_t in_ms) {
   return events_.notify_change(session, reported);
 }
 
-// As its code would, which hears of it.
+// Closes the session as its code would, and notifies the code.
 Status SessionExpiry::close_idle(SessionKey session) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(session, &texts));
@@ -171,7 +171,8 @@ Status SessionExpiry::close_idle(SessionKey session) {
   return opened_.close_row(session, session::Cause::kClose, "idle");
 }
 
-// Work of the instance that set the age ends with it, in a session that others go on working in, too.
+// The work of the instance that set the age fails with it, also in a session in which other
+// instances go on working.
 Status SessionExpiry::expire_session(const Look& look, session::Look what) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(look.session, &texts));
@@ -219,7 +220,8 @@ constexpr auto kNextOldText = sql::join(
 constexpr sql::Query kNextOld{kNextOldText};
 constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
 
-// In the order in which they were opened, so each is looked at once and reported once.
+// Goes in the order in which sessions were opened, so that each is looked at once and reported
+// once.
 Status SessionExpiry::report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor) {
   if (for_ms == 0) return Status::kOk;
   std::size_t reported = 0;

@@ -1,4 +1,4 @@
-// SessionExpiry: sessions that end, or are looked at, because of their age or of an operator.
+// SessionExpiry: ends sessions, or looks at them, because of their age or for an operator.
 // Rules: docs/rules/session-openings.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
 #define PAWL_STORE_TABLES_SESSION_EXPIRY_HPP
@@ -40,7 +40,7 @@ class SessionExpiry : private Table {
   Status report_leaks(const WorkerTerms& options, LeakCursors* cursors);
 
   // ---- for the other tables ----
-  // Sessions whose look_at has come, at most `limit`; adds to *looked.
+  // Looks at the sessions whose look_at has come, at most `limit`; adds to *looked.
   Status look_at_sessions(std::size_t limit, std::size_t* looked);
 
  private:
@@ -59,8 +59,8 @@ class SessionExpiry : private Table {
   Status announce_closing(SessionKey session, std::int64_t in_ms);
   Status close_idle(SessionKey session);
   Status expire_session(const Look& look, session::Look what);
-  // The end of an open one, not by its code: its work fails, its instance is notified, the row
-  // stays and is looked at after `kept_ms`.
+  // Ends an open session from outside its code: its work fails, its instance is notified, and its
+  // row stays and is looked at after `kept_ms`.
   Status end_opened(SessionKey session, const SessionChange& reported, session::Cause cause,
                     std::int64_t kept_ms);
   Status report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor);

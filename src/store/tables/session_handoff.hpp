@@ -1,5 +1,5 @@
-// SessionHandoff: sessions that an orchestration hands to workers of another kind, with what those
-// should know. Rules: docs/rules/session-work.md, S38. Ownership and thread rule: as context.hpp.
+// SessionHandoff: gives a session to workers of another tag, with a summary for them.
+// Rules: docs/rules/session-work.md, S38. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 #define PAWL_STORE_TABLES_SESSION_HANDOFF_HPP
 
@@ -20,7 +20,7 @@ class SessionHandoff : private Table {
       : Table(context), sessions_(sessions), openings_(openings), moves_(moves) {}
 
   Status handoff_session(InstanceKey instance, const Event& event);
-  // *handed_off = false: it is a device, which stays.
+  // *handed_off = false: the session is a device, and stays.
   Status hand_off(SessionKey session, std::string_view tag, std::string_view summary,
                   bool* handed_off);
 

@@ -1,9 +1,11 @@
-// SessionLimits: what the settings of an opened session limit: its age, how many activities it has,
-// how fast they come. Rules: docs/rules/session-openings.md.
+// SessionLimits: the limits that an opened session's settings set: its age, how many activities it
+// has, and how fast they come.
+// Rules: docs/rules/session-openings.md.
 //
-// Counted when work is scheduled, in the session's row, which is written then in any case; so a
-// limit is the same for all workers, and survives them. What is too early lies among the delayed
-// work: no look for work meets it before its time. Ownership and thread rule: as context.hpp.
+// Activities are counted when they are scheduled, in the session's row, which is written then
+// anyway. Therefore a limit is the same for all workers, and survives them. Work that comes too
+// early waits among the delayed work, where no fetch meets it before its time. Ownership and thread
+// rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_LIMITS_HPP
 #define PAWL_STORE_TABLES_SESSION_LIMITS_HPP
 
@@ -23,22 +25,22 @@ namespace pawl::store {
                                                    : session::LimitOf::kAnother;
 }
 
-// The session that work is scheduled on, or why the work fails at once.
+// The session that work is scheduled on, or the reason why the work fails at once.
 struct Admission {
   SessionKey session = 0;
   ErrorKind why = ErrorKind::kNone;
   FixedText<kErrorTextBytesMax> text;
-  OptionalMs due;            // when it may be handed over; none: at once
-  bool begins_anew = false;  // the session first: its limit is over, which was another instance's
+  OptionalMs due;            // when the work may be handed over; none: at once
+  bool begins_anew = false;  // another instance's limit is over: the session begins anew first
 };
 
 class SessionLimits : private Table {
  public:
   SessionLimits(StoreContext& context, SessionEvents& events) : Table(context), events_(events) {}
 
-  // What its settings limit; of one that was just opened.
+  // Writes the limits of the settings into the row of a session that was just opened.
   Status set_limits(SessionKey session, const SessionSettings& settings);
-  // Counts work that is scheduled on an open session, or says why it fails.
+  // Counts work that is scheduled on an open session, or says why the work fails.
   Status admit_work(const Opened& row, session::LimitOf limit, Admission* out);
 
  private:

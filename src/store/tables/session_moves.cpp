@@ -231,7 +231,7 @@ Status SessionMoves::session_for_device(std::string_view name, SessionKey* key) 
   return row.is_open ? Status::kOk : begin_anew(row.session, name);
 }
 
-// Without the settings that it had: no code asks for them any more.
+// Drops the settings that the session had, because no code asks for them any more.
 Status SessionMoves::begin_anew(SessionKey session, std::string_view name) {
   Opened row;
   PAWL_TRY(sessions_.read_opened(kGlobalScope, name, &row));
@@ -254,8 +254,9 @@ Status SessionMoves::hand_device_over(SessionKey session, std::string_view reaso
   return move_now(row, row.row.stop.has_value() ? row.row.stop->to : std::nullopt, reason);
 }
 
-// Properties only tighten while the row lives. A soft owner of what is a device now lets it go. A
-// device that was only declared has no work yet that could conflict with what its first work says.
+// Properties only tighten while the row lives. A soft owner of a session that is now a device lets
+// it go. A device that was only declared has no work yet that could conflict with its first work,
+// so no conflict is reported.
 Status SessionMoves::tighten(SessionKey session, std::string_view name, const session::Use& more) {
   bool worked = false;
   PAWL_TRY(sessions_.has_worked(session, &worked));
@@ -283,7 +284,8 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const se
 constexpr sql::Query kReadTarget{
     "SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0"};
 
-// May it have the session? A device goes to who declared it, any other to who has room.
+// Whether the worker may have the session: a device goes to a worker that declared it, any other
+// session to a worker with room.
 Status SessionMoves::read_target(const Moving& row, std::optional<Incarnation> worker,
                                  Target* out) {
   *out = Target();
@@ -303,13 +305,14 @@ Status SessionMoves::read_target(const Moving& row, std::optional<Incarnation> w
   } else {
     PAWL_TRY(sessions_.count_owned(*worker, facts.worker->sessions_max, &facts.owned));
   }
-  // Its first lease is that of its own row; it renews both together.
+  // The first lease on the session is that of the worker's own row; it renews both together.
   out->lease_ms = session::lease_left_ms(facts.worker->locked_until, batch_.now);
   if (session::may_have(row.row, facts)) out->worker = worker;
   return Status::kOk;
 }
 
-// To `worker` if it may have it; else a device goes to a standby, and anything else is released.
+// Moves the session to `worker`, if it may have it. Otherwise a device goes to a standby, and any
+// other session is released.
 Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> worker,
                               std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
@@ -334,7 +337,7 @@ Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> work
   return owners_.change_owner(change, nullptr);
 }
 
-// Of a device that goes to `to`.
+// For a device that goes to `to`: the former holder keeps it, becomes a standby or is dropped.
 Status SessionMoves::settle_holder(SessionKey session, std::optional<Incarnation> to) {
   Declaration former;
   PAWL_TRY(devices_.read_holder(session, &former));
@@ -351,7 +354,7 @@ Status SessionMoves::settle_holder(SessionKey session, std::optional<Incarnation
                         : Status::kOk;
 }
 
-// Work that runs beyond the limit keeps an exclusive session where it is.
+// An exclusive session stays where it is if its work runs beyond the limit.
 Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
   Declaration holder;
   PAWL_TRY(devices_.read_holder(row.session, &holder));

@@ -1,4 +1,4 @@
-// SessionMoves: sessions that move to another worker, at once or when their work has stopped.
+// SessionMoves: moves sessions to another worker, at once or when their work has stopped.
 // Rules: docs/rules/session.md. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_MOVES_HPP
 #define PAWL_STORE_TABLES_SESSION_MOVES_HPP
@@ -23,7 +23,7 @@
 namespace pawl::store {
 
 struct Move {
-  std::optional<Incarnation> target;  // none: away from its owner
+  std::optional<Incarnation> target;  // none: just away from its owner
   std::int64_t stop_ms = 0;
   bool force = false;
   session::MoveReason reason = session::MoveReason::kTransferred;
@@ -61,26 +61,26 @@ class SessionMoves : private Table {
   Status claim_session(Incarnation me, std::string_view session, const WorkerTerms& options);
 
   // ---- for the other tables ----
-  // The row of a shared session for work of an instance, made if absent. One that was closed, or that
-  // a limit of another instance ended, begins anew; one that is lost, or that the instance's own limit
-  // ended, is left as it is, until code uses it again. 0: no instance.
+  // Finds the row of a shared session for work of an instance (0: none), and makes it if absent. A
+  // session that was closed, or that a limit of another instance ended, begins anew. One that is
+  // lost, or that the instance's own limit ended, stays as it is until code uses it again.
   Status session_for(InstanceKey instance, std::string_view name, const session::Use& use,
                      SharedRow* out);
-  // Likewise of a device, which begins anew in any case.
+  // The same for a device, which begins anew in any case.
   Status session_for_device(std::string_view name, SessionKey* key);
   Status move_or_stop(const Moving& row, const Move& move);
-  // The device of a dead or leaving owner goes to a standby, or loses its owner.
+  // Gives the device of a dead or leaving owner to a standby; without one it has no owner.
   Status hand_device_over(SessionKey session, std::string_view reason);
 
  private:
   struct Target {
-    std::optional<Incarnation> worker;  // none: it may not
+    std::optional<Incarnation> worker;  // none: the worker may not have the session
     std::int64_t lease_ms = 0;
   };
-  // *worker: the living one of this node.
+  // *worker: the living worker of this node.
   Status set_draining(std::string_view node, bool draining, Incarnation* worker);
   Status begin_anew(SessionKey session, std::string_view name);
-  // Work is scheduled with these properties, which the session does not have.
+  // Adds the properties that work is scheduled with and the session does not have.
   Status tighten(SessionKey session, std::string_view name, const session::Use& more);
   Status read_target(const Moving& row, std::optional<Incarnation> worker, Target* out);
   Status move_now(const Moving& row, std::optional<Incarnation> worker, std::string_view reason);

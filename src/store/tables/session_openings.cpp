@@ -22,7 +22,7 @@ constexpr sql::Query kInsertRow{
 Status SessionOpenings::insert(const Beginning& how, std::string_view name,
                                const SessionSettings& settings, bool device, SessionKey* session) {
   {
-    // Epoch 0 is none: the first claim takes one.
+    // Epoch 0 means none: the first claim takes one.
     Statement insert = connection_.use(kInsertRow);
     insert.bind(how.scope).bind_text(name);
     insert.bind(settings.fail_on_loss ? 1 : 0).bind(settings.exclusive ? 1 : 0);
@@ -105,7 +105,7 @@ constexpr sql::Query kReadSettings{
     "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard,"
     "coalesce(limited_by,0) FROM sessions WHERE sid=?1"};
 constexpr sql::Query kNoteWhose{"UPDATE sessions SET limited_by=?2 WHERE sid=?1"};
-// A bucket for another rate begins full. Limits that an operator sets are no instance's.
+// A changed rate begins with a full bucket. Limits that an operator sets belong to no instance.
 constexpr sql::Query kChangeSettings{
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
     "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
@@ -128,7 +128,7 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     Statement is = connection_.use(kReadSettings);
     is.bind(session);
     if (!is.row()) return fail(is.status(), "read a session's settings");
-    // Others may count on what they asked for.
+    // Other instances may count on the settings that they asked for.
     if (how.scope == 0) exclusive = exclusive || is.integer(1) != 0;
     if (notify == 0 && is.integer(3) != how.asks && how.scope == 0) notify = is.integer(3);
     // A device lives as long as its declarations.
@@ -153,7 +153,7 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     write.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     write.bind_text_or_null(limits.view()).bind_optional(expiry.expires_at);
     write.bind_due(expiry.look_at, kLookComes).bind(stored(how.lifecycle));
-    // A silence before the change was not limited by these settings.
+    // Silence before the change does not count against these settings.
     settings.idle_close.count() != 0 ? write.bind(batch_.now) : write.bind_null();
     write.bind_or_null(how.limited_by);
     PAWL_TRY(fail(write.run(), "change a session's settings"));
@@ -162,13 +162,13 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
   return events_.report_session(session, SessionChange::Kind::kSettings, {});
 }
 
-// Who asked last for the settings that it has.
+// Notes the instance that last asked for the settings in force.
 Status SessionOpenings::note_whose(SessionKey session, InstanceKey instance) {
   Statement note = connection_.use(kNoteWhose);
   return fail(note.bind(session).bind(instance).run(), "note whose settings a session has");
 }
 
-// The text has all of them if a decision needs more than the columns say.
+// The text holds all settings, if a decision needs more of them than the columns hold.
 Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, Beginning* how) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement is = connection_.use(kReadSettings);

@@ -1,5 +1,6 @@
-// SessionOpenings: rows of sessions that begin, or begin anew, whatever makes them: work that names
-// a shared one, or code that gives settings. Rules: docs/rules, S1, S11, S18 and S51.
+// SessionOpenings: rows of sessions that begin, or begin anew, whatever causes it: work that names
+// a shared session, or code that gives settings.
+// Rules: docs/rules, S1, S11, S18 and S51.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
 #define PAWL_STORE_TABLES_SESSION_OPENINGS_HPP
@@ -21,10 +22,10 @@ namespace pawl::store {
 struct Beginning {
   InstanceKey scope = 0;  // 0: shared
   Lifecycle lifecycle = Lifecycle::kShared;
-  InstanceKey asks = 0;        // is notified, if the settings say so
-  std::string_view refusal;    // why it may not; empty: it may
-  InstanceKey limited_by = 0;  // it gave a shared one its settings; 0: no instance did
-  bool keeps_rate = false;     // what was taken from its bucket is not given back
+  InstanceKey asks = 0;        // the instance to notify, if the settings say so
+  std::string_view refusal;    // why the session may not begin; empty: it may
+  InstanceKey limited_by = 0;  // the instance that gave a shared session its settings; 0: none
+  bool keeps_rate = false;     // the bucket of its rate limit is not refilled
 };
 
 class SessionOpenings : private Table {
@@ -42,17 +43,18 @@ class SessionOpenings : private Table {
 
   Status insert(const Beginning& how, std::string_view name, const SessionSettings& settings,
                 bool device, SessionKey* session);
-  // A new opening of a row that is not open: a new generation and epoch. Cancelled work that still
-  // runs holds it.
+  // Begins a new generation of the row, with a new epoch unless an exclusive session stays open.
+  // Cancelled work that still runs holds it back.
   Status begin_anew(SessionKey session, const Beginning& how, const SessionSettings& settings);
-  // The limit of another instance is over, for work of one that did not set it: a new opening with
-  // what stays of the settings. `why`: for who hears of the end of an open one.
+  // For work of an instance that did not set the limit that is over: a new opening, with the
+  // settings that stay. `why`: the reason in the report of an open session's end.
   Status begin_anew_after_limit(SessionKey session, std::string_view why);
-  // Of an open row; what it counted goes on. Nothing happens if it has just these.
+  // Changes the settings of an open row; its counts go on. Does nothing if it has these settings
+  // already.
   Status change(SessionKey session, const Beginning& how, const SessionSettings& settings);
-  // Those of a row, which instance is notified, and whose limits they are.
+  // The settings of a row, the instance it notifies, and the instance whose limits they are.
   Status read_settings(SessionKey session, SessionSettings* out, Beginning* how);
-  // Which workers its work is for, and what they should know; empty: none.
+  // Sets the tag of the workers that its work is for, and the summary for them; empty: none.
   Status set_session_tag(SessionKey session, std::string_view tag, std::string_view summary);
 
  private:

@@ -42,7 +42,7 @@ Status SessionOwners::apply(SessionKey session, const session::Transition& chang
                             const Applied& how, Epoch* epoch) {
   Epoch taken = 0;
   if (change.epoch != session::EpochEffect::kKeep) taken = context_.next_epoch();
-  // Its work is ready again, or its owner has room for another one.
+  // The session's work is ready again, or its owner has room for another session.
   if (change.makes_ready || change.epoch != session::EpochEffect::kKeep) ++context_.made_ready;
   if (epoch != nullptr) *epoch = taken;
   switch (change.work) {
@@ -94,8 +94,8 @@ constexpr auto kNextItemOfText = sql::join(
     " AND instance=coalesce(?2,instance) ORDER BY state,id LIMIT 1");
 constexpr sql::Query kNextItemOf{kNextItemOfText};
 
-// Everything but what was cancelled before; what runs is cancelled when it renews, and its result
-// is refused.
+// Fails all items except those cancelled before. A running item is cancelled when it renews, and
+// its result is refused.
 Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::string_view text,
                                    std::optional<InstanceKey> instance) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -141,7 +141,7 @@ session::IdleRow SessionOwners::idle_row(const Statement& row) {
   return out;
 }
 
-// As few rows as its owner may have sessions.
+// Reads at most as many rows as the owner may have sessions.
 Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* released,
                                 OptionalMs* room_at) {
   SessionKey longest = 0;
@@ -218,7 +218,7 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
       PAWL_TRY(fail(owned.status(), "find idle sessions"));
       if (change.session == 0) return Status::kOk;
     }
-    // An index that is damaged may name what another worker owns.
+    // A damaged index may name a session that another worker owns.
     session::SessionRow row;
     PAWL_TRY(sessions_.read_row(change.session, &row));
     if (row.owner != me) return no_progress("sessions");
@@ -234,8 +234,8 @@ constexpr auto kFirstLockedText = sql::join(
     sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1");
 constexpr sql::Query kFirstLocked{kFirstLockedText};
 
-// The locks of a session's items end with its epoch. They are few: no more than its owner has
-// slots.
+// The locks of a session's items end with its epoch. There are at most as many of them as its owner
+// has slots.
 Status SessionOwners::unlock_session(SessionKey session, const Applied& how) {
   Walk walk;
   while (true) {

@@ -1,8 +1,8 @@
 // SessionOwners: every change of a session's owner. Rules: docs/rules/session.md.
 //
-// Purpose: a change takes the next epoch and clears the locks of the session's items with it, so a
-// result that was handed over before a change is never accepted after it. Ownership and thread
-// rule: as context.hpp.
+// Purpose: a change takes the next epoch and clears the locks of the session's items with it.
+// Therefore a result of an item that was handed over before a change is never accepted after it.
+// Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_OWNERS_HPP
 #define PAWL_STORE_TABLES_SESSION_OWNERS_HPP
 
@@ -22,12 +22,12 @@
 
 namespace pawl::store {
 
-// What a transition does not say.
+// The values that a transition does not hold.
 struct Applied {
-  std::string_view node;    // that it was on before
-  std::string_view reason;  // of a loss; the text of work that fails because the session is closed
+  std::string_view node;    // the node that the session was on before
+  std::string_view reason;  // of a loss, or the text of work that fails at the closing
   std::int64_t lease_ms = 0;
-  bool strike = false;  // locks are taken over by suspicion
+  bool strike = false;  // suspicion, not proof, ends the locks
   CrashLimits limits;
 };
 
@@ -52,19 +52,19 @@ class SessionOwners : private Table {
   Status release(SessionKey session, std::string_view reason,
                  SessionChange::Eviction eviction = SessionChange::Eviction::kNone);
   Status evict(SessionKey session, SessionChange::Eviction eviction);
-  // An activity said that its session is of no use any more: one that fails on loss is lost, any
-  // other is released.
+  // For an activity that said that its session is of no use any more: a session that fails on owner
+  // loss is lost, any other is released.
   Status abort_session(SessionKey session);
-  // Writes what session::transition() decided, with what goes with it; reporting it is the
-  // caller's. *epoch, if it is not null: the one that begins, 0 if none does.
+  // Writes what session::transition() decided, and everything that goes with it; the caller reports
+  // it. *epoch, if not null: the epoch that begins, 0 if none does.
   Status apply(SessionKey session, const session::Transition& change, const Applied& how,
                Epoch* epoch);
   Status end_stop(const Moving& row);
-  // `instance`: only its work; none: all.
+  // `instance`: only the work of this instance; none: all work.
   Status fail_work_of(SessionKey session, ErrorKind kind, std::string_view text,
                       std::optional<InstanceKey> instance = {});
-  // Releases the session that has been idle for longest, if for at least so long. *room_at: else,
-  // when the first one will have been.
+  // Releases the session that has been idle longest, if for at least `idle_ms`. Otherwise *room_at
+  // is when the first session will have been.
   Status make_room(Incarnation me, std::int64_t idle_ms, bool* released, OptionalMs* room_at);
 
  private:

@@ -16,8 +16,9 @@ Status SessionSweep::cleanup_orphaned_sessions(Evidence& evidence, std::size_t l
 constexpr sql::Query kHasWork{
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work"};
 
-// Of a row that begins with sid, state, hard, lifecycle, last_activity_at, and whether it ends by
-// itself: then a look at it is planned. The queue is asked only if it matters.
+// The row begins with sid, state, hard, lifecycle and last_activity_at; then comes whether the
+// session ends by itself, because a look at it is planned. The queue is asked only if the rest
+// allows the sweep.
 Status SessionSweep::may_be_swept(const Statement& row, bool* may) {
   session::IdleRow idle;
   idle.state = session::state_of(row.integer(1));
@@ -106,7 +107,7 @@ Status SessionSweep::sweep_row(SessionKey session) {
   session::SessionRow row;
   PAWL_TRY(sessions_.read_row(session, &row));
   PAWL_TRY(sessions_.delete_row(session));
-  // A lost one was counted when it was lost, and a refused one was none.
+  // A lost session was counted at its loss; a refused one never counted.
   return session::is_open(row.state) ? events_.report_end(texts.swept()) : Status::kOk;
 }
 

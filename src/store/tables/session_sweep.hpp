@@ -1,4 +1,4 @@
-// SessionSweep: rows of implicit sessions that are not needed any more.
+// SessionSweep: removes the rows of implicit sessions that are not needed any more.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_SWEEP_HPP
 #define PAWL_STORE_TABLES_SESSION_SWEEP_HPP

@@ -141,7 +141,7 @@ Status SessionTable::hold(InstanceKey scope, std::string_view name, std::int64_t
   hold.bind(make_due(batch_.now, hold_ms));
   PAWL_TRY(fail(hold.run(), "hold a session"));
   *held = connection_.changes() > 0;
-  if (*held) ++context_.made_ready;  // a shorter one leaves room for another session sooner
+  if (*held) ++context_.made_ready;  // a shorter hold leaves room for another session sooner
   return Status::kOk;
 }
 
@@ -191,7 +191,7 @@ constexpr auto kCountWaitingText = sql::join(
     sql::number<session::State::kOpen>, " LIMIT ?1)");
 constexpr sql::Query kCountWaiting{kCountWaitingText};
 
-// In the order of the index of what can be claimed.
+// Follows the index of claimable sessions.
 Status SessionTable::count_waiting(std::int64_t* count) {
   Statement waiting = connection_.use(kCountWaiting);
   waiting.bind(kWaitingSessionsMax);
@@ -252,9 +252,9 @@ constexpr auto kHeadText = sql::join(
     sql::number<session::WorkState::kReady>, " ORDER BY id LIMIT 1) END WHERE sid=?1");
 constexpr sql::Query kHead{kHeadText};
 
-// Unbounded: the lowest ready item, unless a barrier before it is under way. Exclusive: the lowest
-// of any state, and only if it is ready. `ORDER BY id LIMIT 1` is a seek where min(id) would scan
-// the session.
+// A session that is not exclusive: its lowest ready item, unless a barrier before it is not over.
+// An exclusive one: its lowest item of any state, and only if that is ready. `ORDER BY id LIMIT 1`
+// is a seek; min(id) would scan the session.
 Status SessionTable::recompute_head(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   ++context_.heads_moved;
@@ -312,7 +312,8 @@ constexpr sql::Query kTouchHandedOver{
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
     "locked_until=max(locked_until,?3) WHERE sid=?1"};
 
-// Its lease is as long as it can be from this batch on, and its head is as it was.
+// The first call of a batch gives the lease its full length, so later ones only count. The head
+// stays as it is.
 Status SessionTable::count_activity(SessionKey session, std::int64_t lease_until) {
   if (is_noted(session, lease_until)) {
     Statement count = connection_.use(kCountActivity);
@@ -392,7 +393,7 @@ constexpr auto kClaimOfText = sql::join(
     " WHERE s.sid=?1");
 constexpr sql::Query kClaimOf{kClaimOfText};
 
-// holder 0: no owner. `soft`: open to be taken by who fetches.
+// holder 0: no owner. `soft`: a fetching worker may take it.
 Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(kClaimOf);
@@ -410,8 +411,8 @@ Status SessionTable::read_claim(SessionKey session, Claim* claim, bool* soft) {
   return Status::kOk;
 }
 
-// Remembers, of the first sessions of a batch, that their rows say when they were active, and of
-// their lease. 0: whatever that is.
+// True if this batch has written the session's activity and a lease of this length or longer (0:
+// any). Only the first sessions of a batch are remembered.
 bool SessionTable::is_noted(SessionKey session, std::int64_t lease_until) {
   for (Noted& noted : noted_) {
     if (noted.session != session) continue;

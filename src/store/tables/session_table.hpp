@@ -1,6 +1,6 @@
-// SessionTable: rows of sessions.
+// SessionTable: the rows of sessions.
 //
-// Purpose: reads of a session's row, its head, and what closes it.
+// Purpose: reads a session's row, keeps its head right, and deletes it.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_TABLE_HPP
 #define PAWL_STORE_TABLES_SESSION_TABLE_HPP
@@ -27,11 +27,11 @@ namespace pawl::store {
   return static_cast<std::int64_t>(state);
 }
 
-// Stored: how a session is made and how it ends.
+// Stored. How a session is made and how it ends.
 enum class Lifecycle : std::uint8_t {
-  kShared = 0,      // it exists while work refers to it
-  kOpened = 1,      // by an instance, with which it ends
-  kSharedUsed = 2,  // shared, with settings that some code gave it
+  kShared = 0,      // exists while work refers to it
+  kOpened = 1,      // an instance opened it, and it ends with that instance
+  kSharedUsed = 2,  // shared, with settings that code gave it
 };
 
 [[nodiscard]] constexpr Lifecycle lifecycle_of(std::int64_t stored) {
@@ -50,8 +50,8 @@ struct Opened {
   FixedText<Diagnostic::kCapacity> ended;  // why it is not open
   FixedText<kNameBytesMax> limits;         // its settings, if they limit its work
   std::int64_t given = 0;
-  OptionalMs rate_at;          // when it was counted last
-  InstanceKey limited_by = 0;  // of a shared one: whose limits they are; 0: no instance's
+  OptionalMs rate_at;          // when its rate limit has its whole burst again
+  InstanceKey limited_by = 0;  // shared: the instance whose limits they are; 0: no instance
   [[nodiscard]] bool is_open() const { return session::is_open(state); }
 };
 
@@ -62,18 +62,18 @@ struct Moving {
   session::Running running;
 };
 
-// What goes into a row with a transition.
+// The values that write_owner() needs beside the transition.
 struct OwnerWrite {
   Epoch epoch = 0;        // EpochEffect::kTake
-  std::string_view node;  // NodeEffect::kNote
+  std::string_view node;  // NodeEffect::kNote: the node noted as the former one
   std::int64_t lease_ms = 0;
 };
 
-// Rows looked at last among the expired ones, in order of (until, key).
+// The expired row looked at last, in order of (until, key).
 struct Expired {
   std::int64_t until = kBeforeAll;
   std::int64_t key = 0;
-  bool all_seen = false;  // by this batch
+  bool all_seen = false;  // this batch has seen all of them
 };
 
 class SessionTable : private Table {
@@ -92,35 +92,35 @@ class SessionTable : private Table {
   // ---- for the other tables ----
   Status find_session(InstanceKey scope, std::string_view name, SessionKey* key);
   Status read_moving(SessionKey session, Moving* out);
-  // kNotFound.
+  // kNotFound: there is no row of this name.
   Status read_opened(InstanceKey instance, std::string_view name, Opened* out);
-  // The instance of this id; *scope is -1, of which no session is, if there is none.
+  // Finds the instance of this id. If there is none, *scope is -1, which no session has.
   Status find_opener(std::string_view id, InstanceKey* scope);
-  // The longest one counts if it is shared. *held = false: there is no such session.
+  // The longest hold of a shared session counts. *held = false: there is no such session.
   Status hold(InstanceKey scope, std::string_view name, std::int64_t hold_ms, bool* held);
   Status has_running(SessionKey session, session::Running* running);
-  // What session::transition() looks at.
+  // Reads the columns that session::transition() looks at.
   Status read_row(SessionKey session, session::SessionRow* out);
   // The one statement that writes owner, epoch and state of a row.
   Status write_owner(SessionKey session, const session::Transition& change, const OwnerWrite& how);
-  // With all that hangs on it.
+  // Deletes the row and its summary.
   Status delete_row(SessionKey session);
-  // Claim of the owner of a session that who fetches may take over; kNotFound if there is none.
+  // The owner's claim, if a fetching worker may take the session over; otherwise kNotFound.
   Status session_claim(SessionKey session, Claim* claim);
-  // Of any session; holder 0: no owner.
+  // The owner's claim on any session; holder 0: no owner.
   Status device_claim(SessionKey session, Claim* claim);
-  // Soft sessions owned by `me`, counted up to `at_most`.
+  // Counts the soft sessions that `me` owns, up to `at_most`.
   Status count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count);
-  // Sessions with work and without owner, up to kWaitingSessionsMax.
+  // Counts sessions with work and without an owner, up to kWaitingSessionsMax.
   Status count_waiting(std::int64_t* count);
-  // Likewise, with the one that a worker with room claims first.
+  // The same count, and the session that a worker with room claims first.
   Status read_waiting(WaitingSessions* out);
-  // After any write to rows of the session in worker_queue.
+  // Called after any write to the session's rows in worker_queue.
   Status recompute_head(SessionKey session);
-  // Has it work, or had it any?
+  // Whether the session has work, or ever had any.
   Status has_worked(SessionKey session, bool* worked);
   Status set_use(SessionKey session, const session::Use& use);
-  // The last cancelled item of a closed exclusive session has ended.
+  // Deletes the row of a closed exclusive session, once its last cancelled item has ended.
   Status forget_if_closed(SessionKey session);
   Status note_activity(SessionKey session);
   Status count_activity(SessionKey session, std::int64_t lease_until);

@@ -97,7 +97,7 @@ Status SessionVerbs::find_open(std::string_view instance, std::string_view sessi
   return sessions_.find_session(*scope, session, key);
 }
 
-// Several of them wait for one look beside each other; what does not fit is left out.
+// Several notes may wait for one look, one behind the other; text that does not fit is left out.
 constexpr sql::Query kNote{
     "UPDATE sessions SET ended=substr(coalesce(ended||'; ','')||?2,1,?4),"
     "look_at=min(coalesce(look_at,?3),?3) WHERE sid=?1",

@@ -1,7 +1,7 @@
-// SessionVerbs: what an operator does to a session, beside closing and moving it. Rules:
+// SessionVerbs: an operator's verbs on a session, except closing and moving it. Rules:
 // docs/rules/session-openings.md, S54.
 //
-// The rows change as they do for code. A client has no log: what was done stands in the row until a
+// The rows change as they do for code. A client has no log: the row keeps what was done until a
 // Runtime looks at it. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SESSION_VERBS_HPP
 #define PAWL_STORE_TABLES_SESSION_VERBS_HPP
@@ -36,10 +36,10 @@ class SessionVerbs : private Table {
                         const SessionUpdate& update);
 
  private:
-  // kNotFound: none that is open.
+  // kNotFound: no such session is open.
   Status find_open(std::string_view instance, std::string_view session, InstanceKey* scope,
                    SessionKey* key);
-  // The next look at it logs it.
+  // Keeps what was done in the row; the next look at the session logs it.
   Status note(SessionKey session, std::string_view what);
 
   InstanceTable& instances_;

@@ -10,7 +10,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::int64_t kCountMax = 100'000;  // rows of each table
+constexpr std::int64_t kCountMax = 100'000;  // rows counted of each table
 
 }  // namespace
 
@@ -60,7 +60,7 @@ constexpr sql::Query kCountExecutions{
     "AND "
     "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1"};
 
-// A row says how many events its execution has, or that of the instance does: no history is read.
+// Reads no history: the row of the execution, or that of its instance, has the number of events.
 Status StoreMetrics::count_executions(Metrics* out) {
   Statement row = connection_.use(kCountExecutions);
   row.bind(kCountMax + 1);
@@ -101,7 +101,7 @@ Status StoreMetrics::count_work(Metrics* out) {
     switch (row.integer(0)) {
       case 0: ++out->activities_ready; break;
       case 2: ++out->activities_delayed; break;
-      default: ++out->activities_running; break;  // also those cancelled while they run
+      default: ++out->activities_running; break;  // also items cancelled while they run
     }
   }
   if (rows == kCountMax) out->complete = false;

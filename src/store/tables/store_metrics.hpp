@@ -1,4 +1,4 @@
-// StoreMetrics: counts over the whole database, for people.
+// StoreMetrics: counts the rows of the whole database, for people.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_STORE_METRICS_HPP
 #define PAWL_STORE_TABLES_STORE_METRICS_HPP

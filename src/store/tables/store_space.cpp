@@ -68,7 +68,7 @@ Result<bool> StoreSpace::reserve_missing() {
 
 Status StoreSpace::make_reserve(std::int64_t bytes) {
   PAWL_CHECK("store-16", file_.is_open());
-  return file_.make_reserve_file(bytes);  // a batch goes on without it
+  return file_.make_reserve_file(bytes);  // a batch goes on without the reserve
 }
 
 Status StoreSpace::remove_unwanted_reserve() {
@@ -81,7 +81,7 @@ Status StoreSpace::release_reserve() {
   return remove_reserve();
 }
 
-// Found once, there is room for the whole batch.
+// Room that was found once is taken to last for the whole batch.
 Status StoreSpace::room_for_new() {
   if (!batch_has_room_) PAWL_TRY(look_for_room());
   batch_has_room_ = true;
@@ -116,7 +116,7 @@ Status StoreSpace::look_for_room() {
   const Result<bool> missing = reserve_missing();
   PAWL_TRY(missing.status());
   if (!missing.value()) return Status::kOk;
-  // What was removed serves as well: work that runs finds free pages and needs none of the disk.
+  // Free pages serve as well: running work uses them, and needs none of the disk.
   SpaceUse use;
   PAWL_TRY(read_use(&use));
   if (use.free_bytes >= context_.reserve_bytes) return Status::kOk;

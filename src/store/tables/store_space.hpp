@@ -1,8 +1,9 @@
-// StoreSpace: how much room the database takes, who is refused for it, and the reserve.
+// StoreSpace: how much space the database takes, which writes are refused for it, and the reserve.
 //
-// Removing rows in a log needs room itself: the changed pages go to the log first. So a file beside
-// the database holds some; when the disk is full it is given up, and made again once there is room.
-// While it is missing, all processes refuse what is new. Ownership and thread rule: as context.hpp.
+// Removing rows needs room itself, because the changed pages go to the log first. Therefore a file
+// beside the database reserves some: when the disk is full it is deleted, and it is made again once
+// there is room. While it is missing, all processes reject new work. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_TABLES_STORE_SPACE_HPP
 #define PAWL_STORE_TABLES_STORE_SPACE_HPP
 
@@ -31,7 +32,8 @@ class StoreSpace : private Table {
   Status remove_unwanted_reserve();
 
   // ---- for the other tables ----
-  // kQuota: a new instance or message from outside must not take the room that running work needs.
+  // kQuota: refused, because a new instance or message from outside must not take the room that
+  // running work needs.
   Status room_for_new();
   Status look_for_room();
   Status remove_reserve();

@@ -9,7 +9,7 @@
 namespace pawl::store {
 namespace {
 
-// Bound to its session, so that a summary under another row is noticed.
+// The checksum covers the session's key, so that a summary under another row is noticed.
 std::uint32_t summary_crc(SessionKey session, std::string_view summary) {
   unsigned char key[sizeof(std::uint64_t)];
   for (unsigned i = 0; i < sizeof key; ++i)

@@ -1,4 +1,4 @@
-// SummaryTable: what the next worker of a session should know.
+// SummaryTable: the summaries that the next worker of a session gets.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_SUMMARY_TABLE_HPP
 #define PAWL_STORE_TABLES_SUMMARY_TABLE_HPP
@@ -14,10 +14,10 @@ class SummaryTable : private Table {
  public:
   explicit SummaryTable(StoreContext& context) : Table(context) {}
 
-  // The code that deletes a session's row calls it. No trigger does: the connection runs none, since one
-  // that others put into the file would run inside our commits.
+  // Called by the code that deletes a session's row. No trigger does it: the connection runs none,
+  // because one that others put into the file would run inside our commits.
   Status drop_summary(SessionKey session);
-  // A damaged one is named in the diagnostic.
+  // A damaged summary is named in the diagnostic.
   Status put_summary(SessionKey session, std::string_view summary);
   Status read_summary(SessionKey session, char* buffer, std::size_t capacity,
                       std::string_view* summary, bool* damaged);

@@ -1,8 +1,8 @@
 // Tables: all tables of one storage, by family.
 //
 // Purpose: each table knows those above it in this file and no others, so that there is no circle.
-// They know a database engine as src/store/sql only; the engine brings the file and the check of
-// its schema.
+// The tables know a database engine only through src/store/sql; the engine brings the file and the
+// check of its schema.
 // Ownership: the store owns context, schema check and file, which outlive the tables. Thread rule:
 // as context.hpp.
 #ifndef PAWL_STORE_TABLES_TABLES_HPP
@@ -60,7 +60,7 @@
 
 namespace pawl::store {
 
-// The rows that several families read and write.
+// Rows that several families read and write.
 struct RowTables {
   explicit RowTables(StoreContext& context)
       : workers(context),
@@ -88,7 +88,7 @@ struct RowTables {
   UnregisteredWork unregistered;
 };
 
-// Who owns a session, and how it is opened, moved and ended.
+// The owner of a session, and how a session is opened, moved and ended.
 struct SessionTables {
   SessionTables(StoreContext& context, RowTables& rows)
       : owners(context, rows.workers, rows.events, rows.sessions, rows.outcomes, rows.unregistered),
@@ -119,7 +119,7 @@ struct SessionTables {
   SessionDirectory directory;
 };
 
-// The way of an item of work through the queue, and of a row that is damaged out of it.
+// The way of a work item through the queue, and how a damaged row is taken out of it.
 struct WorkTables {
   WorkTables(StoreContext& context, RowTables& rows, SessionTables& sessions)
       : schedule(context, rows.events, rows.sessions, rows.outcomes, rows.unregistered,
@@ -138,7 +138,7 @@ struct WorkTables {
   WorkDirectory directory;
 };
 
-// The clock and the counters of the database, and the space it takes.
+// The database's clock and counters, and the space it takes.
 struct PlaceTables {
   PlaceTables(StoreContext& context, sql::Database& file)
       : meta(context, file), space(context, file) {}
@@ -147,7 +147,7 @@ struct PlaceTables {
   StoreSpace space;
 };
 
-// Instances: their life, their turns, and what people ask of them.
+// Instances: their life, their turns, and the calls of operators on them.
 struct InstanceTables {
   InstanceTables(StoreContext& context, RowTables& rows, SessionTables& sessions, WorkTables& work,
                  PlaceTables& place)

@@ -5,7 +5,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr int kTurnPauseMs = 1;  // between tries for the turn, and for the write lock
+constexpr int kTurnPauseMs = 1;  // between tries for the turn and tries for the write lock
 
 constexpr int kWithoutTurnMax = 3;
 
@@ -18,7 +18,7 @@ Status Transactions::begin(Incarnation me, BatchInfo* info) {
   status = note_others();
   context_.in_batch = true;
   context_.dead = false;
-  // A client quarantines nothing: what an earlier call of it met is no reason to refuse this one.
+  // A client quarantines nothing: damage that an earlier call met is no reason to refuse this one.
   if (me == 0) connection_.forget_damage();
   context_.batch_worker = me;
   batch_ = BatchInfo();
@@ -46,12 +46,13 @@ constexpr sql::Query kCommit{"COMMIT"};
 Status Transactions::commit() {
   require_batch();
   if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
-    // A column was read as a number that it is not. What was made of it must not be written.
+    // A column was read as a number and is none. What was made of it must not be written.
     context_.diagnostic = connection_.damage()->text;
     rollback();
     return Status::kCorrupt;
   }
-  // A batch that wrote nothing costs no flush and wakes no process; so the mark never makes it one.
+  // A batch that wrote nothing costs no flush and wakes no process. The mark is written only beside
+  // other rows, so it never makes such a batch cost one.
   const bool wrote = connection_.total_changes() != writes_before_;
   Status status = Status::kOk;
   if (wrote) status = meta_.write_mark();
@@ -60,13 +61,13 @@ Status Transactions::commit() {
     rollback();
     return status;
   }
-  file_version_ = connection_.version();  // ours alone: others had to wait
+  file_version_ = connection_.version();  // by this commit alone: others had to wait
   if (wrote) context_.committed = context_.next;
-  connection_.forget_damage();  // memory was short somewhere, and enough elsewhere
+  connection_.forget_damage();  // memory was short in one place, and enough elsewhere
   end_batch();
   last_commit_wrote_ = wrote;
   last_commit_sent_ = context_.batch_sent;
-  // Only now others can see it; a bell before would wake them for nothing, once.
+  // Others can see the commit only now; an earlier bell would wake them for nothing.
   if (wrote) file_.port().storage->ring(file_.path().c_str());
   return Status::kOk;
 }
@@ -93,7 +94,7 @@ Status Transactions::begin_read() {
   Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
   context_.in_read = true;
-  // The first read fixes the view.
+  // The first read fixes the view, so it comes before the clock is read.
   status = look_at_others();
   if (status != Status::kOk) {
     end_read();
@@ -108,7 +109,7 @@ constexpr sql::Query kEndRead{"COMMIT"};
 
 void Transactions::end_read() {
   PAWL_CHECK("store-14", context_.in_read);
-  // An error may have ended it, and ending a view has nothing to lose.
+  // An error may have ended the view already; no change is lost with a view.
   if (connection_.in_transaction()) static_cast<void>(connection_.use(kEndRead).run());
   context_.in_read = false;
 }
@@ -130,7 +131,7 @@ std::optional<Damage> Transactions::take_damage() {
 
 void Transactions::take_turns() {
   const Result<port::FileHandle> turn = file_.port().storage->turn_open(file_.path().c_str());
-  turn_ = turn.ok() ? turn.value() : port::kNoFile;  // without it nothing is lost but fairness
+  turn_ = turn.ok() ? turn.value() : port::kNoFile;  // without it only fairness is lost
 }
 
 void Transactions::leave_turns() {
@@ -140,10 +141,10 @@ void Transactions::leave_turns() {
 
 constexpr sql::Query kBegin{"BEGIN IMMEDIATE", sql::kEnginesOwn};
 
-// SQLite's own wait sleeps longer and longer between its tries, so a process that writes again at once
-// would always be first. So who wants to write waits for its turn before it, and only one waits for
-// the lock. A loop, which has far more to write, goes through that only now and then, and when the
-// lock is held: so a tick that is not disturbed makes no system call for it.
+// SQLite's own wait sleeps longer after each try, so a process that writes again at once would
+// always be first. Therefore a process that wants to write first waits for its turn, and only the
+// one that has the turn waits for the lock. A loop has far more to write, so it waits for its turn
+// only now and then, and when the lock is held: an undisturbed tick makes no system call for it.
 Status Transactions::take_write_lock(bool is_loop) {
   if (turn_ == port::kNoFile) return connection_.use(kBegin).run();
   file_.wait_for_locks(0);
@@ -173,7 +174,7 @@ Status Transactions::wait_for_write_lock() {
     status = connection_.use(kBegin).run();
   }
   if (has_turn) file_.port().storage->turn_give(turn_);
-  if (status == Status::kOk) connection_.diagnostic().clear();  // of the tries
+  if (status == Status::kOk) connection_.diagnostic().clear();  // left by the failed tries
   return status;
 }
 
@@ -194,8 +195,8 @@ Status Transactions::note_others() {
 
 constexpr sql::Query kDataVersion{"PRAGMA data_version", sql::kEnginesOwn};
 
-// The cheapest statement that begins to read; its answer would do, but cannot be had of a batch for
-// nothing, as the pager's can.
+// Runs the cheapest statement that begins a read. Its answer would serve too, but inside a batch it
+// costs a statement, and the pager's version costs nothing.
 Status Transactions::look_at_others() {
   Statement row = connection_.use(kDataVersion);
   if (!row.row())

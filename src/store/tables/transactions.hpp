@@ -55,11 +55,11 @@ class Transactions : private Table {
   std::optional<Damage> take_damage();
 
   // ---- for the other tables ----
-  // Who writes often takes turns.
+  // For a process that writes often: it takes turns at the write lock with others.
   void take_turns();
   void leave_turns();
-  // What is known of rows without reading them is not: others committed, or what was written was
-  // rolled back.
+  // Forgets what is known of rows without reading them: others have committed, or what was written
+  // was rolled back.
   void forget_known();
 
  private:
@@ -81,11 +81,11 @@ class Transactions : private Table {
   sql::Database& file_;
   MetaTable& meta_;
   StoreSpace& space_;
-  port::FileHandle turn_ = port::kNoFile;  // kNoFile: there are none here
-  int begun_without_turn_ = 0;             // batches of a loop, since it had one
+  port::FileHandle turn_ = port::kNoFile;  // kNoFile: this process takes no turns
+  int begun_without_turn_ = 0;             // batches of the loop since it last waited for its turn
   bool last_commit_wrote_ = false;
   bool last_commit_sent_ = false;
-  std::int64_t writes_before_ = 0;  // of the connection, when the batch began
+  std::int64_t writes_before_ = 0;  // the connection's changes when the batch began
   std::uint32_t file_version_ = 0;  // SQLite's, when the last transaction began or its commit ended
 };
 

@@ -57,7 +57,7 @@ Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,
     if (limits.ended_before_ms != 0 && oldest.ended >= limits.ended_before_ms) return Status::kOk;
     bool clear = false;
     PAWL_TRY(prune_children(key, oldest.execution, budget, &clear));
-    // One at least, however long.
+    // At least one execution goes, however long it is.
     *more = budget.spent() || (!first && oldest.events > budget.events);
     if (*more || !clear) return Status::kOk;
     Budget whole{kNever, removed};
@@ -98,8 +98,8 @@ Status TreeRemoval::sweep_deleted(std::size_t events_max, Removed* removed, bool
   return sweep_trees(budget, more);
 }
 
-// Ended trees first; then earlier executions, whose order is by the wall clock, for want of
-// another.
+// Ended trees go first, then earlier executions. Those are ordered by the wall clock, since no
+// other order is stored.
 Status TreeRemoval::remove_oldest(std::size_t events_max, Removed* removed) {
   require_batch();
   Budget budget{static_cast<std::int64_t>(events_max), removed};
@@ -138,7 +138,7 @@ constexpr sql::Query kNextEnded{
 Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
   *out = EndedCursor();
   Statement row = connection_.use(kNextEnded);
-  // What is no number stands behind all of them, and it is unknown when it ended.
+  // An end that is no number sorts behind all numbers; when that instance ended is unknown.
   if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
     *out = {row.integer(0), row.integer(1)};
   const bool rises =
@@ -152,7 +152,8 @@ constexpr sql::Query kFirstThatStays{
     "WHERE finished_at IS NOT NULL AND root IS NULL "
     "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
 
-// Of those that ended last; all go that stand before it. Bounded by the count itself.
+// Finds the oldest of the `count_max` trees that ended last; all that ended before it go. The count
+// itself bounds the look.
 Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
   Statement row = connection_.use(kFirstThatStays);
   if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
@@ -167,7 +168,7 @@ constexpr sql::Query kNextOfTree{
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
     "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
 
-// Children before the root, which is the mark.
+// Children come before the root, because the root carries the mark.
 Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
   *key = 0;
   InstanceKey root = 0;
@@ -190,8 +191,8 @@ constexpr sql::Query kCutHistory{
     "ORDER BY execution,id LIMIT ?3)"};
 constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
 
-// As much of it as the budget allows; the row of the execution goes with the last event. It is the
-// oldest, so what lies before it is damaged, and goes with it.
+// Deletes as much of the history as the budget allows; the row of the execution goes with the last
+// event. This is the oldest execution, so rows before it are damaged, and go with it.
 Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
                                    bool* clear) {
   const std::int64_t most = budget.events;
@@ -215,8 +216,8 @@ constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
 constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
 constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
 
-// An instance without history but for rows that no execution has. Work in flight is refused when it
-// comes back.
+// Deletes an instance that has no history left, except rows that belong to no execution. A worker
+// that returns work in flight later is refused.
 Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(items_.cancel_all_work(key, execution)));
   PAWL_TRY(written(opened_.close_all_sessions(key)));
@@ -241,7 +242,7 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
   if (!row.bind(key).bind(below).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
   *out = {row.integer(0), row.integer(1), row.integer(2)};
-  // A damaged number must not give a budget back.
+  // A damaged number must not add to the budget.
   if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
   return Status::kOk;
 }
@@ -251,12 +252,12 @@ constexpr sql::Query kFirstChild{
     "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
     "ORDER BY parent_execution LIMIT 1"};
 
-// Of the first child of an execution down to one that has no children itself.
+// Follows the first child of an execution down to an instance that has no children.
 Status TreeRemoval::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
   *out = Leaf();
   while (true) {
     Statement row = connection_.use(kFirstChild);
-    // Below the first step all executions count.
+    // Only the first step is bound to one execution; below it all executions count.
     row.bind(parent).bind(out->key == 0 ? execution : 0);
     if (!row.bind(out->key == 0 ? execution : kNever).row())
       return fail(row.status(), "find child");

@@ -1,11 +1,11 @@
-// TreeRemoval: what goes: deleted trees, and earlier executions.
+// TreeRemoval: removes deleted trees and earlier executions.
 //
-// A tree may be large and a transaction is bounded, so deletion is two steps. The first marks the
-// root, and from its commit on every look at any instance of the tree finds nothing
-// (PAWL_IS_THERE). The second takes the rows away piece by piece, in any process; the ids
-// are in use until then, so that no other's new instance meets a row of the old tree. Pruning is
-// visible: an execution goes whole, and before it the children it started, leaves first, so that no
-// child is ever seen without its parent. Ownership and thread rule: as context.hpp.
+// A tree may be large and a transaction is bounded, so deletion has two steps. The first marks the
+// root; from its commit on, every look at any instance of the tree finds nothing (PAWL_IS_THERE).
+// The second removes the rows piece by piece, in any process. The ids stay in use until then, so
+// that a new instance never meets a row of the old tree. Pruning is visible: an execution is
+// removed whole, and before it the children it started, leaves first, so that no child is ever seen
+// without its parent. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_TREE_REMOVAL_HPP
 #define PAWL_STORE_TABLES_TREE_REMOVAL_HPP
 
@@ -39,7 +39,7 @@ class TreeRemoval : private Table {
   Status remove_oldest(std::size_t events_max, Removed* removed);
 
  private:
-  // What one transaction may still remove; an instance counts as some events.
+  // The number of events that one transaction may still remove; an instance costs kInstanceCost.
   struct Budget {
     std::int64_t events = 0;
     Removed* removed = nullptr;

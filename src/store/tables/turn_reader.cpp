@@ -16,7 +16,7 @@
 namespace pawl::store {
 namespace {
 
-// Columns of every query for messages, in this order.
+// The columns of every query for messages, in this order.
 #define PAWL_MESSAGE_COLUMNS "id,kind,error,execution,ref,name,payload,crc"
 
 bool decode(const Statement& row, InstanceKey instance, Message* message) {
@@ -28,7 +28,8 @@ bool decode(const Statement& row, InstanceKey instance, Message* message) {
          fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
 }
 
-// Looks before it asks: an arena that refused once says so for ever. False: no memory.
+// Asks for the room first, because an arena that has refused once refuses for ever. False: no
+// memory.
 bool copy(Arena& arena, std::string_view* text) {
   if (text->empty()) return true;
   if (arena.capacity() - arena.used() < text->size()) return false;
@@ -48,7 +49,7 @@ class TurnReader::MessageReader {
       : arena_(arena), limits_(limits), item_(item) {}
 
   Status start() {
-    // Those that wait on are a part of the mailbox.
+    // The messages that still wait take their part of mailbox_max.
     posted_room_ = limits_.mailbox_max - std::min(limits_.mailbox_max, item_->waiting_count);
     capacity_ = kBeginningMax + item_->waiting_count + posted_room_ + limits_.messages_max;
     item_->messages = arena_.array<Message>(capacity_);
@@ -63,7 +64,7 @@ class TurnReader::MessageReader {
       --posted_room_;
       return add(row);
     }
-    // The turn needs memory too; but one message it must get.
+    // The turn needs memory too, but it must get at least one message.
     const bool leaves_too_little = arena_.capacity() - arena_.used() < arena_.capacity() / 2;
     if (other_count_ == limits_.messages_max || (other_count_ > 0 && leaves_too_little)) {
       static_cast<void>(cut());
@@ -72,14 +73,14 @@ class TurnReader::MessageReader {
     ++other_count_;
     return add(row);
   }
-  // One that an execution begins with: never left out, so that the code finds the request that
-  // was handed on to it whatever the limits are.
+  // Takes a message that an execution begins with. It is never left out, so that the code finds a
+  // request that was handed on to it, whatever the limits are.
   bool take_beginning(const Statement& row) {
     if (!add(row)) return false;
     ++item_->beginning_count;
     return true;
   }
-  // One that waits on: never left out.
+  // Takes a message that still waits. It is never left out.
   bool take_waiting(const Statement& row) {
     if (!add(row)) return false;
     if (pawl::is_of_mailbox(last().kind)) return true;
@@ -96,13 +97,13 @@ class TurnReader::MessageReader {
     PAWL_CHECK("store-43", fits);
     std::string_view kept = text.view();
     if (!copy(arena_, &kept)) {
-      item_->more_messages = true;  // it is met again, when there is more memory
+      item_->more_messages = true;  // the row is met again, when there is more memory
       return;
     }
     item_->broken = Status::kCorrupt;
     item_->broken_text = kept;
   }
-  // Rows that were read first are not read again by the query for the others.
+  // The query for the other messages skips these rows, which were read first.
   void note_first(MessageId id) { first_ = id; }
   void note_request(MessageId id) { request_ = id; }
   [[nodiscard]] const Message& last() const { return item_->messages[item_->message_count - 1]; }
@@ -138,8 +139,8 @@ class TurnReader::MessageReader {
   std::size_t capacity_ = 0;
   std::optional<MessageId> first_;
   std::optional<MessageId> request_;
-  std::size_t posted_room_ = 0;  // with mailbox_max: for messages of the mailbox
-  std::size_t other_count_ = 0;  // than those that are never left out
+  std::size_t posted_room_ = 0;  // for messages of the mailbox, if mailbox_max is set
+  std::size_t other_count_ = 0;  // messages that may be left out
 };
 
 Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
@@ -156,7 +157,7 @@ Status TurnReader::fetch_orchestration_item(InstanceKey key, std::int64_t now,
   PAWL_TRY(reader.start());
   if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
   if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
-  // Without those that wait the others might be given the wrong wait.
+  // Without the messages that wait, the others might be given to the wrong wait.
   if (out->more_messages) return Status::kResourceExhausted;
   std::int64_t first_due = kNever;
   if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
@@ -181,13 +182,13 @@ Status TurnReader::read_item_row(InstanceKey key, Arena& arena, OrchestrationIte
   Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row())
     return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
-  // If the root has no row, it is unknown whether its tree was deleted.
+  // If the root has no row, nothing says whether its tree was deleted.
   const bool has_root = !row.is_null(17);
   if (has_root && row.integer(17) == 0) return Status::kNotFound;
   bool whole = has_root;
   const auto number = [&](int column) { return row.integer(column, &whole); };
   const std::int64_t state = number(3);
-  // Ended, stopped or parked since it was listed.
+  // The instance has ended, or was stopped or parked, since it was listed.
   if (!row.is_null(4)) return Status::kNotFound;
   if (state != 0 && number(16) == 0) return Status::kNotFound;
   out->key = key;
@@ -206,13 +207,13 @@ Status TurnReader::read_item_row(InstanceKey key, Arena& arena, OrchestrationIte
   out->id.assign_cut(row.bytes(0));
   out->name.assign_cut(row.bytes(1));
   out->version.assign_cut(row.bytes(2));
-  // For logs only: one that is too long stops nothing.
+  // The trace is for logs only, so one that is too long stops nothing.
   out->trace.assign_cut(row.bytes(18));
   if (out->terminate && state == 0) {
     out->broken_text = cut_text(row.bytes(12), kErrorTextBytesMax);
     return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
   }
-  // One that is ready runs, in some execution, under names that Registry could know.
+  // An instance that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
           out->revision < kNumbersMax && out->execution < kNumbersMax &&
           out->id.view().size() == row.bytes(0).size() &&
@@ -231,7 +232,8 @@ Status TurnReader::read_item_row(InstanceKey key, Arena& arena, OrchestrationIte
 constexpr sql::Query kLastStored{
     "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2"};
 
-// Behind whatever history there is: what the row of its execution says may be what is damaged.
+// The end of a terminated instance goes behind the last event that is stored, because the
+// last_event in its row may be damaged.
 Status TurnReader::read_last_stored_event(OrchestrationItem* out) {
   Statement row = connection_.use(kLastStored);
   if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
@@ -249,7 +251,8 @@ constexpr auto kFirstMessageText =
               sql::number<MessageKind::kRestart>, ") ORDER BY id LIMIT 1");
 constexpr sql::Query kFirstMessage{kFirstMessageText};
 
-// What was kept from the execution before is older than the start of this one.
+// Messages kept from the execution before are older than the start of this one, so the start is
+// read first.
 Status TurnReader::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
   bool has_request = false;
   {
@@ -271,7 +274,8 @@ constexpr auto kRequestText = sql::join(
     " AND execution>0 ORDER BY id LIMIT 1");
 constexpr sql::Query kRequest{kRequestText};
 
-// Handed on by the execution before: right behind the start, so that the code begins with it.
+// The execution before handed the request on. It comes right behind the start, so that the code
+// begins with it.
 Status TurnReader::read_request(MessageReader& reader, const OrchestrationItem& item) {
   Statement row = connection_.use(kRequest);
   if (row.bind(item.key).row() && reader.take_beginning(row)) reader.note_request(row.integer(0));
@@ -291,7 +295,7 @@ Status TurnReader::read_waiting_messages(MessageReader& reader, const Orchestrat
   std::size_t count = 0;
   while (row.row() && reader.take_waiting(row))
     ++count;
-  // The others are timers, or were found damaged before.
+  // The rows that the query leaves out are timers, or were found damaged before.
   if (count < item.waiting_count && reader.wants_more())
     reader.broken(0, ": its messages that wait are not all messages that can");
   return fail(row.status(), "read waiting messages");
@@ -304,11 +308,11 @@ constexpr auto kReadyMessagesText =
               sql::number<Waiting::kNo>, " ORDER BY due,id");
 constexpr sql::Query kReadyMessages{kReadyMessagesText};
 
-// Behind them in the index stand the timers, the first one first: so it is known whether any is
-// due.
+// Behind the ready messages the index has the timers, the earliest first. Reading one of them says
+// whether any is due.
 Status TurnReader::read_ready_messages(MessageReader& reader, InstanceKey key,
                                        std::int64_t* first_due) {
-  constexpr int kDueColumn = 8;  // behind those of messages
+  constexpr int kDueColumn = 8;  // behind the message columns
   Statement row = connection_.use(kReadyMessages);
   row.bind(key);
   while (row.row()) {

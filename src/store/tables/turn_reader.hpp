@@ -1,4 +1,4 @@
-// TurnReader: what an instance's next turn begins with: its row and its messages.
+// TurnReader: reads what an instance's next turn begins with: its row and its messages.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_TURN_READER_HPP
 #define PAWL_STORE_TABLES_TURN_READER_HPP

@@ -15,8 +15,9 @@ namespace {
 
 constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
 
-// Of the commands that were carried out before: what makes the instance's own sessions as they were.
-// Shared ones are others' too; a hold has passed, and a handoff has moved what is gone.
+// Selects, from the commands that were carried out before, those that bring the instance's own
+// sessions back to where they were. Shared sessions belong to others too; a hold has passed, and
+// the session that a handoff moved is gone.
 bool is_made_again(const Event& event) {
   switch (event.kind) {
     case EventKind::kSessionOpen:
@@ -37,7 +38,7 @@ Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
   return written(write_turn(turn, row));
 }
 
-// Nothing is written before all of this holds.
+// Checks all of this before anything is written.
 Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   std::optional<MessageId> read_up_to;
   if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
@@ -53,11 +54,11 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   for (const WorkDone& done : turn.done)
     PAWL_TRY(results_.check_done(done, turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
-  // What an operator ends may lack the row of its execution.
+  // An instance that an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
   if (!has_events || is_terminated || row.last_event + 1 == turn.first_new)
     return row.has_news ? Status::kStillRunning : Status::kOk;
-  // With this revision no other turn came between: the row is not what we wrote.
+  // The revision shows that no other turn came between, so the row is not what we wrote.
   connection_.diagnostic().format(
       "instances row of instance %lld, execution %lld: last event is %lld, not %lld",
       static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
@@ -68,7 +69,7 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
 constexpr sql::Query kFindMessage{
     "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?"};
 
-// A timer is due by the clock of this transaction, not by that of the look.
+// A timer must be due by the clock of this transaction, not by the clock of the look that found it.
 Status TurnWriter::check_message(InstanceKey key, MessageId message) {
   Statement row = connection_.use(kFindMessage);
   if (!row.bind(message).bind(key).row())
@@ -86,7 +87,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
   }
-  bool aborted = false;  // what was checked before may not be so any more
+  bool aborted = false;  // an abort may have changed what was checked before
   for (const WorkDone& done : turn.done) {
     PAWL_TRY(results_.take_work(done, aborted));
     aborted = aborted || done.abort_session;
@@ -102,10 +103,10 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     PAWL_TRY(insert_timer(turn, timer));
   PAWL_TRY(answer_reads(turn, kinds));
   PAWL_TRY(write_message(turn));
-  // Last: what is asked for and closed in one turn leaves nothing.
+  // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
     PAWL_TRY(close_command(turn, command));
-  // It was not ready, so no message waited for it, and none came since.
+  // The instance was not ready, so no message waited for it, and none has come since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;
@@ -118,14 +119,14 @@ constexpr sql::Query kResetStatus{
     "UPDATE instances SET custom_status=found_status,custom_status_version=custom_status_version+1 "
     "WHERE key=?1"};
 
-// What the execution before wrote is written again by the events that were carried over, up to where
-// its history was cut.
+// Drops what the execution before wrote. The events that were carried over, up to where its history
+// was cut, write it again.
 Status TurnWriter::take_back_state(const TurnCommit& turn) {
   PAWL_TRY(values_.drop_values(turn.key, turn.execution - 1));
   return fail(connection_.use(kResetStatus).bind(turn.key).run(), "reset custom status");
 }
 
-// Before any value is read: who reads in this turn sees what it wrote.
+// Comes before any value is read, so that a read of this turn sees what the turn wrote.
 Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds) {
   if (kinds.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
   if (!kinds.has(EventKind::kStateWrite)) return Status::kOk;
@@ -136,7 +137,7 @@ Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds)
   return Status::kOk;
 }
 
-// A child that is not wanted any more when its turn is over never is.
+// A child that is no longer wanted at the end of its turn is never started.
 Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kinds) {
   if (!kinds.has(EventKind::kChild) && !kinds.has(EventKind::kDetached)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
@@ -148,7 +149,7 @@ Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kin
   return Status::kOk;
 }
 
-// Each is answered by a message, with what is stored when this turn is.
+// Each read is answered by a message, with the value as this turn stores it.
 Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds) {
   if (!kinds.has(EventKind::kValueRead)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
@@ -158,7 +159,8 @@ Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds)
   return Status::kOk;
 }
 
-// In the order of the commands: what is scheduled between an opening and a closing belongs to it.
+// Goes by the order of the commands: work scheduled between an opening and a closing belongs to
+// that session.
 Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds) {
   const std::size_t works = turn.end == EndKind::kNone ? turn.work.size() : 0;
   std::size_t work = 0;
@@ -197,7 +199,7 @@ constexpr sql::Query kWriteStatus{
     "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
     "WHERE key=?1"};
 
-// In the row of the instance, so that it outlives the execution.
+// The status is kept in the row of the instance, so that it outlives the execution.
 Status TurnWriter::write_custom_status(const TurnCommit& turn) {
   std::int64_t changes = 0;
   std::string_view last;
@@ -253,7 +255,7 @@ Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
     return Status::kOk;
   }
   PAWL_TRY(fail(row.status(), "find ready message"));
-  // Ready without a message: behind all that wait now.
+  // The instance is ready without a message, behind all messages that wait now.
   *id = turn.more ? context_.next_token() : -1;
   return Status::kOk;
 }
@@ -266,7 +268,7 @@ constexpr sql::Query kGoOn{
     "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10 WHERE key=?1",
     kTimerMoves | kParkedMoves};
 
-// What was counted against the turn is forgiven: it got through.
+// The counts against the turn are reset, because it got through.
 Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event) {
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
@@ -286,7 +288,7 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int
 constexpr sql::Query kGoOnAsBefore{
     "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1"};
 
-// The rest of the row, and all indexes of it, would be written as they are.
+// Writes these columns only: the others, and all indexes of the row, would be written unchanged.
 Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_event) {
   Statement update = connection_.use(kGoOnAsBefore);
   return fail(update.bind(turn.key).bind(batch_.stamp_ms).bind(last_event).run(),
@@ -302,8 +304,9 @@ constexpr auto kLeaveUnreadText = sql::join(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
 
-// Timers, completions, cancel requests and offers go with the execution; messages whose senders were
-// answered kOk stay. An end that waited for messages knows all that there are.
+// Timers, completions, cancel requests and offers go with the execution; messages whose senders
+// were answered kOk stay. An end that waited for messages has read all of them, so only those it
+// kept are left.
 Status TurnWriter::leave_unread(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;
@@ -321,7 +324,8 @@ Status TurnWriter::leave_unread(const TurnCommit& turn) {
 
 Status TurnWriter::end_execution(const TurnCommit& turn) {
   PAWL_TRY(items_.cancel_all_work(turn.key, turn.execution));
-  // A failed one may be restarted from an event of its own, which found the values that it found.
+  // A failed execution may be restarted from one of its events, and then needs the values as it
+  // found them.
   if (turn.end != EndKind::kFailed) PAWL_TRY(values_.settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;
   PAWL_TRY(children_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
@@ -353,13 +357,14 @@ constexpr auto kDeleteCompletionsText = sql::join(
     "execution BETWEEN 1 AND ?2");
 constexpr sql::Query kDeleteCompletions{kDeleteCompletionsText};
 
-// The first one counts, so those that came behind it need not be kept.
+// The first request counts, so later ones need not be kept.
 constexpr auto kDeleteRequestsText =
     sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
               sql::number<MessageKind::kCancel>);
 constexpr sql::Query kDeleteRequests{kDeleteRequestsText, kTimerMoves};
 
-// `next`, the message that starts the next execution, says that there is a request.
+// Hands a cancel request on to the next execution. `next`, the message that starts it, says that
+// there is a request.
 Status TurnWriter::hand_on_request(const TurnCommit& turn, Message* next) {
   for (const NewTimer& timer : turn.timers)
     if (timer.event == 0) PAWL_TRY(insert_timer(turn, timer));
@@ -374,8 +379,8 @@ Status TurnWriter::hand_on_request(const TurnCommit& turn, Message* next) {
   return messages_.store_message(turn.key, request, nullptr);
 }
 
-// Completions and timers belong to the execution that asked; a cancel request with its grace, raised
-// events that came meanwhile and messages of queues to the instance.
+// Completions and timers belong to the execution that asked for them. A cancel request with its
+// grace, raised events that came meanwhile and queue messages belong to the instance, and stay.
 Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
                 "delete completions"));
@@ -390,7 +395,7 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   if (turn.next.keep_executions == 0) return Status::kOk;
   PruneLimits limits;
   limits.keep_last = turn.next.keep_executions;
-  bool more = false;  // the rest goes with the next
+  bool more = false;  // what is left goes with the next execution
   return removal_.prune_executions(turn.key, limits, kSweepEventsMax, turn.next.removed, &more);
 }
 

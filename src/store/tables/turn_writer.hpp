@@ -1,7 +1,8 @@
-// TurnWriter: what one commit of a turn contains.
+// TurnWriter: writes what one commit of a turn contains.
 //
-// Purpose: all that a turn makes is written here, or nothing of it: events, work, sessions, timers,
-// children, values, and the state of its instance. Ownership and thread rule: as context.hpp.
+// Purpose: everything that a turn makes is written here, or nothing: events, work, sessions,
+// timers, children, values, and the state of its instance. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_TABLES_TURN_WRITER_HPP
 #define PAWL_STORE_TABLES_TURN_WRITER_HPP
 

@@ -3,11 +3,11 @@
 namespace pawl::store {
 namespace {
 
-constexpr int kWaitingLooksMax = 256;  // a call
+constexpr int kWaitingLooksMax = 256;  // looks in one call
 
 }  // namespace
 
-// Names in their order, and the items of each in theirs.
+// Goes through the names in their order, and through the items of each name in theirs.
 Status UnregisteredWork::wake_unregistered(Incarnation me, std::size_t limit, std::size_t* woken,
                                            bool* more) {
   require_batch();
@@ -28,7 +28,7 @@ Status UnregisteredWork::wake_unregistered(Incarnation me, std::size_t limit, st
 
 constexpr sql::Query kTagOfSession{"SELECT tag FROM sessions WHERE sid=?1"};
 
-// Work that is scheduled by a worker that cannot run it.
+// A worker may schedule work that it cannot run. This asks whether any other worker can.
 Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
                                    bool* waits) {
   FixedText<kNameBytesMax> tag;
@@ -47,7 +47,7 @@ Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, Se
   return Status::kOk;
 }
 
-// Requires: it is ready.
+// Requires: the item is ready.
 Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
   ++parked_;
   WorkWrite write;
@@ -83,10 +83,11 @@ constexpr sql::Query kNextName{
     "SELECT 1 FROM worker_queue AS q\fINDEXED BY wq_waiting\rWHERE q.waits_for=h.name)"
     " ORDER BY name LIMIT 1"};
 
-// Of those that `me` has; none behind the one before: the cursor is at the beginning again.
+// Finds the next name that `me` has a handler for. If there is none behind the last one, the cursor
+// is at the beginning again.
 Status UnregisteredWork::next_waiting_name(Incarnation me) {
   Statement next = connection_.use(kNextName);
-  const FixedText<kNameBytesMax> last = waiting_.name;  // what is bound must not change meanwhile
+  const FixedText<kNameBytesMax> last = waiting_.name;  // bound text must not change meanwhile
   next.bind(me).bind_text(last.view());
   waiting_ = Waiting();
   if (!next.row()) return fail(next.status(), "find names that work waits for");

@@ -1,11 +1,12 @@
 // UnregisteredWork: activities that no living worker can run: where they wait, and when they go on.
 // Rules: docs/rules/session.md.
 //
-// Such an item is written once, out of all that a fetch looks at and into an index of names; the
-// next write is made for the worker that registers with the name. So any number of them costs
-// nothing and delays no other work. Rejected: to put it back for some time, longer each time. Each
-// look is a write then, and many items leave no room for other work. Ownership and thread rule: as
-// context.hpp.
+// Such an item is written once: out of everything that a fetch looks at, and into an index of
+// names. The next write is made for the worker that registers with the name. Therefore any number
+// of such items costs nothing and delays no other work.
+// Rejected: to put the item back for a time that grows. Each look is a write then, and many items
+// leave no room for other work.
+// Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_UNREGISTERED_WORK_HPP
 #define PAWL_STORE_TABLES_UNREGISTERED_WORK_HPP
 
@@ -22,7 +23,7 @@
 
 namespace pawl::store {
 
-inline constexpr int kParkedMax = 64;  // a batch
+inline constexpr int kParkedMax = 64;  // items in one batch
 
 class UnregisteredWork : private Table {
  public:
@@ -35,22 +36,23 @@ class UnregisteredWork : private Table {
 
   // ---- for the other tables ----
   Status must_wait(InstanceKey instance, const NewWork& work, SessionKey session, bool* waits);
-  // Until a worker registers that has the name.
+  // Parks the item until a worker registers that has the name.
   Status park_work(const WorkRow& row, std::string_view name);
-  // Others may be able to run them now: it has another tag, or as a device another owner. All of
-  // the session, as of one that is closed.
+  // Wakes all waiting items of the session, because other workers may be able to run them now: the
+  // session has another tag, as a device another owner, or begins anew.
   Status wake_waiting_of(SessionKey session);
   void begin_batch() { parked_ = 0; }
-  // The next call begins with the first name: a worker registered, or a batch was rolled back.
+  // Makes the next call begin with the first name: a worker has registered, or a batch was rolled
+  // back.
   void start_over() { waiting_ = Waiting(); }
-  // This batch has marked as unregistered as many as it may.
+  // True if this batch has marked as many items as unregistered as it may.
   [[nodiscard]] bool is_full() const { return parked_ >= kParkedMax; }
 
  private:
-  // Where wake_unregistered() has got to.
+  // The place that wake_unregistered() has reached.
   struct Waiting {
     FixedText<kNameBytesMax> name;
-    bool in_name = false;  // items of it may be left
+    bool in_name = false;  // items that wait for this name may be left
     WorkItemId item = 0;
   };
   Status next_waiting_name(Incarnation me);

@@ -8,7 +8,7 @@
 namespace pawl::store {
 namespace {
 
-// Columns of every query for values, in this order.
+// The columns of every query for values, in this order.
 #define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"
 
 constexpr char kLatestValue[] = "SELECT " PAWL_VALUE_COLUMNS
@@ -20,7 +20,7 @@ struct ValueRow {
   bool cleared = false;
 };
 
-// The views end with the row.
+// The views are valid as long as the row.
 bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
   bool whole = true;
   out->entry.key = row.bytes(0);
@@ -74,7 +74,7 @@ Status ValueTable::list_values(std::string_view id, KvPage* page, KvVisitor& vis
   PAWL_TRY(scope.status());
   InstanceKey instance = 0;
   PAWL_TRY(instances_.find_key(id, &instance));
-  // A copy, since the page moves on.
+  // A copy, because the page moves on.
   FixedText<kNameBytesMax> after;
   PAWL_TRY(after.assign(page->after_key()));
   Statement row = connection_.use(kListValues);
@@ -112,7 +112,7 @@ Status ValueTable::load_state(InstanceKey key, ExecutionId execution, StateSink&
   FixedText<kNameBytesMax> last;
   while (row.row()) {
     ValueRow value;
-    // Of each key settle_values() leaves one.
+    // settle_values() leaves one row of each key, so a second row is damage.
     const bool is_whole = decode(row, key, &value);
     const bool is_second = !last.view().empty() && value.entry.key == last.view();
     if (!is_whole || is_second) return broken_value(key, value.entry.key);
@@ -130,7 +130,7 @@ constexpr sql::Query kWriteValue{
     "crc=excluded.crc"};
 
 Status ValueTable::write_value(const TurnCommit& turn, const Event& write) {
-  if (write.error != ErrorKind::kNone) return Status::kOk;  // a limit refused it
+  if (write.error != ErrorKind::kNone) return Status::kOk;  // a limit refused this write
   const KvEntry entry = {write.name, write.payload, write.time_ms};
   const bool cleared = write.number != 0;
   Statement insert = connection_.use(kWriteValue);
@@ -140,7 +140,7 @@ Status ValueTable::write_value(const TurnCommit& turn, const Event& write) {
   return fail(insert.run(), "write value");
 }
 
-// A damaged row is the reader's answer, and no reason to hold its turn back.
+// A damaged row is answered to the reader, and does not hold its turn back.
 Status ValueTable::answer_read(const TurnCommit& turn, EventId read) {
   const Event& command = turn.events->event(read);
   Message answer;

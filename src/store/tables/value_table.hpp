@@ -1,8 +1,8 @@
 // ValueTable: values that instances keep under keys.
 //
-// A row has the execution that wrote it, so that what an execution found at its start is still
-// there while it runs, and is read again when its history is. Ownership and thread rule: as
-// context.hpp.
+// A row names the execution that wrote it. Therefore the values that an execution found at its
+// start are still there while it runs, and when its history is read again. Ownership and thread
+// rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_VALUE_TABLE_HPP
 #define PAWL_STORE_TABLES_VALUE_TABLE_HPP
 
@@ -33,9 +33,9 @@ class ValueTable : private Table {
   // ---- for the other tables ----
   Status write_value(const TurnCommit& turn, const Event& write);
   Status answer_read(const TurnCommit& turn, EventId read);
-  // An execution is over: of each key only what it has in the end is kept.
+  // For an execution that is over: keeps only the last value of each key.
   Status settle_values(InstanceKey instance, ExecutionId execution);
-  // As if it had written none.
+  // Leaves the values as if this execution had written none.
   Status drop_values(InstanceKey instance, ExecutionId execution);
 
  private:

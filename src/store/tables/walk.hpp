@@ -1,8 +1,8 @@
-// Walk: sees to it that a loop around "the next row that ..." ends.
+// Walk: makes a loop around "the next row that ..." end.
 //
-// Purpose: such a query asks an index, and what the loop does changes rows. Where the two disagree,
-// for a few damaged bytes, the same rows come again and again, and the loop would hold the write
-// lock for ever.
+// Purpose: such a query asks an index, and the loop changes rows. If index and rows disagree,
+// because of a few damaged bytes, the same rows come again and again, and the loop would hold the
+// write lock for ever.
 // Ownership: plain values. Thread rule: one thread.
 #ifndef PAWL_STORE_TABLES_WALK_HPP
 #define PAWL_STORE_TABLES_WALK_HPP
@@ -13,8 +13,8 @@ namespace pawl::store {
 
 class Walk {
  public:
-  // The row at (a, b), of a query that answers in this order: false if it does not lie behind the
-  // last one.
+  // For a query that answers in the order of (a, b): false if the row does not lie behind the last
+  // one.
   bool rises(std::int64_t a, std::int64_t b = 0) {
     const bool is_behind = !any_ || a > a_ || (a == a_ && b > b_);
     any_ = true;
@@ -23,8 +23,8 @@ class Walk {
     return is_behind;
   }
 
-  // The row `key`, of a query that has no such order: false if it came too often in a row. Some
-  // rows are due for several reasons, which are dealt with one by one.
+  // For a query without such an order: false if the row `key` came too often in succession. Some
+  // rows are due for several reasons, which are dealt with one at a time.
   bool changes(std::int64_t key) {
     same_ = any_ && key == a_ ? same_ + 1 : 1;
     any_ = true;

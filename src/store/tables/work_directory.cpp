@@ -9,7 +9,7 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::size_t kListLooksMax = 1024;  // rows of one page
+constexpr std::size_t kListLooksMax = 1024;  // rows looked at for one page
 
 bool passes(const WorkInfo& info, const WorkListFilter& filter) {
   return (filter.name.empty() || info.name == filter.name.view()) &&
@@ -50,7 +50,8 @@ Status WorkDirectory::list_work(const WorkListFilter& filter, Page* page, WorkVi
     }
     if (row.integer(0) <= page->after) return no_progress("work");
     page->after = row.integer(0);
-    // Not in the statement: a page looks at a bounded number of rows, whatever tree was deleted.
+    // This check is not in the statement, so that a page looks at a bounded number of rows however
+    // large a deleted tree is.
     if (row.integer(11) == 0) continue;
     Event event;
     event.kind = EventKind::kActivity;
@@ -76,7 +77,7 @@ Status WorkDirectory::list_work(const WorkListFilter& filter, Page* page, WorkVi
   return fail(row.status(), "list work");
 }
 
-// By the index of the instance, whose messages alone are sorted.
+// Uses the instance's index, so that only the messages of that instance are sorted.
 constexpr auto kListMessagesText = sql::join(
     "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"

@@ -1,4 +1,4 @@
-// WorkDirectory: lists of work and of messages that wait, for people.
+// WorkDirectory: lists work and waiting messages, for people.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_DIRECTORY_HPP
 #define PAWL_STORE_TABLES_WORK_DIRECTORY_HPP

@@ -18,8 +18,8 @@
 namespace pawl::store {
 namespace {
 
-// Where a candidate came from; the first three are branches of one statement.
-constexpr int kFree = 0;  // and without a tag
+// Where a candidate came from. The first three are branches of one statement.
+constexpr int kFree = 0;  // no session and no tag
 
 constexpr int kOwned = 1;
 constexpr int kClaimable = 2;
@@ -27,11 +27,11 @@ constexpr int kTagged = 3;  // to kTagged + 4: one a tag of this worker; the fir
 
 constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
 constexpr int kTakeover = kBranches;
-constexpr int kSessionBranches = kTagged;  // that kFetchSql knows
+constexpr int kSessionBranches = kTagged;  // the branches that kFetchSql covers
 
-constexpr unsigned kExpiredLooksMax = 8;  // a call, at locks and at sessions
+constexpr unsigned kExpiredLooksMax = 8;  // looks at locks, and at sessions, in one call
 
-// Copies texts one behind the other into a buffer of the caller.
+// Copies texts one after the other into a buffer of the caller.
 struct TextsOut {
   char* at;
   std::size_t left;
@@ -50,7 +50,7 @@ struct TextsOut {
 
 }  // namespace
 
-// What one call of fetch_work_item() carries along.
+// The state of one call of fetch_work_item().
 struct WorkFetch::Fetch {
   enum class Verdict { kHandler, kInvalid, kNoRoom, kCorrupt, kDeleted, kTooLarge };
   const FetchWork& how;
@@ -60,18 +60,18 @@ struct WorkFetch::Fetch {
   bool* found;
   bool claims_open;  // not draining, and not yet found at capacity
   Verdict verdict = Verdict::kHandler;
-  FixedText<kNameBytesMax> tag = {};  // of the candidate, or of its session
-  std::size_t texts_bytes = 0;        // of the buffer, that its texts take
-  bool strike = false;                // of a takeover
-  bool at_capacity = false;           // it could run what it may not claim
-  OptionalMs room_at = {};            // until when, at least
+  FixedText<kNameBytesMax> tag = {};  // the candidate's, or its session's
+  std::size_t texts_bytes = 0;        // bytes of the buffer that the texts take
+  bool strike = false;                // the takeover rests on suspicion, so it counts as a strike
+  bool at_capacity = false;           // there is work that it could run but may not claim
+  OptionalMs room_at = {};            // at_capacity lasts at least until then
   bool passed_over = false;           // a candidate was left where it is
 
   [[nodiscard]] int tag_branches() const {
     return how.tags.mode == TagFilter::Mode::kAny ? 1 : static_cast<int>(how.tags.count);
   }
   [[nodiscard]] bool is_open(int branch) const {
-    // Who drains takes nothing new, and serves what it could not hand away.
+    // A draining worker takes nothing new, and serves the sessions that it could not hand away.
     if (how.draining) return branch == kOwned;
     return branch == kClaimable ? claims_open : branch != kFree || how.tags.serves({});
   }
@@ -121,7 +121,8 @@ void WorkFetch::begin_scans() {
 
 constexpr sql::Query kNewest{"SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1"};
 
-// What comes from now on, and what this batch has brought, has higher ids than all that was there.
+// Work that comes from now on, and work that this batch has brought, has higher ids than all older
+// work.
 Status WorkFetch::end_scans() {
   WorkItemId newest = 0;
   for (BranchScan& scan : scans_) {
@@ -143,7 +144,7 @@ bool WorkFetch::passes_over(const Fetch& fetch) const {
   return any;
 }
 
-// The lowest of all branches, so that no tag waits behind another.
+// Takes the lowest id of all branches, so that no tag waits behind another.
 Status WorkFetch::next_candidate(Fetch& fetch, Candidate* candidate) {
   bool goes_on = true;
   while (goes_on) {
@@ -171,7 +172,7 @@ Status WorkFetch::first_untagged(const Fetch& fetch, Candidate* candidate) {
     next.bind(range.until);
   if (!next.row()) return fail(next.status(), "find work");
   for (int branch = kFree; branch < kSessionBranches; ++branch) {
-    const WorkItemId id = next.integer(branch);  // 0 where it is null
+    const WorkItemId id = next.integer(branch);  // 0 if null
     if (id != 0 && (candidate->id == 0 || id < candidate->id)) *candidate = {id, 0, branch};
   }
   return Status::kOk;
@@ -189,7 +190,7 @@ Status WorkFetch::first_tagged(const Fetch& fetch, int branch, Candidate* candid
   return Status::kOk;
 }
 
-// Not for this process, or not now: another item of the branch is looked at.
+// The candidate is not for this process, or not now: the branch offers another item.
 void WorkFetch::pass_over(Fetch& fetch, const Candidate& candidate, bool waits) {
   fetch.passed_over = fetch.passed_over || waits;
   if (candidate.branch < kBranches) scans_[candidate.branch].passed_over(candidate.id, waits);
@@ -199,7 +200,7 @@ void WorkFetch::moved_away(const Candidate& candidate) {
   if (candidate.branch < kBranches) scans_[candidate.branch].moved_away();
 }
 
-// Hands the candidate over, or sees to it that the next look finds another.
+// Hands the candidate over, or makes the next look find another.
 Status WorkFetch::try_candidate(Fetch& fetch, const Candidate& candidate) {
   const Suspicion work(connection_, RowRef::Table::kWork, candidate.id);
   WorkRow row;
@@ -242,7 +243,7 @@ Status WorkFetch::may_take(const Fetch& fetch, const Candidate& candidate, const
   return Status::kOk;
 }
 
-// It is this worker's to take, if it can run it.
+// This worker may take the item, if it can run it.
 Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRow& row,
                           session::Take take) {
   PAWL_TRY(read_activity(fetch, row));
@@ -274,7 +275,7 @@ constexpr auto kSessionOfHeadText = sql::join(
     sql::number<session::State::kOpen>, " LIMIT 1");
 constexpr sql::Query kSessionOfHead{kSessionOfHeadText};
 
-// What the row of a session calls its head is not.
+// The row's head_id does not name the head of the session.
 bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
   if (candidate.branch != kOwned && candidate.branch != kClaimable) return false;
   switch (take) {
@@ -286,7 +287,7 @@ bool WorkFetch::is_no_head(const Candidate& candidate, session::Take take) {
   }
 }
 
-// The row of a session names a head that is none of its work, or is not ready.
+// For a session whose row names a head that is not its work, or is not ready.
 Status WorkFetch::repair_head(const Candidate& candidate) {
   moved_away(candidate);
   SessionKey session = candidate.session;
@@ -301,8 +302,8 @@ Status WorkFetch::repair_head(const Candidate& candidate) {
   return sessions_.recompute_head(session);
 }
 
-// By its name: the session's row may have been closed or swept, and made anew, under what still
-// runs.
+// Compares by name: while the old work still runs, the session's row may have been closed or swept,
+// and made anew.
 Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs) {
   SessionTexts texts;
   PAWL_TRY(events_.describe(row.session, &texts));
@@ -319,7 +320,8 @@ constexpr auto kActivityText = sql::join(
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 constexpr sql::Query kActivity{kActivityText};
 
-// Verdict and texts of a row. The input is touched only for a process that can run it.
+// Reads the verdict on a row and its texts. The input is touched only for a process that can run
+// it.
 Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(kActivity);
   read.bind(row.id);
@@ -345,7 +347,7 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   if (decoded == Status::kOk) fetch.tag.assign_cut(event.tag.empty() ? read.bytes(14) : event.tag);
   if (decoded == Status::kOk &&
       !(fetch.how.tags.serves(fetch.tag.view()) && fetch.how.filter->has_handler(event.name))) {
-    fetch.out->activity_name = event.name;  // in meta_text_
+    fetch.out->activity_name = event.name;  // points into meta_text
     fetch.out->tag = fetch.tag.view();
     return Status::kOk;
   }
@@ -385,7 +387,7 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   fetch.texts_bytes = fetch.capacity - texts.left;
   if (!texts.full) return Status::kOk;
   fetch.verdict = Fetch::Verdict::kTooLarge;
-  fetch.out->activity_name = event.name;  // in meta_text_
+  fetch.out->activity_name = event.name;  // points into meta_text
   context_.diagnostic.format("the input of activity %.*s (event %" PRIu32
                              ") has %zu bytes, more than this worker's payload_bytes_max allows",
                              static_cast<int>(event.name.size()), event.name.data(), row.event,
@@ -393,9 +395,9 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-// This process has no handler, or does not serve the tag: a worker that can gets the item, and if
-// none can, it waits for one who does, out of the way. So it does if others could but none of them
-// has its device.
+// This process has no handler for the item, or does not serve its tag. A worker that can run it
+// gets it; if there is none, the item waits out of the way until such a worker registers. It waits
+// there too if others could run it, but none of them has its device.
 Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   const std::string_view name = fetch.out->activity_name;
   const std::string_view tag = fetch.out->tag;
@@ -429,14 +431,14 @@ Status WorkFetch::unhandled(Fetch& fetch, const Candidate& candidate, const Work
     }
     case session::UnhandledTurn::kMarkUnregistered: break;
   }
-  // It is gone from its branch, so it is not one of the looks that are bounded for each.
+  // The item has left its branch, so it does not count as one of the branch's bounded looks.
   if (!facts.is_elsewhere && context_.sink != nullptr)
     context_.sink->on_unregistered(name, tag, row.instance, row.event);
   return unregistered_.park_work(row, name);
 }
 
-// The process that scheduled it had a larger limit. Its instance stops until a worker with a larger one
-// registers, and the item waits for that under the activity's name, outside of the queue.
+// The process that scheduled the item had a larger limit. The instance stops until a worker with a
+// larger limit registers; the item waits for that under the activity's name, outside of the queue.
 Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   const Diagnostic why = context_.diagnostic;
   moved_away(candidate);
@@ -446,7 +448,7 @@ Status WorkFetch::stop_too_large(Fetch& fetch, const Candidate& candidate, const
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
-// Capacity gates claims only; expired sessions that are still mine count.
+// Capacity limits claims only. Expired sessions that this worker still owns count.
 Status WorkFetch::may_claim(Fetch& fetch, const WorkRow& row, bool* may) {
   *may = false;
   if (!fetch.claims_open) return Status::kOk;
@@ -464,7 +466,7 @@ Status WorkFetch::may_claim(Fetch& fetch, const WorkRow& row, bool* may) {
   return Status::kOk;
 }
 
-// The first that waits is the one that is met in each look, until a worker takes it.
+// Every look meets the first waiting item, until a worker takes it; so only that one is noted.
 Status WorkFetch::make_room(Fetch& fetch, const WorkRow& row, bool* released) {
   const std::int64_t idle_ms = fetch.how.options->evict_idle_ms;
   if (met_.item != row.id) met_ = {row.id, batch_.now};
@@ -493,9 +495,9 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
   change.limits = fetch.how.limits;
   WorkRow claimed = row;
   PAWL_TRY(owners_.change_owner(change, &claimed.session_epoch));
-  if (claimed.session_epoch == 0) return Status::kOk;  // lost, and its work with it
+  if (claimed.session_epoch == 0) return Status::kOk;  // the session was lost, and its work with it
   if (candidate.branch != kTakeover) return hand_over(fetch, claimed);
-  // Locks of the session ended, so its head may be another item now; or it was poisoned.
+  // Locks of the session have ended, so its head may be another item now, or the item was poisoned.
   Candidate head{0, row.session, kOwned};
   {
     Statement read = connection_.use(kReadHead);
@@ -580,7 +582,7 @@ constexpr auto kNextExpiredLockText = sql::join(
     ") AND q.locked_until<=?1"
     " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
 constexpr sql::Query kNextExpiredLock{kNextExpiredLockText};
-// Likewise of what no index has, by id.
+// The same for items below kIndexedWorkFrom, which wq_locked does not hold; the order is by id.
 constexpr auto kNextExpiredAtOnceText = sql::join(
     "SELECT " PAWL_LOCK_COLUMNS
     " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
@@ -589,10 +591,10 @@ constexpr auto kNextExpiredAtOnceText = sql::join(
 constexpr sql::Query kNextExpiredAtOnce{kNextExpiredAtOnceText};
 #undef PAWL_LOCK_COLUMNS
 
-// Locks and cancelled running items past their lease whose holder is gone, and own ones that this
-// process does not run (a commit whose answer was lost). At most kExpiredLooksMax a call, in
-// rotation, and each once a batch: within one no time passes, so neither locks nor the evidence get
-// older.
+// Ends locks, also those of cancelled running items, that are past their lease: of holders that are
+// gone, and this worker's own if this process does not run the item (the answer to a commit was
+// lost). At most kExpiredLooksMax looks a call, in rotation, and each lock once a batch: no time
+// passes within a batch, so neither the locks nor the evidence get older.
 Status WorkFetch::take_expired_locks(Fetch& fetch) {
   unsigned looks = 0;
   PAWL_TRY(take_expired_locks_of(fetch, kNextExpiredAtOnce, expired_at_once_, looks));
@@ -688,7 +690,7 @@ Status WorkFetch::take_expired_session(Fetch& fetch, const Candidate& candidate)
   PAWL_TRY(read);
   const Gone gone = fetch.how.evidence->gone(claim, fetch.how.me, batch_.now, batch_.boot_seq);
   if (gone == Gone::kNo) return Status::kOk;
-  // Losing needs neither room nor handler.
+  // A session that is lost needs neither room nor a handler.
   session::SessionRow row;
   PAWL_TRY(sessions_.read_row(candidate.session, &row));
   if (session::fails_on_owner_loss(row)) return owners_.release(candidate.session, "taken over");

@@ -1,4 +1,5 @@
-// WorkFetch: which work item a worker gets next, and its hand-over. Rules: docs/rules/session.md.
+// WorkFetch: finds the work item a worker gets next, and hands it over.
+// Rules: docs/rules/session.md.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_FETCH_HPP
 #define PAWL_STORE_TABLES_WORK_FETCH_HPP
@@ -90,13 +91,14 @@ class WorkFetch : private Table {
   UnregisteredWork& unregistered_;
   SessionOwners& owners_;
   RowQuarantine& quarantine_;
-  // Free, owned and claimable candidates; then those of the tags that this worker serves.
+  // Scans of the free, owned and claimable candidates; then one for each tag that this worker
+  // serves.
   BranchScan scans_[3 + TagFilter::kTagsMax];
   Expired expired_lock_;
-  Expired expired_at_once_;  // of what was handed over in the commit that made it
+  Expired expired_at_once_;  // for items that were handed over in the commit that made them
   Expired expired_session_;
-  // Work of the session that waits longest, and when this worker, at its limit, met it first. In
-  // memory only: losing it costs a wait.
+  // The item that waits longest because this worker is at its limit of sessions, and when this
+  // worker met it first. Kept in memory only: losing it costs a wait.
   struct Met {
     WorkItemId item = 0;
     std::int64_t at = 0;

@@ -25,7 +25,7 @@ Status WorkOutcomes::store_outcome(const WorkRow& row, ErrorKind kind, std::stri
   message.ref = row.event;
   message.payload = text;
   const Status stored = messages_.insert_message(row.instance, message);
-  // No call waits any more.
+  // kStale and kNotFound: no call waits any more.
   if (stored != Status::kOk && stored != Status::kStale && stored != Status::kNotFound)
     return stored;
   return Status::kOk;
@@ -157,7 +157,7 @@ Status WorkOutcomes::end_overdue_work(std::size_t limit, std::size_t* ended) {
   return Status::kOk;
 }
 
-// What is left of it does not say how it is to be worked on.
+// The rest of the row does not say how the item is to be worked on.
 Status WorkOutcomes::give_up_damaged(const WorkRow& row) {
   return quarantine_work(row.id, ErrorKind::kCorrupt,
                          "worker_queue: a column has a type or value that it cannot have");
@@ -165,8 +165,8 @@ Status WorkOutcomes::give_up_damaged(const WorkRow& row) {
 
 constexpr sql::Query kReadWork{"SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1"};
 
-// It fails, and its orchestration hears of it: a row of the queue is made from the history, and
-// holds nothing that could be repaired.
+// The item fails, and its orchestration gets the failure. A row of the queue is made from the
+// history, so it holds nothing worth repairing.
 Status WorkOutcomes::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text) {
   WorkRow row;
   row.id = id;

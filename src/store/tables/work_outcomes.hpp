@@ -32,30 +32,30 @@ class WorkOutcomes : private Table {
 
   Status store_outcome(const WorkRow& row, ErrorKind kind, std::string_view text);
   Status complete_work(const WorkRow& row, ErrorKind kind, std::string_view text);
-  // The item's outcome is this failure, whether it is handed over or not.
+  // Ends the item with this failure, whether it is handed over or not.
   Status end_work(WorkItemId item, ErrorKind kind, std::string_view text);
-  // An attempt failed and the next follows.
+  // Counts a failed attempt; the next one follows.
   Status retry_work(const WorkRow& row, std::string_view text);
   Status poison_if_at_limit(WorkItemId item, const CrashLimits& limits);
   Status count_crash(WorkItemId item, const CrashLimits& limits);
-  // A locked item becomes ready; counts what its lock's end means, and poisons at a limit.
+  // Makes a locked item ready, counts what the end of its lock means, and poisons it at a limit.
   Status unlock_work(WorkItemId item, SessionKey session, bool strike, const CrashLimits& limits);
-  // Items past a limit of their policy, at most `limit`; adds to *ended.
+  // Ends items that are past a limit of their policy, at most `limit`; adds to *ended.
   Status end_overdue_work(std::size_t limit, std::size_t* ended);
   Status give_up_damaged(const WorkRow& row);
   Status quarantine_work(WorkItemId id, ErrorKind kind, std::string_view text);
 
  private:
-  // A limit of CrashLimits: the item's failure becomes a message, the item goes.
+  // For an item at a limit of CrashLimits: its failure becomes a message, and the item goes.
   Status poison_work(WorkItemId item, std::string_view why);
-  // As complete_work(), of an item that may be handed over.
+  // The same as complete_work(), for an item that may be handed over.
   Status time_out(const WorkRow& row, ErrorKind kind, std::string_view text);
   Status end_overdue(const WorkRow& row);
   Status describe_overdue(const WorkRow& row, session::Overdue limit, Diagnostic* why);
   struct Counted {
     session::Counts counts;
     session::WorkState state = session::WorkState::kReady;
-    std::int64_t boot_seq = 0;  // of its lock
+    std::int64_t boot_seq = 0;  // of the item's lock
   };
   Status read_counts(WorkItemId item, Counted* out);
   Status poison_for(WorkItemId item, const session::Counts& counts, const CrashLimits& limits);

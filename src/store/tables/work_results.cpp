@@ -49,7 +49,7 @@ Status WorkResults::take_work(const WorkDone& done, bool again) {
   if (done.session == 0) return items_.delete_work(done.item, 0);
   if (again || checked_.item != done.item) PAWL_TRY(check_done(done, 0));
   PAWL_TRY(sessions_.note_activity(done.session));
-  // Of a handed-over item of a session that others may run beside, nothing hangs on the row.
+  // In an open session that is not exclusive, nothing depends on the row of a handed-over item.
   const bool stands_alone = !checked_.exclusive && checked_.open;
   PAWL_TRY(stands_alone ? items_.delete_row(done.item)
                         : items_.delete_work(done.item, done.session));

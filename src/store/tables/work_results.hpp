@@ -1,4 +1,5 @@
-// WorkResults: what the worker of an item says of it: its end, its progress, that it gives it back.
+// WorkResults: reports of an item's worker: its result, its progress, or that it gives the item
+// back.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_RESULTS_HPP
 #define PAWL_STORE_TABLES_WORK_RESULTS_HPP
@@ -31,10 +32,10 @@ class WorkResults : private Table {
                            const CrashLimits& limits);
 
   // ---- for the other tables ----
-  // A finished item whose result is piggybacked on its turn: checked as check_work_item(), and that
-  // it is this instance's unless that is 0; then it goes.
+  // Checks a finished item whose result is piggybacked on its turn: as check_work_item() does, and
+  // that it belongs to this instance (0: any). take_work() removes it.
   Status check_done(const WorkDone& done, InstanceKey instance);
-  // Requires: check_done() was kOk. `again`: that may not hold any more.
+  // Requires: check_done() was kOk. `again`: its answer may not hold any more.
   Status take_work(const WorkDone& done, bool again);
   void begin_batch() { checked_ = Checked(); }
 
@@ -51,7 +52,7 @@ class WorkResults : private Table {
   WorkTable& items_;
   WorkOutcomes& outcomes_;
   SessionOwners& owners_;
-  Checked checked_;  // by check_done(), last
+  Checked checked_;  // what check_done() saw last
 };
 
 }  // namespace pawl::store

@@ -1,4 +1,4 @@
-// WorkRow: a row of worker_queue, and what of its session's row is read with it.
+// WorkRow: a row of worker_queue, with the columns of its session's row that are read with it.
 #ifndef PAWL_STORE_TABLES_WORK_ROW_HPP
 #define PAWL_STORE_TABLES_WORK_ROW_HPP
 
@@ -28,19 +28,19 @@ struct WorkRow {
   EventId event = 0;
   session::WorkState state = session::WorkState::kReady;
   std::optional<LockToken> token;
-  Epoch epoch = 0;  // handed over under; 0 without a session
+  Epoch epoch = 0;  // the item was handed over under it; 0 without a session
   std::int32_t attempt = 0;
   std::int32_t crashes = 0;
   std::int64_t unregistered = 0;
   SessionKey session = 0;
-  // Of the session's row; 0 without one.
+  // From the session's row; 0 without a session.
   InstanceKey session_scope = 0;
   std::int64_t session_generation = 0;
   Epoch session_epoch = 0;
   Epoch epoch_used = 0;
   session::SessionRow its_session;  // state, properties and owner
   bool is_head = false;             // of its session
-  bool damaged = false;             // a column has not the type or range of this table
+  bool damaged = false;             // a column does not have the type or range of this table
   ActivityPolicy policy;
   std::int64_t failures = 0;
   session::Limits limits;

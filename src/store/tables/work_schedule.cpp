@@ -30,7 +30,7 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
   Admission to;
   PAWL_TRY(session_of_work(instance, work, options, &to));
   if (to.why != ErrorKind::kNone) {
-    // The failure is its outcome, taken by the next turn.
+    // The refusal is the activity's outcome; the next turn takes it.
     WorkRow row;
     row.instance = instance;
     row.execution = execution;
@@ -40,7 +40,8 @@ Status WorkSchedule::insert_work(InstanceKey instance, ExecutionId execution, co
   bool waits = false;
   if (!work.unregistered_name.empty() && !to.due.has_value())
     PAWL_TRY(unregistered_.must_wait(instance, work, to.session, &waits));
-  // From the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch one page more.
+  // The id comes from the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch
+  // one more page.
   const WorkItemId id = kIndexedWorkFrom + context_.next_token();
   {
     Statement insert = connection_.use(kInsert);
@@ -69,7 +70,8 @@ constexpr auto kInsertHandedOverText = sql::join(
     sql::number<session::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
 constexpr sql::Query kInsertHandedOver{kInsertHandedOverText};
 
-// What a fetch would do next, in one write: it is never ready, so no index of ready ones has it.
+// Does in one write what a fetch would do next. The item is never ready, so no index of ready items
+// gets it.
 Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execution,
                                         const NewWork& work) {
   PAWL_CHECK("store-33", work.policy.empty() && work.tag.empty());
@@ -96,7 +98,8 @@ Status WorkSchedule::insert_handed_over(InstanceKey instance, ExecutionId execut
     generation = find.integer(2);
   }
   item.id = context_.next_token();
-  // What hangs on a session is found by its index, in the order of scheduling.
+  // Items of a session are found by its index, in the order of scheduling, so their ids lie in the
+  // indexed range.
   if (item.session != 0) item.id += kIndexedWorkFrom;
   item.token = context_.next_token();
   {

@@ -1,4 +1,5 @@
-// WorkSchedule: activities that a turn schedules become work items, or are handed over with it.
+// WorkSchedule: turns the activities that a turn schedules into work items, or hands them over at
+// once.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_SCHEDULE_HPP
 #define PAWL_STORE_TABLES_WORK_SCHEDULE_HPP

@@ -1,4 +1,5 @@
-// The statements of the fetch, here and not at its place of use so that a test can explain them.
+// The statements of the fetch. They are here, and not at their place of use, so that a test can
+// explain them.
 #ifndef PAWL_STORE_TABLES_WORK_SQL_HPP
 #define PAWL_STORE_TABLES_WORK_SQL_HPP
 
@@ -8,16 +9,16 @@
 
 namespace pawl::store {
 
-// Ids of work that wq_locked and wq_event have begin here. Below are those of items without a
-// session that were handed over in the commit that made them. They are at most as many as slots,
-// so they are found by looking at each, and two indexes less are written and cleaned up.
+// wq_locked and wq_event hold work with ids from here on. Lower ids belong to items without a
+// session that were handed over in the commit that made them. There are at most as many of them as
+// slots, so a look at each finds them, and two indexes less are written and cleaned up.
 inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 
-// What has no tag, and sessions: the lowest id of the branches free, owned and claimable, a column
-// each, which is null where there is none. ?1 me, ?2 may claim sessions, then for these branches:
-// ?3 to ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek: the
-// cost hangs on the depth of the indices alone. A constant false in ?2 is tested before the seek.
-// Rows of a union in order would be simpler to read, and take a table in memory each time.
+// Finds untagged work, and sessions: the lowest id of the branches free, owned and claimable, one
+// column each, null if there is none. ?1 me, ?2 may claim sessions; then for these branches: ?3 to
+// ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek, so the
+// cost depends only on the depth of the indices. A constant false in ?2 is tested before the seek.
+// Rows of an ordered union would be simpler to read, but take a table in memory each time.
 inline constexpr auto kFetchSqlText = sql::join(
     "SELECT"
     " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"

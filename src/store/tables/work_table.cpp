@@ -12,9 +12,9 @@
 namespace pawl::store {
 namespace {
 
-// Hand-overs, crashes and failures: what a row that is whole can have.
+// Reads a count of hand-overs, crashes or failures; an intact row has no other values.
 std::int32_t count_of(std::int64_t number, bool* whole) {
-  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // one more is a number, too
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 30;  // leaves room for one more
   if (number >= 0 && number <= kCountMax) return static_cast<std::int32_t>(number);
   *whole = false;
   return 0;
@@ -111,7 +111,8 @@ Status WorkTable::put_back(const WorkRow& row, const PutBack& how) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-// Its execution goes on until it is cancelled; until then nothing else of the session may start.
+// The execution goes on until the cancellation reaches it; until it has ended, nothing else of the
+// session may start.
 Status WorkTable::mark_cancelled_running(WorkItemId item) {
   WorkWrite write;
   write.state = session::WorkState::kCancelledRunning;
@@ -218,7 +219,7 @@ Status WorkTable::renew_work_item_lock(const WorkDone& done, Incarnation me,
     session = renew.integer(0);
   }
   if (session == 0) return Status::kOk;
-  // Never the session of a worker that took it meanwhile.
+  // Does not touch the session of a worker that took it meanwhile.
   Statement touch = connection_.use(kRenewItsSession);
   touch.bind(session).bind(me).bind(done.epoch);
   touch.bind(session::lease_until(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
@@ -238,7 +239,7 @@ constexpr auto kNextAtOnceText =
               " AND instance=?1 AND execution=?2 AND event BETWEEN ?3 AND ?4 ORDER BY id LIMIT 1");
 constexpr sql::Query kNextAtOnce{kNextAtOnceText};
 
-// They have no session that holds more back, so nothing of them stays.
+// These items have no session in which they could hold others back, so their rows need not stay.
 Status WorkTable::cancel_handed_over_at_once(InstanceKey instance, ExecutionId execution,
                                              EventId first, EventId last) {
   WorkItemId item = 0;

@@ -1,7 +1,7 @@
-// WorkTable: rows of worker_queue.
+// WorkTable: the rows of worker_queue.
 //
-// Purpose: reads of a work item, and how it is put back, cancelled or removed, with its session's
-// head. Ownership and thread rule: as context.hpp.
+// Purpose: reads a work item, puts it back, cancels or removes it, and keeps its session's head
+// right. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORK_TABLE_HPP
 #define PAWL_STORE_TABLES_WORK_TABLE_HPP
 
@@ -23,7 +23,7 @@ struct PutBack {
   bool unregistered = false;
 };
 
-// A hand-over.
+// The lock that a hand-over writes into an item's row.
 struct WorkLock {
   LockToken token = 0;
   Incarnation holder = 0;
@@ -31,15 +31,16 @@ struct WorkLock {
   std::int64_t until = 0;
 };
 
-// What an item's row says next of its state. What is not set is none; counts are added.
+// The state that is written to an item's row. A field that is not set clears its column; counts are
+// added.
 struct WorkWrite {
   session::WorkState state = session::WorkState::kReady;
   const WorkLock* lock = nullptr;
-  bool keeps_lock = false;  // of what was cancelled while it was handed over
+  bool keeps_lock = false;  // for an item that was cancelled while it was handed over
   OptionalMs run_due;
   OptionalMs silent_due;
   OptionalMs due;              // kDelayed: until then
-  std::string_view waits_for;  // kDelayed: until a worker comes that has this handler
+  std::string_view waits_for;  // kDelayed: until a worker registers that has this handler
   bool ends_start_due = false;
   bool ends_close_due = false;
   std::int64_t attempts = 0;
@@ -57,20 +58,23 @@ class WorkTable : private Table {
 
   // ---- for the other tables ----
   Status read_work(WorkItemId item, WorkRow* row);
-  // The one statement that writes state and lock of a row. The head of its session is the caller's.
+  // The one statement that writes the state and lock of a row. The caller keeps the session's head
+  // right.
   Status write_state(WorkItemId item, const WorkWrite& write);
   Status put_back(const WorkRow& row, const PutBack& how);
-  // Cancelled or past a limit while its execution goes on, in an exclusive session.
+  // For an item that is cancelled or past a limit while its execution goes on, in an exclusive
+  // session.
   Status mark_cancelled_running(WorkItemId item);
-  // Removes a work item: its session's head is put right.
+  // Removes a work item and puts its session's head right.
   Status delete_work(WorkItemId item, SessionKey session);
   Status delete_row(WorkItemId item);
-  // A command was closed or its execution ended: its queued or running items go.
+  // A command was closed or its execution ended: removes its queued and running items.
   Status cancel_work(InstanceKey instance, ExecutionId execution, EventId event);
   Status cancel_all_work(InstanceKey instance, ExecutionId execution);
-  // Of a session that moves though work of it runs: what was cancelled holds it up no longer.
+  // For a session that moves though work of it runs: its cancelled items must not hold it up any
+  // longer.
   Status delete_cancelled_running(SessionKey session);
-  // Delayed items whose time came become ready, at most `limit`; adds to *woken.
+  // Makes delayed items ready whose time has come, at most `limit`; adds to *woken.
   Status wake_delayed_work(std::size_t limit, std::size_t* woken);
 
  private:

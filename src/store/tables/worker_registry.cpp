@@ -12,7 +12,8 @@
 namespace pawl::store {
 namespace {
 
-// Buried rows kept: they name the nodes that sessions came from, and let a frozen process know.
+// The number of buried rows that are kept. They name the nodes that sessions came from, and let a
+// frozen process find out that it was buried.
 constexpr std::int64_t kBuriedKept = 64;
 
 }  // namespace
@@ -46,11 +47,12 @@ Status WorkerRegistry::bury_worker(Incarnation incarnation, Incarnation heir,
   {
     Statement read = connection_.use(kReadWorker);
     read.bind(incarnation);
-    if (!read.row()) return fail(read.status(), "read a worker");  // buried before
+    if (!read.row()) return fail(read.status(), "read a worker");  // it was buried before
     if (!session::is_charged(read.integer(0), batch_.boot_seq)) note_count = 0;
   }
   PAWL_TRY(bury_row(incarnation));
-  // Before the locks go, so that an item at its limit is never handed over once more.
+  // Crashes are counted before the locks go, so that an item at its limit is never handed over once
+  // more.
   for (std::size_t i = 0; i < note_count; ++i) {
     if (notes[i].item != 0) PAWL_TRY(outcomes_.count_crash(notes[i].item, limits));
     if (notes[i].instance == CrashNote::kNotStored) {
@@ -140,7 +142,7 @@ Status WorkerRegistry::describe_worker(Incarnation worker, char* buffer, std::si
   return fail(handler.status(), "list a worker's handlers");
 }
 
-// One file under two kernels, each with its own boot time: it could not be known what is due.
+// Two kernels would use one file, each with its own boot time: nothing could say what is due.
 Status WorkerRegistry::refuse_earlier_boot() {
   Predecessor row;
   while (true) {
@@ -205,7 +207,7 @@ Status WorkerRegistry::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.is_own_node = true;
     claim.locked_until = row.locked_until;
     claim.boot_seq = row.boot_seq;
-    claim.subject = subtract_saturating(0, row.worker);  // neither a session nor 0
+    claim.subject = subtract_saturating(0, row.worker);  // neither a session's key nor 0
     const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
     if (session::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) continue;
     context_.diagnostic.format(
@@ -256,7 +258,7 @@ Status WorkerRegistry::insert_worker(const NewWorker& worker, Incarnation* out) 
 constexpr sql::Query kInsertTag{
     "INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
 
-// No tag is the empty one; of who serves any tag the row of the worker says so.
+// Untagged work has the empty tag. A worker that serves any tag says so in its row.
 Status WorkerRegistry::insert_tags(const TagFilter& tags, Incarnation worker) {
   const bool untagged = tags.serves({});
   for (std::size_t i = 0; i < tags.count + (untagged ? 1U : 0U); ++i) {
@@ -278,8 +280,9 @@ Status WorkerRegistry::bury_earlier_boots(Incarnation newcomer, std::string_view
   }
 }
 
-// The worker of this boot that had the node before. Its notes are in its worker file, which the caller
-// reads; should there be several, all but the last were left over by callers that did not bury.
+// Finds the worker of this boot that had the node before, for the caller to bury: its notes are in
+// its worker file, which the caller reads. Without `former` it is buried here. If there are several
+// such workers, callers that did not bury left all but the last; these are buried here.
 Status WorkerRegistry::inherit(const NewWorker& worker, Incarnation newcomer,
                                const CrashLimits& limits) {
   if (worker.former != nullptr) *worker.former = 0;
@@ -308,7 +311,7 @@ Status WorkerRegistry::hand_sessions_over(Incarnation from, Incarnation heir,
   change.reason = reason;
   change.limits = limits;
   if (heir != 0) {
-    // The heir's first lease is that of its own row; it renews both together.
+    // The heir's first lease on the sessions is that of its own row; it renews both together.
     Statement read = connection_.use(kReadHeir);
     read.bind(heir);
     if (read.row()) {
@@ -346,7 +349,8 @@ constexpr auto kFirstAtOnceText = sql::join(
     " AND inc=?1 AND state=", sql::number<session::WorkState::kLocked>, " ORDER BY id LIMIT 1");
 constexpr sql::Query kFirstAtOnce{kFirstAtOnceText};
 
-// Items without a session, and what is left of cancelled ones; the others went with their sessions.
+// Frees items without a session, and what is left of cancelled items. The other items went with
+// their sessions.
 Status WorkerRegistry::free_locks_of(Incarnation worker, const CrashLimits& limits) {
   PAWL_TRY(free_handed_over_at_once(worker, limits));
   Walk walk;
@@ -422,7 +426,7 @@ Status WorkerRegistry::bury_row(Incarnation worker) {
 
 constexpr sql::Query kCountTurnCrash{"UPDATE instances SET crashes=crashes+1 WHERE key=?1"};
 
-// The runtime reads the count with the instance, and fails it there.
+// The runtime reads the count together with the instance, and fails the instance there.
 Status WorkerRegistry::count_turn_crash(InstanceKey instance) {
   Statement count = connection_.use(kCountTurnCrash);
   count.bind(instance);

@@ -1,7 +1,7 @@
 // WorkerRegistry: registration, burial and orderly end of workers. Rules: docs/rules/session.md.
 //
-// A buried incarnation never writes again: begin() checks its row. Burial is once; what it counts,
-// it counts in its one transaction. Ownership and thread rule: as context.hpp.
+// A buried incarnation never writes again, because begin() checks its row. Burial happens once, and
+// counts crashes in its one transaction. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORKER_REGISTRY_HPP
 #define PAWL_STORE_TABLES_WORKER_REGISTRY_HPP
 

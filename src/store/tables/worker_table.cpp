@@ -82,7 +82,7 @@ Status WorkerTable::check_worker(Incarnation me) {
   return Status::kBuried;
 }
 
-// A damaged limit of a row is none.
+// A damaged limit in a row is ignored.
 constexpr sql::Query kMailboxLimits{
     "SELECT (SELECT CAST(min(messages_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
     "WHERE buried=0 AND messages_max BETWEEN 1 AND 1048576),"

@@ -1,6 +1,6 @@
-// WorkerTable: rows of workers, handlers and worker_tags, as other tables ask for them.
+// WorkerTable: the rows of workers, handlers and worker_tags, as other tables ask for them.
 //
-// Purpose: is a worker there, gone or draining, and who can run an activity.
+// Purpose: says whether a worker is there, gone or draining, and which workers can run an activity.
 // Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_TABLES_WORKER_TABLE_HPP
 #define PAWL_STORE_TABLES_WORKER_TABLE_HPP
@@ -18,22 +18,22 @@ class WorkerTable : private Table {
  public:
   explicit WorkerTable(StoreContext& context) : Table(context) {}
 
-  // Node of a registration, living or buried; empty if the row is gone.
+  // The node of a registration, living or buried; empty if the row is gone.
   Status node_of(Incarnation worker, FixedText<kNameBytesMax>* node);
-  // Does another worker that is not buried (and, to claim a session, not draining) have the handler
-  // and serve the tag?
+  // Whether another worker that is not buried (and, to claim a session, not draining) has the
+  // handler and serves the tag.
   Status handler_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                            bool to_claim, bool* found);
-  // Likewise one that has room for a session more.
+  // The same for a worker that also has room for one more session.
   Status room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                         bool* found);
   Status living_worker(std::string_view node, Incarnation* worker);
   Status is_gone(Incarnation home, bool* gone);
   Status check_worker(Incarnation me);
-  // Those in force for senders (NewWorker::mailbox); 0: no runtime ever ran turns.
+  // The limits in force for senders (NewWorker::mailbox); 0: no runtime ever ran turns.
   Status mailbox_limits(MailboxLimits* out);
-  // What is known of rows without reading them is not: others committed, or what was written was
-  // rolled back.
+  // Forgets what is known of rows without reading them: others have committed, or what was written
+  // was rolled back.
   void forget_known() {
     known_worker_ = 0;
     known_limits_.reset();
@@ -41,7 +41,7 @@ class WorkerTable : private Table {
 
  private:
   Incarnation known_worker_ = 0;  // has a row, is not buried
-  bool known_draining_ = false;   // it
+  bool known_draining_ = false;   // known_worker_ is draining
   std::optional<MailboxLimits> known_limits_;
 };
 

@@ -1,5 +1,5 @@
-// Writes the golden database: golden_generate FILE. Once a format is released, its file is never
-// made again.
+// Writes the golden database: golden_generate FILE. The file of a released format is never made
+// again.
 #include <gtest/gtest.h>
 
 #include <cstdio>

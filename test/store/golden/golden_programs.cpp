@@ -17,9 +17,9 @@ constexpr char kPath[] = "/data/golden.db";
 constexpr std::int64_t kMadeAtMs = 1'800'000'000'000;
 constexpr std::int64_t kHourMs = 3'600'000;
 
-int g_runs = 0;  // of the activity, on the machine at hand
+int g_runs = 0;  // runs of the activity, on the current machine
 
-// Answers the session and the attempt, so that the history distinguishes the two executions.
+// Returns the session and the run, so that the history distinguishes the two runs.
 ActivityResult measure(ActivityContext& ctx) {
   ++g_runs;
   const std::string text =
@@ -27,7 +27,7 @@ ActivityResult measure(ActivityContext& ctx) {
   return ctx.ok(text);
 }
 
-// The output holds what only the first machine could know: an id drawn at random and its time.
+// The output holds what only the first machine knew: a random id and the time.
 Poll waits_an_hour(OrchestrationContext& ctx) {
   const Guid id = ctx.new_guid();
   const std::int64_t begun = ctx.utc_now_ms();
@@ -37,7 +37,7 @@ Poll waits_an_hour(OrchestrationContext& ctx) {
                       (took >= kHourMs ? "late enough" : "too early"));
 }
 
-// Its second activity is scheduled where no worker knows it, and waits on the session.
+// The second activity is scheduled while no worker knows it, and waits on the session.
 Poll measures_twice(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("measure", "first", Target::session(ctx.input())));
   if (!first.ok()) return ctx.fail(first.error());
@@ -51,7 +51,7 @@ Poll ends_at_once(OrchestrationContext& ctx) {
   return ctx.complete("echo " + std::string(ctx.input()));
 }
 
-// Three executions; the third waits, and the input says through how many it came.
+// Has three executions; the third one waits. The input shows how many came before it.
 Poll goes_on_as_new(OrchestrationContext& ctx) {
   if (ctx.execution_id() < 3) return ctx.continue_as_new(std::string(ctx.input()) + "+");
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
@@ -73,7 +73,7 @@ Options options(const char* node) {
   return out;
 }
 
-// The second activity is in the database once the ten seconds are over, since its turn wrote it.
+// The second activity is in the database after the ten seconds, since its turn wrote it.
 void run_until_all_wait(sim::Machine& machine) {
   Registry knowing;
   add_programs(knowing);
@@ -132,8 +132,8 @@ void expect_output(TestClient& client, const char* id, const std::string& output
   EXPECT_EQ(status.output, output) << id;
 }
 
-// As waits_an_hour() up to its timer. Then what a cancel request did under behaviour 1, where an
-// activity could be awaited without a scope, and the request was not handed on.
+// The same as waits_an_hour() up to its timer. Then what a cancel request did under behaviour 1: an
+// activity could be awaited without a clean-up scope, and the request was not handed on.
 Poll undoes_as_before(OrchestrationContext& ctx) {
   if (ctx.execution_id() > 1) {
     const char* const asked = ctx.cancel_requested() ? "asked" : "not asked";
@@ -178,13 +178,13 @@ std::string generate() {
   machine.set_wall(kMadeAtMs);
   run_until_all_wait(machine);
   sim::Node node(machine);
-  // The last connection closed in order, so the log is gone and the file is all there is.
+  // The last connection closed in order, so there is no log: the file holds everything.
   EXPECT_FALSE(node.port().storage->exists((std::string(kPath) + "-wal").c_str()).value_or(true));
   return ::testing::Test::HasFailure() ? std::string() : file_bytes(node.port(), kPath);
 }
 
 void finish(const std::string& bytes) {
-  g_runs = 1;  // as it was when the first machine stopped
+  g_runs = 1;  // the count when the first machine stopped
   sim::Machine machine(2);
   machine.set_wall(kMadeAtMs + kHourMs / 2);
   put_file(machine, bytes);

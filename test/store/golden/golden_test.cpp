@@ -1,4 +1,5 @@
-// A database of format version 1, kept as a file: whatever comes later opens it and lets all end.
+// A database of format version 1, kept as a file: every later version opens it and lets all its
+// instances end.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -10,7 +11,7 @@
 namespace pawl::golden {
 namespace {
 
-// That of the tree; or that of the environment, made on another kind of machine
+// The file of the tree, or one that the environment names, made on another kind of machine
 // (test/e2e/byte_order.py).
 std::string kept_file() {
   std::string bytes;
