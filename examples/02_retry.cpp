@@ -1,5 +1,5 @@
-// A policy repeats an activity that fails. The policy is a part of the call, and survives crashes as
-// the call does.
+// A policy repeats an activity that fails. The policy is a part of the call, and survives crashes
+// like the call.
 #include <chrono>
 #include <cstdio>
 

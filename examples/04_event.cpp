@@ -6,8 +6,8 @@
 #include "pawl/host.hpp"
 
 pawl::ActivityResult ring(pawl::ActivityContext& ctx) {
-  // Here the person at the door opens it at once. An inline activity runs on the Runtime's thread, so
-  // it may call the Runtime.
+  // Here the door is opened at once. An inline activity runs on the Runtime's thread, so it may
+  // call the Runtime.
   pawl::Host& host = *static_cast<pawl::Host*>(ctx.user());
   const pawl::Status raised = host.runtime().raise_event(ctx.instance_id(), "opened", "by Ann");
   return raised == pawl::Status::kOk ? ctx.ok("") : ctx.fail(pawl::status_name(raised));

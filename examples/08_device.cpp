@@ -1,5 +1,5 @@
-// A device is a session that only the worker that declares it may own. Work for an absent device has
-// a limit of its own.
+// A device is a session that only the worker that declares it may own. Work for an absent device
+// has a limit of its own.
 #include <cstdio>
 #include <string>
 

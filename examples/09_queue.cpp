@@ -1,5 +1,5 @@
-// A message waits in its queue until it is taken. It also outlasts continue_as_new(), which begins a
-// new, short history.
+// A message waits in its queue until it is taken. It also outlasts continue_as_new(), which begins
+// a new, short history.
 #include <cstdio>
 #include <string>
 
@@ -10,7 +10,7 @@ pawl::ActivityResult print(pawl::ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// Each execution takes one order. The input and the result are the number of orders taken so far.
+// Each execution takes one order. Its input is the number of orders taken before.
 pawl::Poll shop(pawl::OrchestrationContext& ctx) {
   const std::string number = std::to_string(ctx.execution_id());
   PAWL_AWAIT(order, ctx.dequeue_event("orders"));

@@ -10,7 +10,7 @@ namespace {
 // The memory options of SQLite, for one connection.
 pawl::ProcessOptions process_options() {
   pawl::ProcessOptions options = pawl::ProcessOptions::small();
-  options.payload_bytes_max = 1024;  // as small_host() has it
+  options.payload_bytes_max = 1024;  // the same as in small_host()
   return options;
 }
 
@@ -34,7 +34,7 @@ pawl::HostOptions small_host(const char* database_path, const char* node) {
 bool Caller::open(const char* program, const char* database_path) {
   pawl::ClientOptions options;
   options.database_path = database_path;
-  options.payload_bytes_max = 1024;  // as small_host() has it
+  options.payload_bytes_max = 1024;  // the same as in small_host()
   const std::size_t bytes = pawl::Client::required_memory(options);
   const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options());
   // A program for a device would rather keep both in .bss.

@@ -1,5 +1,5 @@
-// The common part of the example programs: options of a Host for a small device, and a Caller around
-// a Client.
+// The common part of the example programs: options of a Host for a small device, and a Caller
+// around a Client.
 #ifndef EXAMPLE_HOST_HPP
 #define EXAMPLE_HOST_HPP
 
@@ -9,8 +9,9 @@
 
 namespace example {
 
-// Options for a small device: every input and result of the examples is a short text. It has no slots
-// for inline and threaded activities; a caller adds those it needs. The log goes to standard error.
+// Options for a small device: every input and result of the examples is a short text. There are no
+// slots for inline and threaded activities; a caller adds those it needs. The log goes to standard
+// error.
 pawl::HostOptions small_host(const char* database_path, const char* node);
 
 class Caller {

@@ -65,8 +65,8 @@ Poll hydrate(OrchestrationContext& ctx, Conversation& talk) {
   return Poll::done();
 }
 
-// Stores the answer for the client that asked. An answer that does not fit is replaced by a note, so
-// that no client waits for it.
+// Stores the answer for the client that asked. An answer that does not fit is replaced by a note,
+// so that no client waits for it.
 void answer(OrchestrationContext& ctx, const Message& message, std::string_view text) {
   const std::string_view request = message.request.view();
   if (ctx.set_kv_value(request, text) == pawl::ErrorKind::kNone) return;

@@ -27,8 +27,8 @@ PAWL_JSON(Message, request, text)
 
 // The input of an execution, from the one before it.
 struct Progress {
-  std::optional<std::int64_t>
-      written_down;  // turns in the checkpoint; its agent lives; none: a new conversation
+  // Turns in the checkpoint; the agent still lives. None: a new conversation.
+  std::optional<std::int64_t> written_down;
 };
 PAWL_JSON(Progress, written_down)
 
@@ -38,7 +38,7 @@ struct Turns {
 PAWL_JSON(Turns, turns)
 
 struct Said {
-  std::int64_t number = 0;  // of the turn
+  std::int64_t number = 0;  // the number of the turn
   pawl::JsonText<kTextMax> text;
 };
 PAWL_JSON(Said, number, text)

@@ -1,5 +1,5 @@
-// conversation: stateful conversations over any number of worker processes. None of the processes is
-// indispensable.
+// conversation: stateful conversations over any number of worker processes. A conversation outlives
+// each of them.
 #include <time.h>
 #include <unistd.h>
 
@@ -69,8 +69,7 @@ int say(const char* path, const std::string& id, const std::string& text) {
   pawl::Client& client = caller.client();
   pawl::Status status =
       client.start_orchestration(conversation::kConverse, pawl::InstanceId(id), {});
-  if (status == pawl::Status::kAlreadyExists)
-    status = pawl::Status::kOk;  // the conversation goes on
+  if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // already there
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);  // process ids are used again, so the time is added
   const std::string request = std::to_string(getpid()) + "." + std::to_string(now.tv_sec) + "." +

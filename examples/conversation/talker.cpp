@@ -11,7 +11,7 @@ namespace {
 struct Memory {
   long turns = 0;
   long words = 0;
-  std::string first;  // what was said first
+  std::string first;  // the first text that was said
 
   [[nodiscard]] std::string text() const {
     return std::to_string(turns) + " " + std::to_string(words) + " " + first;

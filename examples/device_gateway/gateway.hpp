@@ -1,5 +1,5 @@
-// A gateway: declares the devices that are plugged in, runs their work, and withdraws those that are
-// pulled out.
+// A gateway: declares the devices that are plugged in, runs their work, and withdraws those that
+// are pulled out.
 #ifndef DEVICE_GATEWAY_GATEWAY_HPP
 #define DEVICE_GATEWAY_GATEWAY_HPP
 

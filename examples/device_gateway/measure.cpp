@@ -29,8 +29,8 @@ pawl::PollOf<Request, std::string_view> measure(pawl::OrchestrationContext& ctx,
   return ctx.complete(values);
 }
 
-// Reads a register of the device, here the text in a file. The read is short, so it runs on the loop;
-// a slow bus would be read in steps or on a thread.
+// Reads a register of the device, here the text in a file. The read is short, so it runs on the
+// loop; a slow bus would be read in steps or on a thread.
 pawl::Reply<Value> read_device(pawl::ActivityContext& ctx, const pawl::Nothing& /*input*/) {
   OwnedDevices& devices = *static_cast<OwnedDevices*>(ctx.user());
   std::string why;

@@ -1,4 +1,4 @@
-// greenhouse-ctl: what the gardener asks for and sees.
+// greenhouse-ctl: the gardener's program, for requests and for a look at the beds.
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ greenhouse-ctl --db FILE survey BED...                  measures beds, side by s
 A bed is a number from 1 on, moisture is in thousandths.
 )";
 
-// Of a job or a survey; a process id alone comes again.
+// A new id of a job or a survey. Process ids are used again, so the time is added.
 std::string fresh_id(const char* what) {
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);
@@ -69,7 +69,7 @@ Status show(Client& client, const InstanceId& id, bool watches) {
     if (!watches) return Status::kOk;
     const Status changed = client.wait_for_status_change(id, status.custom_status_version,
                                                          std::chrono::hours(24), &status);
-    if (changed == Status::kStale) return Status::kOk;  // it has ended
+    if (changed == Status::kStale) return Status::kOk;  // the bed's instance has ended
     if (changed != Status::kTimeout) PAWL_TRY(changed);
   }
 }

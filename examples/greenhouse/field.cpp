@@ -10,7 +10,7 @@
 namespace greenhouse {
 namespace {
 
-// In one step, so that no reader sees a half.
+// Replaces a file in one step, so that no reader sees half of it.
 bool replace(const std::string& path, const std::string& text) {
   const std::string fresh = path + ".new";
   std::ofstream(fresh) << text << std::endl;

@@ -1,5 +1,5 @@
 // The field, in place of hardware: a folder with a file for the soil of each bed, `soil-1` and so
-// on, and one for the pump. Whatever is in them can be read and written with a shell.
+// on, and one for the pump. All of them can be read and written with a shell.
 #ifndef GREENHOUSE_FIELD_HPP
 #define GREENHOUSE_FIELD_HPP
 
@@ -14,14 +14,14 @@ class Field {
  public:
   explicit Field(std::string folder) : folder_(std::move(folder)) {}
 
-  // False: there is no sensor, or it has no number.
+  // False: the bed has no sensor, or its file holds no number.
   [[nodiscard]] bool measure(std::int32_t bed, std::int32_t* moisture) const;
   bool moisten(std::int32_t bed, std::int32_t more) const;
 
-  // Locks the pump for as long as this process lives, so that no second one has it, whatever that
-  // believes.
+  // Locks the pump for as long as this process lives. No second process can have it, whatever that
+  // process believes.
   bool lock_pump();
-  // "on 3" or "off", in the file `pump`; a line of each change, with who asked, in `pump.log`.
+  // Write "on 3" or "off" to the file `pump`, and a line with the cause `why` to `pump.log`.
   bool switch_on(std::int32_t bed, std::string_view why) const;
   bool switch_off(std::string_view why) const;
 

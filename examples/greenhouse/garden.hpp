@@ -1,7 +1,7 @@
-// What the three programs share: names, and the types that go with them.
+// The names that the three programs share, and the types that go with them.
 //
-// Moisture is in thousandths. What is stored is JSON of these structs; a field that is added later
-// has a default (PAWL_JSON_DEFAULTS), so that a program reads what an older one wrote.
+// Moisture is in thousandths. The database holds these structs as JSON. A field that is added later
+// has a default (PAWL_JSON_DEFAULTS), so that a program can read the structs of an older one.
 #ifndef GREENHOUSE_GARDEN_HPP
 #define GREENHOUSE_GARDEN_HPP
 
@@ -36,20 +36,20 @@ PAWL_JSON(Watering, bed, ms)
 struct Tending {
   std::int32_t bed = 0;
   std::int32_t target = 300;
-  std::int32_t moisture = 0;  // as measured last
+  std::int32_t moisture = 0;  // the last measurement
   std::int64_t pause_ms = 1'000;
   std::int64_t waterings = 0;
   std::int64_t watered_ms = 0;
 };
 PAWL_JSON(Tending, bed, target, moisture, pause_ms, waterings, watered_ms)
 
-// An event: the moisture that a bed is to have from now on.
+// An event: the moisture that a bed must have from now on.
 struct Target {
   std::int32_t moisture = 0;
 };
 PAWL_JSON(Target, moisture)
 
-// A message of a bed's queue. The Watering that came of it is the value under the key `id`.
+// A message in a bed's queue. The Watering that it caused is the value under the key `id`.
 struct Job {
   std::int64_t ms = 0;
   pawl::JsonText<60> id;
@@ -76,11 +76,11 @@ inline constexpr pawl::OrchestrationType<Survey, Readings> kSurvey{"survey"};  /
 inline constexpr pawl::EventType<Target> kTarget{"target"};
 inline constexpr pawl::QueueType<Job> kJobs{"jobs"};
 
-// Devices: only the process that has declared one runs its activities, one at a time.
+// The devices. Only the process that declared a device runs its activities, one at a time.
 inline constexpr char kPumpDevice[] = "pump";
 inline std::string soil_device(std::int32_t bed) { return "soil-" + std::to_string(bed); }
 
-// A whole number from 0 on; -1: the text is none.
+// Reads a whole number from 0 on. -1: the text is no such number.
 inline std::int32_t number_of(std::string_view text) {
   std::int32_t number = -1;
   const char* const end = text.data() + text.size();

@@ -1,4 +1,4 @@
-// greenhouse: runs the orchestrations, and has the soil sensors of the beds.
+// greenhouse: the process that runs the orchestrations, and has the soil sensors of the beds.
 #include <cstdio>
 #include <cstring>
 #include <string>

@@ -16,9 +16,9 @@ using greenhouse::Watering;
 constexpr int kSliceMs = 20;
 constexpr int kMoistureASlice = 2;
 
-// A blocking driver. An attempt after a crash goes on where the last heartbeat was, so that a bed
-// gets its water, and no more than some slices too much. Asked to return, it switches off at once;
-// if this process is to end, Pawl hands the rest to the next one.
+// A blocking driver. An attempt after a crash goes on from the last heartbeat, so a bed gets its
+// water, and at most a few slices too much. A cancelled run switches the pump off at once. If the
+// cause is that this process must end, Pawl hands the rest to the next process.
 pawl::Reply<Watering> run_pump(pawl::ActivityContext& ctx, const Watering& wanted) {
   const Field& field = *static_cast<const Field*>(ctx.user());
   Watering done{wanted.bed, std::max(0, greenhouse::number_of(ctx.last_progress()))};
@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
     std::perror("greenhouse-pump: the pump is another process's");
     return 1;
   }
-  // The process before may have died while it ran.
+  // The process before this one may have died while the pump ran.
   if (!field.switch_off("at the start")) {
     std::perror("greenhouse-pump: the pump does not answer");
     return 1;

@@ -8,14 +8,15 @@ namespace {
 using pawl::OrchestrationContext;
 using pawl::Poll;
 
-// Its limit: a bed without a sensor is measured again later.
+// A measurement waits at most 10 s for its sensor. A bed without one is measured again later.
 pawl::Target soil_of(std::int32_t bed) {
   return pawl::Target::device(soil_device(bed), std::chrono::seconds(10));
 }
-// Without a limit: what needs the pump waits until its process is back.
+// The pump has no limit: an activity that needs it waits until its process is back.
 pawl::Target pump() { return pawl::Target::device(kPumpDevice); }
 
-// What is shown of a bed (greenhouse-ctl watch). Each call is recorded, so it comes with a change.
+// Sets the text that `greenhouse-ctl watch` shows of a bed. Each call is recorded in the history,
+// so it is made only for a change.
 void show(OrchestrationContext& ctx, const Tending& bed) {
   const std::string text = "moisture " + std::to_string(bed.moisture) + " of " +
                            std::to_string(bed.target) + ", " + std::to_string(bed.waterings) +
@@ -24,8 +25,8 @@ void show(OrchestrationContext& ctx, const Tending& bed) {
     ctx.trace(pawl::LogLevel::kWarning, "the status is not shown");
 }
 
-// A child, so that a bed has its waterings in its history and not each run of the pump. If the bed
-// is cancelled meanwhile, it hands that on, and waits for the pump to be off.
+// Waters the bed in a child, so that the bed's history holds its waterings and not each run of the
+// pump. If the bed is cancelled meanwhile, it cancels the child, and waits until the pump is off.
 Poll water_bed(OrchestrationContext& ctx, Tending& bed, std::int64_t ms, Watering* done) {
   const auto child = ctx.schedule_sub_orchestration(kWater, {bed.bed, ms});
   PAWL_AWAIT(watered, child);
@@ -66,10 +67,10 @@ Poll look_after(OrchestrationContext& ctx, Tending& bed, Amount amount_ms) {
   return Poll::done();
 }
 
-// Events of a history, of which the smallest device has room for more. Then a new one begins.
+// Events of a history before a new one begins. Even the smallest device has room for more.
 constexpr std::uint32_t kEventsAnExecution = 100;
 
-// For ever: whatever comes first is done, then it goes round.
+// Tends a bed for ever: waits for the first of event, job and pause, acts on it, and waits again.
 pawl::PollOf<Tending, Tending> tend(OrchestrationContext& ctx, const Tending& input,
                                     Amount amount) {
   Tending bed = input;
@@ -99,7 +100,7 @@ pawl::PollOf<Tending, Tending> tend_1(OrchestrationContext& ctx, const Tending& 
   return tend(ctx, input, [](std::int32_t) -> std::int64_t { return 100; });
 }
 
-// The pump gives a bed some hundred thousandths a second.
+// The pump adds about 100 thousandths of moisture a second.
 pawl::PollOf<Tending, Tending> tend_2(OrchestrationContext& ctx, const Tending& input) {
   return tend(ctx, input, [](std::int32_t lacking) -> std::int64_t { return 10 * lacking; });
 }
@@ -108,8 +109,8 @@ pawl::PollOf<Watering, Watering> water(OrchestrationContext& ctx, const Watering
   const auto run = ctx.schedule_activity(kPump, wanted, pump());
   PAWL_AWAIT(ran, run);
   if (ran.ok()) return ctx.complete(ran.value());
-  // It failed, or was cancelled and may still run. The pump is a device, so what switches it off
-  // comes behind the run that ends here.
+  // The run failed, or was cancelled and may still go on. The pump is a device and does one thing
+  // at a time, so kPumpOff comes after the run that is cancelled here.
   const pawl::CleanUpScope scope = ctx.clean_up();
   ctx.cancel(run);
   PAWL_AWAIT(off, ctx.schedule_activity(kPumpOff, {}, pump()));

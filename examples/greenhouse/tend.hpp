@@ -1,4 +1,5 @@
-// The orchestrations. They run in the process `greenhouse`; their activities run where the hardware is.
+// The orchestrations. They run in the process `greenhouse`; their activities run where the hardware
+// is.
 #ifndef GREENHOUSE_TEND_HPP
 #define GREENHOUSE_TEND_HPP
 
@@ -11,10 +12,10 @@ namespace greenhouse {
 pawl::PollOf<Tending, Tending> tend_1(pawl::OrchestrationContext& ctx, const Tending& input);
 pawl::PollOf<Tending, Tending> tend_2(pawl::OrchestrationContext& ctx, const Tending& input);
 
-// One watering. However it ends, the pump is off.
+// One watering. The pump is off when it ends, however it ends.
 pawl::PollOf<Watering, Watering> water(pawl::OrchestrationContext& ctx, const Watering& wanted);
 
-// Measures several beds side by side, and takes no answer that comes too late.
+// Measures several beds side by side. It fails if not all answer within 20 s.
 pawl::PollOf<Survey, Readings> survey(pawl::OrchestrationContext& ctx, const Survey& wanted);
 
 }  // namespace greenhouse

@@ -1,5 +1,5 @@
-// An approval: an orchestration waits for a person. Asking, answering and working are processes of
-// their own on one database.
+// An approval: an orchestration waits for a person. Separate processes ask, answer and work on one
+// database.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -29,7 +29,8 @@ pawl::Poll update_firmware(pawl::OrchestrationContext& ctx) {
   return shown.ok() ? ctx.complete(line) : ctx.fail(shown.error());
 }
 
-// Any process that knows the path: what answers kOk is durable, whether a worker runs or not.
+// Any process that knows the path may send. After kOk the message is durable, whether a worker runs
+// or not.
 pawl::Status send(std::string_view what, const char* id, const char* text) {
   const pawl::ProcessOptions of_process;
   pawl::ClientOptions options;

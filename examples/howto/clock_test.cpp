@@ -1,4 +1,4 @@
-// A test of what a wrong clock does: durations do not care, times of day wait for trust.
+// A test with a wrong clock: durations do not depend on it, times of day wait until it is trusted.
 #include <chrono>
 #include <cstdio>
 
@@ -31,7 +31,7 @@ int main() {
   if (world.advance(kHourMs / 2) != pawl::Status::kOk) return 1;
   std::puts(has_ended(world) ? "early" : "a month ahead: it still waits");
 
-  world.machine().set_wall(world.now_ms() - 60 * 24 * kHourMs);  // and two months back
+  world.machine().set_wall(world.now_ms() - 60 * 24 * kHourMs);  // 60 days back
   if (world.advance(kHourMs / 2) != pawl::Status::kOk) return 1;
   std::puts(has_ended(world) ? "after an hour: cold" : "late");
   return has_ended(world) ? 0 : 1;

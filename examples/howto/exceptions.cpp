@@ -1,4 +1,4 @@
-// What happens if code throws: an activity's attempt fails, an orchestration stops and loses nothing.
+// Code that throws: an activity's attempt fails, an orchestration stops and loses nothing.
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>
@@ -29,7 +29,7 @@ pawl::Poll bill_broken(pawl::OrchestrationContext& ctx) {
   return shown.ok() ? ctx.complete("") : ctx.fail(shown.error());
 }
 
-// Mended: it asks for the same up to there, so the instance goes on.
+// The repaired code. It makes the same calls up to the line that threw, so the instance goes on.
 pawl::Poll bill_mended(pawl::OrchestrationContext& ctx) {
   pawl::ActivityOptions options;
   options.retry.max_attempts = 3;

@@ -1,5 +1,5 @@
-// Fan-out with a bound: ten sensors, at most three at a time, and one that is slow does not hold up
-// the others' turn.
+// Fan-out with a bound: ten sensors, at most three at a time. A slow sensor does not hold up the
+// sensors of other lanes.
 #include <cstdio>
 #include <string>
 
@@ -19,7 +19,7 @@ pawl::ActivityResult show(pawl::ActivityContext& ctx) {
 constexpr int kSensors = 10;
 constexpr int kLanes = 3;
 
-// A lane reads its sensors one after the other; what it found is its result, a word a sensor.
+// A lane reads its sensors one after the other. Its result is a text with one word for each sensor.
 pawl::Poll read_lane(pawl::OrchestrationContext& lane, int first) {
   std::string found;
   for (int sensor = first; sensor < kSensors; sensor += kLanes) {

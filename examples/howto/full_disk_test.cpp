@@ -1,4 +1,4 @@
-// A test of a full disk: what runs goes on, what is new is refused, and accepted when there is room.
+// A test of a full disk: running work goes on, and new work is refused until there is room again.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -12,7 +12,7 @@ pawl::Poll job(pawl::OrchestrationContext& ctx) {
 
 int main() {
   pawl::testing::WorldOptions options;
-  options.runtime.space.remove_completed = false;  // complete work must stay
+  options.runtime.space.remove_completed = false;  // completed instances must stay
   pawl::Registry registry;
   if (registry.add_orchestration("job", job) != pawl::Status::kOk) return 1;
   pawl::testing::World world(registry, options);

@@ -1,4 +1,4 @@
-// A payload changes: inputs and messages of last year are still in the database.
+// A payload changes, while inputs and messages of last year are still in the database.
 #include <cstdio>
 #include <string>
 

@@ -10,7 +10,8 @@ pawl::ActivityResult show(pawl::ActivityContext& ctx) {
   return ctx.ok("");
 }
 
-// Every 100 ms, so often as the input says. A real one has no end, and goes round now and then.
+// Takes a sample every 100 ms, as many as the input says. A real loop has no end, and continues as
+// new now and then.
 pawl::Poll sample(pawl::OrchestrationContext& ctx) {
   const int left = std::stoi(std::string(ctx.input()));
   if (left == 0) return ctx.complete("");
@@ -19,7 +20,7 @@ pawl::Poll sample(pawl::OrchestrationContext& ctx) {
   return ctx.continue_as_new(std::to_string(left - 1));
 }
 
-// Each run of a schedule is an instance of its own, whose id has the scheduled time.
+// Each run of a schedule is an instance of its own, whose id contains the scheduled time.
 pawl::Poll back_up(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity("show", "backing up " + std::string(ctx.input())));
   return done.ok() ? ctx.complete("") : ctx.fail(done.error());

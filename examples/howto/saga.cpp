@@ -17,7 +17,7 @@ struct Step {
   const char* undo;
 };
 
-// What undoes must not give up: it is repeated for as long as it takes.
+// An activity that undoes a step must not give up, so it is repeated for as long as it takes.
 pawl::ActivityOptions stubborn() {
   pawl::ActivityOptions options;
   options.retry.max_attempts = 1'000'000;
@@ -51,5 +51,5 @@ int main() {
   pawl::Host host("saga.db");
   host.add_orchestration("fill_tank", fill_tank).add_activity("act", act);
   host.start_once("fill_tank", pawl::InstanceId("tank-1"), "");
-  return host.run_until_done("tank-1") == 1 ? 0 : 1;  // it fails, and leaves nothing behind
+  return host.run_until_done("tank-1") == 1 ? 0 : 1;  // the saga fails, and leaves nothing behind
 }

@@ -1,4 +1,4 @@
-// A loop for ever gets new code: it goes on with the old code to the end of its round, and begins
+// An endless loop gets new code: it goes on with the old code to the end of its round, and begins
 // the next round with the new code.
 #include <chrono>
 #include <cstdio>
@@ -19,7 +19,7 @@ pawl::Poll serve_1_0(pawl::OrchestrationContext& ctx) {
   return ctx.continue_as_new("");
 }
 
-// It says who it is before it serves: another command, so another version.
+// The new code shows a line before it serves. This is another call, so it needs another version.
 pawl::Poll serve_2_0(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("show", "new code is ready"));
   PAWL_AWAIT(order, ctx.dequeue_event("orders"));

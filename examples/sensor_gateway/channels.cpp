@@ -48,7 +48,7 @@ std::string line_of(const std::string& path) {
   return std::string(all.substr(0, all.find('\n')));
 }
 
-// An id goes into logs whose fields are parted by spaces.
+// Replaces characters that an id may not have: it goes into logs with fields separated by spaces.
 std::string as_id(std::string text) {
   for (char& character : text) {
     const bool plain = std::isalnum(static_cast<unsigned char>(character)) != 0 ||
@@ -58,8 +58,7 @@ std::string as_id(std::string text) {
   return text;
 }
 
-// What a chip is called: its driver's name, and the device too where there are several of that
-// name.
+// The name of a chip's driver. Where several chips have the same name, chips_in() adds the device.
 std::string chip_name(const std::string& folder, const std::string& entry) {
   const std::string name = line_of(folder + '/' + entry + "/name");
   return name.empty() ? entry : name;
@@ -107,14 +106,14 @@ const Quantity* quantity_of(std::string_view file, const Quantity* table, std::s
   return nullptr;
 }
 
-// Documentation/hwmon/sysfs-interface.rst of the kernel.
+// The units are those of the kernel's Documentation/hwmon/sysfs-interface.rst.
 constexpr Quantity kHwmon[] = {
     {"temp", "degC", 1, 85'000}, {"in", "V", 1},         {"curr", "A", 1},     {"fan", "rpm", 1000},
     {"power", "W", 0.001},       {"energy", "J", 0.001}, {"humidity", "%", 1}, {"freq", "Hz", 1000},
 };
 
-// Documentation/ABI/testing/sysfs-bus-iio: these are in thousandths already, all others in whole
-// units.
+// The units are those of the kernel's Documentation/ABI/testing/sysfs-bus-iio: these quantities are
+// in thousandths already, all others in whole units.
 constexpr Quantity kIio[] = {
     {"in_temp", "degC", 1, 85'000}, {"in_voltage", "V", 1},          {"in_current", "A", 1},
     {"in_power", "W", 1},           {"in_humidityrelative", "%", 1},
@@ -151,7 +150,8 @@ void find_thermal(const Roots& roots, std::vector<Channel>* out) {
   }
 }
 
-// `in_voltage3_raw` has its scale in in_voltage3_scale, or shares in_voltage_scale.
+// Reads a scale or an offset: `in_voltage3_raw` has its own in_voltage3_scale, or shares
+// in_voltage_scale.
 double iio_factor(const std::string& folder, std::string base, const char* suffix,
                   double otherwise) {
   std::string shared;
@@ -227,7 +227,7 @@ void find_proc(const Roots& roots, std::vector<Channel>* out) {
   }
 }
 
-// The text after `key` at the beginning of a line, or null.
+// The text after `key` where a line begins with it; null: no line does.
 const char* after_key(const std::string& text, const std::string& key) {
   for (std::size_t at = 0; at < text.size();) {
     if (text.compare(at, key.size(), key) == 0) {
@@ -313,7 +313,7 @@ bool OpenChannel::read(Counters* counters, std::int64_t* value) {
       if (!parse(after_key(text, channel_.key), &number)) return fail("no such key", 0);
       break;
     case Channel::Kind::kPercent: {
-      // user nice system idle iowait irq softirq steal; guests are in user already.
+      // The fields: user nice system idle iowait irq softirq steal. User already includes guests.
       long long ticks[8] = {};
       const char* at = after_key(text, channel_.key);
       for (long long& field : ticks) {
@@ -357,7 +357,7 @@ std::vector<Channel> discover(const Roots& roots) {
   find_proc(roots, &found);
   std::sort(found.begin(), found.end(),
             [](const Channel& left, const Channel& right) { return left.id < right.id; });
-  // Present, or not on this machine? A driver that fails for now is present.
+  // Drops channels that this machine does not have. A channel whose driver fails for now stays.
   found.erase(std::remove_if(
                   found.begin(), found.end(),
                   [](const Channel& channel) { return access(channel.path.c_str(), R_OK) != 0; }),

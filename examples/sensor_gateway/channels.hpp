@@ -1,9 +1,9 @@
 // Channels: every reading this machine offers, under one interface.
 //
-// hwmon, thermal and IIO channels under a sysfs root, and the kernel's own live figures under a
-// proc root. An id names the chip and the file, not the number the kernel gave the chip at this
-// boot, so it can be the id of a session: its owner looks the file up when it opens
-// it.
+// The channels are hwmon, thermal and IIO under a sysfs root, and the kernel's own live figures
+// under a proc root. An id names the chip and the file, not the number that the kernel gave the
+// chip at this boot, so it can be the id of a session. The session's owner looks the file up when
+// it opens the channel.
 #ifndef GATEWAY_CHANNELS_HPP
 #define GATEWAY_CHANNELS_HPP
 
@@ -19,7 +19,7 @@ struct Roots {
   std::string proc = "/proc";
 };
 
-// All values are thousandths of the unit, as integers: they look the same on every machine.
+// All values are integers, in thousandths of the unit, so they look the same on every machine.
 inline constexpr std::int64_t kNoLimit = INT64_MAX;
 
 struct Channel {
@@ -27,8 +27,8 @@ struct Channel {
     kNumber,   // the file is one number
     kColumn,   // a column of the first line
     kKey,      // the number after a key
-    kPercent,  // share of time the processors were busy since the last reading
-    kRate,     // growth a second of the number after a key since the last reading
+    kPercent,  // share of time that the processors were busy since the last reading
+    kRate,     // growth per second of the number after a key, since the last reading
   };
   std::string id;
   std::string path;
@@ -41,13 +41,14 @@ struct Channel {
   std::int64_t limit = kNoLimit;  // raise an alarm above it, unless an option says otherwise
 };
 
-// In the order of their ids, at most kChannelsMax. One whose driver fails for now is there too.
+// Finds at most kChannelsMax channels, sorted by id. A channel whose driver fails for now is
+// included.
 inline constexpr std::size_t kChannelsMax = 256;
 std::vector<Channel> discover(const Roots& roots);
-// By its id, wherever the kernel has put it at this boot.
+// Finds a channel by its id, wherever the kernel has put it at this boot. False: there is none.
 bool find_channel(const Roots& roots, std::string_view id, Channel* out);
 
-// What a channel that is a growth needs from the reading before.
+// The numbers that kPercent and kRate need from the reading before.
 struct Counters {
   std::int64_t first = 0;
   std::int64_t second = 0;

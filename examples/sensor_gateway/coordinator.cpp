@@ -8,7 +8,7 @@
 namespace gateway {
 namespace {
 
-// kAlreadyExists is the usual answer after a restart: the orchestration went on by itself.
+// The usual answer after a restart is kAlreadyExists: the orchestration went on by itself.
 void on_started(void* channel, pawl::Status status) noexcept {
   if (status == pawl::Status::kOk || status == pawl::Status::kAlreadyExists) return;
   std::fprintf(stderr, "sensor_gateway: %s: not started: %s\n",
@@ -22,7 +22,7 @@ int run_coordinator(const CoordinatorOptions& wanted) {
 
   pawl::Host host(example::small_host(wanted.database_path, "coordinator"));
   host.add_orchestration(kWatchSensor, watch_sensor);
-  if (host.start() != pawl::Status::kOk) return host.run();  // which says why
+  if (host.start() != pawl::Status::kOk) return host.run();  // prints why
   for (Channel& channel : channels) {
     SensorState state;
     state.period_ms = wanted.period_ms;

@@ -1,4 +1,4 @@
-// The coordinator: the one process that runs orchestrations, and no activity.
+// The coordinator: the one process that runs orchestrations. It runs no activities.
 #ifndef GATEWAY_COORDINATOR_HPP
 #define GATEWAY_COORDINATOR_HPP
 
@@ -14,10 +14,10 @@ struct CoordinatorOptions {
   const char* database_path = nullptr;
   Roots roots;
   std::int64_t period_ms = 1000;
-  std::map<std::string, std::int64_t> limits;  // by channel, in thousandths; others keep their own
+  std::map<std::string, std::int64_t> limits;  // one a channel, in thousandths; others keep theirs
 };
 
-// The exit status.
+// Returns the exit status.
 int run_coordinator(const CoordinatorOptions& options);
 
 }  // namespace gateway

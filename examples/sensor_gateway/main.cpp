@@ -33,7 +33,7 @@ struct Arguments {
   char** values;
   int at = 2;
 
-  // The next argument if it is `name VALUE`.
+  // Takes the next two arguments if they are `name VALUE`, and returns VALUE; otherwise null.
   const char* option(const char* name) {
     if (at + 1 >= count || std::strcmp(values[at], name) != 0) return nullptr;
     at += 2;

@@ -3,13 +3,13 @@
 namespace gateway {
 namespace {
 
-// A history of some forty events, then a new one.
+// Rounds of one execution: a history of some forty events.
 constexpr int kRoundsAnExecution = 10;
-// A sensor that fails again and again is asked less often.
+// After so many failures in a row a sensor is read kSlowDown times less often.
 constexpr std::int64_t kFailuresTolerated = 5;
 constexpr std::int64_t kSlowDown = 10;
 
-// Below nine tenths of the limit the next excess is a new alarm.
+// A level below nine tenths of the limit ends an alarm: the next excess is a new one.
 bool is_calm(const SensorState& state) { return state.level < state.limit - state.limit / 10; }
 
 pawl::Poll raise_alarm(pawl::OrchestrationContext& ctx, SensorState& state) {
@@ -20,12 +20,12 @@ pawl::Poll raise_alarm(pawl::OrchestrationContext& ctx, SensorState& state) {
   if (state.level <= state.limit) return pawl::Poll::done();
   PAWL_AWAIT(raised, ctx.schedule_activity(kAlarm, {state.level, state.limit},
                                            pawl::Target::session(ctx.instance_id())));
-  state.alarmed = raised.ok();  // not recorded: the next round tries again
+  state.alarmed = raised.ok();  // false: not recorded, the next round tries again
   return pawl::Poll::done();
 }
 
-// The level goes half of the way to each new median. What stands between two awaits is run again at
-// every turn: it is cheap and pure, and costs no commit.
+// Moves the level half of the way to each new median. Code between two awaits runs again at every
+// turn, so this is cheap and pure; it costs no commit.
 void filter(SensorState& state, std::int64_t median) {
   state.level = state.samples == 1 ? median : state.level + (median - state.level) / 2;
 }

@@ -1,5 +1,5 @@
-// The orchestration of one sensor: sample, filter, raise an alarm, wait, go round. Coordinator and
-// workers share what stands here.
+// The orchestration of one sensor: sample, filter, raise an alarm, wait, repeat. Coordinator and
+// workers share these definitions.
 #ifndef GATEWAY_SENSOR_HPP
 #define GATEWAY_SENSOR_HPP
 
@@ -12,8 +12,8 @@ namespace gateway {
 
 PAWL_JSON(Counters, first, second)
 
-// Everything an orchestration knows, handed from one execution to the next. Whole numbers are the
-// same on every machine.
+// Everything that an orchestration knows, handed from one execution to the next. All numbers are
+// whole: these are the same on every machine.
 struct SensorState {
   std::int64_t period_ms = 1000;
   std::int64_t limit = kNoLimit;
@@ -26,7 +26,7 @@ struct SensorState {
 PAWL_JSON(SensorState, period_ms, limit, samples, failures, level, alarmed, counters)
 
 struct SampleRequest {
-  std::int64_t sample = 0;  // its number
+  std::int64_t sample = 0;  // the number of the sample
   std::int64_t level = 0;
   Counters counters;
 };
@@ -35,7 +35,7 @@ PAWL_JSON(SampleRequest, sample, level, counters)
 struct Sample {
   std::int64_t value = 0;
   std::int64_t median = 0;
-  std::int64_t window = 0;  // values that the median is of
+  std::int64_t window = 0;  // how many values the median is taken from
   Counters counters;
 };
 PAWL_JSON(Sample, value, median, window, counters)
@@ -47,7 +47,7 @@ struct Alarm {
 PAWL_JSON(Alarm, level, limit)
 
 struct Recorded {
-  bool before = false;  // by an earlier attempt
+  bool before = false;  // an earlier attempt recorded it
 };
 PAWL_JSON(Recorded, before)
 
@@ -55,7 +55,7 @@ inline constexpr pawl::ActivityType<SampleRequest, Sample> kSample{"sample"};
 inline constexpr pawl::ActivityType<Alarm, Recorded> kAlarm{"alarm"};
 inline constexpr pawl::OrchestrationType<SensorState, SensorState> kWatchSensor{"watch_sensor"};
 
-// The session, and so the sensor's id, is the id of the instance.
+// The id of the instance is also the id of the session and of the sensor.
 pawl::PollOf<SensorState, SensorState> watch_sensor(pawl::OrchestrationContext& ctx,
                                                     const SensorState& input);
 

@@ -32,8 +32,8 @@ SensorCache::Lease SensorCache::take(std::string_view session, std::int64_t epoc
   Lease::Entry* entry = nullptr;
   {
     const std::lock_guard<std::mutex> guard(mutex_);
-    // The session's own entry, else the one used longest ago. There are more entries than threads,
-    // so one is always free.
+    // Takes the session's own entry, otherwise the entry that was used longest ago. There are more
+    // entries than threads, so one is always free.
     for (Lease::Entry& candidate : entries_) {
       if (candidate.session == session) {
         entry = &candidate;

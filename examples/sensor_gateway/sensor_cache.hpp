@@ -1,7 +1,8 @@
-// SensorCache: the sensors this process has open, and what it remembers of each.
+// SensorCache: the sensors that this process has open, and what it remembers of each.
 //
-// Bounded: the sensor used longest ago makes room. What is kept is warm state, good to have and
-// never needed: an entry of an older epoch (the session was elsewhere in between) is made anew.
+// The cache is bounded: the sensor that was used longest ago makes room. Its content is warm state,
+// which saves time but is never needed. An entry of an older epoch is made anew, because the
+// session was elsewhere in between.
 #ifndef GATEWAY_SENSOR_CACHE_HPP
 #define GATEWAY_SENSOR_CACHE_HPP
 
@@ -37,7 +38,7 @@ struct Sensor {
 
 class SensorCache {
  public:
-  // While a Lease lives, its sensor stays, and is this thread's alone.
+  // While a Lease lives, its sensor stays in the cache, and only this thread may use it.
   class Lease {
    public:
     Lease(Lease&& other) noexcept : cache_(other.cache_), entry_(other.entry_) {

@@ -37,9 +37,9 @@ std::string log_line(const pawl::ActivityContext& ctx, const char* what) {
   return line;
 }
 
-// An activity with a witness: a line on the disk before it starts and one when it has ended, with
-// all that a checker needs to find it in the database and to know whose it was. `body` answers what
-// went wrong, or nothing.
+// An activity with a witness: one line on the disk before it starts and one after its end. A line
+// has all that a checker needs to find the activity in the database, and to know which worker ran
+// it. `body` returns what went wrong, or an empty text.
 template <typename In, typename Out>
 using Body = std::string (*)(pawl::ActivityContext&, Worker&, const In&, Out*);
 template <typename In, typename Out, Body<In, Out> body>
@@ -49,7 +49,7 @@ pawl::Reply<Out> witnessed(pawl::ActivityContext& ctx, const In& input) {
   if (!worker.log.append(log_line(ctx, "start") + claimed)) return ctx.fail("cannot write the log");
   Out result;
   const std::string why = body(ctx, worker, input, &result);
-  char stored[256];  // as Pawl will store it
+  char stored[256];  // the result in the form that Pawl stores
   std::size_t size = 0;
   if (pawl::to_json(result, stored, sizeof stored, &size) != pawl::Status::kOk)
     return ctx.fail_permanently("a result that is no JSON");
@@ -60,9 +60,9 @@ pawl::Reply<Out> witnessed(pawl::ActivityContext& ctx, const In& input) {
   return result;
 }
 
-// A blocking driver call, and the median of the last five values, which no wild reading moves. The
-// open file and the window are warm: after a hand-over, or when a sample is not the one after the
-// last, the window begins again with the level that the orchestration kept.
+// Makes a blocking driver call, and takes the median of the last five values, which no wild reading
+// moves. The open file and the window are warm state: when another process had the session, or a
+// sample is missing, the window begins again with the level that the orchestration kept.
 std::string sample(pawl::ActivityContext& ctx, Worker& worker, const SampleRequest& request,
                    Sample* result) {
   const SensorCache::Lease lease = worker.cache.take(ctx.session_id(), ctx.session_epoch());
@@ -85,9 +85,9 @@ std::string sample(pawl::ActivityContext& ctx, Worker& worker, const SampleReque
   return "";
 }
 
-// A real effect: a line in a file that all workers share. An attempt after the first one looks
-// whether an earlier one got as far as the line, so that an alarm is recorded once, whichever process was
-// killed when.
+// Has a real effect: a line in a file that all workers share. An attempt after the first one checks
+// whether an earlier attempt wrote the line, so an alarm is recorded once, whichever process was
+// killed at any time.
 std::string record(pawl::ActivityContext& ctx, Worker& worker, const Alarm& alarm,
                    Recorded* result) {
   const std::string key = " key=" + std::string(ctx.idempotency_key()) + ' ';

@@ -1,4 +1,5 @@
-// A worker: activities only. Each sensor is read in the one process that has it open.
+// A worker: a process that runs only activities. Each sensor is read in the one process that has it
+// open.
 #ifndef GATEWAY_WORKER_HPP
 #define GATEWAY_WORKER_HPP
 
@@ -17,7 +18,7 @@ struct WorkerOptions {
   std::uint32_t max_sessions = 10;
 };
 
-// The exit status.
+// Returns the exit status.
 int run_worker(const WorkerOptions& options);
 
 }  // namespace gateway

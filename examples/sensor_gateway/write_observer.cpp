@@ -1,11 +1,10 @@
-// The write observer: a witness that sees the flushes and bytes of a process and is none of its
-// parts.
+// The write observer: an independent witness, which counts the flushes and bytes of a process.
 //
-// Loaded with LD_PRELOAD, it stands before the C library's write and flush calls and counts them in
-// the file $GATEWAY_OBSERVER/<pid>, which is mapped, so that the counts survive kill -9. It separates
-// two kinds of files: those opened for appending (the gateway's own logs) and those that
-// SQLite writes at a position. What the kernel writes back by itself (the mapped index of SQLite's
-// log, file system journals) no process can see, and it is not counted.
+// It is loaded with LD_PRELOAD, and its functions replace the C library's write and flush calls.
+// The counts are in the mapped file $GATEWAY_OBSERVER/<pid>, so they survive kill -9. The observer
+// separates two kinds of files: those opened for appending (the gateway's own logs) and those that
+// SQLite writes at a position. Data that the kernel writes back by itself (the mapped index of
+// SQLite's log, file system journals) is not counted, because no process can see it.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>

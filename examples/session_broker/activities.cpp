@@ -23,20 +23,19 @@ struct Exchange {
   bool asked = false;
 };
 
-// An agent that hangs or has ended is of no use; the next attempt makes another one in the same
-// folder.
+// Ends an agent that hangs or has ended. The next attempt makes another one in the same folder.
 ActivityStep give_up(ActivityContext& ctx, Exchange& exchange, const std::string& why) {
   exchange.agent.discard();
   return ctx.fail(why);
 }
 
 bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string* why) {
-  // The session's, also after a handoff: each kind keeps its files apart.
+  // The session keeps its folder after a handoff, so each kind has its files in a folder below it.
   const std::string folder = std::string(ctx.session_folder()) + "/" + worker.kind;
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  // What the agent of another kind left for this one: it comes with the first work of an
-  // ownership.
+  // The summary is what the agent of another kind left for this one. It comes with the first work
+  // of an ownership.
   if (!ctx.session_summary().empty()) std::ofstream(folder + "/summary") << ctx.session_summary();
   if (error || !agent.start(worker.agent_command + " " + worker.kind, folder)) {
     *why = folder + ": " + (error ? error.message() : strerror(errno));
@@ -46,8 +45,8 @@ bool start_agent(ActivityContext& ctx, Worker& worker, Agent& agent, std::string
   return true;
 }
 
-// The input is the line for the agent. Each step is short, so an agent that thinks holds up no
-// other.
+// Sends its input to the agent as a line, and takes the answer. Each step is short, so an agent
+// that thinks holds up no other.
 ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
   Worker& worker = *static_cast<Worker*>(ctx.user());
   if (ctx.is_cancelled()) return give_up(ctx, exchange, "told to stop");
@@ -70,8 +69,8 @@ ActivityStep ask(ActivityContext& ctx, Exchange& exchange) {
   return give_up(ctx, exchange, "it has ended");
 }
 
-// A line of the chat. After a kill between this and its record it stands there twice; a real chat
-// is given ctx.idempotency_key().
+// Writes a line into the chat. If the process is killed before the result is recorded, the line is
+// written twice; a real chat would get ctx.idempotency_key() to prevent this.
 ActivityResult post(ActivityContext& ctx) {
   const Worker& worker = *static_cast<Worker*>(ctx.user());
   std::string line(ctx.instance_id());

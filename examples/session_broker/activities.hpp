@@ -1,4 +1,4 @@
-// What a worker of the broker does: asks agents, posts into threads.
+// The activities of a worker of the broker: to ask agents, and to post into threads.
 #ifndef SESSION_BROKER_ACTIVITIES_HPP
 #define SESSION_BROKER_ACTIVITIES_HPP
 
@@ -20,7 +20,7 @@ struct Worker {
 };
 
 pawl::Status add_activities(pawl::Registry& registry, Worker& worker);
-// The state that the largest of them needs.
+// Bytes of state that the largest of these activities needs.
 std::size_t scratch_bytes();
 
 }  // namespace session_broker

@@ -1,5 +1,5 @@
-// The agents: programs of their own that know nothing of Pawl, and keep what they know in the
-// folder they work in.
+// The agents: programs of their own that know nothing of Pawl, and keep their knowledge in the
+// folder that they work in.
 #ifndef SESSION_BROKER_AGENTS_HPP
 #define SESSION_BROKER_AGENTS_HPP
 
@@ -7,9 +7,9 @@
 
 namespace session_broker {
 
-// "prompt NUMBER TEXT" and "summary"; each is answered with one line, a prompt that was answered
-// before likewise. Until its input ends. The file "summary", if there is one, is what another agent
-// left for this.
+// Answers "prompt NUMBER TEXT" and "summary" with one line each, until its input ends. A prompt
+// that comes again is answered again, but noted once. The file "summary", if there is one, is what
+// another agent left for this one.
 int run_agent(const std::string& kind);
 
 }  // namespace session_broker

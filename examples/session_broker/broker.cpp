@@ -14,7 +14,8 @@ constexpr int kRoundsAnExecution = 20;
 constexpr std::int64_t kAnswerMsMax = 60'000;
 constexpr std::int32_t kWarnBefore = 3;
 
-// The session itself counts, paces and ends: the same for all workers, whatever is killed.
+// The session itself counts, slows down and ends: its limits are the same for all workers, whatever
+// is killed.
 pawl::SessionSettings settings_of(const Thread& thread) {
   pawl::SessionSettings settings;
   settings.owner_label = thread.owner.view();
@@ -30,13 +31,14 @@ pawl::SessionSettings settings_of(const Thread& thread) {
   return settings;
 }
 
-// Into the thread. Any worker does it, so it says what happened to the agent's one, too.
+// Posts into the thread. Any worker can do it, so a post may also report the end of the agent's
+// worker.
 Poll post(OrchestrationContext& ctx, const std::string& text) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("post", text));
   return Poll::done();
 }
 
-// `about`: "summary", or "prompt" with its number and text.
+// Asks the agent. `about`: "summary", or "prompt" with its number and text.
 pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   pawl::ActivityOptions options;
   options.target = pawl::Target::own(kSession);
@@ -46,7 +48,7 @@ pawl::Handle ask(OrchestrationContext& ctx, const std::string& about) {
   return ctx.schedule_activity("ask", about, options);
 }
 
-// To an agent of another kind, which gets what this one has to say of the thread.
+// Hands the thread to an agent of another kind, which gets this agent's summary of it.
 Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
                std::string_view kind) {
   if (!is_kind(kind) || kind == thread.kind.view()) {
@@ -65,7 +67,7 @@ Poll hand_over(OrchestrationContext& ctx, Thread& thread, const pawl::Session& s
   return Poll::done();
 }
 
-// `over`: why the thread ends; empty: it goes on.
+// Posts the agent's answer to a message. `over`: why the thread ends; empty: it goes on.
 Poll prompt(OrchestrationContext& ctx, Thread& thread, std::string_view text, std::string* over) {
   const std::string number = std::to_string(thread.asked + 1);
   PAWL_AWAIT(answer, ask(ctx, "prompt " + number + " " + std::string(text)));
@@ -101,7 +103,7 @@ Poll on_message(OrchestrationContext& ctx, Thread& thread, const pawl::Session& 
   return prompt(ctx, thread, text, over);
 }
 
-// What became of the session. Where it goes does not matter here.
+// Posts a change of the session that users must know. A new worker is no such change.
 Poll on_change(OrchestrationContext& ctx, std::string_view message, std::string* over) {
   pawl::SessionEvent event;
   if (pawl::from_json(message, &event) != pawl::Status::kOk) return Poll::done();
@@ -121,14 +123,14 @@ Poll on_change(OrchestrationContext& ctx, std::string_view message, std::string*
   return Poll::done();
 }
 
-// Only workers that have this kind of agent take it. kLimit: its owner has as many threads as one
-// may; the text says which of them could go.
+// Opens the session, for workers that have this kind of agent. Refused with kLimit: its owner has
+// as many threads as allowed, and the error's text says which of them could go.
 Poll begin(OrchestrationContext& ctx, Thread& thread, const pawl::Session& session,
            std::string* over) {
   PAWL_AWAIT(opened, ctx.session_opened(session));
   if (!opened.ok()) {
     *over = "refused";
-    // The line that asked for the agent is on its way, and this answers it.
+    // The message that asked for the agent comes next, and this post answers it.
     PAWL_AWAIT_DONE(ctx.dequeue_event(kQueue));
     PAWL_CALL(post(ctx, "No agent: " + std::string(opened.error().text)));
     return Poll::done();

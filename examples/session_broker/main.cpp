@@ -1,5 +1,5 @@
-// session_broker: agents for a chat. A thread has a session, its agent is a child process, and who
-// closes it, how fast one may talk to it and when it expires is decided here.
+// session_broker: agents for a chat. Each thread has a session, and its agent is a child process.
+// The broker decides who may close it, how fast users may talk to it, and when it expires.
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -79,7 +79,7 @@ int work(int argc, char** argv) {
   return host.run();
 }
 
-// A new thread, unless it goes on.
+// Begins a new thread, unless this one still runs.
 pawl::Status begin(pawl::Client& client, const session_broker::Thread& limits,
                    const std::string& thread, const std::string& user) {
   session_broker::Thread fresh = limits;
@@ -105,7 +105,7 @@ pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limit
   const std::string thread = line.substr(0, first);
   const std::string user = line.substr(first + 1, second - first - 1);
   const std::string text = line.substr(second + 1, session_broker::kTextMax);
-  // Past the queue of what is said, so also while an agent thinks.
+  // This does not go through the queue of messages, so it works while an agent thinks.
   if (text == "/close") return client.close_session(thread, session_broker::kSession, user);
   PAWL_TRY(begin(client, limits, thread, user));
   return client.enqueue_event(thread, session_broker::kQueue, user + " " + text);

@@ -10,7 +10,7 @@ pawl::ActivityResult read_temperature(pawl::ActivityContext& ctx) {
   return ctx.ok("6.5");
 }
 
-// `user()` is the pointer that the registration gave: is this the run that crashes?
+// `user()` is the pointer of the registration. Here it says whether this is the run that crashes.
 pawl::ActivityResult switch_cooler(pawl::ActivityContext& ctx) {
   std::printf("cooler %.*s, attempt %d\n", PAWL_TEXT(ctx.input()), static_cast<int>(ctx.attempt()));
   std::fflush(stdout);

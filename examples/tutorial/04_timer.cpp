@@ -5,7 +5,7 @@
 
 #include "pawl/host.hpp"
 
-// Stands for the world: a room that cools while the cooler is on.
+// This stands for the real world: a room that cools while the cooler is on.
 struct Room {
   int tenths = 65;
   bool cooler = false;

@@ -10,7 +10,7 @@ struct Duty {
   bool is_awake;
 };
 
-// Rings a person, who confirms at once here, if awake.
+// Rings a person. Here a person who is awake confirms at once.
 pawl::ActivityResult ring(pawl::ActivityContext& ctx) {
   const Duty& duty = *static_cast<const Duty*>(ctx.user());
   std::printf("ringing %.*s\n", PAWL_TEXT(ctx.input()));

@@ -5,7 +5,7 @@
 #include "pawl/host.hpp"
 #include "pawl/session_cache.hpp"
 
-// What the worker keeps while the compressor is its own: an open port.
+// The open port, which the worker keeps while it owns the compressor.
 struct Port {
   explicit Port(std::string_view name) { std::printf("opening %.*s\n", PAWL_TEXT(name)); }
   ~Port() { std::puts("closing the port"); }
@@ -38,10 +38,10 @@ pawl::Poll cool_rooms(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::HostOptions options;
   options.runtime.database_path = "07_device.db";
-  options.runtime.worker_node_id = "gateway";  // a name of its own: back after a restart at once
+  options.runtime.worker_node_id = "gateway";  // its own name: it is back at once after a restart
   pawl::Host host(options);
   Ports ports(host.clock());
-  host.options().runtime.sessions.listener = &ports;  // it learns when the device is lost
+  host.options().runtime.sessions.listener = &ports;  // learns when the device is lost
   host.add_orchestration("cool_rooms", cool_rooms);
   host.add_activity("run_compressor", run_compressor, pawl::ActivityMode::kThreaded, &ports);
   host.start_once("cool_rooms", pawl::InstanceId("night"), "");

@@ -27,7 +27,7 @@ pawl::Poll defrost_1_1(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// Conditions for run_for(): what the main program waits for.
+// The conditions that the main program waits for in run_for().
 bool room_1_heats(void* loop) noexcept {
   pawl::OrchestrationStatus status;
   return static_cast<pawl::Runtime*>(loop)->get_status("room-1", &status) == pawl::Status::kOk &&
@@ -44,7 +44,7 @@ bool both_are_done(void* loop) noexcept {
   return true;
 }
 
-// Would this code go on with what is under way?
+// Checks whether this code can go on with the instances under way.
 int check(bool keep_old, int argc, char** argv) {
   pawl::Registry registry;
   if (registry.add_orchestration("defrost", defrost_1_1, keep_old ? "1.1.0" : "1.0.0") !=
@@ -58,7 +58,7 @@ int check(bool keep_old, int argc, char** argv) {
 int main(int argc, char** argv) {
   const std::string_view mode = argc > 1 ? argv[1] : "";
   if (mode == "check-wrong" || mode == "check") return check(mode == "check", argc - 1, argv + 1);
-  const bool is_old = mode == "old";  // the program of last year: it has 1.0.0 only
+  const bool is_old = mode == "old";  // the program of last year has 1.0.0 only
   pawl::Host host("09_versions.db");
   host.add_activity("show", show).add_orchestration("defrost", defrost_1_0, "1.0.0");
   if (!is_old) host.add_orchestration("defrost", defrost_1_1, "1.1.0");

@@ -17,8 +17,8 @@ pawl::Poll alarm(pawl::OrchestrationContext& ctx) {
   return chief.ok() ? ctx.complete("escalated") : ctx.fail(chief.error());
 }
 
-// One story in a world of its own. The process dies at its n-th write to the disk; 0: never.
-// Gives whether it died; a wrong end is counted in `failures`.
+// Plays one story in a world of its own. The process dies at its disk write number `crash_at`; 0:
+// never. Returns whether it died, and counts a wrong end in `failures`.
 bool play(std::uint64_t crash_at, bool confirm, const char* expected, int* failures) {
   pawl::testing::FakeActivity ring;
   pawl::Registry registry;

@@ -1,5 +1,5 @@
-// A program with an endpoint of its own, built outside of the tree. An activity reads /health of the
-// process that it runs in.
+// A program with an endpoint of its own, built outside of the tree. An activity reads /health of
+// its own process.
 // usage: endpoint DATABASE
 #include <sys/socket.h>
 #include <sys/un.h>
