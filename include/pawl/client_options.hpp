@@ -24,7 +24,7 @@ struct ClientOptions {
   bool synchronous_full = true;
   std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
-  // As in Options; of this, and of what the Runtimes of the database take, the least counts.
+  // The same as in Options. The least of this and of the limits of the database's Runtimes counts.
   std::uint32_t queue_messages_max = 256;
   int cache_pages = 128;
 };

@@ -76,8 +76,8 @@ struct EndpointOptions {
   // database_path is taken from the Host, if there is one. payload_bytes_max bounds bodies.
   ClientOptions client;
   posix::PortOptions port;  // of the Client; from the Host, if there is one
-  // Of the Runtime of this process, for /health, /ready and its counters; null: there is none. From
-  // the Host, if there is one.
+  // The board of this process's Runtime, for /health, /ready and its counters; null: there is none.
+  // Taken from the Host, if there is one.
   RuntimeBoard* board = nullptr;
 };
 

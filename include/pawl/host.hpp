@@ -114,7 +114,7 @@ class Host : public TypedRegistration<Host> {
   [[nodiscard]] Runtime& runtime();
   [[nodiscard]] Process& process();
   [[nodiscard]] port::Clock& clock();  // the machine's, for a SessionCache
-  // What other threads may know of the Runtime. Made by the first call, which comes before start().
+  // Shows other threads how the Runtime is. Made by the first call, which comes before start().
   [[nodiscard]] RuntimeBoard& board();
   // The first error, kOk if there is none, and its text.
   [[nodiscard]] Status status() const;

@@ -43,7 +43,7 @@ void Space::registered() {
 // miss the file.
 void Space::remove_unwanted_reserve() {
   BatchInfo info;
-  if (loop_.transaction().begin(loop_.me, &info) != Status::kOk) return;
+  if (loop_.transaction().begin(loop_.me, &info) != Status::kOk) return;  // the next start does it
   const Status removed = loop_.housekeeping().remove_unwanted_reserve();
   if (removed != Status::kOk) loop_.log_status(LogLevel::kWarning, "reserve_not_released", removed);
   loop_.transaction().rollback();

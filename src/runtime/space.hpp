@@ -60,11 +60,11 @@ class Space {
   bool remake_reserve();
 
   LoopContext& loop_;
-  SpaceUse use_;            // after the last commit
-  bool over_mark_ = false;  // little is left of the quota
-  Status first_reserve_ = Status::kOk;
-  bool is_short_ = false;     // the disk was full: there is no reserve
-  bool can_relieve_ = false;  // there may be something to remove
+  SpaceUse use_;                        // after the last commit
+  bool over_mark_ = false;              // little is left of the quota
+  Status first_reserve_ = Status::kOk;  // answer of make_first_reserve(), read by registered()
+  bool is_short_ = false;               // the disk was full: there is no reserve
+  bool can_relieve_ = false;            // there may be something to remove
   bool looks_for_reserve_ = false;
   bool log_is_full_ = false;
   std::size_t relief_events_ = kReliefEventsMax;

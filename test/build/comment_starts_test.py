@@ -16,16 +16,17 @@ LEFT = {"src": 0, "port": 0, "test": 0, "include": 86, "examples": 0}
 
 
 def blocks(text):
-    """(number, first line) of each comment, without its slashes: lines that stand below one another are one comment."""
-    inside = False
+    """(number, first line) of each comment, without its slashes: lines whose slashes stand below one another are one comment."""
+    before = None  # the column of the comment on the line before
     for number, line in enumerate(text.splitlines(), 1):
-        # A text may hold slashes.
-        bare = re.sub(r'"(?:[^"\\]|\\.)*"', '""', line)
+        # A text may hold slashes; columns stay.
+        bare = re.sub(r'"(?:[^"\\]|\\.)*"', lambda text: "." * len(text[0]), line)
         code, slashes, comment = bare.partition("//")
         stands_alone = bool(slashes) and not code.strip()
-        if slashes and not (stands_alone and inside):
+        column = len(code) if slashes else None
+        if slashes and not (stands_alone and column == before):
             yield number, comment.strip()
-        inside = bool(slashes)
+        before = column
 
 
 def main():

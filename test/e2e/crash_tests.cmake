@@ -58,6 +58,6 @@ find_path(PAWL_HOST_CJSON_INCLUDE cjson/cJSON.h REQUIRED)
 find_library(PAWL_HOST_CJSON_LIBRARY cjson REQUIRED)
 pawl_add_test(alloc_test
   SOURCES alloc_test.cpp
-  LIBS alloc_count_linked pawl::pawl pawl_sqlite3 ${PAWL_HOST_CJSON_LIBRARY}
+  LIBS alloc_count_linked pawl::testing pawl::pawl pawl_sqlite3 ${PAWL_HOST_CJSON_LIBRARY}
   TIMEOUT 180)
 set_target_properties(alloc_test PROPERTIES ENABLE_EXPORTS ON)

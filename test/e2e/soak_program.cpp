@@ -79,10 +79,9 @@ class FileWitness final : public soak::Witness {
 // Options of one life, drawn from its name. Durations stay as they are, because the test has to
 // wait for them.
 pawl::Options options_of(const std::string& worker, std::uint64_t seed, bool is_first) {
-  std::seed_seq name(worker.begin(), worker.end());
-  std::uint32_t of_name[1];
-  name.generate(std::begin(of_name), std::end(of_name));
-  pawl::test::Rng random(seed << 32U | of_name[0]);
+  const std::string life = std::to_string(seed) + worker;
+  std::seed_seq words(life.begin(), life.end());
+  pawl::test::Rng random(words);
   const pawl::Options usual;
   pawl::Options options =
       pawl::test::draw_options(usual, pawl::test::draw_of(seed), random, kBytesMax);
@@ -91,7 +90,6 @@ pawl::Options options_of(const std::string& worker, std::uint64_t seed, bool is_
   options.timing = usual.timing;
   options.sessions.session_idle_timeout = usual.sessions.session_idle_timeout;
   options.sessions.session_cleanup_interval = usual.sessions.session_cleanup_interval;
-  options.sessions.evict_idle = std::chrono::milliseconds(50);
   return options;
 }
 

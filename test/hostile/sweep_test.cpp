@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -41,7 +42,7 @@ constexpr std::uint64_t kMoreCommits = 2'000;
 constexpr std::uint64_t kMoreTicks = 5'000;
 // The limit for the last five minutes, so that work that repeats slowly but for ever is found, too.
 constexpr std::uint64_t kMoreIdleCommits = 60;
-constexpr std::size_t kDrawnOptions = 4;
+constexpr test::Draw kDraws[] = {test::Draw::kLeast, test::Draw::kMost, test::Draw::kAny};
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;  // memory of a worker
 
 std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
@@ -283,7 +284,7 @@ std::vector<SweepCase> chosen(Ending ending, const std::vector<SweepCase>& all) 
   }
   // These cases always run, with all limits: in a large batch, other work went on after the
   // collision.
-  for (std::size_t limits = 0; only == nullptr && limits < kDrawnOptions; ++limits)
+  for (std::size_t limits = 0; only == nullptr && limits < 1 + std::size(kDraws); ++limits)
     out.push_back({"meta.next_token", "tokens again with limits " + std::to_string(limits),
                    "UPDATE meta SET next_token=1", limits});
   return out;
@@ -307,7 +308,7 @@ std::vector<Options> drawn_options(Ending ending) {
   const Options usual = options_of("a");
   std::vector<Options> all = {usual};
   test::Rng random(static_cast<std::uint64_t>(ending));
-  for (const test::Draw how : {test::Draw::kLeast, test::Draw::kMost, test::Draw::kAny}) {
+  for (const test::Draw how : kDraws) {
     Options one = test::draw_options(usual, how, random, kBytesMax);
     // The code needs at least these limits.
     LimitOptions& limits = one.limits;

@@ -294,6 +294,8 @@ TEST_F(RealDisk, AStartOnAFullDiskTakesTheReserve) {
   EXPECT_EQ(reserve.st_size, 1'024'000);
   fill_disk();
   ASSERT_NO_FATAL_FAILURE(start());
+  EXPECT_EQ(lines_.count("no_room_for_the_reserve status=full text=reserve: full"), 1U)
+      << lines_.all();
   EXPECT_EQ(start_one("chain", 4, 10), Status::kQuota);
   g_end.store(true);
   EXPECT_TRUE(run_until([this] { return completed(1); })) << lines_.all();

@@ -55,7 +55,11 @@ Status StoreContext::no_progress(const char* table) {
 Status StoreContext::written(Status status) {
   if (status == Status::kOk) return status;
   if (in_batch) dead = true;
-  return is_answer(status) ? Status::kCorrupt : status;
+  if (!is_answer(status)) return status;
+  // The engine has said which constraint was violated; the other answers have no text.
+  if (status != Status::kAlreadyExists)
+    diagnostic.format("rows contradict each other: %s", status_name(status));
+  return Status::kCorrupt;
 }
 
 void StoreContext::require_batch() const { PAWL_CHECK("store-11", in_batch && !dead); }

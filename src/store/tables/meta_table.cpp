@@ -197,7 +197,7 @@ constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? W
 // No other connection can take from the counters while the batch has the write lock; therefore they
 // are written once, for all that a batch took. Numbers taken by a batch that wrote nothing are
 // in no row, and may be taken again. Tokens are stored ahead, so that not every commit writes them.
-// As soon as another connection has committed, both counters go on from the row; therefore numbers
+// Once another connection has committed, both counters go on from the row; therefore numbers
 // that are taken later are higher, whichever worker takes them.
 Status MetaTable::store_counters() {
   if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)

@@ -68,7 +68,10 @@ Result<bool> StoreSpace::reserve_missing() {
 
 Status StoreSpace::make_reserve(std::int64_t bytes) {
   PAWL_CHECK("store-16", file_.is_open());
-  return file_.make_reserve_file(bytes);  // a batch goes on without the reserve
+  const Status made = file_.make_reserve_file(bytes);
+  // Not by fail(), which would kill the batch: it goes on without the reserve.
+  if (made != Status::kOk) context_.diagnostic.format("reserve: %s", status_name(made));
+  return made;
 }
 
 Status StoreSpace::remove_unwanted_reserve() {
