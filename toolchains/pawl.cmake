@@ -46,13 +46,35 @@ endif()
 # Nothing of Pawl asks for type information. A layer sets PAWL_TYPE_INFORMATION if a user holds objects of its classes
 # by their bases: a program with type information, or with -fsanitize=undefined, does not link without it.
 
-# pawl_add_layer(name) makes the static library of the calling folder. Its include root is that folder, and it is
-# PUBLIC: a header is included by its bare name, and only from a layer that links this one, so an include against
-# the arrows does not compile. Add sources with target_sources(name PRIVATE ...), dependencies with
+# pawl_include_root(name SCOPE [entries...]): the include root that the target `name` brings, with the calling folder, or with
+# these files and folders of it alone. An include carries the path from src/ (or from the project, for port/), so a line says which
+# layer it looks into, and a file that the roots of its target do not hold is not found.
+function(pawl_include_root name scope)
+  file(RELATIVE_PATH place ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX REPLACE "^src/" "" place ${place})
+  set(root ${PROJECT_BINARY_DIR}/layers/${name})
+  file(REMOVE_RECURSE ${root})
+  set(entries ${ARGN})
+  if(NOT entries)
+    get_filename_component(parent ${root}/${place} DIRECTORY)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR} ${root}/${place} SYMBOLIC)
+  endif()
+  foreach(entry IN LISTS entries)
+    get_filename_component(parent ${root}/${place}/${entry} DIRECTORY)
+    file(MAKE_DIRECTORY ${parent})
+    file(CREATE_LINK ${CMAKE_CURRENT_SOURCE_DIR}/${entry} ${root}/${place}/${entry} SYMBOLIC)
+  endforeach()
+  target_include_directories(${name} ${scope} ${root})
+endfunction()
+
+# pawl_add_layer(name [entries...]) makes a static library of the calling folder, whose include root is PUBLIC: a layer finds the
+# headers of those that it links and no others, so an include against the arrows does not compile. `entries`: what of the folder
+# the layer shows; without them all of it. Add sources with target_sources(name PRIVATE ...), dependencies with
 # target_link_libraries(name PUBLIC ...).
 function(pawl_add_layer name)
   add_library(${name} STATIC)
-  target_include_directories(${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  pawl_include_root(${name} PUBLIC ${ARGN})
   target_link_libraries(${name} PRIVATE pawl_build_flags)
   set_target_properties(${name} PROPERTIES
     CXX_STANDARD 17

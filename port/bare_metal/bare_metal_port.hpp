@@ -6,16 +6,16 @@
 // Ownership: everything belongs to the application and is best static. Board, flash and memory
 // outlive the Machine, the Machine its ports, a port its Runtime or Client.
 // Thread rule: one thread; an interrupt, too, may call BareMetalThreads::wake().
-#ifndef PAWL_PORT_BARE_METAL_PORT_HPP
-#define PAWL_PORT_BARE_METAL_PORT_HPP
+#ifndef PAWL_PORT_BARE_METAL_BARE_METAL_PORT_HPP
+#define PAWL_PORT_BARE_METAL_BARE_METAL_PORT_HPP
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "flash_files.hpp"
-#include "nor_flash.hpp"
 #include "pawl/port.hpp"
+#include "port/bare_metal/flash_files.hpp"
+#include "port/bare_metal/nor_flash.hpp"
 
 namespace pawl::bare_metal {
 
@@ -227,4 +227,4 @@ class BareMetalPort {
 
 }  // namespace pawl::bare_metal
 
-#endif  // PAWL_PORT_BARE_METAL_PORT_HPP
+#endif  // PAWL_PORT_BARE_METAL_BARE_METAL_PORT_HPP

@@ -1,7 +1,7 @@
 // Files, locks and the workers' notes. All belong to one program; a reset keeps only the files.
 #include <cstring>
 
-#include "bare_metal_port.hpp"
+#include "port/bare_metal/bare_metal_port.hpp"
 
 namespace pawl::bare_metal {
 namespace {

@@ -1,5 +1,5 @@
 // Clock and waiting, both by the Board.
-#include "bare_metal_port.hpp"
+#include "port/bare_metal/bare_metal_port.hpp"
 
 namespace pawl::bare_metal {
 

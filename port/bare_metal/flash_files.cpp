@@ -1,4 +1,4 @@
-#include "flash_files.hpp"
+#include "port/bare_metal/flash_files.hpp"
 
 #include <cstring>
 

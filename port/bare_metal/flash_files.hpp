@@ -12,7 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "flash_sectors.hpp"
+#include "port/bare_metal/flash_sectors.hpp"
 
 namespace pawl::bare_metal {
 

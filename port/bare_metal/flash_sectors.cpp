@@ -1,9 +1,9 @@
-#include "flash_sectors.hpp"
+#include "port/bare_metal/flash_sectors.hpp"
 
 #include <cstring>
 #include <new>
 
-#include "crc32c.hpp"
+#include "core/crc32c.hpp"
 
 namespace pawl::bare_metal {
 namespace {

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "nor_flash.hpp"
+#include "port/bare_metal/nor_flash.hpp"
 
 namespace pawl::bare_metal {
 

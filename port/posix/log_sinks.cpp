@@ -11,7 +11,7 @@
 
 #include "pawl/json_out.hpp"
 #include "pawl/printable.hpp"
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 namespace pawl::posix {
 namespace {

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "pawl/files.hpp"
-#include "posix_folders.hpp"
-#include "posix_storage.hpp"
+#include "port/posix/posix_folders.hpp"
+#include "port/posix/posix_storage.hpp"
 
 namespace pawl::posix {
 namespace {

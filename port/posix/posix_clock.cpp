@@ -1,4 +1,4 @@
-#include "posix_clock.hpp"
+#include "port/posix/posix_clock.hpp"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 // Early in a boot the kernel's pool may not be seeded, and plain getrandom() would delay the start
 // of a gateway for minutes. Ids need no secrecy. The flag came with Linux 5.6 and is missing in

@@ -1,8 +1,8 @@
 // The machine's clocks on Linux, and when the wall clock is trusted.
 //
 // Thread rule: open() first and once; then every function is callable from any thread.
-#ifndef PAWL_PORT_POSIX_CLOCK_HPP
-#define PAWL_PORT_POSIX_CLOCK_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_CLOCK_HPP
+#define PAWL_PORT_POSIX_POSIX_CLOCK_HPP
 
 #include <atomic>
 #include <cstdint>
@@ -41,4 +41,4 @@ class SystemClock final : public port::Clock {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_CLOCK_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_CLOCK_HPP

@@ -1,4 +1,4 @@
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

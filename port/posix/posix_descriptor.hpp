@@ -1,8 +1,8 @@
 // Small things that every file of the Linux port needs: an owned descriptor, EINTR, paths, errno.
 //
 // Ownership: Descriptor closes what it holds. Thread rule: plain values, not shared.
-#ifndef PAWL_PORT_POSIX_DESCRIPTOR_HPP
-#define PAWL_PORT_POSIX_DESCRIPTOR_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_DESCRIPTOR_HPP
+#define PAWL_PORT_POSIX_POSIX_DESCRIPTOR_HPP
 
 #include <sys/stat.h>
 
@@ -68,4 +68,4 @@ std::ptrdiff_t read_text(int fd, char* out, std::size_t size);
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_DESCRIPTOR_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_DESCRIPTOR_HPP

@@ -1,4 +1,4 @@
-#include "posix_executor.hpp"
+#include "port/posix/posix_executor.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,7 +12,7 @@
 #include <new>
 
 #include "pawl/port.hpp"
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 namespace pawl::posix {
 

@@ -2,8 +2,8 @@
 //
 // Ownership: the pool's memory outlives the Executor while a job still runs, since a driver call
 // that never returns cannot be ended; the last user frees it. Thread rule: the owner's thread only.
-#ifndef PAWL_PORT_POSIX_EXECUTOR_HPP
-#define PAWL_PORT_POSIX_EXECUTOR_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_EXECUTOR_HPP
+#define PAWL_PORT_POSIX_POSIX_EXECUTOR_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -35,4 +35,4 @@ class Executor {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_EXECUTOR_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_EXECUTOR_HPP

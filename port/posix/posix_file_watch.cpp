@@ -1,11 +1,11 @@
-#include "posix_file_watch.hpp"
+#include "port/posix/posix_file_watch.hpp"
 
 #include <sys/inotify.h>
 #include <unistd.h>
 
 #include <cstring>
 
-#include "posix_storage.hpp"
+#include "port/posix/posix_storage.hpp"
 
 namespace pawl::posix {
 namespace {

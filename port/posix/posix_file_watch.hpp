@@ -1,11 +1,11 @@
 // FileWatch: the kernel's reports about the bell and the log of one database (inotify).
 //
 // Thread rule: the owner of the Threads object only.
-#ifndef PAWL_PORT_POSIX_FILE_WATCH_HPP
-#define PAWL_PORT_POSIX_FILE_WATCH_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_FILE_WATCH_HPP
+#define PAWL_PORT_POSIX_POSIX_FILE_WATCH_HPP
 
 #include "pawl/port.hpp"
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 namespace pawl::posix {
 
@@ -41,4 +41,4 @@ class FileWatch {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_FILE_WATCH_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_FILE_WATCH_HPP

@@ -1,7 +1,7 @@
 // A folder is removed without recursion and without "..". A folder two levels down is moved up to
 // the first level, where its turn comes. So a tree of any depth needs only a few descriptors, and
 // each folder is moved once.
-#include "posix_folders.hpp"
+#include "port/posix/posix_folders.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

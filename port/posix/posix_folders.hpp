@@ -2,11 +2,11 @@
 // another process puts in the way leads nowhere else.
 //
 // Thread rule: one thread at a time.
-#ifndef PAWL_PORT_POSIX_FOLDERS_HPP
-#define PAWL_PORT_POSIX_FOLDERS_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_FOLDERS_HPP
+#define PAWL_PORT_POSIX_POSIX_FOLDERS_HPP
 
 #include "pawl/port.hpp"
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 namespace pawl::posix {
 
@@ -46,4 +46,4 @@ class SystemFolders final : public port::Folders {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_FOLDERS_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_FOLDERS_HPP

@@ -1,4 +1,4 @@
-#include "posix_storage.hpp"
+#include "port/posix/posix_storage.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

@@ -2,14 +2,14 @@
 //
 // Thread rule: callable from several threads; the bell's descriptor and the table of worker locks
 // have a mutex each.
-#ifndef PAWL_PORT_POSIX_STORAGE_HPP
-#define PAWL_PORT_POSIX_STORAGE_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_STORAGE_HPP
+#define PAWL_PORT_POSIX_POSIX_STORAGE_HPP
 
 #include <pthread.h>
 
 #include "pawl/port.hpp"
 #include "pawl/port_posix.hpp"
-#include "posix_descriptor.hpp"
+#include "port/posix/posix_descriptor.hpp"
 
 namespace pawl::posix {
 
@@ -90,4 +90,4 @@ class SystemStorage final : public port::Storage {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_STORAGE_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_STORAGE_HPP

@@ -1,4 +1,4 @@
-#include "posix_threads.hpp"
+#include "port/posix/posix_threads.hpp"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -2,8 +2,8 @@
 //
 // Thread rule: wake() from any thread and from signal handlers; the rest on the thread that called
 // open().
-#ifndef PAWL_PORT_POSIX_THREADS_HPP
-#define PAWL_PORT_POSIX_THREADS_HPP
+#ifndef PAWL_PORT_POSIX_POSIX_THREADS_HPP
+#define PAWL_PORT_POSIX_POSIX_THREADS_HPP
 
 #include <pthread.h>
 
@@ -11,10 +11,10 @@
 
 #include "pawl/port.hpp"
 #include "pawl/port_posix.hpp"
-#include "posix_clock.hpp"
-#include "posix_descriptor.hpp"
-#include "posix_executor.hpp"
-#include "posix_file_watch.hpp"
+#include "port/posix/posix_clock.hpp"
+#include "port/posix/posix_descriptor.hpp"
+#include "port/posix/posix_executor.hpp"
+#include "port/posix/posix_file_watch.hpp"
 
 namespace pawl::posix {
 
@@ -94,4 +94,4 @@ class SystemThreads final : public port::Threads {
 
 }  // namespace pawl::posix
 
-#endif  // PAWL_PORT_POSIX_THREADS_HPP
+#endif  // PAWL_PORT_POSIX_POSIX_THREADS_HPP

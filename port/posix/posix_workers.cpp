@@ -17,7 +17,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "posix_storage.hpp"
+#include "port/posix/posix_storage.hpp"
 
 namespace pawl::posix {
 namespace {

@@ -1,10 +1,10 @@
 #include <new>
 
 #include "pawl/port_posix.hpp"
-#include "posix_clock.hpp"
-#include "posix_folders.hpp"
-#include "posix_storage.hpp"
-#include "posix_threads.hpp"
+#include "port/posix/posix_clock.hpp"
+#include "port/posix/posix_folders.hpp"
+#include "port/posix/posix_storage.hpp"
+#include "port/posix/posix_threads.hpp"
 
 namespace pawl::posix {
 namespace {

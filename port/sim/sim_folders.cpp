@@ -1,5 +1,5 @@
 // Folders of the simulated machine: names without contents.
-#include "sim_machine.hpp"
+#include "port/sim/sim_machine.hpp"
 
 namespace pawl::sim {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim_machine.hpp"
+#include "port/sim/sim_machine.hpp"
 
 #include <unistd.h>
 

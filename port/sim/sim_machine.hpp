@@ -2,8 +2,8 @@
 //
 // Ownership: MachineImpl holds the files; NodeImpl holds what one process has open. A file lives
 // while it has a name or is open, as on Unix. Thread rule: one thread, except Threads::wake().
-#ifndef PAWL_PORT_SIM_MACHINE_HPP
-#define PAWL_PORT_SIM_MACHINE_HPP
+#ifndef PAWL_PORT_SIM_SIM_MACHINE_HPP
+#define PAWL_PORT_SIM_SIM_MACHINE_HPP
 
 #include <atomic>
 #include <cstddef>
@@ -274,4 +274,4 @@ struct NodeImpl {
 
 }  // namespace pawl::sim
 
-#endif  // PAWL_PORT_SIM_MACHINE_HPP
+#endif  // PAWL_PORT_SIM_SIM_MACHINE_HPP

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <atomic>
 
-#include "sim_machine.hpp"
+#include "port/sim/sim_machine.hpp"
 
 namespace pawl::sim {
 namespace {

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <limits>
 
-#include "sim_machine.hpp"
+#include "port/sim/sim_machine.hpp"
 
 namespace pawl::sim {
 namespace {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim_machine.hpp"
+#include "port/sim/sim_machine.hpp"
 
 namespace pawl::sim {
 namespace {

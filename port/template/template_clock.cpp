@@ -1,7 +1,7 @@
 // First step: time. If open() refuses, no other function is called.
 #include <cstring>
 
-#include "template_port.hpp"
+#include "port/template/template_port.hpp"
 
 namespace pawl::port_template {
 

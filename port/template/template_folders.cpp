@@ -1,6 +1,6 @@
 // Last step, and only if sessions are to have folders: a port without them leaves
 // port::Port::folders null.
-#include "template_port.hpp"
+#include "port/template/template_port.hpp"
 
 namespace pawl::port_template {
 

@@ -4,8 +4,8 @@
 // half-written port fails at the first thing it lacks and says so. The comments in the .cpp files
 // say what to write; the order is that of docs/porting.md. The contracts are in pawl/port.hpp and
 // are not repeated.
-#ifndef PAWL_PORT_TEMPLATE_HPP
-#define PAWL_PORT_TEMPLATE_HPP
+#ifndef PAWL_PORT_TEMPLATE_TEMPLATE_PORT_HPP
+#define PAWL_PORT_TEMPLATE_TEMPLATE_PORT_HPP
 
 #include "pawl/port.hpp"
 
@@ -111,4 +111,4 @@ class TemplatePort {
 
 }  // namespace pawl::port_template
 
-#endif  // PAWL_PORT_TEMPLATE_HPP
+#endif  // PAWL_PORT_TEMPLATE_TEMPLATE_PORT_HPP

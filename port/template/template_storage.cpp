@@ -1,5 +1,5 @@
 // Second step: files. Third: the sign that a worker lives. Fourth: the bell.
-#include "template_port.hpp"
+#include "port/template/template_port.hpp"
 
 namespace pawl::port_template {
 

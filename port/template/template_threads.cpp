@@ -1,5 +1,5 @@
 // Fifth step: waiting. Sixth: the executor.
-#include "template_port.hpp"
+#include "port/template/template_port.hpp"
 
 namespace pawl::port_template {
 

@@ -1,7 +1,7 @@
-#include "event.hpp"
+#include "codec/event.hpp"
 
-#include "crc32c.hpp"
-#include "utf8.hpp"
+#include "core/crc32c.hpp"
+#include "core/utf8.hpp"
 
 namespace pawl {
 namespace {

@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ids.hpp"
+#include "core/ids.hpp"
+#include "core/text.hpp"
 #include "pawl/error.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/status.hpp"
-#include "text.hpp"
 
 namespace pawl {
 

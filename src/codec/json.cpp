@@ -5,8 +5,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "json_tree.hpp"
-#include "text.hpp"
+#include "codec/json_tree.hpp"
+#include "core/text.hpp"
 
 namespace pawl::internal {
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "event.hpp"
-#include "json_tree.hpp"
+#include "codec/event.hpp"
+#include "codec/json_tree.hpp"
 #include "pawl/json.hpp"
 
 namespace pawl::internal {

@@ -1,9 +1,9 @@
-#include "json_tree.hpp"
+#include "codec/json_tree.hpp"
 
 #include <cstring>
 
-#include "check.hpp"
-#include "event.hpp"
+#include "codec/event.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 namespace {

@@ -10,9 +10,9 @@
 #include <charconv>
 #include <cstring>
 
-#include "check.hpp"
-#include "event.hpp"
-#include "json_tree.hpp"
+#include "codec/event.hpp"
+#include "codec/json_tree.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 namespace {

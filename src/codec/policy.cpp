@@ -1,4 +1,4 @@
-#include "policy.hpp"
+#include "codec/policy.hpp"
 
 #include <charconv>
 
@@ -168,7 +168,7 @@ bool decode(const Member<Of> (&members)[N], std::string_view text, Of* out) {
 }
 
 // A notice takes at most half of the time: so a notice that was given is never taken for that of a
-// later idle time (session::look_at()).
+// later idle time (rules::look_at()).
 bool may_close_idle(const SessionSettings& settings) {
   const std::int64_t notice_ms = settings.idle_close_notice.count();
   return (settings.idle_close.count() == 0 || settings.idle_close.count() >= kIdleCloseLeast) &&

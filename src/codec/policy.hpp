@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "ids.hpp"
+#include "core/ids.hpp"
+#include "core/text.hpp"
 #include "pawl/activity_options.hpp"
 #include "pawl/session.hpp"
-#include "text.hpp"
 
 namespace pawl {
 

@@ -1,10 +1,10 @@
-#include "arena.hpp"
+#include "core/arena.hpp"
 
 #ifndef NDEBUG
 #include <cstring>
 #endif
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 

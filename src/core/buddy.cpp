@@ -1,8 +1,8 @@
-#include "buddy.hpp"
+#include "core/buddy.hpp"
 
 #include <cstring>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 

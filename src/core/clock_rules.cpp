@@ -1,4 +1,4 @@
-#include "clock_rules.hpp"
+#include "core/clock_rules.hpp"
 
 #include <cstring>
 

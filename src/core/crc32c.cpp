@@ -1,4 +1,4 @@
-#include "crc32c.hpp"
+#include "core/crc32c.hpp"
 
 namespace pawl {
 

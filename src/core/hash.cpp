@@ -1,4 +1,4 @@
-#include "hash.hpp"
+#include "core/hash.hpp"
 
 #include <cstring>
 

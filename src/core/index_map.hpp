@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "check.hpp"
+#include "core/check.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl {

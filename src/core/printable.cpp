@@ -1,8 +1,8 @@
 #include "pawl/printable.hpp"
 
-#include "check.hpp"
-#include "text.hpp"
-#include "utf8.hpp"
+#include "core/check.hpp"
+#include "core/text.hpp"
+#include "core/utf8.hpp"
 
 namespace pawl {
 namespace {

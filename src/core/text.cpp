@@ -1,8 +1,8 @@
-#include "text.hpp"
+#include "core/text.hpp"
 
 #include <cstring>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <type_traits>
 
-#include "check.hpp"
+#include "core/check.hpp"
 #include "pawl/status.hpp"
 
 namespace pawl {

@@ -1,4 +1,4 @@
-#include "version.hpp"
+#include "core/version.hpp"
 
 namespace pawl {
 namespace {

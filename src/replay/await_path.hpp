@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "hash.hpp"
-#include "run.hpp"
+#include "core/hash.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

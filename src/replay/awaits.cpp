@@ -1,9 +1,9 @@
-#include "awaits.hpp"
+#include "replay/awaits.hpp"
 
 #include <algorithm>
 
-#include "await_path.hpp"
-#include "hash.hpp"
+#include "core/hash.hpp"
+#include "replay/await_path.hpp"
 
 namespace pawl::internal {
 

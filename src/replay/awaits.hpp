@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "check.hpp"
-#include "commands.hpp"
+#include "core/check.hpp"
 #include "pawl/orchestration.hpp"
-#include "run.hpp"
-#include "state_calls.hpp"
+#include "replay/commands.hpp"
+#include "replay/run.hpp"
+#include "replay/state_calls.hpp"
 
 namespace pawl::internal {
 

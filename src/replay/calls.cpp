@@ -1,9 +1,9 @@
-#include "calls.hpp"
+#include "replay/calls.hpp"
 
 #include <cstring>
 
-#include "hash.hpp"
-#include "version.hpp"
+#include "core/hash.hpp"
+#include "core/version.hpp"
 
 namespace pawl::internal {
 namespace {

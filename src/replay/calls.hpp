@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "awaits.hpp"
-#include "commands.hpp"
+#include "codec/policy.hpp"
 #include "pawl/orchestration.hpp"
-#include "policy.hpp"
-#include "run.hpp"
+#include "replay/awaits.hpp"
+#include "replay/commands.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

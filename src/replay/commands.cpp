@@ -1,9 +1,9 @@
-#include "commands.hpp"
+#include "replay/commands.hpp"
 
 #include <cinttypes>
 
-#include "check.hpp"
-#include "policy.hpp"
+#include "codec/policy.hpp"
+#include "core/check.hpp"
 
 namespace pawl::internal {
 namespace {

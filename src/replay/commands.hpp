@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "run.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

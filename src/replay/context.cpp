@@ -1,5 +1,5 @@
 // The public interface of a pass: OrchestrationContext and its handles.
-#include "pass.hpp"
+#include "replay/pass.hpp"
 
 namespace pawl {
 

@@ -1,9 +1,9 @@
-#include "end_calls.hpp"
+#include "replay/end_calls.hpp"
 
 #include <cstring>
 
-#include "awaits.hpp"
-#include "version.hpp"
+#include "core/version.hpp"
+#include "replay/awaits.hpp"
 
 namespace pawl::internal {
 

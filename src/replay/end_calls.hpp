@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "pawl/orchestration.hpp"
-#include "run.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

@@ -1,9 +1,9 @@
-#include "engine.hpp"
+#include "replay/engine.hpp"
 
 #include <new>
 
-#include "check.hpp"
-#include "pass.hpp"
+#include "core/check.hpp"
+#include "replay/pass.hpp"
 
 namespace pawl {
 namespace {

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "arena.hpp"
-#include "event.hpp"
-#include "history.hpp"
+#include "codec/event.hpp"
+#include "core/arena.hpp"
 #include "pawl/orchestration_code.hpp"
+#include "replay/history.hpp"
 
 namespace pawl {
 

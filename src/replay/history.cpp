@@ -1,10 +1,10 @@
-#include "history.hpp"
+#include "replay/history.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <new>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 namespace {

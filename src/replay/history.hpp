@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "buddy.hpp"
-#include "event.hpp"
+#include "codec/event.hpp"
+#include "core/buddy.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "mailbox.hpp"
+#include "replay/mailbox.hpp"
 
 namespace pawl {
 

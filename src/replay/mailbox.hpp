@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "history.hpp"
+#include "replay/history.hpp"
 
 namespace pawl {
 

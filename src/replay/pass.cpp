@@ -1,4 +1,4 @@
-#include "pass.hpp"
+#include "replay/pass.hpp"
 
 namespace pawl::internal {
 

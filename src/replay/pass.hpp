@@ -11,16 +11,16 @@
 #include <cstdint>
 #include <string_view>
 
-#include "awaits.hpp"
-#include "calls.hpp"
-#include "commands.hpp"
-#include "end_calls.hpp"
-#include "engine.hpp"
-#include "pass_end.hpp"
 #include "pawl/orchestration.hpp"
-#include "run.hpp"
-#include "session_calls.hpp"
-#include "state_calls.hpp"
+#include "replay/awaits.hpp"
+#include "replay/calls.hpp"
+#include "replay/commands.hpp"
+#include "replay/end_calls.hpp"
+#include "replay/engine.hpp"
+#include "replay/pass_end.hpp"
+#include "replay/run.hpp"
+#include "replay/session_calls.hpp"
+#include "replay/state_calls.hpp"
 
 namespace pawl::internal {
 

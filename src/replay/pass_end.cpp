@@ -1,4 +1,4 @@
-#include "pass_end.hpp"
+#include "replay/pass_end.hpp"
 
 #include <algorithm>
 

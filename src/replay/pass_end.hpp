@@ -8,10 +8,10 @@
 
 #include <cstdint>
 
-#include "awaits.hpp"
-#include "commands.hpp"
-#include "mailbox.hpp"
-#include "run.hpp"
+#include "replay/awaits.hpp"
+#include "replay/commands.hpp"
+#include "replay/mailbox.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

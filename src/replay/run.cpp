@@ -1,4 +1,4 @@
-#include "run.hpp"
+#include "replay/run.hpp"
 
 #include <algorithm>
 #include <new>

@@ -10,10 +10,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine.hpp"
-#include "history.hpp"
-#include "mailbox.hpp"
-#include "trace_log.hpp"
+#include "replay/engine.hpp"
+#include "replay/history.hpp"
+#include "replay/mailbox.hpp"
+#include "replay/trace_log.hpp"
 
 namespace pawl::internal {
 

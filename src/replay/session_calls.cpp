@@ -1,7 +1,7 @@
-#include "session_calls.hpp"
+#include "replay/session_calls.hpp"
 
-#include "hash.hpp"
-#include "policy.hpp"
+#include "codec/policy.hpp"
+#include "core/hash.hpp"
 
 namespace pawl::internal {
 

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "awaits.hpp"
-#include "calls.hpp"
-#include "commands.hpp"
 #include "pawl/session.hpp"
-#include "run.hpp"
+#include "replay/awaits.hpp"
+#include "replay/calls.hpp"
+#include "replay/commands.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

@@ -1,9 +1,9 @@
-#include "state_calls.hpp"
+#include "replay/state_calls.hpp"
 
 #include <algorithm>
 
-#include "await_path.hpp"
-#include "hash.hpp"
+#include "core/hash.hpp"
+#include "replay/await_path.hpp"
 
 namespace pawl::internal {
 

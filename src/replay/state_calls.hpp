@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "commands.hpp"
 #include "pawl/kv.hpp"
-#include "run.hpp"
+#include "replay/commands.hpp"
+#include "replay/run.hpp"
 
 namespace pawl::internal {
 

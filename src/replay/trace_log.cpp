@@ -1,8 +1,8 @@
-#include "trace_log.hpp"
+#include "replay/trace_log.hpp"
 
 #include <cstring>
 
-#include "run.hpp"
+#include "replay/run.hpp"
 
 namespace pawl {
 

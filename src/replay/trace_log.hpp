@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine.hpp"
+#include "replay/engine.hpp"
 
 namespace pawl {
 

@@ -1,6 +1,6 @@
-#include "activities.hpp"
+#include "runtime/activities.hpp"
 
-#include "worker_terms.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl {
 namespace {
@@ -137,8 +137,8 @@ Status Activities::write_progress() {
       slot.forget_written_progress();
       return;
     }
-    const Status noted = loop_.work().note_progress(slot.done(), std::string_view(text, size),
-                                                    loop_.batch.now - (now - reported_at));
+    const Status noted = loop_.work().items.note_progress(slot.done(), std::string_view(text, size),
+                                                          loop_.batch.now - (now - reported_at));
     if (noted == Status::kStale) {
       status = check(slot);
     } else if (noted == Status::kOk) {
@@ -158,7 +158,7 @@ bool Activities::is_overdue(const internal::Slot& slot) const {
 // Asks the storage whether this worker still has the work item. If not, the slot loses it and is
 // given the reason. Requires: a transaction.
 Status Activities::check(internal::Slot& slot) const {
-  const Status checked = loop_.work().check_work_item(slot.done());
+  const Status checked = loop_.work().items.check_work_item(slot.done());
   if (checked != Status::kStale && checked != Status::kNotFound) return checked;
   slot.lose(is_overdue(slot)               ? CancelReason::kDeadline
             : checked == Status::kNotFound ? CancelReason::kCancelled
@@ -195,7 +195,7 @@ Status Activities::renew() {
     // lock is renewed.
     if (status != Status::kOk || slot.loss.abandoned) return;
     const WorkDone done = slot.done();
-    const Status renewed = loop_.work().renew_work_item_lock(done, loop_.me, loop_.terms);
+    const Status renewed = loop_.work().rows.renew_work_item_lock(done, loop_.me, loop_.terms);
     if (renewed == Status::kStale) {
       if (!slot.loss.since_boot_ms.has_value()) log_refused_renewal(slot);
       status = check(slot);
@@ -206,14 +206,14 @@ Status Activities::renew() {
   PAWL_TRY(status);
   std::size_t renewed = 0;
   std::size_t released = 0;
-  PAWL_TRY(loop_.sessions().renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
+  PAWL_TRY(loop_.session().owners.renew_session_lock(loop_.me, loop_.terms, &renewed, &released));
   sessions_renewed_ = renewed;
-  return loop_.workers().renew_worker(loop_.me, loop_.terms.worker_lock_timeout_ms);
+  return loop_.worker().renew_worker(loop_.me, loop_.terms.worker_lock_timeout_ms);
 }
 
 void Activities::renew_leases() {
   const std::int64_t until =
-      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms);
+      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms);
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until);
   });
@@ -270,9 +270,9 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
                              std::string_view(slot.result.bytes, slot.result.size),
                              slot.result.permanent};
   const Status stored = slot.puts_back()
-                            ? loop_.work().abandon_work_item(done, put_back_delay_ms(slot), false,
-                                                             loop_.crash_limits())
-                            : loop_.work().ack_work_item(done, result);
+                            ? loop_.work().items.abandon_work_item(done, put_back_delay_ms(slot),
+                                                                   false, loop_.crash_limits())
+                            : loop_.work().items.ack_work_item(done, result);
   if (stored != Status::kOk && stored != Status::kStale) return stored;
   if (stored == Status::kStale || slot.refused) {
     slot.refused = true;
@@ -295,8 +295,8 @@ Status Activities::evict_hung() {
   slots_.for_each([&](internal::Slot& slot) {
     slot.in_batch.evicted = false;
     if (status == Status::kOk && slot.loss.evicts && slot.is_under_way())
-      status = loop_.sessions().evict_session(slot.done(), slot.item.session, loop_.me,
-                                              &slot.in_batch.evicted);
+      status = loop_.session().moves.evict_session(slot.done(), slot.item.session, loop_.me,
+                                                   &slot.in_batch.evicted);
   });
   return status;
 }
@@ -450,7 +450,7 @@ Status Activities::put_back(const Chosen& chosen) {
   if (status == Status::kOk) {
     for_each_step(chosen, [&](internal::Slot& slot) {
       if (status != Status::kOk) return;
-      status = loop_.work().abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
+      status = loop_.work().items.abandon_work_item(slot.done(), 0, false, loop_.crash_limits());
       if (status == Status::kStale) status = Status::kOk;
     });
     if (status == Status::kOk) status = loop_.transaction().commit();

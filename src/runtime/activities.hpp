@@ -5,11 +5,11 @@
 #ifndef PAWL_RUNTIME_ACTIVITIES_HPP
 #define PAWL_RUNTIME_ACTIVITIES_HPP
 
-#include "folders.hpp"
-#include "loop_context.hpp"
-#include "slots.hpp"
-#include "turn.hpp"
-#include "warm.hpp"
+#include "runtime/folders.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/slots.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/warm.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "agenda.hpp"
+#include "runtime/agenda.hpp"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "client_connection.hpp"
+#include "runtime/client_connection.hpp"
 
 #include <algorithm>
 
@@ -76,7 +76,7 @@ Status ClientConnection::explain(Status status, std::string_view id) {
 Status ClientConnection::refuse_early(std::string_view id, bool must_run) {
   if (!was_refused_) return Status::kOk;
   InstanceStatus row;
-  const Status found = store_->instances().read_status(
+  const Status found = store_->instance().directory.read_status(
       id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (!must_run) return found == Status::kOk ? explain(Status::kAlreadyExists, id) : Status::kOk;
   if (found == Status::kNotFound) return explain(found, id);
@@ -86,14 +86,14 @@ Status ClientConnection::refuse_early(std::string_view id, bool must_run) {
 }
 
 bool ClientConnection::cut_long_log() {
-  const LogUse log = store_->housekeeping().log_use();
-  return log.most > 0 && log.bytes > log.most && store_->housekeeping().empty_log() == Status::kOk;
+  const LogUse log = store_->place().log_use();
+  return log.most > 0 && log.bytes > log.most && store_->place().empty_log() == Status::kOk;
 }
 
 void ClientConnection::give_up_reserve() {
   // More disk space does not help a table that has no keys left.
   if (store_->batch().check_keys() == Status::kCorrupt) return;
-  if (store_->housekeeping().release_reserve() == Status::kOk)
+  if (store_->place().release_reserve() == Status::kOk)
     port_.storage->ring(options_.database_path.c_str());
 }
 

@@ -5,10 +5,10 @@
 #ifndef PAWL_RUNTIME_CLIENT_CONNECTION_HPP
 #define PAWL_RUNTIME_CLIENT_CONNECTION_HPP
 
-#include "arena.hpp"
+#include "core/arena.hpp"
 #include "pawl/client.hpp"
-#include "process_place.hpp"
-#include "store_factory.hpp"
+#include "runtime/process_place.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 

@@ -1,10 +1,10 @@
-#include "client_core.hpp"
+#include "runtime/client_core.hpp"
 
 #include <algorithm>
 
-#include "check.hpp"
-#include "progress_ring.hpp"
-#include "version.hpp"
+#include "core/check.hpp"
+#include "core/version.hpp"
+#include "runtime/progress_ring.hpp"
 
 namespace pawl {
 namespace {
@@ -53,7 +53,7 @@ Status ClientCore::start_orchestration(std::string_view name, const InstanceId& 
     instance.trace = options.trace_id.view();
     instance.start_after_ms = options.start_after.count();
     InstanceKey key = 0;
-    return store_->instances().create_instance(instance, &key);
+    return store_->instance().deliveries.create_instance(instance, &key);
   });
 }
 
@@ -64,7 +64,7 @@ Status ClientCore::cancel_instance(std::string_view id, std::string_view reason)
     return Status::kResourceExhausted;
   }
   PAWL_TRY(refuse_early(id, true));
-  return in_batch(id, [&] { return store_->instances().cancel_instance(id, reason); });
+  return in_batch(id, [&] { return store_->instance().deliveries.cancel_instance(id, reason); });
 }
 
 Status ClientCore::send_message(std::string_view id, MessageKind kind, std::string_view name,
@@ -73,7 +73,8 @@ Status ClientCore::send_message(std::string_view id, MessageKind kind, std::stri
   PAWL_TRY(refuse_early(id, true));
   return in_batch(id, [&] {
     bool room = false;
-    PAWL_TRY(store_->instances().send_message(new_message(id, kind, name, payload), &room));
+    PAWL_TRY(
+        store_->instance().deliveries.send_message(new_message(id, kind, name, payload), &room));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
 }
@@ -127,14 +128,14 @@ constexpr ExecutionId kExecutionsLookedAtMax = 1'000;
 Status ClientCore::look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
                                  bool* received) {
   bool waits = false;
-  PAWL_TRY(store_->instances().is_offer_waiting(offer, &waits));
+  PAWL_TRY(store_->instance().deliveries.is_offer_waiting(offer, &waits));
   *is_over = !waits;
   if (waits) return Status::kOk;
   const ExecutionId last = std::min(execution, offer.execution + kExecutionsLookedAtMax);
   for (ExecutionId at = offer.execution; at <= last; ++at) {
     DeliveryFinder finder(offer.number);
     const EventId after = at == offer.execution ? offer.last_event : 0;
-    const Status read = store_->instances().load_history(offer.key, at, after, finder);
+    const Status read = store_->instance().history.load_history(offer.key, at, after, finder);
     *received = finder.is_found;
     if (*received) return Status::kOk;
     PAWL_TRY(read);
@@ -153,7 +154,7 @@ Status ClientCore::offer_event(std::string_view id, std::string_view name, std::
   const Status sent = in_batch(id, [&] {
     bool room = false;
     const NewMessage posted = new_message(id, MessageKind::kOffer, name, payload);
-    PAWL_TRY(store_->instances().send_offer(posted, &room, &offer));
+    PAWL_TRY(store_->instance().deliveries.send_offer(posted, &room, &offer));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
   PAWL_TRY(sent);
@@ -169,7 +170,7 @@ Status ClientCore::offer_event(std::string_view id, std::string_view name, std::
   if (waited != Status::kTimeout) return waited;
   bool withdrawn = false;
   const Status back =
-      in_batch(id, [&] { return store_->instances().withdraw_offer(offer, &withdrawn); });
+      in_batch(id, [&] { return store_->instance().deliveries.withdraw_offer(offer, &withdrawn); });
   PAWL_TRY(back);
   if (withdrawn) return Status::kTimeout;
   PAWL_TRY(get_status(id, &status));
@@ -178,7 +179,7 @@ Status ClientCore::offer_event(std::string_view id, std::string_view name, std::
 
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
-  const Status status = store_->instances().read_status(
+  const Status status = store_->instance().directory.read_status(
       id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (status != Status::kOk) return explain(status, id);
   *out = public_status(row);
@@ -250,13 +251,13 @@ constexpr std::int64_t kWatchedLookMs = 1'000;
 
 Status ClientCore::look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on) {
   InstanceStatus row;
-  const Status found = store_->instances().read_status(
+  const Status found = store_->instance().directory.read_status(
       id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
   if (found != Status::kOk) return explain(found, id);
   ProgressReader::follow(row.key, *watch);
   *goes_on = pawl::goes_on(public_status(row));
   std::size_t count = 0;
-  const Status listed = store_->workers().list_workers(workers_, kWorkersMax, &count);
+  const Status listed = store_->worker().list_workers(workers_, kWorkersMax, &count);
   if (listed != Status::kOk) return explain(listed, id);
   Incarnation living[kWorkersMax] = {};
   for (std::size_t i = 0; i < count; ++i)
@@ -298,14 +299,14 @@ Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEnt
     return Status::kInvalidArgument;
   }
   const Status read =
-      store_->instances().read_value(id, key, out, found, buffer_, options_.payload_bytes_max);
+      store_->instance().rows.read_value(id, key, out, found, buffer_, options_.payload_bytes_max);
   for (CallText* text : {&out->key, &out->value})
     text->live_until_next(&calls_);
   return explain(read, id);
 }
 
 Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return explain(store_->instances().list_values(id, page, visitor), id);
+  return explain(store_->instance().rows.list_values(id, page, visitor), id);
 }
 
 Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,

@@ -2,7 +2,7 @@
 #ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
 #define PAWL_RUNTIME_CLIENT_CORE_HPP
 
-#include "client_management.hpp"
+#include "runtime/client_management.hpp"
 
 namespace pawl {
 

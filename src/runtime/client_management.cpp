@@ -1,12 +1,12 @@
-#include "client_management.hpp"
+#include "runtime/client_management.hpp"
 
 #include <cstring>
 
-#include "options_check.hpp"
+#include "core/version.hpp"
 #include "pawl/activity_options.hpp"
 #include "pawl/session.hpp"
-#include "session_folder.hpp"
-#include "version.hpp"
+#include "runtime/options_check.hpp"
+#include "store/session/folder.hpp"
 
 namespace pawl {
 namespace {
@@ -161,7 +161,7 @@ const char* execution_state_name(ExecutionState state) {
 }
 
 Status ClientManagement::terminate_instance(std::string_view id, std::string_view reason) {
-  return in_batch(id, [&] { return store_->admin().terminate_instance(id, reason); });
+  return in_batch(id, [&] { return store_->instance().verbs.terminate_instance(id, reason); });
 }
 
 // Asks in one transaction: all instances, or none.
@@ -173,7 +173,7 @@ Status ClientManagement::ask(const InstanceKey* keys, std::size_t count, std::st
     fresh = 0;  // in_batch() may run this twice
     for (std::size_t i = 0; i < count; ++i) {
       bool is_new = false;
-      PAWL_TRY(store_->instances().cancel_instance(keys[i], reason, &is_new));
+      PAWL_TRY(store_->instance().deliveries.cancel_instance(keys[i], reason, &is_new));
       if (is_new) ++fresh;
     }
     return Status::kOk;
@@ -228,57 +228,59 @@ Status ClientManagement::restart_instance(std::string_view id, RestartFrom from,
     diagnostic_.format("`by` is 1 to %zu bytes without control characters", kNameBytesMax);
     return Status::kInvalidArgument;
   }
-  const Status status = in_batch(id, [&] { return store_->admin().restart_instance(how); });
+  const Status status =
+      in_batch(id, [&] { return store_->instance().verbs.restart_instance(how); });
   // The storage has the text that says which reason it was.
   if (status != Status::kOk && status != Status::kNotFound) diagnostic_ = store_->diagnostic();
   return status;
 }
 
 Status ClientManagement::suspend_instance(std::string_view id) {
-  return in_batch(id, [&] { return store_->admin().suspend_instance(id); });
+  return in_batch(id, [&] { return store_->instance().verbs.suspend_instance(id); });
 }
 
 Status ClientManagement::resume_instance(std::string_view id) {
-  return in_batch(id, [&] { return store_->admin().resume_instance(id); });
+  return in_batch(id, [&] { return store_->instance().verbs.resume_instance(id); });
 }
 
 Status ClientManagement::list_instances(const InstanceFilter& filter, Page* page,
                                         InstanceVisitor& visitor) {
-  return explain(store_->admin().list_instances(filter, page, visitor), {});
+  return explain(store_->instance().directory.list_instances(filter, page, visitor), {});
 }
 
 Status ClientManagement::get_instance_info(std::string_view id, InstanceInfo* out) {
   KeepInfo keep(buffer_, out);
-  const Status read = store_->admin().read_instance_info(id, keep);
+  const Status read = store_->instance().directory.read_instance_info(id, keep);
   for (CallText* text : {&out->id, &out->name, &out->version, &out->parent_id, &out->trace_id})
     text->live_until_next(&calls_);
   return explain(read, id);
 }
 
 Status ClientManagement::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return explain(store_->admin().read_instance_stats(id, out), id);
+  return explain(store_->instance().directory.read_instance_stats(id, out), id);
 }
 
 Status ClientManagement::list_executions(std::string_view id, ExecutionVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(store_->admin().list_executions(info.key, visitor), id);
+  return explain(store_->instance().directory.list_executions(info.key, visitor), id);
 }
 
 Status ClientManagement::list_activities(std::string_view id, ActivityVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(store_->admin().list_activities(info.key, info.execution_id, visitor), id);
+  return explain(store_->instance().directory.list_activities(info.key, info.execution_id, visitor),
+                 id);
 }
 
 Status ClientManagement::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
-  return explain(store_->admin().list_work(filter, page, visitor), {});
+  return explain(store_->work().items.list_work(filter, page, visitor), {});
 }
 
 Status ClientManagement::list_messages(std::string_view id, Page* page, MessageVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(store_->admin().list_messages(info.key, page, visitor), id);
+  return explain(store_->instance().directory.list_messages(info.key, page, visitor), id);
 }
 
 Status ClientManagement::read_history(std::string_view id, std::int64_t execution_id, Page* page,
@@ -292,7 +294,8 @@ Status ClientManagement::read_history(std::string_view id, std::int64_t executio
   if (execution_id == 0) execution_id = info.execution_id;
   EventVisitor events(visitor, page);
   const EventId after = static_cast<EventId>(page == nullptr ? 0 : page->after);
-  const Status read = store_->instances().load_history(info.key, execution_id, after, events);
+  const Status read =
+      store_->instance().history.load_history(info.key, execution_id, after, events);
   if (!events.is_over()) PAWL_TRY(explain(read, id));
   if (page != nullptr) page->more = events.has_more();
   if (events.any) return Status::kOk;
@@ -301,7 +304,7 @@ Status ClientManagement::read_history(std::string_view id, std::int64_t executio
 }
 
 Status ClientManagement::get_metrics(Metrics* out) {
-  return explain(store_->admin().read_metrics(out), {});
+  return explain(store_->instance().directory.read_metrics(out), {});
 }
 
 Status ClientManagement::set_quota(std::int64_t bytes) {
@@ -310,7 +313,7 @@ Status ClientManagement::set_quota(std::int64_t bytes) {
                        static_cast<long long>(kQuotaMost));
     return Status::kInvalidArgument;
   }
-  return in_batch({}, [&] { return store_->housekeeping().set_space(bytes, std::nullopt); });
+  return in_batch({}, [&] { return store_->place().set_space(bytes, std::nullopt); });
 }
 
 Status ClientManagement::list_workers(WorkerVisitor& visitor) {
@@ -320,8 +323,8 @@ Status ClientManagement::list_workers(WorkerVisitor& visitor) {
 
 Status ClientManagement::list_all_workers(WorkerVisitor& visitor) {
   std::size_t count = 0;
-  PAWL_TRY(store_->workers().list_workers(workers_, kWorkersMax, &count));
-  const std::int64_t now = store_->batch().pawl_now();
+  PAWL_TRY(store_->worker().list_workers(workers_, kWorkersMax, &count));
+  const std::int64_t now = store_->place().pawl_now();
   for (std::size_t i = 0; i < count; ++i) {
     WorkerInfo info;
     info.incarnation = workers_[i].incarnation;
@@ -329,7 +332,7 @@ Status ClientManagement::list_all_workers(WorkerVisitor& visitor) {
     info.pid = workers_[i].pid;
     info.lease_ends_in_ms = workers_[i].locked_until - now;
     info.draining = workers_[i].draining;
-    PAWL_TRY(store_->workers().describe_worker(
+    PAWL_TRY(store_->worker().describe_worker(
         info.incarnation, buffer_, status_buffer_bytes(options_.payload_bytes_max), &info));
     visitor.on_worker(info);
   }
@@ -338,14 +341,15 @@ Status ClientManagement::list_all_workers(WorkerVisitor& visitor) {
 
 Status ClientManagement::list_sessions(const SessionFilter& filter, Page* page,
                                        SessionVisitor& visitor) {
-  return in_batch({}, [&] { return store_->admin().list_sessions(filter, page, visitor); });
+  return in_batch({},
+                  [&] { return store_->session().directory.list_sessions(filter, page, visitor); });
 }
 
 Status ClientManagement::get_session(std::string_view instance, std::string_view session,
                                      SessionInfo* out) {
   KeepSession keep(buffer_, out);
-  const Status read =
-      in_batch(session, [&] { return store_->admin().read_session(instance, session, keep); });
+  const Status read = in_batch(
+      session, [&] { return store_->session().directory.read_session(instance, session, keep); });
   for (CallText* text :
        {&out->name, &out->instance_id, &out->owner_label, &out->kind, &out->node, &out->folder})
     text->live_until_next(&calls_);
@@ -355,7 +359,7 @@ Status ClientManagement::get_session(std::string_view instance, std::string_view
 Status ClientManagement::close_session(std::string_view instance, std::string_view session,
                                        std::string_view owner_label) {
   return explain_of("session", session, in_batch(session, [&] {
-                      return store_->admin().end_session(instance, session, owner_label);
+                      return store_->session().expiry.end_session(instance, session, owner_label);
                     }));
 }
 
@@ -363,7 +367,7 @@ Status ClientManagement::hold_session(std::string_view instance, std::string_vie
                                       std::chrono::milliseconds hold) {
   if (hold.count() < 0 || hold > kDurationMax) return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
-                      return store_->admin().hold_session(instance, session, hold.count());
+                      return store_->session().verbs.hold_session(instance, session, hold.count());
                     }));
 }
 
@@ -372,14 +376,15 @@ Status ClientManagement::handoff_session(std::string_view instance, std::string_
   if ((!tag.empty() && !is_valid_name(tag)) || summary.size() > kSessionSummaryBytesMax)
     return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
-                      return store_->admin().handoff_session(instance, session, tag, summary);
+                      return store_->session().verbs.handoff_session(instance, session, tag,
+                                                                     summary);
                     }));
 }
 
 Status ClientManagement::change_session(std::string_view instance, std::string_view session,
                                         const SessionUpdate& update) {
   return explain_of("session", session, in_batch(session, [&] {
-                      return store_->admin().change_session(instance, session, update);
+                      return store_->session().verbs.change_session(instance, session, update);
                     }));
 }
 
@@ -387,34 +392,37 @@ Status ClientManagement::transfer_session(std::string_view session, std::string_
                                           const TransferOptions& options) {
   if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, session);
   return explain_of("session", session, in_batch(session, [&] {
-                      return store_->sessions().transfer_session(options.instance, session, node,
-                                                                 options.stop_timeout.count(),
-                                                                 options.force);
+                      return store_->session().moves.transfer_session(
+                          options.instance, session, node, options.stop_timeout.count(),
+                          options.force);
                     }));
 }
 
 Status ClientManagement::drain_worker(std::string_view node, const TransferOptions& options) {
   if (options.stop_timeout.count() < 0) return explain(Status::kInvalidArgument, node);
   return explain_of("living worker", node, in_batch(node, [&] {
-                      return store_->workers().drain_worker(node, options.stop_timeout.count());
+                      return store_->session().moves.drain_worker(node,
+                                                                  options.stop_timeout.count());
                     }));
 }
 
 Status ClientManagement::undrain_worker(std::string_view node) {
   return explain_of("living worker", node,
-                    in_batch(node, [&] { return store_->workers().undrain_worker(node); }));
+                    in_batch(node, [&] { return store_->session().moves.undrain_worker(node); }));
 }
 
 Status ClientManagement::forget_device(std::string_view device) {
-  return explain_of("device", device,
-                    in_batch(device, [&] { return store_->sessions().forget_device(device); }));
+  return explain_of("device", device, in_batch(device, [&] {
+                      return store_->session().moves.forget_device(device);
+                    }));
 }
 
 Status ClientManagement::list_tree(std::string_view id, bool children_only, Page* page,
                                    InstanceVisitor& visitor) {
   InstanceInfo info;
   PAWL_TRY(get_instance_info(id, &info));
-  return explain(store_->admin().list_tree(info.key, children_only, page, visitor), id);
+  return explain(store_->instance().directory.list_tree(info.key, children_only, page, visitor),
+                 id);
 }
 
 // The first transaction deletes the instance. Each further one sweeps a part of its rows, so that
@@ -423,10 +431,10 @@ Status ClientManagement::remove(InstanceKey key, std::string_view id, bool force
                                 Removed* removed) {
   bool more = false;
   const auto sweep = [&] {
-    return store_->housekeeping().sweep_deleted(kSweepEventsMax, &step_, &more);
+    return store_->instance().removal.sweep_deleted(kSweepEventsMax, &step_, &more);
   };
   PAWL_TRY(in_counted_batch(id, removed, [&] {
-    const Status status = store_->admin().delete_instance(key, force);
+    const Status status = store_->instance().removal.delete_instance(key, force);
     return status == Status::kOk ? sweep() : status;
   }));
   while (more)
@@ -465,7 +473,8 @@ Status ClientManagement::prune(InstanceKey key, std::string_view id, const Prune
   bool more = true;
   while (more) {
     PAWL_TRY(in_counted_batch(id, removed, [&] {
-      return store_->admin().prune_executions(key, limits, kSweepEventsMax, &step_, &more);
+      return store_->instance().removal.prune_executions(key, limits, kSweepEventsMax, &step_,
+                                                         &more);
     }));
   }
   return Status::kOk;

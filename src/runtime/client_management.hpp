@@ -2,7 +2,7 @@
 #ifndef PAWL_RUNTIME_CLIENT_MANAGEMENT_HPP
 #define PAWL_RUNTIME_CLIENT_MANAGEMENT_HPP
 
-#include "client_connection.hpp"
+#include "runtime/client_connection.hpp"
 
 namespace pawl {
 

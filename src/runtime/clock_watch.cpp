@@ -1,6 +1,6 @@
-#include "clock_watch.hpp"
+#include "runtime/clock_watch.hpp"
 
-#include "clock_rules.hpp"
+#include "core/clock_rules.hpp"
 
 namespace pawl {
 

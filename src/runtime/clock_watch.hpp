@@ -5,7 +5,7 @@
 #ifndef PAWL_RUNTIME_CLOCK_WATCH_HPP
 #define PAWL_RUNTIME_CLOCK_WATCH_HPP
 
-#include "loop_context.hpp"
+#include "runtime/loop_context.hpp"
 
 namespace pawl {
 

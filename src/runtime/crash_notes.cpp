@@ -1,4 +1,4 @@
-#include "crash_notes.hpp"
+#include "runtime/crash_notes.hpp"
 
 #include <cstring>
 

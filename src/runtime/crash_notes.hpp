@@ -13,10 +13,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "ids.hpp"
+#include "core/ids.hpp"
+#include "core/wide_words.hpp"
 #include "pawl/port.hpp"
-#include "store.hpp"
-#include "wide_words.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "devices.hpp"
+#include "runtime/devices.hpp"
 
 namespace pawl {
 namespace {
@@ -10,7 +10,7 @@ constexpr std::size_t kStopsMax = 64;     // ended in one tick
 
 Status Devices::write(const Request& request, bool* room) {
   if (request.kind == Request::Kind::kWithdraw)
-    return loop_.sessions().withdraw_session(loop_.me, request.id, kStopMs);
+    return loop_.session().moves.withdraw_session(loop_.me, request.id, kStopMs);
   const bool standby = request.kind == Request::Kind::kStandby;
   if (declared_.full() && find(request.id) == nullptr) {
     *room = false;
@@ -26,7 +26,7 @@ Status Devices::declare(std::string_view device, bool standby) {
   how.standby = standby;
   how.stop_ms = kStopMs;
   bool held = false;
-  const Status status = loop_.sessions().declare_session(how, loop_.evidence, &held);
+  const Status status = loop_.session().moves.declare_session(how, loop_.evidence, &held);
   if (status == Status::kDeviceHeld) loop_.log_status(LogLevel::kWarning, "device_refused", status);
   if (status == Status::kOk) loop_.agenda.do_now(Job::kFetch);
   return status;
@@ -53,7 +53,7 @@ void Devices::committed() {
     Declared& device = declared_[i];
     if (!device.withdrawing) continue;
     const Status found =
-        loop_.sessions().read_declaration(loop_.me, device.name.view(), &device.withdrawing);
+        loop_.session().moves.read_declaration(loop_.me, device.name.view(), &device.withdrawing);
     if (found != Status::kNotFound) continue;
     device = declared_[declared_.size() - 1];
     declared_.pop_back();
@@ -74,9 +74,9 @@ Status Devices::move_sessions() {
   for (const Declared& device : declared_)
     standby = standby || device.standby;
   if (standby && (loop_.evidence.watching() || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())))
-    PAWL_TRY(loop_.sessions().take_devices_over(loop_.me, loop_.terms, loop_.evidence));
+    PAWL_TRY(loop_.session().moves.take_devices_over(loop_.me, loop_.terms, loop_.evidence));
   std::size_t ended = 0;
-  PAWL_TRY(loop_.sessions().end_stops(kStopsMax, &ended));
+  PAWL_TRY(loop_.session().moves.end_stops(kStopsMax, &ended));
   if (ended > 0) loop_.agenda.do_now(Job::kFetch);
   return Status::kOk;
 }

@@ -4,10 +4,10 @@
 #ifndef PAWL_RUNTIME_DEVICES_HPP
 #define PAWL_RUNTIME_DEVICES_HPP
 
-#include "loop_context.hpp"
-#include "requests.hpp"
-#include "text.hpp"
-#include "vector.hpp"
+#include "core/text.hpp"
+#include "core/vector.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/requests.hpp"
 
 namespace pawl {
 

@@ -1,7 +1,7 @@
-#include "folders.hpp"
+#include "runtime/folders.hpp"
 
-#include "check.hpp"
-#include "session_folder.hpp"
+#include "core/check.hpp"
+#include "store/session/folder.hpp"
 
 namespace pawl {
 namespace {
@@ -135,7 +135,7 @@ bool Folders::is_of_the_past(std::string_view name) {
   });
   bool lives = true;
   const Status read =
-      in_use ? Status::kOk : loop_.sessions().session_lives(session, generation, &lives);
+      in_use ? Status::kOk : loop_.session().rows.session_lives(session, generation, &lives);
   if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_folder_kept", read);
   return !in_use && read == Status::kOk && !lives;
 }

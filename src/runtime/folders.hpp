@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "loop_context.hpp"
-#include "slots.hpp"
-#include "text.hpp"
+#include "core/text.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/slots.hpp"
 
 namespace pawl {
 

@@ -1,6 +1,6 @@
-#include "hand_over.hpp"
+#include "runtime/hand_over.hpp"
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 namespace {
@@ -42,7 +42,8 @@ Status HandOver::wake_unregistered() {
   if (loop_.batch.draining) return Status::kOk;  // until this worker registers anew
   std::size_t woken = 0;
   bool more = false;
-  PAWL_TRY(loop_.work().wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax, &woken, &more));
+  PAWL_TRY(loop_.work().unregistered.wake_unregistered(loop_.me, passed_over_ ? 1 : kWokenMax,
+                                                       &woken, &more));
   loop_.agenda.set(Job::kWakeUnregistered, more);
   if (woken > 0) loop_.agenda.do_now(Job::kFetch);
   return Status::kOk;
@@ -68,8 +69,8 @@ Status HandOver::fill_slots() {
   while (slots_.room()) {
     WorkItem item;
     bool found = false;
-    PAWL_TRY(
-        loop_.work().fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item, &found));
+    PAWL_TRY(loop_.work().fetch.fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item,
+                                                &found));
     if (!found) {
       loop_.agenda.set(Job::kFetch, more);
       break;
@@ -81,9 +82,9 @@ Status HandOver::fill_slots() {
     item.session_info.folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
     if (item.silence_ms > 0)
-      slot.silent_boot_ms = loop_.transaction().boot_ms_of(loop_.batch.now + item.silence_ms);
+      slot.silent_boot_ms = loop_.place().boot_ms_of(loop_.batch.now + item.silence_ms);
     if (item.deadline.has_value())
-      slot.deadline_boot_ms = loop_.transaction().boot_ms_of(item.deadline.value());
+      slot.deadline_boot_ms = loop_.place().boot_ms_of(item.deadline.value());
   }
   // A loop that ended for want of slots sets no job: the later call that finds nothing reports what
   // was passed over.
@@ -93,7 +94,7 @@ Status HandOver::fill_slots() {
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
   slot.session_lease_boot_ms.store(
-      loop_.transaction().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
+      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
   slot.in_batch.fetched = true;
   return slot;
 }
@@ -173,7 +174,7 @@ void HandOver::audit() {
   slots_.for_each([&](const internal::Slot& slot) {
     if (!slot.in_batch.fetched || slot.item.session == 0 || slot.lacks_folder) return;
     SessionLabels labels;
-    const Status read = loop_.sessions().read_labels(slot.item.session, &labels);
+    const Status read = loop_.session().rows.read_labels(slot.item.session, &labels);
     if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_labels_unread", read);
     const LogField fields[] = {{"session", slot.item.session_info.name},
                                {"instance", slot.item.instance_id},
@@ -194,7 +195,7 @@ void HandOver::committed() {
   if (has_looked_) {
     OptionalMs room_at;
     if (waiting_.count > 0 && waiting_.room_at.has_value())
-      room_at = loop_.transaction().boot_ms_of(waiting_.room_at.value());
+      room_at = loop_.place().boot_ms_of(waiting_.room_at.value());
     loop_.agenda.plan(Job::kMakeRoom, room_at);
   }
   has_looked_ = false;

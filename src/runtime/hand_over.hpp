@@ -5,11 +5,11 @@
 #ifndef PAWL_RUNTIME_HAND_OVER_HPP
 #define PAWL_RUNTIME_HAND_OVER_HPP
 
-#include "activities.hpp"
-#include "folders.hpp"
-#include "loop_context.hpp"
-#include "slots.hpp"
-#include "turn.hpp"
+#include "runtime/activities.hpp"
+#include "runtime/folders.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/slots.hpp"
+#include "runtime/turn.hpp"
 
 namespace pawl {
 

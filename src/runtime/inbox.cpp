@@ -1,7 +1,7 @@
-#include "inbox.hpp"
+#include "runtime/inbox.hpp"
 
-#include "check.hpp"
-#include "client_connection.hpp"
+#include "core/check.hpp"
+#include "runtime/client_connection.hpp"
 
 namespace pawl {
 namespace {
@@ -41,12 +41,13 @@ void Inbox::look() {
     has_messages = has_messages || is_message(requests_.at(i));
   }
   if (!has_messages || !loop_.may_piggyback()) return;
-  may_piggyback_messages_ = loop_.instances().last_message(&last_message_, &limits_) == Status::kOk;
+  may_piggyback_messages_ =
+      loop_.instance().deliveries.last_message(&last_message_, &limits_) == Status::kOk;
 }
 
 void Inbox::collect_starts(TurnList& turns) {
   if (!loop_.may_piggyback() || loop_.batch.persist_starts_first) return;
-  loop_.now = loop_.transaction().pawl_now();
+  loop_.now = loop_.place().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
@@ -102,14 +103,14 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
 // exists may crash, so that turn must not run as a new start.
 bool Inbox::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
-  return loop_.instances().read_status(
+  return loop_.instance().directory.read_status(
              instance_id, &row, loop_.status_buffer,
              status_buffer_bytes(loop_.options.limits.payload_bytes_max)) == Status::kNotFound;
 }
 
 void Inbox::collect_messages(TurnList& turns) {
   if (!may_piggyback_messages_) return;
-  loop_.now = loop_.transaction().pawl_now();
+  loop_.now = loop_.place().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
@@ -136,7 +137,8 @@ bool Inbox::is_behind_another(std::size_t index) {
 Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   InstanceKey key = 0;
   Incarnation home = 0;
-  if (loop_.instances().find_instance(request.id, &key, &home) != Status::kOk) return nullptr;
+  if (loop_.instance().deliveries.find_instance(request.id, &key, &home) != Status::kOk)
+    return nullptr;
   for (Turn& turn : turns)
     if (turn.key == key) return takes_message(turn, request) ? &turn : nullptr;
   // Another worker has the instance warm.
@@ -207,7 +209,7 @@ Status Inbox::reserve_numbers(TurnList& turns) {
   };
   each([&](const Turn&) { any = true; });
   if (any) {
-    const Status reserved = loop_.instances().reserve_messages(last_message_, at_hand());
+    const Status reserved = loop_.instance().deliveries.reserve_messages(last_message_, at_hand());
     if (reserved == Status::kStale || reserved == Status::kQuota) {
       each([](Turn& turn) { turn.verdict = Turn::Verdict::kSkip; });
     } else if (reserved != Status::kOk) {
@@ -270,14 +272,15 @@ Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
 Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more) {
   switch (request.kind) {
     case Request::Kind::kStart: return write_start(request, turn);
-    case Request::Kind::kCancel: return loop_.instances().cancel_instance(request.id, request.text);
+    case Request::Kind::kCancel:
+      return loop_.instance().deliveries.cancel_instance(request.id, request.text);
     case Request::Kind::kDeclare:
     case Request::Kind::kStandby:
     case Request::Kind::kWithdraw: return devices_.write(request, room);
     case Request::Kind::kTerminate:
-      return loop_.admin().terminate_instance(request.id, request.text);
-    case Request::Kind::kSuspend: return loop_.admin().suspend_instance(request.id);
-    case Request::Kind::kResume: return loop_.admin().resume_instance(request.id);
+      return loop_.instance().verbs.terminate_instance(request.id, request.text);
+    case Request::Kind::kSuspend: return loop_.instance().verbs.suspend_instance(request.id);
+    case Request::Kind::kResume: return loop_.instance().verbs.resume_instance(request.id);
     case Request::Kind::kDelete:
     case Request::Kind::kPrune: return removals_.write(request, more);
     case Request::Kind::kOffer: return write_offer(request, turn);
@@ -294,7 +297,7 @@ Status Inbox::write_offer(Request& request, Turn* turn) {
   Incarnation home = 0;
   request.received = false;
   if (!is_valid_name(request.name)) return Status::kInvalidArgument;
-  PAWL_TRY(loop_.instances().find_instance(request.id, &key, &home));
+  PAWL_TRY(loop_.instance().deliveries.find_instance(request.id, &key, &home));
   if (request.piggybacks_on == 0 || turn == nullptr) return Status::kTimeout;
   const MessageId number = number_of(index_of(request));
   const TurnCommit& commit = turn->commit;
@@ -337,7 +340,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
-  const Status created = loop_.instances().create_instance(instance, &key);
+  const Status created = loop_.instance().deliveries.create_instance(instance, &key);
   if (turn == nullptr) return created;
   if (created != Status::kOk || !instance.with_turn) {
     turn->verdict = Turn::Verdict::kSkip;
@@ -360,7 +363,7 @@ Status Inbox::send_message(const Request& request, bool* room) {
     posted.count_max -= posted.count_max > 0 ? 1 : 0;
     posted.bytes_max -= posted.bytes_max > bytes ? bytes : posted.bytes_max;
   }
-  return loop_.instances().send_message(posted, room);
+  return loop_.instance().deliveries.send_message(posted, room);
 }
 
 Status Inbox::write_message(Request& request, MessageId number) {
@@ -372,7 +375,7 @@ Status Inbox::write_message(Request& request, MessageId number) {
   NewMessage posted = message_of(request);
   posted.number = number;
   bool room = true;
-  request.status = loop_.instances().send_message(posted, &room);
+  request.status = loop_.instance().deliveries.send_message(posted, &room);
   if (!room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }

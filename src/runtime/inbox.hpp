@@ -12,13 +12,13 @@
 #ifndef PAWL_RUNTIME_INBOX_HPP
 #define PAWL_RUNTIME_INBOX_HPP
 
-#include "devices.hpp"
-#include "loop_context.hpp"
-#include "removals.hpp"
-#include "requests.hpp"
-#include "turn.hpp"
-#include "turn_loader.hpp"
-#include "warm.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/removals.hpp"
+#include "runtime/requests.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/turn_loader.hpp"
+#include "runtime/warm.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "log_watch.hpp"
+#include "runtime/log_watch.hpp"
 
 namespace pawl {
 namespace {
@@ -14,9 +14,9 @@ constexpr std::int64_t kWriteLockBlockedMs =
 void LogWatch::look() {
   if (is_long_ ? !loop_.agenda.is_due(Job::kCutLog, loop_.boot_ms()) : !looks_at_log_) return;
   looks_at_log_ = false;
-  const LogUse log = loop_.housekeeping().log_use();
+  const LogUse log = loop_.place().log_use();
   if (2 * log.bytes <= log.most) return note_short_log();
-  const Status cut = loop_.housekeeping().empty_log();
+  const Status cut = loop_.place().empty_log();
   if (cut == Status::kOk) return note_short_log();
   note_long_log(log, cut);
 }

@@ -6,8 +6,8 @@
 #ifndef PAWL_RUNTIME_LOG_WATCH_HPP
 #define PAWL_RUNTIME_LOG_WATCH_HPP
 
-#include "loop_context.hpp"
-#include "space.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/space.hpp"
 
 namespace pawl {
 

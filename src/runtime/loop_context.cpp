@@ -1,10 +1,10 @@
-#include "loop_context.hpp"
+#include "runtime/loop_context.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "check.hpp"
-#include "clock_rules.hpp"
+#include "core/check.hpp"
+#include "core/clock_rules.hpp"
 
 namespace pawl {
 namespace {

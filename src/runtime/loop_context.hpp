@@ -12,17 +12,17 @@
 #include <string_view>
 #include <utility>
 
-#include "agenda.hpp"
-#include "arena.hpp"
-#include "evidence.hpp"
-#include "name_counters.hpp"
+#include "core/arena.hpp"
 #include "pawl/log.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
 #include "pawl/registry.hpp"
 #include "pawl/runtime.hpp"
-#include "store.hpp"
+#include "runtime/agenda.hpp"
+#include "runtime/name_counters.hpp"
+#include "store/store.hpp"
+#include "store/worker/evidence_rules.hpp"
 
 namespace pawl {
 
@@ -77,14 +77,14 @@ struct LoopContext {
   NameCounters names;
   Diagnostic diagnostic;
 
-  // The facets of the storage: a part uses those that it needs.
-  [[nodiscard]] Batch& transaction() const { return store->batch(); }
-  [[nodiscard]] InstanceStore& instances() const { return store->instances(); }
-  [[nodiscard]] WorkQueue& work() const { return store->work(); }
-  [[nodiscard]] SessionStore& sessions() const { return store->sessions(); }
-  [[nodiscard]] WorkerStore& workers() const { return store->workers(); }
-  [[nodiscard]] AdminStore& admin() const { return store->admin(); }
-  [[nodiscard]] Housekeeping& housekeeping() const { return store->housekeeping(); }
+  // The nouns of the storage.
+  [[nodiscard]] store::Batches& transaction() const { return store->batch(); }
+  [[nodiscard]] store::Instances& instance() const { return store->instance(); }
+  [[nodiscard]] store::Work& work() const { return store->work(); }
+  [[nodiscard]] store::Sessions& session() const { return store->session(); }
+  [[nodiscard]] store::Workers& worker() const { return store->worker(); }
+  [[nodiscard]] store::Place& place() const { return store->place(); }
+  [[nodiscard]] store::DueIndex& due() const { return store->due(); }
 
   [[nodiscard]] std::int64_t boot_ms() const { return port.clock->boot_ms(); }
   [[nodiscard]] bool takes_activities() const {

@@ -1,4 +1,4 @@
-#include "loop_parts.hpp"
+#include "runtime/loop_parts.hpp"
 
 namespace pawl {
 

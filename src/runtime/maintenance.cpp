@@ -1,9 +1,9 @@
 #include "pawl/maintenance.hpp"
 
-#include "arena.hpp"
-#include "database_copy.hpp"
-#include "runtime_limits.hpp"
-#include "store_factory.hpp"
+#include "core/arena.hpp"
+#include "runtime/runtime_limits.hpp"
+#include "store/database_copy.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 namespace {

@@ -1,6 +1,6 @@
-#include "name_counters.hpp"
+#include "runtime/name_counters.hpp"
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 

@@ -1,9 +1,9 @@
-#include "notices.hpp"
+#include "runtime/notices.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-#include "hash.hpp"
+#include "core/hash.hpp"
 
 namespace pawl {
 
@@ -83,7 +83,7 @@ void Notices::report(const UnregisteredActivity& notice) {
 void Notices::report(const UnregisteredOrchestration& notice) {
   WorkerRow alive[2];  // this worker and one other
   std::size_t count = 0;
-  const Status status = loop_.workers().list_workers(alive, 2, &count);
+  const Status status = loop_.worker().list_workers(alive, 2, &count);
   Unregistered kept;
   kept.instance = notice.instance;
   kept.behaviour = notice.behaviour;
@@ -106,7 +106,8 @@ void Notices::look_at_unregistered() {
   for (const Unregistered& notice : unregistered_) {
     Name id;
     bool is_unregistered = false;
-    const Status status = loop_.instances().read_id(notice.instance, &id, &is_unregistered);
+    const Status status =
+        loop_.instance().directory.read_id(notice.instance, &id, &is_unregistered);
     if (status == Status::kOk && is_unregistered) {
       log_unregistered(notice);
     } else {
@@ -119,7 +120,7 @@ void Notices::look_at_unregistered() {
 // Empty: the instance was removed meanwhile.
 FixedText<kNameBytesMax> Notices::id_of(InstanceKey instance) const {
   Name id;
-  if (loop_.instances().read_id(instance, &id, nullptr) != Status::kOk) id.clear();
+  if (loop_.instance().directory.read_id(instance, &id, nullptr) != Status::kOk) id.clear();
   return id;
 }
 

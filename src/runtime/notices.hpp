@@ -11,10 +11,10 @@
 #include <string_view>
 #include <variant>
 
-#include "loop_context.hpp"
-#include "text.hpp"
-#include "vector.hpp"
-#include "version.hpp"
+#include "core/text.hpp"
+#include "core/vector.hpp"
+#include "core/version.hpp"
+#include "runtime/loop_context.hpp"
 
 namespace pawl {
 

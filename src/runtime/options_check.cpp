@@ -1,11 +1,11 @@
-#include "options_check.hpp"
+#include "runtime/options_check.hpp"
 
-#include "crash_notes.hpp"
-#include "event.hpp"
-#include "ids.hpp"
+#include "codec/event.hpp"
+#include "core/ids.hpp"
 #include "pawl/registry.hpp"
-#include "store.hpp"
-#include "worker_terms.hpp"
+#include "runtime/crash_notes.hpp"
+#include "store/store.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl {
 namespace {

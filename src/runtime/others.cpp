@@ -1,4 +1,4 @@
-#include "others.hpp"
+#include "runtime/others.hpp"
 
 namespace pawl {
 namespace {

@@ -6,8 +6,8 @@
 #ifndef PAWL_RUNTIME_OTHERS_HPP
 #define PAWL_RUNTIME_OTHERS_HPP
 
-#include "loop_context.hpp"
-#include "slots.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/slots.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "owned_sessions.hpp"
+#include "runtime/owned_sessions.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@ namespace pawl {
 
 Status OwnedSessions::begin() {
   Epoch epoch = 0;
-  PAWL_TRY(loop_.sessions().last_epoch(&epoch));
+  PAWL_TRY(loop_.session().rows.last_epoch(&epoch));
   others_claimed_ = epoch != epoch_seen_;
   return Status::kOk;
 }
@@ -16,13 +16,13 @@ Status OwnedSessions::begin() {
 // is not counted, because that would cost a query every tick.
 Status OwnedSessions::write() {
   Epoch last = 0;
-  PAWL_TRY(loop_.sessions().last_epoch(&last));
+  PAWL_TRY(loop_.session().rows.last_epoch(&last));
   if (last != epoch_seen_ || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())) PAWL_TRY(count());
   return look();
 }
 
 Status OwnedSessions::count() {
-  return loop_.sessions().count_sessions(loop_.me, &active_, &idle_);
+  return loop_.session().rows.count_sessions(loop_.me, &active_, &idle_);
 }
 
 void OwnedSessions::committed() {
@@ -33,8 +33,8 @@ void OwnedSessions::committed() {
 
 Status OwnedSessions::claim_at_start() {
   for (std::size_t i = 0; i < loop_.options.sessions.claim_at_start_count; ++i)
-    PAWL_TRY(loop_.sessions().claim_session(loop_.me, loop_.options.sessions.claim_at_start[i],
-                                            loop_.terms));
+    PAWL_TRY(loop_.session().moves.claim_session(loop_.me, loop_.options.sessions.claim_at_start[i],
+                                                 loop_.terms));
   return Status::kOk;
 }
 
@@ -48,7 +48,7 @@ void OwnedSessions::announce_stop() {
       loop_.me == 0 ? Status::kBuried : loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status != Status::kOk) return;
   std::size_t notified = 0;
-  status = loop_.sessions().announce_stop(loop_.me, &notified);
+  status = loop_.session().owners.announce_stop(loop_.me, &notified);
   if (status == Status::kOk && notified > 0) status = loop_.transaction().commit();
   if (status != Status::kOk || notified == 0) loop_.transaction().rollback();
   if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "announce_stop_failed", status);
@@ -57,16 +57,17 @@ void OwnedSessions::announce_stop() {
 Status OwnedSessions::look() {
   if (loop_.options.sessions.listener == nullptr) return Status::kOk;
   Epoch last = 0;
-  PAWL_TRY(loop_.sessions().last_epoch(&last));
+  PAWL_TRY(loop_.session().rows.last_epoch(&last));
   is_changed_ = last != known_epoch_ || known_of_ != loop_.me;
   if (!is_changed_) return Status::kOk;
   next_epoch_ = last;
-  return loop_.sessions().owned_sessions(loop_.me, memory_.next, memory_.capacity, &next_count_);
+  return loop_.session().rows.owned_sessions(loop_.me, memory_.next, memory_.capacity,
+                                             &next_count_);
 }
 
 FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
   SessionLabels labels;
-  const Status status = loop_.sessions().read_labels(one.session, &labels);
+  const Status status = loop_.session().rows.read_labels(one.session, &labels);
   if (status != Status::kOk || labels.name.empty())
     labels.name.assign_cut(notices_.session_of(one.session));
   return labels.name;

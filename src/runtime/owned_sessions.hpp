@@ -6,10 +6,10 @@
 #ifndef PAWL_RUNTIME_OWNED_SESSIONS_HPP
 #define PAWL_RUNTIME_OWNED_SESSIONS_HPP
 
-#include "devices.hpp"
-#include "loop_context.hpp"
-#include "notices.hpp"
 #include "pawl/session.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/notices.hpp"
 
 namespace pawl {
 
@@ -38,7 +38,7 @@ class OwnedSessions {
   // In the batch: begin() before anything is written; write() and end() after everything else.
   Status begin();
   Status write();
-  Status end() { return loop_.sessions().last_epoch(&epoch_of_batch_); }
+  Status end() { return loop_.session().rows.last_epoch(&epoch_of_batch_); }
   // In the batch of a registration.
   Status count();
   Status claim_at_start();

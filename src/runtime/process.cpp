@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 namespace {

@@ -8,7 +8,7 @@
 #define PAWL_RUNTIME_PROCESS_PLACE_HPP
 
 #include "pawl/process.hpp"
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 

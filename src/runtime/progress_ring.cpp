@@ -1,8 +1,8 @@
-#include "progress_ring.hpp"
+#include "runtime/progress_ring.hpp"
 
 #include <cstring>
 
-#include "crc32c.hpp"
+#include "core/crc32c.hpp"
 
 namespace pawl {
 

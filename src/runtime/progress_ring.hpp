@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "crash_notes.hpp"
-#include "ids.hpp"
+#include "core/ids.hpp"
 #include "pawl/port.hpp"
 #include "pawl/progress.hpp"
+#include "runtime/crash_notes.hpp"
 
 namespace pawl {
 

@@ -1,4 +1,4 @@
-#include "recovery.hpp"
+#include "runtime/recovery.hpp"
 
 namespace pawl {
 namespace {

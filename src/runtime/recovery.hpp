@@ -9,8 +9,8 @@
 
 #include <optional>
 
-#include "loop_context.hpp"
-#include "notices.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/notices.hpp"
 
 namespace pawl {
 

@@ -1,11 +1,11 @@
-#include "registration.hpp"
+#include "runtime/registration.hpp"
 
 #include <new>
 
-#include "check.hpp"
-#include "options_check.hpp"
-#include "runtime_limits.hpp"
-#include "worker_terms.hpp"
+#include "core/check.hpp"
+#include "runtime/options_check.hpp"
+#include "runtime/runtime_limits.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl {
 namespace {
@@ -45,8 +45,7 @@ Status Registration::write() {
   worker.handler_count = count;
   worker.tags = loop_.options.worker_tag_filter;
   worker.former = &former;
-  PAWL_TRY(
-      loop_.workers().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
+  PAWL_TRY(loop_.worker().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
   // The worker's file is locked before another process can see the row.
   const Result<port::Storage::WorkerFile> file = loop_.port.storage->worker_create(
       loop_.options.database_path.c_str(), loop_.me, sizeof(WorkerPage));
@@ -58,11 +57,11 @@ Status Registration::write() {
   PAWL_TRY(bury_the_dead());
   std::optional<std::int64_t> quota_bytes;
   if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
-  PAWL_TRY(loop_.housekeeping().set_space(quota_bytes, reserve_bytes(loop_.options.space)));
-  PAWL_TRY(loop_.housekeeping().set_log_max(loop_.options.space.log_bytes_max));
+  PAWL_TRY(loop_.place().set_space(quota_bytes, reserve_bytes(loop_.options.space)));
+  PAWL_TRY(loop_.place().set_log_max(loop_.options.space.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)
-    PAWL_TRY(loop_.instances().retry_stopped(kRetryStoppedMax, &retried));
+    PAWL_TRY(loop_.instance().ready.retry_stopped(kRetryStoppedMax, &retried));
   return owned_.count();
 }
 
@@ -108,7 +107,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
   }
   for (std::size_t i = 0; i < count; ++i)
     if (notes[i].instance == CrashNote::kNotStored) loop_.batch.persist_starts_first = true;
-  PAWL_TRY(loop_.workers().bury_worker(dead, heir, notes, count, loop_.crash_limits()));
+  PAWL_TRY(loop_.worker().bury_worker(dead, heir, notes, count, loop_.crash_limits()));
   loop_.look_for_all();
   if (buried_.full()) return Status::kOk;  // its file stays; a later start removes it
   return buried_.push_back(dead);
@@ -116,7 +115,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
 
 Status Registration::bury_the_dead() {
   std::size_t count = 0;
-  PAWL_TRY(loop_.workers().list_workers(memory_.workers, memory_.workers_max, &count));
+  PAWL_TRY(loop_.worker().list_workers(memory_.workers, memory_.workers_max, &count));
   const std::int64_t patience = 2 * loop_.terms.worker_lock_timeout_ms;
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
@@ -142,7 +141,7 @@ void Registration::watch_workers() {
     loop_.port.storage->worker_remove(loop_.options.database_path.c_str(), incarnation);
   buried_.clear();
   std::size_t count = 0;
-  if (loop_.workers().list_workers(memory_.workers, memory_.workers_max, &count) != Status::kOk)
+  if (loop_.worker().list_workers(memory_.workers, memory_.workers_max, &count) != Status::kOk)
     return;
   const std::int64_t self = loop_.port.threads->process_id();
   for (std::size_t i = 0; i < count; ++i) {

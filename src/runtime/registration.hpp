@@ -4,14 +4,14 @@
 #ifndef PAWL_RUNTIME_REGISTRATION_HPP
 #define PAWL_RUNTIME_REGISTRATION_HPP
 
-#include "crash_notes.hpp"
-#include "devices.hpp"
-#include "hand_over.hpp"
-#include "loop_context.hpp"
-#include "owned_sessions.hpp"
-#include "slots.hpp"
-#include "text.hpp"
-#include "vector.hpp"
+#include "core/text.hpp"
+#include "core/vector.hpp"
+#include "runtime/crash_notes.hpp"
+#include "runtime/devices.hpp"
+#include "runtime/hand_over.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/owned_sessions.hpp"
+#include "runtime/slots.hpp"
 
 namespace pawl {
 
@@ -55,7 +55,7 @@ class Registration {
   void watch_workers();
   // Another worker declared this one dead.
   void was_buried();
-  Status unregister() { return loop_.workers().unregister_worker(loop_.me); }
+  Status unregister() { return loop_.worker().unregister_worker(loop_.me); }
   void close_files();
   // Shows activities when an orderly stop will end.
   void announce_stop(std::int64_t end_boot_ms) { shared_.stop.announce(end_boot_ms); }

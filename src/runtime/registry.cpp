@@ -1,7 +1,7 @@
 #include "pawl/registry.hpp"
 
-#include "event.hpp"
-#include "version.hpp"
+#include "codec/event.hpp"
+#include "core/version.hpp"
 
 namespace pawl {
 

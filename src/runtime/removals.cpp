@@ -1,6 +1,6 @@
-#include "removals.hpp"
+#include "runtime/removals.hpp"
 
-#include "clock_rules.hpp"
+#include "core/clock_rules.hpp"
 
 namespace pawl {
 namespace {
@@ -19,8 +19,8 @@ void Removals::begin() { batch_ = OfBatch(); }
 
 Status Removals::clean_up() {
   std::size_t removed = 0;
-  PAWL_TRY(loop_.sessions().cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
-  PAWL_TRY(loop_.sessions().report_leaks(loop_.terms, &leaks_));
+  PAWL_TRY(loop_.session().expiry.cleanup_orphaned_sessions(loop_.evidence, kSweepMax, &removed));
+  PAWL_TRY(loop_.session().expiry.report_leaks(loop_.terms, &leaks_));
   loop_.agenda.do_now(Job::kSweep);  // rows that other workers left
   if (has_retention()) loop_.agenda.do_now(Job::kRetention);
   space_.may_relieve();
@@ -35,13 +35,14 @@ Status Removals::write() {
     if (loop_.options.retention.age.count() > 0)
       which.ended_until = loop_.batch.now - loop_.options.retention.age.count();
     which.count_max = loop_.options.retention.count;
-    PAWL_TRY(loop_.housekeeping().delete_ended(which, &ended_cursor_, &batch_.next_end,
-                                               &batch_.retire_more));
+    PAWL_TRY(loop_.instance().removal.delete_ended(which, &ended_cursor_, &batch_.next_end,
+                                                   &batch_.retire_more));
     batch_.retired = true;
   }
   if (!loop_.agenda.wants(Job::kSweep) && !batch_.retired) return Status::kOk;
   batch_.swept = true;
-  return loop_.housekeeping().sweep_deleted(kSweepEventsMax, &batch_.removed, &batch_.sweep_more);
+  return loop_.instance().removal.sweep_deleted(kSweepEventsMax, &batch_.removed,
+                                                &batch_.sweep_more);
 }
 
 Status Removals::write(Request& request, bool* more) {
@@ -50,12 +51,12 @@ Status Removals::write(Request& request, bool* more) {
     void on_instance(const InstanceInfo& info) noexcept override { key = info.key; }
     InstanceKey key = 0;
   } found;
-  if (!request.begun) PAWL_TRY(loop_.admin().read_instance_info(request.id, found));
+  if (!request.begun) PAWL_TRY(loop_.instance().directory.read_instance_info(request.id, found));
   if (request.kind == Request::Kind::kPrune)
-    return loop_.admin().prune_executions(found.key, request.limits, kSweepEventsMax,
-                                          &batch_.removed, more);
-  if (!request.begun) PAWL_TRY(loop_.admin().delete_instance(found.key, request.force));
-  PAWL_TRY(loop_.housekeeping().sweep_deleted(kSweepEventsMax, &batch_.removed, more));
+    return loop_.instance().removal.prune_executions(found.key, request.limits, kSweepEventsMax,
+                                                     &batch_.removed, more);
+  if (!request.begun) PAWL_TRY(loop_.instance().removal.delete_instance(found.key, request.force));
+  PAWL_TRY(loop_.instance().removal.sweep_deleted(kSweepEventsMax, &batch_.removed, more));
   batch_.request_begun = *more;
   return Status::kOk;
 }
@@ -70,7 +71,7 @@ void Removals::committed() {
   ended_cursor_ = EndedCursor();
   if (loop_.options.retention.age.count() > 0 && batch_.next_end.has_value())
     loop_.agenda.plan(Job::kRetention,
-                      loop_.transaction().boot_ms_of(add_saturating(
+                      loop_.place().boot_ms_of(add_saturating(
                           batch_.next_end.value(), loop_.options.retention.age.count())));
 }
 
@@ -90,7 +91,7 @@ void Removals::instance_ended() {
   space_.may_relieve();
   if (loop_.options.retention.count > 0) loop_.agenda.do_now(Job::kRetention);
   if (loop_.options.retention.age.count() > 0 && !loop_.agenda.wants(Job::kRetention))
-    loop_.agenda.plan(Job::kRetention, loop_.transaction().boot_ms_of(
+    loop_.agenda.plan(Job::kRetention, loop_.place().boot_ms_of(
                                            loop_.batch.now + loop_.options.retention.age.count()));
 }
 

@@ -7,10 +7,10 @@
 #ifndef PAWL_RUNTIME_REMOVALS_HPP
 #define PAWL_RUNTIME_REMOVALS_HPP
 
-#include "folders.hpp"
-#include "loop_context.hpp"
-#include "requests.hpp"
-#include "space.hpp"
+#include "runtime/folders.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/requests.hpp"
+#include "runtime/space.hpp"
 
 namespace pawl {
 

@@ -1,9 +1,9 @@
 #include "pawl/replay_check.hpp"
 
-#include "options_check.hpp"
-#include "process_place.hpp"
-#include "runtime_limits.hpp"
-#include "store_factory.hpp"
+#include "runtime/options_check.hpp"
+#include "runtime/process_place.hpp"
+#include "runtime/runtime_limits.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 namespace {
@@ -159,7 +159,7 @@ Status Check::check_group(Page* page, ReplayVisitor& visitor, ReplayTotals* tota
   Group& group = *parts_.group;
   group.count = 0;
   Collector collector(group);
-  PAWL_TRY(store_->admin().list_instances(InstanceFilter(), page, collector));
+  PAWL_TRY(store_->instance().directory.list_instances(InstanceFilter(), page, collector));
   for (std::size_t i = 0; i < group.count; ++i)
     PAWL_TRY(check(group.candidates[i], visitor, totals));
   return Status::kOk;
@@ -203,7 +203,7 @@ Status Check::look_at_messages(const Candidate& candidate, Objection& objection)
   messages_.rewind(Arena::Mark());
   auto* const item = messages_.make<OrchestrationItem>();
   if (item == nullptr) return Status::kResourceExhausted;
-  const Status status = store_->instances().fetch_orchestration_item(
+  const Status status = store_->instance().history.fetch_orchestration_item(
       candidate.key, INT64_MAX, {options_.limits.instance_batch_max}, messages_, item);
   if (status == Status::kNotFound) return Status::kOk;  // stopped, suspended or parked
   if (status == Status::kResourceExhausted && item->more_messages) {
@@ -219,7 +219,7 @@ Status Check::load(const Candidate& candidate, History& history, Objection& obje
   Diagnostic text;
   Loader loader(history, text);
   const Status status =
-      store_->instances().load_history(candidate.key, candidate.execution, 0, loader);
+      store_->instance().history.load_history(candidate.key, candidate.execution, 0, loader);
   if (status == Status::kCorrupt) {
     objection.raise(ErrorKind::kCorrupt,
                     text.text().empty() ? store_->diagnostic().text() : text.text());

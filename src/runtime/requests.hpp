@@ -9,12 +9,12 @@
 #include <cstring>
 #include <new>
 
-#include "arena.hpp"
-#include "buddy.hpp"
-#include "check.hpp"
+#include "core/arena.hpp"
+#include "core/buddy.hpp"
+#include "core/check.hpp"
 #include "pawl/options.hpp"
 #include "pawl/runtime.hpp"
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 

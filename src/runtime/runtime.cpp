@@ -1,13 +1,13 @@
 // The public shells: they check arguments and place the cores in the caller's memory.
 #include "pawl/runtime.hpp"
 
-#include "check.hpp"
-#include "client_core.hpp"
-#include "clock_rules.hpp"
-#include "options_check.hpp"
-#include "runtime_core.hpp"
-#include "runtime_limits.hpp"
-#include "version.hpp"
+#include "core/check.hpp"
+#include "core/clock_rules.hpp"
+#include "core/version.hpp"
+#include "runtime/client_core.hpp"
+#include "runtime/options_check.hpp"
+#include "runtime/runtime_core.hpp"
+#include "runtime/runtime_limits.hpp"
 
 namespace pawl {
 

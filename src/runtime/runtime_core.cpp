@@ -1,12 +1,12 @@
-#include "runtime_core.hpp"
+#include "runtime/runtime_core.hpp"
 
 #include <algorithm>
 #include <cstdio>
 
-#include "check.hpp"
-#include "client_connection.hpp"
+#include "core/check.hpp"
 #include "pawl/runtime_board.hpp"
-#include "worker_terms.hpp"
+#include "runtime/client_connection.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl {
 namespace {
@@ -49,7 +49,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
 }
 
 const RuntimeStats& RuntimeCore::stats() {
-  const IoUse io = loop_.transaction().io_use();
+  const IoUse io = loop_.store->io_use();
   loop_.stats.flushes = io.flushes;
   loop_.stats.bytes_written = io.bytes;
   return loop_.stats;
@@ -150,7 +150,7 @@ void RuntimeCore::sleep_until_due(OptionalMs boot_ms_max) {
 Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
   if (stopped_) return Status::kStopped;
   InstanceStatus row;
-  const Status status = loop_.instances().read_status(
+  const Status status = loop_.instance().directory.read_status(
       id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.limits.payload_bytes_max));
   if (status != Status::kOk) {
     loop_.diagnostic = loop_.store->diagnostic();
@@ -243,7 +243,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
   // The log is written back only after all effects of the commit have left. If this fails, the next
   // commits report why.
-  static_cast<void>(loop_.housekeeping().write_back_log());
+  static_cast<void>(loop_.place().write_back_log());
   parts_.log_watch.look();
   parts_.folders.sweep();
   keep_pace(done_before);
@@ -282,7 +282,7 @@ void RuntimeCore::look(std::int64_t now) {
   if (loop_.overslept) loop_.agenda.plan(Job::kRenew, now);
   if (parts_.space.looks_for_reserve()) parts_.space.look_for_reserve();
   memory_.slots.collect(*loop_.port.threads);
-  loop_.evidence.observe_tick(loop_.transaction().pawl_now());
+  loop_.evidence.observe_tick(loop_.place().pawl_now());
   // A lease that was seen expired must be looked at again, or it never becomes evidence.
   if (loop_.evidence.watching()) loop_.agenda.do_now(Job::kFetch);
   plan(now);

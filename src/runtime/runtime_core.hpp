@@ -10,13 +10,13 @@
 
 #include <atomic>
 
-#include "engine.hpp"
-#include "loop_parts.hpp"
-#include "pace.hpp"
 #include "pawl/runtime.hpp"
-#include "process_place.hpp"
-#include "store_factory.hpp"
-#include "tick_batch.hpp"
+#include "replay/engine.hpp"
+#include "runtime/loop_parts.hpp"
+#include "runtime/pace.hpp"
+#include "runtime/process_place.hpp"
+#include "runtime/tick_batch.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 

@@ -1,11 +1,11 @@
-#include "runtime_limits.hpp"
+#include "runtime/runtime_limits.hpp"
 
 #include <algorithm>
 
-#include "check.hpp"
-#include "client_connection.hpp"
-#include "slots.hpp"
-#include "trace_log.hpp"
+#include "core/check.hpp"
+#include "replay/trace_log.hpp"
+#include "runtime/client_connection.hpp"
+#include "runtime/slots.hpp"
 
 namespace pawl {
 

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine.hpp"
-#include "instance_store.hpp"
+#include "core/text.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
-#include "text.hpp"
+#include "replay/engine.hpp"
+#include "store/instance/arguments.hpp"
 
 namespace pawl {
 

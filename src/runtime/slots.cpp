@@ -1,10 +1,10 @@
-#include "slots.hpp"
+#include "runtime/slots.hpp"
 
 #include <cstring>
 #include <new>
 
-#include "check.hpp"
-#include "clock_rules.hpp"
+#include "core/check.hpp"
+#include "core/clock_rules.hpp"
 #include "pawl/activity_options.hpp"
 
 namespace pawl {

@@ -14,19 +14,19 @@
 #include <cstdint>
 #include <string_view>
 
-#include "arena.hpp"
-#include "buddy.hpp"
-#include "crash_notes.hpp"
-#include "index_map.hpp"
+#include "core/arena.hpp"
+#include "core/buddy.hpp"
+#include "core/index_map.hpp"
+#include "core/text.hpp"
 #include "pawl/latest.hpp"
 #include "pawl/log.hpp"
 #include "pawl/options.hpp"
 #include "pawl/port.hpp"
 #include "pawl/registry.hpp"
-#include "progress_ring.hpp"
-#include "session_folder.hpp"
-#include "store.hpp"
-#include "text.hpp"
+#include "runtime/crash_notes.hpp"
+#include "runtime/progress_ring.hpp"
+#include "store/session/folder.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 namespace internal {

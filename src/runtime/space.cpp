@@ -1,6 +1,6 @@
-#include "space.hpp"
+#include "runtime/space.hpp"
 
-#include "options_check.hpp"
+#include "runtime/options_check.hpp"
 
 namespace pawl {
 namespace {
@@ -27,7 +27,7 @@ bool has_long_log(const SpaceUse& use) {
 // Made in the batch that writes its size: no process sees the one without the other.
 void Space::make_first_reserve() {
   const std::int64_t bytes = reserve_bytes(loop_.options.space);
-  first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.housekeeping().make_reserve(bytes);
+  first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.place().make_reserve(bytes);
 }
 
 // A start on a full disk is no failure: stored work can still be finished.
@@ -44,12 +44,12 @@ void Space::registered() {
 void Space::remove_unwanted_reserve() {
   BatchInfo info;
   if (loop_.transaction().begin(loop_.me, &info) != Status::kOk) return;  // the next start does it
-  const Status removed = loop_.housekeeping().remove_unwanted_reserve();
+  const Status removed = loop_.place().remove_unwanted_reserve();
   if (removed != Status::kOk) loop_.log_status(LogLevel::kWarning, "reserve_not_released", removed);
   loop_.transaction().rollback();
 }
 
-// Half of this would be enough (Housekeeping::set_space()); the other half lasts until the next
+// Half of this would be enough (Place::set_space()); the other half lasts until the next
 // removal.
 bool Space::lacks_free_pages() const {
   const auto reserve = reserve_bytes(loop_.options.space);
@@ -83,7 +83,7 @@ void Space::relieve() {
   BatchInfo info;
   Status status = loop_.transaction().begin(loop_.me, &info);
   if (status != Status::kOk) return;  // the tick will meet the same
-  status = loop_.housekeeping().remove_oldest(relief_events_, &removed);
+  status = loop_.instance().removal.remove_oldest(relief_events_, &removed);
   if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
     loop_.transaction().rollback();
@@ -146,7 +146,7 @@ void Space::not_relieved(Status status) {
 }
 
 void Space::read_use() {
-  static_cast<void>(loop_.housekeeping().read_use(&use_));
+  static_cast<void>(loop_.place().read_use(&use_));
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
@@ -154,7 +154,7 @@ void Space::read_use() {
 // room, the content of the log could never go into the database, and the log could never be
 // shortened. If another process is reading, the next call tries again.
 void Space::cut_log() {
-  if (loop_.housekeeping().empty_log() == Status::kOk) read_use();
+  if (loop_.place().empty_log() == Status::kOk) read_use();
 }
 
 void Space::committed() {
@@ -187,7 +187,7 @@ void Space::update_stats() {
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
   if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;
-  const Result<bool> missing = loop_.housekeeping().reserve_missing();
+  const Result<bool> missing = loop_.place().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
   loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
   if (!remake_reserve()) lose_reserve();
@@ -203,7 +203,7 @@ void Space::lose_reserve() {
   is_short_ = can_relieve_ = true;
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms());  // after the next commit
   // The content of the log goes into the database now: once that room is used up too, it could not.
-  static_cast<void>(loop_.housekeeping().empty_log());
+  static_cast<void>(loop_.place().empty_log());
   read_use();
   update_stats();
 }
@@ -215,7 +215,7 @@ void Space::disk_is_full() {
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (is_short_) return;
-  const Status released = loop_.housekeeping().release_reserve();
+  const Status released = loop_.place().release_reserve();
   if (released != Status::kOk) loop_.log_status(LogLevel::kError, "reserve_not_released", released);
   lose_reserve();
   loop_.trouble_until = loop_.boot_ms();
@@ -230,7 +230,7 @@ bool Space::remake_reserve() {
   const Result<std::int64_t> free =
       loop_.port.storage->free_bytes(loop_.options.database_path.c_str());
   if (free.ok() && free.value() < 2 * wanted) return false;
-  if (loop_.housekeeping().make_reserve(wanted) != Status::kOk) return false;
+  if (loop_.place().make_reserve(wanted) != Status::kOk) return false;
   is_short_ = false;
   loop_.agenda.clear(Job::kReserve);
   loop_.log(LogLevel::kInfo, "disk_has_room", nullptr, 0);

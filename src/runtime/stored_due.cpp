@@ -1,4 +1,4 @@
-#include "stored_due.hpp"
+#include "runtime/stored_due.hpp"
 
 namespace pawl {
 namespace {
@@ -12,8 +12,8 @@ void StoredDue::plan() {
   NextDue due;
   OptionalMs stored;
   if (loop_.me != 0 &&
-      loop_.instances().next_due(loop_.me, loop_.options.run_orchestrations, &due) == Status::kOk) {
-    if (due.pawl_time.has_value()) stored = loop_.transaction().boot_ms_of(due.pawl_time.value());
+      loop_.due().next_due(loop_.me, loop_.options.run_orchestrations, &due) == Status::kOk) {
+    if (due.pawl_time.has_value()) stored = loop_.place().boot_ms_of(due.pawl_time.value());
     // A due row that is not for this worker must not keep the loop awake.
     const std::int64_t now = loop_.boot_ms();
     if (last_due_found_nothing_ && stored.has_passed(now)) {
@@ -34,7 +34,7 @@ void StoredDue::plan() {
 Status StoredDue::write() {
   if (!loop_.agenda.is_due(Job::kStoredDue, loop_.boot_ms())) return Status::kOk;
   std::size_t woken = 0;
-  PAWL_TRY(loop_.work().wake_delayed(kWakeDelayedMax, &woken));
+  PAWL_TRY(loop_.instance().ready.wake_delayed(kWakeDelayedMax, &woken));
   if (woken == 0) return Status::kOk;
   loop_.look_for_all();
   found_work();

@@ -2,9 +2,9 @@
 #ifndef PAWL_RUNTIME_STORED_DUE_HPP
 #define PAWL_RUNTIME_STORED_DUE_HPP
 
-#include "activities.hpp"
-#include "clock_watch.hpp"
-#include "loop_context.hpp"
+#include "runtime/activities.hpp"
+#include "runtime/clock_watch.hpp"
+#include "runtime/loop_context.hpp"
 
 namespace pawl {
 

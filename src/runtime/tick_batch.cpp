@@ -1,6 +1,6 @@
-#include "tick_batch.hpp"
+#include "runtime/tick_batch.hpp"
 
-#include "worker_terms.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl {
 

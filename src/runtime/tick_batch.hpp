@@ -3,7 +3,7 @@
 #ifndef PAWL_RUNTIME_TICK_BATCH_HPP
 #define PAWL_RUNTIME_TICK_BATCH_HPP
 
-#include "loop_parts.hpp"
+#include "runtime/loop_parts.hpp"
 
 namespace pawl {
 

@@ -9,11 +9,11 @@
 #include <cstdint>
 #include <string_view>
 
-#include "engine.hpp"
-#include "history.hpp"
-#include "slots.hpp"
-#include "store.hpp"
-#include "warm.hpp"
+#include "replay/engine.hpp"
+#include "replay/history.hpp"
+#include "runtime/slots.hpp"
+#include "runtime/warm.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 

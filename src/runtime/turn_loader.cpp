@@ -1,6 +1,6 @@
-#include "turn_loader.hpp"
+#include "runtime/turn_loader.hpp"
 
-#include "runtime_limits.hpp"
+#include "runtime/runtime_limits.hpp"
 
 namespace pawl {
 namespace {
@@ -69,14 +69,14 @@ class RestoringLoader final : public EventSink {
 
 // Loads an execution's carried values and its history. A restarted one loads those of the execution
 // that it goes on from.
-Status load_rows(InstanceStore& instances, const Turn& turn, const Message* restart,
+Status load_rows(store::Instances& instances, const Turn& turn, const Message* restart,
                  HistoryLoader& loader, Diagnostic& text) {
   const Warm& warm = *turn.warm;
   const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
-  PAWL_TRY(instances.load_state(turn.key, of, loader));
-  if (restart == nullptr) return instances.load_history(turn.key, of, 0, loader);
+  PAWL_TRY(instances.rows.load_state(turn.key, of, loader));
+  if (restart == nullptr) return instances.history.load_history(turn.key, of, 0, loader);
   RestoringLoader restoring(loader, warm.history, *restart);
-  PAWL_TRY(instances.load_history(turn.key, of, 0, restoring));
+  PAWL_TRY(instances.history.load_history(turn.key, of, 0, restoring));
   if (warm.history.last_id() >= restart->ref) return Status::kOk;
   text.format("the history that it was to go on with was removed");
   return Status::kCorrupt;
@@ -129,7 +129,7 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
   }
   if (turn->item->more_messages) loop_.agenda.do_now(Job::kTurns);
   if (turn->item->broken != Status::kOk) {
-    turn->abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt, turn->item->broken_text);
+    turn->abandon(kStoppedForGood, ErrorKind::kCorrupt, turn->item->broken_text);
     return Status::kOk;
   }
   if (turn->item->terminate) {
@@ -159,8 +159,8 @@ Status TurnLoader::fetch(Turn& turn, bool whole_mailbox) {
   MessageLimits limits;
   limits.messages_max = loop_.options.limits.instance_batch_max;
   if (whole_mailbox) limits.mailbox_max = mailbox_max(loop_.options.limits.queue_messages_max);
-  return loop_.instances().fetch_orchestration_item(turn.key, loop_.now, limits, loop_.arena,
-                                                    turn.item);
+  return loop_.instance().history.fetch_orchestration_item(turn.key, loop_.now, limits, loop_.arena,
+                                                           turn.item);
 }
 
 bool TurnLoader::can_run(const OrchestrationItem& item) const {
@@ -194,12 +194,12 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
     warm.revision = turn.item->revision;
     Diagnostic text;
     HistoryLoader loader(warm.history, warm_, text);
-    const Status loaded = load_rows(loop_.instances(), turn, restart, loader, text);
+    const Status loaded = load_rows(loop_.instance(), turn, restart, loader, text);
     ++loop_.stats.cold_loads;
     if (loaded == Status::kCorrupt) {
       const std::string_view why =
           text.text().empty() ? loop_.store->diagnostic().text() : text.text();
-      turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why));
+      turn.abandon(kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why));
       warm_.drop(warm);
       turn.warm = nullptr;
       return Status::kOk;
@@ -208,7 +208,7 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
       warm_.drop(warm);
       turn.warm = nullptr;
       if (!first) return Status::kResourceExhausted;  // it comes alone in the next tick
-      turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
+      turn.abandon(kStoppedForGood, ErrorKind::kLimit,
                    "its history and values do not fit warm_bytes");
       return Status::kOk;
     }

@@ -4,11 +4,11 @@
 #ifndef PAWL_RUNTIME_TURN_LOADER_HPP
 #define PAWL_RUNTIME_TURN_LOADER_HPP
 
-#include "activities.hpp"
-#include "engine.hpp"
-#include "loop_context.hpp"
-#include "turn.hpp"
-#include "warm.hpp"
+#include "replay/engine.hpp"
+#include "runtime/activities.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/warm.hpp"
 
 namespace pawl {
 

@@ -1,8 +1,8 @@
-#include "turn_runner.hpp"
+#include "runtime/turn_runner.hpp"
 
 #include <algorithm>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 namespace {
@@ -210,14 +210,12 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
     case Status::kOk: finish(turn, result); return wait_for_messages(turn, messages, count);
     case Status::kResourceExhausted:
       if (is_begun_under_more_events(turn))
-        return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kLimit,
-                            loop_.keep_text(why.text()));
+        return turn.abandon(kStoppedForGood, ErrorKind::kLimit, loop_.keep_text(why.text()));
       return fail(turn, messages, count, ErrorKind::kLimit, loop_.keep_text(why.text()));
     case Status::kUnsupported:  // the row of the instance says otherwise
-      return turn.abandon(InstanceStore::kStoppedForGood, ErrorKind::kCorrupt,
-                          loop_.keep_text(why.text()));
+      return turn.abandon(kStoppedForGood, ErrorKind::kCorrupt, loop_.keep_text(why.text()));
     default:
-      return turn.abandon(InstanceStore::kStoppedForGood, turn_error_kind(result.status),
+      return turn.abandon(kStoppedForGood, turn_error_kind(result.status),
                           loop_.keep_text(why.text()));
   }
 }
@@ -473,7 +471,7 @@ void TurnRunner::fail(Turn& turn, const Message* messages, std::size_t count, Er
   if (result.status != Status::kOk) {
     if (warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
     history.rewind(turn.before);
-    turn.abandon(InstanceStore::kStoppedForGood, kind, text);
+    turn.abandon(kStoppedForGood, kind, text);
     return;
   }
   finish(turn, result);

@@ -3,14 +3,14 @@
 #ifndef PAWL_RUNTIME_TURN_RUNNER_HPP
 #define PAWL_RUNTIME_TURN_RUNNER_HPP
 
-#include "engine.hpp"
-#include "inbox.hpp"
-#include "loop_context.hpp"
-#include "registration.hpp"
-#include "removals.hpp"
-#include "slots.hpp"
-#include "turn.hpp"
-#include "warm.hpp"
+#include "replay/engine.hpp"
+#include "runtime/inbox.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/registration.hpp"
+#include "runtime/removals.hpp"
+#include "runtime/slots.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/warm.hpp"
 
 namespace pawl {
 

@@ -1,9 +1,9 @@
-#include "turns.hpp"
+#include "runtime/turns.hpp"
 
 #include <algorithm>
 
-#include "check.hpp"
-#include "runtime_limits.hpp"
+#include "core/check.hpp"
+#include "runtime/runtime_limits.hpp"
 
 namespace pawl {
 namespace {
@@ -44,7 +44,7 @@ Status Turns::collect() {
     loop_.agenda.clear(Job::kTurns);
     return Status::kOk;
   }
-  loop_.now = loop_.transaction().pawl_now();
+  loop_.now = loop_.place().pawl_now();
   PAWL_TRY(loop_.transaction().begin_read());
   others_.look();
   // Looks also after a tick that left turns: else a loop without results would sleep, and look at
@@ -67,8 +67,8 @@ Status Turns::collect() {
 Status Turns::list_wanted(bool lists, WantedList* wanted) {
   std::size_t ready = 0;
   if (lists)
-    PAWL_TRY(loop_.instances().list_ready(ready_query(), memory_.ready, loop_.options.limits.batch,
-                                          &ready));
+    PAWL_TRY(loop_.instance().ready.list_ready(ready_query(), memory_.ready,
+                                               loop_.options.limits.batch, &ready));
   wanted->most = keys_max(loop_.options);
   wanted->all = loop_.arena.array<Wanted>(wanted->most);
   if (wanted->all == nullptr) return Status::kResourceExhausted;
@@ -119,7 +119,7 @@ void Turns::plan_young_unregistered() {
   loop_.agenda.clear(Job::kYoungUnregistered);
   if (unregistered_.look_at.has_value())
     loop_.agenda.plan(Job::kYoungUnregistered,
-                      loop_.transaction().boot_ms_of(unregistered_.look_at.value()));
+                      loop_.place().boot_ms_of(unregistered_.look_at.value()));
 }
 
 ReadyQuery Turns::ready_query() {
@@ -178,7 +178,7 @@ Status Turns::write_unregistered() {
   UnregisteredInstances met = unregistered_;
   const ReadyQuery query = ready_query();
   for (std::size_t i = 0; i < met.count; ++i)
-    PAWL_TRY(loop_.instances().mark_unregistered(met.keys[i], query));
+    PAWL_TRY(loop_.instance().ready.mark_unregistered(met.keys[i], query));
   return Status::kOk;
 }
 
@@ -198,18 +198,18 @@ Parking Turns::parking_of(const Turn& turn) const {
 }
 
 Status Turns::write(Turn& turn) {
-  const std::int64_t made_ready = loop_.work().made_ready();
+  const std::int64_t made_ready = loop_.work().fetch.made_ready();
   Status status = Status::kOk;
   if (turn.verdict == Turn::Verdict::kCommit) {
     for (std::size_t at = 0; at < turn.result_count; ++at)
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
-    status = loop_.instances().ack_orchestration_item(turn.commit);
+    status = loop_.instance().turns.ack_orchestration_item(turn.commit);
   } else if (turn.item->broken == Status::kOk) {
-    status = loop_.instances().abandon_orchestration_item(
+    status = loop_.instance().ready.abandon_orchestration_item(
         turn.key, turn.item->revision, parking_of(turn), false, turn.why, turn.why_text);
   } else {
-    status = loop_.instances().stop_broken(turn.key, turn.why_text);
+    status = loop_.transaction().stop_broken(turn.key, turn.why_text);
   }
   if (status == Status::kStillRunning)
     turn.verdict = Turn::Verdict::kPutOff;
@@ -226,7 +226,7 @@ Status Turns::write(Turn& turn) {
   PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // its row is made in this batch
   // Work that was passed over for want of room may go now, and work that stood behind in a session.
   if (turn.written && ((turn.result_count > 0 && hand_over_.passed_over()) ||
-                       made_ready != loop_.work().made_ready()))
+                       made_ready != loop_.work().fetch.made_ready()))
     loop_.agenda.do_now(Job::kFetch);
   if (turn.written && turn.wakes_others) loop_.agenda.do_now(Job::kTurns);
   return Status::kOk;
@@ -447,7 +447,7 @@ void Turns::log_abandoned(const Turn& turn) {
 Status Turns::set_back_failed_item(Status why) {
   const Turn& turn = list_[0];
   PAWL_TRY(loop_.transaction().begin(loop_.me, &loop_.batch));
-  Status status = loop_.instances().abandon_orchestration_item(
+  Status status = loop_.instance().ready.abandon_orchestration_item(
       turn.key, turn.item->revision, 1'000, true,
       why == Status::kCorrupt ? ErrorKind::kCorrupt : ErrorKind::kLimit, status_name(why));
   if (status == Status::kOk || status == Status::kStale) status = loop_.transaction().commit();

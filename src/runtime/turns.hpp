@@ -6,17 +6,17 @@
 #ifndef PAWL_RUNTIME_TURNS_HPP
 #define PAWL_RUNTIME_TURNS_HPP
 
-#include "activities.hpp"
-#include "hand_over.hpp"
-#include "inbox.hpp"
-#include "loop_context.hpp"
-#include "others.hpp"
-#include "removals.hpp"
-#include "slots.hpp"
-#include "turn.hpp"
-#include "turn_loader.hpp"
-#include "turn_runner.hpp"
-#include "warm.hpp"
+#include "runtime/activities.hpp"
+#include "runtime/hand_over.hpp"
+#include "runtime/inbox.hpp"
+#include "runtime/loop_context.hpp"
+#include "runtime/others.hpp"
+#include "runtime/removals.hpp"
+#include "runtime/slots.hpp"
+#include "runtime/turn.hpp"
+#include "runtime/turn_loader.hpp"
+#include "runtime/turn_runner.hpp"
+#include "runtime/warm.hpp"
 
 namespace pawl {
 

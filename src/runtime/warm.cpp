@@ -1,8 +1,8 @@
-#include "warm.hpp"
+#include "runtime/warm.hpp"
 
 #include <new>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl {
 

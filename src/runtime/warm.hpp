@@ -7,11 +7,11 @@
 #ifndef PAWL_RUNTIME_WARM_HPP
 #define PAWL_RUNTIME_WARM_HPP
 
-#include "arena.hpp"
-#include "buddy.hpp"
-#include "history.hpp"
-#include "index_map.hpp"
+#include "core/arena.hpp"
+#include "core/buddy.hpp"
+#include "core/index_map.hpp"
 #include "pawl/options.hpp"
+#include "replay/history.hpp"
 
 namespace pawl {
 

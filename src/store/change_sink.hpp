@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "damage.hpp"
-#include "ids.hpp"
+#include "core/ids.hpp"
+#include "store/sql/damage.hpp"
 
 namespace pawl {
 

@@ -1,83 +1,151 @@
-// Store: the storage contract. One object is one connection of one process.
+// Store: the storage. One object is one connection of one process.
 //
-// Purpose: the loop and the clients know storage only through this class and its facets, one per
-// header; each takes the facets it calls. test/store is the contract, and a storage that passes it
-// conforms. The storage knows the kind and the fields of an event; payloads are bytes. Ownership:
-// views handed in must live until the call returns; views handed out live in the buffer that the
-// caller gave. Thread rule: one thread a connection. Times: Pawl time in ms (clock_rules.hpp)
-// unless a name says otherwise.
+// Purpose: the loop and the clients call it by noun: session(), work(), instance(), worker() and
+// place(); each noun has its classes, and a call has one name from here to its row. It is written
+// over sql::Connection and sql::Database, so that it has one text for all engines; an engine makes
+// one (store_factory.hpp). The storage knows the kind and the fields of an event; payloads are
+// bytes.
+//
+// A call is made in a batch unless it says otherwise: between batch().begin() and commit() or
+// rollback(), which are one write transaction. If it answers kIo, kFull, kCorrupt or
+// kResourceExhausted the batch is dead: roll it back. kStale, kNotFound and kAlreadyExists leave it
+// alive and unchanged.
+//
+// Ownership: views handed in must live until the call returns; views handed out live in the buffer
+// that the caller gave. Thread rule: one thread a connection. Times: Pawl time in ms
+// (clock_rules.hpp) unless a name says otherwise.
 #ifndef PAWL_STORE_STORE_HPP
 #define PAWL_STORE_STORE_HPP
 
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 
-#include "admin_store.hpp"
-#include "batch.hpp"
-#include "change_sink.hpp"
-#include "housekeeping.hpp"
-#include "instance_store.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
-#include "session_store.hpp"
-#include "work_queue.hpp"
-#include "worker_store.hpp"
+#include "store/change_sink.hpp"
+#include "store/context.hpp"
+#include "store/instance/deliveries.hpp"
+#include "store/instance/directory.hpp"
+#include "store/instance/ready.hpp"
+#include "store/instance/removal.hpp"
+#include "store/instance/turn_writer.hpp"
+#include "store/instance/verbs.hpp"
+#include "store/place/batches.hpp"
+#include "store/rows.hpp"
+#include "store/session/directory.hpp"
+#include "store/session/expiry.hpp"
+#include "store/session/moves.hpp"
+#include "store/session/openings.hpp"
+#include "store/session/owners.hpp"
+#include "store/session/verbs.hpp"
+#include "store/sql/connection.hpp"
+#include "store/sql/database.hpp"
+#include "store/work/fetch.hpp"
+#include "store/work/items.hpp"
+#include "store/worker/workers.hpp"
 
 namespace pawl {
+namespace store {
 
-// The page that StoreOptions::checkpoint_pages counts the log in, in bytes.
-inline constexpr std::int64_t kLogPageBytes = 512;
+// The classes of a noun, in the order in which they call each other.
+struct Sessions {
+  Sessions(StoreContext& context, Rows& of)
+      : rows(of.sessions),
+        owners(context, of),
+        openings(context, of, owners),
+        moves(context, of, owners, openings),
+        verbs(context, of, owners, openings, moves),
+        expiry(context, of, owners, openings, verbs),
+        directory(context, of) {}
 
-struct StoreOptions {
-  const char* path = nullptr;
-  bool create = true;               // false: kCannotOpen when there is no database
-  bool read_only = false;           // no batches; create is false then
-  bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
-  std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
-  int cache_pages = 256;
-  std::size_t statement_bytes = 512 * 1024;  // for statements that are kept prepared
-  int checkpoint_pages = 1000;
-  bool checkpoint_after_commit =
-      false;  // write_back_log() writes the log back, not the commit that fills it
-  bool may_take_reserve = false;  // release_reserve() if opening finds no room
+  SessionRows& rows;
+  SessionOwners owners;
+  SessionOpenings openings;
+  SessionMoves moves;
+  SessionVerbs verbs;
+  SessionExpiry expiry;
+  SessionDirectory directory;
 };
+
+struct Work {
+  Work(StoreContext& context, Rows& of, Sessions& sessions, Batches& batches)
+      : rows(of.work),
+        unregistered(of.unregistered),
+        items(context, of, sessions.owners, sessions.openings, sessions.moves),
+        fetch(context, of, sessions.owners, batches) {}
+
+  WorkRows& rows;
+  UnregisteredWork& unregistered;
+  WorkItems items;
+  WorkFetch fetch;
+};
+
+struct Instances {
+  Instances(StoreContext& context, Rows& of, Sessions& sessions, Work& work)
+      : rows(of.instances),
+        history(of.history),
+        deliveries(context, of),
+        removal(context, of, sessions.verbs),
+        ready(context, of, sessions.moves, sessions.expiry),
+        turns(context, of, sessions.verbs, work.items, deliveries, removal),
+        verbs(context, of, deliveries),
+        directory(context, of, sessions.directory) {}
+
+  InstanceRows& rows;
+  InstanceHistory& history;
+  Deliveries deliveries;
+  TreeRemoval removal;
+  ReadyInstances ready;
+  TurnWriter turns;
+  InstanceVerbs verbs;
+  InstanceDirectory directory;
+};
+
+}  // namespace store
 
 class Store {
  public:
-  virtual Status open(const StoreOptions& options, const port::Port& port,
-                      Diagnostic& diagnostic) = 0;
-  virtual void close() = 0;
-  virtual void set_change_sink(ChangeSink* sink) = 0;
+  // The engine's; both outlive the Store.
+  Store(sql::Connection& connection, sql::Database& file)
+      : context_(connection, file),
+        rows_(context_),
+        sessions_(context_, rows_),
+        batches_(context_, rows_, sessions_.owners),
+        work_(context_, rows_, sessions_, batches_),
+        instances_(context_, rows_, sessions_, work_),
+        workers_(context_, rows_, sessions_.owners, sessions_.moves, batches_) {
+    context_.batches = &batches_;
+  }
+  ~Store() { close(); }
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  Status open(const StoreOptions& options, const port::Port& port, Diagnostic& diagnostic);
+  void close();
+  void set_change_sink(ChangeSink* sink) { context_.sink = sink; }
   // The text of the last failure of any call.
-  [[nodiscard]] virtual const Diagnostic& diagnostic() const = 0;
+  [[nodiscard]] const Diagnostic& diagnostic() const { return context_.diagnostic; }
   // Opaque 16-byte id of the database as 32 hex digits.
-  [[nodiscard]] virtual std::string_view database_id() const = 0;
+  [[nodiscard]] std::string_view database_id() const { return context_.file.database_id(); }
+  // The input and output of all connections of this process over the same Storage, since the first
+  // of them was opened. Other work of the port (the bell, the folder of a new file) is not counted.
+  [[nodiscard]] IoUse io_use() const { return context_.file.io_use(); }
 
-  // The facets live as long as the storage, open or closed.
-  [[nodiscard]] Batch& batch() const { return *facets_.batch; }
-  [[nodiscard]] InstanceStore& instances() const { return *facets_.instances; }
-  [[nodiscard]] WorkQueue& work() const { return *facets_.work; }
-  [[nodiscard]] SessionStore& sessions() const { return *facets_.sessions; }
-  [[nodiscard]] WorkerStore& workers() const { return *facets_.workers; }
-  [[nodiscard]] AdminStore& admin() const { return *facets_.admin; }
-  [[nodiscard]] Housekeeping& housekeeping() const { return *facets_.housekeeping; }
+  [[nodiscard]] store::Batches& batch() { return batches_; }
+  [[nodiscard]] store::Sessions& session() { return sessions_; }
+  [[nodiscard]] store::Work& work() { return work_; }
+  [[nodiscard]] store::Instances& instance() { return instances_; }
+  [[nodiscard]] store::Workers& worker() { return workers_; }
+  [[nodiscard]] store::Place& place() { return rows_.place; }
+  [[nodiscard]] store::DueIndex& due() { return rows_.due; }
 
- protected:
-  ~Store() = default;
-
-  // The storage's own facets. The accessors are not virtual, so a call of a facet costs exactly one
-  // virtual call.
-  struct Facets {
-    Batch* batch = nullptr;
-    InstanceStore* instances = nullptr;
-    WorkQueue* work = nullptr;
-    SessionStore* sessions = nullptr;
-    WorkerStore* workers = nullptr;
-    AdminStore* admin = nullptr;
-    Housekeeping* housekeeping = nullptr;
-  };
-  Facets facets_;
+ private:
+  store::StoreContext context_;
+  store::Rows rows_;
+  store::Sessions sessions_;
+  store::Batches batches_;
+  store::Work work_;
+  store::Instances instances_;
+  store::Workers workers_;
 };
 
 }  // namespace pawl

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace pawl {
 

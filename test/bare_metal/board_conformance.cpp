@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "bare_metal_port.hpp"
-#include "mps2_board.hpp"
 #include "pawl/pawl.hpp"
+#include "port/bare_metal/bare_metal_port.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 
 namespace pawl::port_test {
 namespace {

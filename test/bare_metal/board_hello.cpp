@@ -1,5 +1,5 @@
 // The smallest program on the board: one orchestration, two activities, memory in .bss.
-#include "mps2_board.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 #include "program.hpp"
 
 namespace {

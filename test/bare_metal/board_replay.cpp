@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "arena.hpp"
-#include "buddy.hpp"
-#include "engine.hpp"
+#include "core/arena.hpp"
+#include "core/buddy.hpp"
 #include "event_text.hpp"
-#include "mps2_board.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 #include "program.hpp"
+#include "replay/engine.hpp"
 #include "replay/program.hpp"
 #include "scenarios.hpp"
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl::metal_test {
 namespace {
@@ -100,13 +100,14 @@ class Run {
 
   bool open() {
     Incarnation ignored = 0;
-    const Status found = store_.instances().find_instance(scenario_.name, &key_, &ignored);
+    const Status found =
+        store_.instance().deliveries.find_instance(scenario_.name, &key_, &ignored);
     // An ended instance is found, but not handed over for a turn.
     if (found == Status::kStale) {
       InstanceStatus status;
       char output[128];
       const Status read =
-          store_.instances().read_status(scenario_.name, &status, output, sizeof(output));
+          store_.instance().directory.read_status(scenario_.name, &status, output, sizeof(output));
       key_ = status.key;
       return fine("read_status", read);
     }
@@ -118,13 +119,13 @@ class Run {
     instance.input = "in";
     BatchInfo info;
     return fine("begin", store_.batch().begin(0, &info)) &&
-           fine("create", store_.instances().create_instance(instance, &key_)) &&
+           fine("create", store_.instance().deliveries.create_instance(instance, &key_)) &&
            fine("commit", store_.batch().commit());
   }
 
   bool load(History& history) {
     Loader loader(history);
-    return fine("load_history", store_.instances().load_history(key_, 1, 0, loader));
+    return fine("load_history", store_.instance().history.load_history(key_, 1, 0, loader));
   }
 
   // An earlier boot may have been cut, but only between two turns.
@@ -145,8 +146,8 @@ class Run {
 
   bool fetch(OrchestrationItem* item) {
     Arena arena(for_messages, sizeof(for_messages));
-    return fine("fetch", store_.instances().fetch_orchestration_item(
-                             key_, store_.batch().pawl_now(), {kMessagesMax}, arena, item));
+    return fine("fetch", store_.instance().history.fetch_orchestration_item(
+                             key_, store_.place().pawl_now(), {kMessagesMax}, arena, item));
   }
   bool read_waiting(std::string* waiting) {
     BatchInfo info;
@@ -163,7 +164,7 @@ class Run {
       bool room = true;
       Status status = Status::kOk;
       if (message.kind == MessageKind::kCancel)
-        status = store_.instances().cancel_instance(scenario_.name, message.payload);
+        status = store_.instance().deliveries.cancel_instance(scenario_.name, message.payload);
       if (message.id != 0) {
         const std::string number = std::to_string(message.id);
         NewMessage posted;
@@ -175,8 +176,8 @@ class Run {
         posted.bytes_max = 1024;
         SentOffer offer;
         status = message.kind == MessageKind::kOffer
-                     ? store_.instances().send_offer(posted, &room, &offer)
-                     : store_.instances().send_message(posted, &room);
+                     ? store_.instance().deliveries.send_offer(posted, &room, &offer)
+                     : store_.instance().deliveries.send_message(posted, &room);
       }
       if (!room || !fine("send", status)) return false;
     }
@@ -251,7 +252,7 @@ class Run {
       commit.end = history.event(history.end_id()).end;
       commit.output = history.event(history.end_id()).payload;
     }
-    return fine("ack", store_.instances().ack_orchestration_item(commit)) &&
+    return fine("ack", store_.instance().turns.ack_orchestration_item(commit)) &&
            fine("commit", store_.batch().commit());
   }
 

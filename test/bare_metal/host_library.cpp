@@ -5,8 +5,8 @@
 #include <new>
 #include <string>
 
-#include "buddy.hpp"
-#include "semihosting.hpp"
+#include "core/buddy.hpp"
+#include "port/bare_metal/mps2/semihosting.hpp"
 
 namespace {
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <cstddef>
 
-#include "mps2_board.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 
 namespace pawl::metal_test {
 namespace {

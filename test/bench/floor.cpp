@@ -12,7 +12,7 @@
 
 #include "measure.hpp"
 #include "pawl/options.hpp"
-#include "tables/schema.hpp"
+#include "store/sqlite/schema.hpp"
 
 namespace bench {
 namespace {

@@ -3,14 +3,14 @@
 #include <cstdio>
 #include <cstring>
 
-#include "engine.hpp"
-#include "loop_parts.hpp"
 #include "pawl/host.hpp"
 #include "pawl/process.hpp"
 #include "pawl/runtime.hpp"
-#include "runtime_core.hpp"
-#include "runtime_limits.hpp"
-#include "store_factory.hpp"
+#include "replay/engine.hpp"
+#include "runtime/loop_parts.hpp"
+#include "runtime/runtime_core.hpp"
+#include "runtime/runtime_limits.hpp"
+#include "store/store_factory.hpp"
 
 namespace {
 

@@ -10,12 +10,12 @@
 #include <string>
 #include <string_view>
 
-#include "arena.hpp"
-#include "buddy.hpp"
-#include "crc32c.hpp"
-#include "engine.hpp"
-#include "event.hpp"
-#include "hash.hpp"
+#include "codec/event.hpp"
+#include "core/arena.hpp"
+#include "core/buddy.hpp"
+#include "core/crc32c.hpp"
+#include "core/hash.hpp"
+#include "replay/engine.hpp"
 #include "session_world.hpp"
 
 namespace {

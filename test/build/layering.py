@@ -5,20 +5,47 @@ usage: layering.py PROJECT INCLUDE_SETS COMPILER
 
 The arrows stand here once more and are not read from CMake: a link added there must be added here, on purpose.
 """
-import collections
 import pathlib
 import re
 import subprocess
 import sys
 
-ARROWS = {
+# Layer: the layers that its sources may include, beside the public headers.
+LAYERS = {
     "core": set(),
     "codec": {"core"},
     "replay": {"codec"},
-    "session": {"codec"},
-    "store": {"session"},
-    "runtime": {"replay", "session", "store"},
+    "rules": {"codec"},
+    "store": {"rules"},
+    "runtime": {"replay", "rules", "store"},
 }
+ARROWS = {
+    **LAYERS,
+    # Parts and programs stand on the public headers, as an application does.
+    "schedule": set(),
+    "host": set(),
+    "c_api": {"host"},
+    "endpoint": set(),
+    "testing": {"port_sim"},
+    "programs": set(),
+    "tool": {"programs"},
+    "pawld_parts": {"programs"},
+    # Ports.
+    "port_posix": set(),
+    "port_sim": set(),
+    "port_template": set(),
+}
+FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/core", "core"), ("src/codec", "codec"),
+           ("src/replay", "replay"), ("src/runtime", "runtime"), ("src/apps/common", "programs"), ("src/apps/pawl", "tool"),
+           ("src/apps/pawld", "pawld_parts"), ("port/posix", "port_posix"), ("port/sim", "port_sim"),
+           ("port/template", "port_template"), ("port/bare_metal", "port_bare_metal"),
+           *((f"src/parts/{part}", part) for part in ("schedule", "host", "c_api", "endpoint", "testing"))]
+
+
+def layer_of(path):
+    if path.startswith("src/store/") and re.search(r"_rules\.[ch]pp$", path):
+        return "rules"
+    return next(layer for folder, layer in FOLDERS if path.startswith(folder + "/"))
 
 
 def reachable(layer):
@@ -31,9 +58,9 @@ def reachable(layer):
 def main(project, include_sets, compiler):
     project = pathlib.Path(project)
     problems = []
-
-    def headers(folder):
-        return sorted(project.glob(f"{folder}/**/*.hpp"))
+    sources = sorted(str(path.relative_to(project)) for folder in ("src", "port") for path in (project / folder).rglob("*.[ch]pp"))
+    # An include carries the path from src/, or from the project.
+    names = {path.removeprefix("src/"): layer_of(path) for path in sources if path.endswith(".hpp")}
 
     def compiles(folders, text):
         flags = [f"-I{folder}" for folder in folders]
@@ -42,68 +69,47 @@ def main(project, include_sets, compiler):
         return run.returncode == 0, run.stderr
 
     sets = dict(line.split("|") for line in pathlib.Path(include_sets).read_text().splitlines())
-    sets = {layer: folders.split(";") for layer, folders in sets.items()}
-    folders = {layer: f"src/{layer}" for layer in sets} | {"port/posix": "port/posix", "port/sim": "port/sim"}
-
-    # Headers are included by their bare name, so a name may exist once only.
-    places = collections.defaultdict(list)
-    for path in [*headers("src"), *headers("port")]:
-        places[path.name].append(str(path.relative_to(project)))
-    problems += [f"one name, two headers: {', '.join(paths)}" for paths in places.values() if len(paths) > 1]
-
+    sets = {layer: [folder for folder in folders.split(";") if folder] for layer, folders in sets.items()}
     checked = 0
     for layer, include_set in sorted(sets.items()):
         allowed = reachable(layer)
         text = []
-        for other, folder in folders.items():
-            for header in headers(folder):
-                # A header in a subfolder (store/sqlite) has two names.
-                for name in {header.name, str(header.relative_to(project / folder))}:
-                    if other not in allowed:
-                        text += [f'#if __has_include("{name}")', f'#error {layer} reaches {name} of {other}', "#endif"]
-                        checked += 1
-            if other in allowed:
-                for header in sorted((project / folder).glob("*.hpp")):
-                    text += [f'#if !__has_include("{header.name}")',
-                             f'#error {layer} does not reach {header.name} of {other}', "#endif"]
-                    checked += 1
+        for name, owner in names.items():
+            if owner == "engine" and layer == "store":
+                continue  # its sources include the engine; what follows says who else may
+            may = owner in allowed
+            text += [f'#if {"!" if may else ""}__has_include("{name}")',
+                     f"#error {layer} {'does not reach' if may else 'reaches'} {name} of {owner}", "#endif"]
+            checked += 1
         good, errors = compiles(include_set, "\n".join(text) + "\n")
         if not good:
             problems += re.findall(r"#error (.*)", errors) or [errors]
 
-    # The same once as an engineer would meet it, and its control: a header of the session compiles in the store
-    # and does not in the engine.
-    for header in headers("src/session")[:1]:
-        line = f'#include "{header.name}"\n'
-        good, errors = compiles(sets["store"], line)
-        if not good:
-            problems.append(f"the store cannot include {header.name}:\n{errors}")
-        good, errors = compiles(sets["replay"], line)
-        if good or header.name not in errors:
-            problems.append(f"the engine can include {header.name}")
-        checked += 2
+    # The same once as an engineer would meet it, and its control: a rule compiles in the storage and not in the engine of replay.
+    rule = next(name for name, layer in names.items() if layer == "rules")
+    line = f'#include "{rule}"\n'
+    good, errors = compiles(sets["store"], line)
+    if not good:
+        problems.append(f"the store cannot include {rule}:\n{errors}")
+    good, errors = compiles(sets["replay"], line)
+    if good or rule not in errors:
+        problems.append(f"the engine can include {rule}")
 
-    # The engine is below the tables: neither a file above it names it, nor does a header lead to it.
-    engine = project / "src/store/sqlite"
-    above = [path for path in project.glob("src/**/*.[ch]pp") if engine not in path.parents]
-    above += [*project.glob("include/**/*.hpp"), *project.glob("port/**/*.[ch]pp")]
-    formatter = project / "port/bare_metal/mps2/formats.cpp"  # of texts alone: it opens no database
-    for path in above:
-        if path != formatter and re.search(r'^\s*#\s*include\s*["<](sqlite3\.h|(?:store/)?sqlite/)', path.read_text(), re.M):
-            problems.append(f"{path.relative_to(project)} includes the engine")
-    tables = "".join(f'#include "{path.relative_to(project / "src/store")}"\n'
-                     for path in headers("src/store") if engine not in path.parents)
-    flags = [f"-I{folder}" for folder in sets["store"] if not folder.endswith("/sqlite")]
-    run = subprocess.run([compiler, "-std=c++17", "-M", *flags, "-x", "c++", "-"], input=tables, capture_output=True,
-                         text=True)
-    if run.returncode != 0 or "sqlite3.h" in run.stdout or "store/sqlite/" in run.stdout:
-        problems.append(f"a header of the tables leads to the engine: {run.stderr or 'sqlite3.h'}")
-    checked += len(above)
-
-    # A path with dots leads anywhere.
-    for path in [*project.glob("src/**/*.[ch]pp"), *project.glob("include/**/*.hpp")]:
-        if re.search(r'^\s*#\s*include\s*["<][^">]*\.\./', path.read_text(), re.M):
-            problems.append(f"{path.relative_to(project)} includes by a path with ..")
+    # Each line says which layer it looks into; a path with dots leads anywhere.
+    formatter = "port/bare_metal/mps2/formats.cpp"  # of texts alone: it opens no database
+    own = re.compile(r"pawl/[\w.]+|[\w]+/[\w/.]+")
+    for path in sources:
+        text = (project / path).read_text()
+        for name in re.findall(r'^\s*#\s*include\s*"([^"]+)"', text, re.M):
+            checked += 1
+            if ".." in name or not own.fullmatch(name) or not (name.startswith("pawl/") or name in names):
+                problems.append(f'{path} includes "{name}", which is no path from src/')
+            elif layer_of(path) == "rules" and names.get(name) == "store":
+                problems.append(f"{path} is a rule and includes {name}")
+            elif names.get(name) == "engine" and not path.startswith("src/store/sqlite/"):
+                problems.append(f"{path} includes the engine")
+        if not path.startswith("src/store/sqlite/") and path != formatter and re.search(r'#\s*include\s*[<"]sqlite3', text):
+            problems.append(f"{path} includes sqlite3.h")
 
     for problem in problems:
         print(problem)

@@ -23,7 +23,7 @@ PRELUDE = """#include <bits/c++config.h>
 KERNEL_HEADERS = ["linux", "asm-generic", "asm"]
 # Behind macros of glibc's headers, for what musl's headers do without a function.
 OF_GLIBC_MACROS = {"gnu_dev_major", "gnu_dev_minor"}
-SYSTEM_SOURCES = ["port/posix", "src/host", "src/core"]
+SYSTEM_SOURCES = ["port/posix", "src/parts/host", "src/core"]
 # By whom else a symbol may be defined, by its beginning.
 OTHERS = ("_Z", "__cxa_", "__gxx_", "__dso_handle", "sqlite3_", "pawl_", "_GLOBAL_OFFSET_TABLE_", "_Unwind_", "__gcov",
           "__asan_", "__ubsan_", "__tsan_", "__stack_chk")
@@ -58,7 +58,7 @@ def read_sources(project, compiler, include, folder):
     for source in sources:
         command = [compiler, "-std=c++17", "-fno-exceptions", "-fno-rtti", "-fsyntax-only", "-nostdinc", "-nostdinc++",
                    *AS_GLIBC, "-include", "prelude.hpp",
-                   *(f"-I{project / part}" for part in ("include", "port/posix", "src/core", "src/runtime"))]
+                   *(f"-I{project / part}" for part in ("include", "src", ""))]
         command += [word for header in headers for word in ("-isystem", header)]
         done = subprocess.run([*command, str(source)], capture_output=True, text=True)
         if done.returncode != 0:

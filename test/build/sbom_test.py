@@ -121,7 +121,7 @@ def main(project, build, scratch):
     library = next(path for path in build.glob("libpawl.so.*.*") if path.is_file() and not path.is_symlink())
     debs = [make_deb(scratch, "lib-test", {f"usr/lib/{library.name}": library, "usr/share/doc/LICENSE": project / "LICENSE"},
                      "libc6 (>= 2.34), libsqlite3-0 (>= 3.36.0)"),
-            make_deb(scratch, "tools-test", {"usr/bin/pawl": build / "src/tool/pawl"}, "libc6, libstdc++6 (>= 11)")]
+            make_deb(scratch, "tools-test", {"usr/bin/pawl": build / "src/apps/pawl/pawl"}, "libc6, libstdc++6 (>= 11)")]
     out = scratch / "pawl_1.2_all.spdx.json"
     subprocess.run([sys.executable, "-B", project / "packaging/sbom.py", build, out, *debs], check=True)
     document, found = check(out, debs, scratch)

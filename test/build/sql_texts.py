@@ -49,10 +49,10 @@ DELETED = {
 NEVER_COMES = {("instances", "home"), ("workers", "buried"), ("meta", "off"), ("orchestrator_queue", "base")}
 # File and name of a query: why it needs no mark.
 DUE_EXCEPTIONS = {
-    ("device_claims.cpp", "kForgetDevice"): "only an opened session is looked at, and a device is none",
-    ("turn_writer.cpp", "kDeleteCompletions"): "what it deletes is no timer, and kGoOn, which follows, has the mark",
-    ("session_table.cpp", "kForget"): "a closed session that nobody looks at has no due time",
-    ("tree_removal.cpp", "kDeleteInstance"): "what is swept was parked for ever by kMark, which has the mark",
+    ("session/devices.cpp", "kForgetDevice"): "only an opened session is looked at, and a device is none",
+    ("instance/turn_writer.cpp", "kDeleteCompletions"): "what it deletes is no timer, and kGoOn, which follows, has the mark",
+    ("session/rows.cpp", "kForget"): "a closed session that nobody looks at has no due time",
+    ("instance/removal.cpp", "kDeleteInstance"): "what is swept was parked for ever by kMark, which has the mark",
 }
 # Columns whose numbers are those of an enum, and the enums.
 STATES = {
@@ -127,7 +127,7 @@ def bound_after(source, name):
 
 
 def check_due(query, source):
-    key = (query.path.name, query.name)
+    key = (query.path.relative_to(STORE).as_posix(), query.name)
     wanted = list(needs(query.text))
     marked = set(re.findall(r"\bk(\w+?(?:Comes|Moves))\b", query.marks))
     missing = []
@@ -194,7 +194,7 @@ def check_schema():
     """The digits of states in the conditions of the indices are the constants that SCHEMA_STATES names."""
     constants = sql_sources.constants(PROJECT)
     left = dict(SCHEMA_STATES)
-    schema = (STORE / "tables/schema.hpp").read_text(encoding="utf-8")
+    schema = (STORE / "sqlite/schema.hpp").read_text(encoding="utf-8")
     for at in re.finditer(r"CREATE INDEX (\w+) ON [^;]*?WHERE ([^;]*);", schema):
         found = [number for _, _, number in numbers_of(re.sub(r"\s+", " ", at[2]))]
         names = left.pop(at[1], [])
@@ -204,7 +204,7 @@ def check_schema():
 
 
 def check_keys():
-    schema = (STORE / "tables/schema.hpp").read_text(encoding="utf-8")
+    schema = (STORE / "sqlite/schema.hpp").read_text(encoding="utf-8")
     keys = {}
     for table, columns in re.findall(r"CREATE TABLE (\w+)\((.*?)\)(?: WITHOUT ROWID)?;", schema, re.S):
         key = re.search(r"(\w+) INTEGER PRIMARY KEY(?! AUTOINCREMENT)", columns)

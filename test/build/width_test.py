@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How wide the classes, headers and storage facets of Pawl are.
+"""How wide the classes and headers of Pawl are.
 
 A reader holds a class in mind if it fits a screen. This test counts, in every header of the tree, the member functions
 and data members of each class and the lines of the file, and fails beyond the limits below. What is wider for a good
@@ -15,7 +15,6 @@ import sys
 FUNCTIONS_MAX = 40
 DATA_MAX = 25
 LINES_MAX = 400
-FACET_CALLS_MAX = 25
 
 # "Class" or "path": reason.
 WIDER = {
@@ -136,14 +135,6 @@ def measure(root):
     return rows, lines
 
 
-def facets(root, rows):
-    """Classes with nothing but pure virtual functions in the storage contract."""
-    contract = {str(p.relative_to(root)) for p in (root / "src/store").glob("*.hpp")}
-    for name, cls, functions, _ in rows:
-        if name in contract and re.search(r"class %s\b[^;{]*\{[^}]*virtual [^;]*= 0;" % cls, (root / name).read_text()):
-            yield name, cls, functions
-
-
 def main():
     root = pathlib.Path(sys.argv[1])
     rows, lines = measure(root)
@@ -154,8 +145,6 @@ def main():
             print("%4d functions %4d data  %s (%s)" % (functions, data, cls, name))
         for name, count in sorted(lines, key=lambda r: -r[1])[:12]:
             print("%5d lines  %s" % (count, name))
-        for name, cls, calls in facets(root, rows):
-            print("%4d calls  %s (%s)" % (calls, cls, name))
         return
     wide, failed = set(), []
     for name, cls, functions, data in rows:
@@ -168,11 +157,6 @@ def main():
             wide.add(name)
             if name not in WIDER:
                 failed.append("%s has %d lines" % (name, count))
-    for name, cls, calls in facets(root, rows):
-        if calls > FACET_CALLS_MAX:
-            wide.add(cls)
-            if cls not in WIDER:
-                failed.append("%s: facet %s has %d calls" % (name, cls, calls))
     failed += ["%s is named in WIDER and is not wide" % name for name in WIDER if name not in wide]
     print("%d classes, %d headers" % (len(rows), len(lines)))
     for line in failed:

@@ -9,7 +9,7 @@
 #include <string>
 #include <thread>
 
-#include "event.hpp"
+#include "codec/event.hpp"
 
 namespace pawl {
 namespace {

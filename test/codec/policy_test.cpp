@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "policy.hpp"
+#include "codec/policy.hpp"
 
 namespace pawl {
 namespace {

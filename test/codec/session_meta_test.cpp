@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "event.hpp"
+#include "codec/event.hpp"
 
 namespace pawl {
 namespace {

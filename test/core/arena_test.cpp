@@ -1,14 +1,14 @@
 // Goal: an arena hands out aligned memory until it is full or sealed, and a plan counts the same
 // amounts.
-#include "arena.hpp"
+#include "core/arena.hpp"
 
 #include <cstdint>
 #include <memory>
 
+#include "core/index_map.hpp"
+#include "core/text.hpp"
+#include "core/vector.hpp"
 #include "gtest/gtest.h"
-#include "index_map.hpp"
-#include "text.hpp"
-#include "vector.hpp"
 
 namespace pawl {
 namespace {

@@ -1,7 +1,7 @@
 // Goal: the pool never hands out a byte twice, joins freed neighbours again, and reports its true
 // state. Method: random calls are compared with a model that knows every live allocation and its
 // bytes.
-#include "buddy.hpp"
+#include "core/buddy.hpp"
 
 #include <cstdint>
 #include <cstring>

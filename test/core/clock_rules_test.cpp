@@ -1,7 +1,7 @@
 // Goal: each rule of time does what docs/architecture/time.md says, case by case. Method: tables of
 // rows and samples for the single rules; for the cases that take several boots a world with a
 // hidden true time, which also checks every firing against the guarantees.
-#include "clock_rules.hpp"
+#include "core/clock_rules.hpp"
 
 #include <cstdint>
 #include <string>

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "clock_rules.hpp"
+#include "core/clock_rules.hpp"
 
 namespace pawl::testing_world {
 

@@ -5,11 +5,11 @@
 #include <map>
 #include <random>
 
-#include "arena.hpp"
+#include "core/arena.hpp"
+#include "core/index_map.hpp"
+#include "core/text.hpp"
+#include "core/vector.hpp"
 #include "gtest/gtest.h"
-#include "index_map.hpp"
-#include "text.hpp"
-#include "vector.hpp"
 
 namespace pawl {
 namespace {

@@ -1,11 +1,11 @@
 // Goal: checksums and hashes are the published ones, the same on every machine and for ever,
 // because they are stored.
-#include "hash.hpp"
+#include "core/hash.hpp"
 
 #include <cstdint>
 #include <string>
 
-#include "crc32c.hpp"
+#include "core/crc32c.hpp"
 #include "gtest/gtest.h"
 
 namespace pawl {

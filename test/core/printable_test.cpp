@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace pawl {
 namespace {

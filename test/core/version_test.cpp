@@ -1,5 +1,5 @@
 // Goal: exactly what Semantic Versioning 2.0.0 allows, except build metadata; the order is strict.
-#include "version.hpp"
+#include "core/version.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // 64-bit integers without 64-bit atomics: a read gets the whole value or none.
-#include "wide_words.hpp"
+#include "core/wide_words.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // pawld's configuration file: each error is named with position, path and expectation.
-#include "config.hpp"
+#include "apps/pawld/config.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // The flows of definitions in virtual time. Callers cannot forge the state between executions, and
 // rendered templates have a size limit.
-#include "flows.hpp"
+#include "apps/pawld/flows.hpp"
 
 #include <gtest/gtest.h>
 
 #include <memory>
 
-#include "config.hpp"
-#include "orchestrations.hpp"
+#include "apps/pawld/config.hpp"
+#include "apps/pawld/orchestrations.hpp"
 #include "pawl/testing.hpp"
 
 namespace pawld {

@@ -1,9 +1,9 @@
 // Templates, and the JSON parser that they use.
-#include "template_text.hpp"
+#include "apps/pawld/template_text.hpp"
 
 #include <gtest/gtest.h>
 
-#include "json_document.hpp"
+#include "apps/pawld/json_document.hpp"
 
 namespace pawld {
 namespace {

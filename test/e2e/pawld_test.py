@@ -276,7 +276,7 @@ def manual():
     codes = re.findall(r"(?:: |; )(\d+) ([^;\n]+)", said.partition("Exit code")[2])
     expect(len(codes) == 4 and re.findall(r"^\.B (\d+)\n(.*)$", text, re.M) == codes, f"{codes}")
     # The program knows these, and one more for the build.
-    known = re.findall(r'first == "(--[a-z-]+)"', (pathlib.Path(SOURCE) / "src/daemon/main.cpp").read_text())
+    known = re.findall(r'first == "(--[a-z-]+)"', (pathlib.Path(SOURCE) / "src/apps/pawld/main.cpp").read_text())
     expect(set(known) == {*options, "--man"}, f"{known}")
     expect("/etc/pawl/pawld.json" in said and "/etc/pawl/pawld.json" in text, "the default")
     if shutil.which("man"):

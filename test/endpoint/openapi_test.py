@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""src/endpoint/openapi.json against the server: every route of one is in the other, with its parameters, and every answer
+"""src/parts/endpoint/openapi.json against the server: every route of one is in the other, with its parameters, and every answer
 has the members that its schema says, no more and no fewer.
 
 usage: openapi_test.py PROJECT PROGRAM
@@ -9,13 +9,13 @@ import re
 
 from harness import PROJECT, Program, check, finish, quote
 
-FILE = json.loads((PROJECT / "src/endpoint/openapi.json").read_text(encoding="utf-8"))
+FILE = json.loads((PROJECT / "src/parts/endpoint/openapi.json").read_text(encoding="utf-8"))
 SCHEMAS = FILE["components"]["schemas"]
 used = set()
 
 
 def routes_of_code():
-    text = (PROJECT / "src/endpoint/routes.cpp").read_text(encoding="utf-8")
+    text = (PROJECT / "src/parts/endpoint/routes.cpp").read_text(encoding="utf-8")
     text = re.sub(r'"\s*\n\s*"', "", text).replace("kPageOf", '"after limit "', 1)
     table = text[text.index("kRoutes[] = {"):]
     table = table[:table.index("\n};")].replace("kPageOf", '"after limit "')
@@ -127,7 +127,7 @@ def every_route(at, routes):
 
 
 code, described = routes_of_code(), routes_of_file()
-check(len(code) == len(re.findall(r"\{Method::k", (PROJECT / "src/endpoint/routes.cpp").read_text(encoding="utf-8"))),
+check(len(code) == len(re.findall(r"\{Method::k", (PROJECT / "src/parts/endpoint/routes.cpp").read_text(encoding="utf-8"))),
       "this test reads all routes of the code")
 for route in sorted(code.keys() | described.keys()):
     if check(route in code, f"the server has no {route}") and check(route in described, f"the file has no {route}"):

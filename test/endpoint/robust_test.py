@@ -211,7 +211,7 @@ def random_call(chance, paths):
 
 def any_values(at):
     """Whatever stands in a request of a known route: an answer that the page lists, in JSON, and never a fault of ours."""
-    described = json.loads((PROJECT / "src/endpoint/openapi.json").read_text(encoding="utf-8"))["paths"]
+    described = json.loads((PROJECT / "src/parts/endpoint/openapi.json").read_text(encoding="utf-8"))["paths"]
     paths = [(path, method) for path, methods in described.items() for method in methods.items()]
     chance = random.Random(SEED)
     seen = set()

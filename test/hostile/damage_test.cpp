@@ -6,8 +6,8 @@
 
 #include <string>
 
-#include "pace.hpp"
-#include "sqlite/sqlite_vfs.hpp"
+#include "runtime/pace.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 #include "story.hpp"
 
 namespace pawl {

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "sqlite/sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::hostile {
 namespace {

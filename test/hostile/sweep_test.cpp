@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "option_drawer.hpp"
-#include "sqlite/sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 #include "sweep_case.hpp"
 
 namespace pawl::hostile {

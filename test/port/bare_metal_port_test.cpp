@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "bare_metal_port.hpp"
 #include "nor_flash_sim.hpp"
 #include "pawl/pawl.hpp"
+#include "port/bare_metal/bare_metal_port.hpp"
 #include "port_conformance.hpp"
 
 namespace pawl::port_test {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "flash_files.hpp"
-#include "flash_sectors.hpp"
 #include "nor_flash_sim.hpp"
+#include "port/bare_metal/flash_files.hpp"
+#include "port/bare_metal/flash_sectors.hpp"
 
 namespace pawl::port_test {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "nor_flash.hpp"
+#include "port/bare_metal/nor_flash.hpp"
 
 namespace pawl::port_test {
 

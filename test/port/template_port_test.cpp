@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "pawl/client.hpp"
-#include "template_port.hpp"
+#include "port/template/template_port.hpp"
 
 namespace pawl {
 namespace {

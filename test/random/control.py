@@ -20,7 +20,7 @@ BUILD = pathlib.Path(sys.argv[1]).resolve()
 SEEDS = 150
 # Name, source, and what is replaced by what.
 DEFECTS = [
-    ("a start and a request that was handed on are written behind the messages of a turn", "src/store/tables/turn_reader.cpp",
+    ("a start and a request that was handed on are written behind the messages of a turn", "src/store/instance/turn_reader.cpp",
      [(r"capacity_ = kBeginningMax \+ ", "capacity_ = "), (r' *PAWL_CHECK\("store-44"[^\n]*\n', "")]),
     ("an execution that a limit ended in its first turn cannot be restarted", "src/replay/engine.cpp",
      [(r"input\.restored == 1 \? 0 : input\.restored", "input.restored")]),

@@ -8,8 +8,8 @@
 #include <optional>
 #include <type_traits>
 
-#include "options_check.hpp"
-#include "store.hpp"
+#include "runtime/options_check.hpp"
+#include "store/store.hpp"
 
 namespace pawl::test {
 namespace {

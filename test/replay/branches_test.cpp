@@ -2,8 +2,8 @@
 #include <chrono>
 #include <string>
 
+#include "replay/run.hpp"
 #include "replay_bench.hpp"
-#include "run.hpp"
 
 namespace pawl::test {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "engine.hpp"
+#include "replay/engine.hpp"
 
 namespace pawl::test {
 

@@ -1,5 +1,5 @@
 // Histories: form, memory, rewinding, and rows of any bytes.
-#include "history.hpp"
+#include "replay/history.hpp"
 
 #include <random>
 #include <string>

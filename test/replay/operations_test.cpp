@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "hash.hpp"
+#include "core/hash.hpp"
 #include "replay_bench.hpp"
 
 namespace pawl::test {

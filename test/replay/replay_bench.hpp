@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine.hpp"
 #include "event_text.hpp"
+#include "replay/engine.hpp"
 
 namespace pawl::test {
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine.hpp"
-#include "span.hpp"
+#include "core/span.hpp"
+#include "replay/engine.hpp"
 
 namespace pawl::test {
 

@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "engine.hpp"
 #include "generator.hpp"
 #include "program.hpp"
+#include "replay/engine.hpp"
 
 namespace pawl::test {
 

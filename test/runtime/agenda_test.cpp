@@ -1,5 +1,5 @@
 // Goal: the agenda answers in one call what there is to do, and knows what holds a job back.
-#include "agenda.hpp"
+#include "runtime/agenda.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "pawl/progress.hpp"
-#include "progress_ring.hpp"
+#include "runtime/progress_ring.hpp"
 #include "world.hpp"
 
 namespace pawl {

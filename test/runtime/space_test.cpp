@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 #include "world.hpp"
 
 namespace pawl {

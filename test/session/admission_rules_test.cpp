@@ -1,13 +1,13 @@
 // Admission as tables: openings within their limits, and activities within their number and rate.
-#include "admission.hpp"
+#include "store/session/admission_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "policy.hpp"
+#include "codec/policy.hpp"
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr std::int64_t kNow = 100'000;
@@ -262,4 +262,4 @@ TEST(AdmissionRules, settings_that_stay) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

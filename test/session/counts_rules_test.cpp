@@ -1,11 +1,11 @@
 // Counts as tables: what is charged when a lock ends, and when an item is poison.
-#include "counts.hpp"
+#include "store/work/count_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 TEST(CountRules, is_poison) {
@@ -52,4 +52,4 @@ TEST(CountRules, after_unlock) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "codec/policy.hpp"
 #include "pawl/session.hpp"
-#include "policy.hpp"
 #include "session_world.hpp"
 
 namespace pawl::test {
@@ -269,7 +269,7 @@ TEST_F(Devices, are_never_idle_nor_swept) {
 TEST_F(Devices, can_be_forgotten_when_undeclared_and_nothing_waits) {
   EXPECT_EQ(a_.declare("bed"), Status::kOk);
   const auto forget = [&] {
-    return a_.batch([](Store& store) { return store.sessions().forget_device("bed"); });
+    return a_.batch([](Store& store) { return store.session().moves.forget_device("bed"); });
   };
   EXPECT_EQ(forget(), Status::kStillRunning);
   EXPECT_EQ(a_.withdraw("bed"), Status::kOk);
@@ -442,7 +442,8 @@ class Reasons : public Devices {
          [this](const std::string&, InstanceKey, const Job& job) {
            bool moves = false;
            const Status evicted = a_.batch([&](Store& store) {
-             return store.sessions().evict_session(job.done(), job.item.session, a_.me(), &moves);
+             return store.session().moves.evict_session(job.done(), job.item.session, a_.me(),
+                                                        &moves);
            });
            EXPECT_EQ(evicted, Status::kOk);
            EXPECT_TRUE(moves);
@@ -462,7 +463,9 @@ class Reasons : public Devices {
          [this](const std::string&, InstanceKey, const Job&) {
            a_.drain();
            a_.draining = false;
-           const auto undrain = [](Store& store) { return store.workers().undrain_worker("A"); };
+           const auto undrain = [](Store& store) {
+             return store.session().moves.undrain_worker("A");
+           };
            EXPECT_EQ(a_.batch(undrain), Status::kOk);
          }},
     };

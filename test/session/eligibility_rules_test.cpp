@@ -1,12 +1,12 @@
 // Eligibility as tables: which worker may have which item, and what happens to an item that its
 // owner cannot run.
-#include "eligibility.hpp"
+#include "store/work/eligibility_rules.hpp"
 
 #include <gtest/gtest.h>
 
-#include "retry.hpp"
+#include "store/work/retry_rules.hpp"
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr Incarnation kMe = 1;
@@ -23,9 +23,9 @@ SessionRow session(Kind kind, std::optional<Incarnation> owner, State state = St
   return row;
 }
 
-const WorkRow kHead = {WorkState::kReady, false, true};
-const WorkRow kBarrier = {WorkState::kReady, true, true};
-const WorkRow kFree = {WorkState::kReady, false, false};
+const QueuedWork kHead = {WorkState::kReady, false, true};
+const QueuedWork kBarrier = {WorkState::kReady, true, true};
+const QueuedWork kFree = {WorkState::kReady, false, false};
 const Worker kIdle = {kMe, false, false, true};
 const Worker kRunsSession = {kMe, false, true, true};
 const Worker kRunsItem = {kMe, true, false, true};
@@ -33,7 +33,7 @@ const Worker kMayNotBeside = {kMe, false, false, false};
 
 struct TakeRow {
   const char* name;
-  WorkRow work;
+  QueuedWork work;
   Kind kind;
   std::optional<Incarnation> owner;
   State state;
@@ -135,7 +135,7 @@ TEST(EligibilityRules, may_take) {
 }
 
 TEST(EligibilityRules, may_take_over) {
-  const WorkRow locked = {WorkState::kLocked, false, false};
+  const QueuedWork locked = {WorkState::kLocked, false, false};
   const TakeRow rows[] = {
       {"its head", kHead, Kind::kSoft, kOther, State::kOpen, kIdle, Take::kAfterClaim},
       {"an expired lock", locked, Kind::kSoft, kOther, State::kOpen, kIdle, Take::kAfterClaim},
@@ -276,4 +276,4 @@ TEST(EligibilityRules, unhandled) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

@@ -1,5 +1,5 @@
 // Evidence as a table: which of the rules (a) to (e) holds, and from what time.
-#include "evidence.hpp"
+#include "store/worker/evidence_rules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
-#include "tables/schema.hpp"
-#include "tables/work_sql.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/work/work_sql.hpp"
 
 namespace pawl::test {
 namespace {

@@ -1,12 +1,12 @@
 // Leases as tables: idleness, room for another session, the sweep, and when a dead worker's node is
 // free.
-#include "leases.hpp"
+#include "store/worker/lease_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr std::int64_t kNow = 100'000;
@@ -171,4 +171,4 @@ TEST(LeaseRules, who_died_with_its_boot_is_not_charged) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

@@ -1,10 +1,10 @@
 // Lifetime as tables: looks at opened sessions, ends from outside, and which sessions count as left
 // open.
-#include "lifetime.hpp"
+#include "store/session/lifetime_rules.hpp"
 
 #include <gtest/gtest.h>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr std::int64_t kNow = 1'000;
@@ -283,4 +283,4 @@ TEST(LifetimeRules, a_device_is_not_handed_off) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

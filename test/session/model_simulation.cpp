@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "lifetime.hpp"
-#include "worker_terms.hpp"
+#include "store/session/lifetime_rules.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl::test {
 namespace {
 
-using session::State;
-using session::WorkState;
+using rules::State;
+using rules::WorkState;
 
 constexpr std::int64_t kRenewMs = 20'000;
 constexpr std::int64_t kHealthyAfterMs =
@@ -250,7 +250,7 @@ void ModelSimulation::give_settings(InstanceKey instance, const std::string& nam
   PolicyText text;
   expect(encode_settings(settings, &text), "settings");
   const ModelStore::Session* const before = shared(name);
-  const bool goes_on = before != nullptr && session::is_open(before->row.state);
+  const bool goes_on = before != nullptr && rules::is_open(before->row.state);
   Asked& asked = asked_[name];
   if (!goes_on) asked = {};
   asked.by = instance;
@@ -281,8 +281,9 @@ void ModelSimulation::close_shared() {
   asked_.erase(name);
   const Status status = model_->close_from_outside(name);
   if (world_)
-    expect(processes_[index].worker->batch(
-               [&](Store& store) { return store.admin().end_session("", name, ""); }) == status,
+    expect(processes_[index].worker->batch([&](Store& store) {
+      return store.session().expiry.end_session("", name, "");
+    }) == status,
            "the answers to a closing differ");
   called("a closing from outside");
 }
@@ -447,7 +448,7 @@ void ModelSimulation::tick(int index) {
   check_outlived(unlimited);
   check_closed(idle);
   for (const auto& [key, one] : model_->sessions())
-    expect(!session::counts_as_open(one.row.state) || !one.expires_at.has_passed(now()),
+    expect(!rules::counts_as_open(one.row.state) || !one.expires_at.has_passed(now()),
            "a session older than its maximum age");
   called("what is due");
   end_stops(index);
@@ -554,7 +555,7 @@ void ModelSimulation::acknowledge(Process& process, const Execution& one, ErrorK
       result.error = error;
       WorkDone done = one.job.done();
       done.abort_session = aborts;
-      return store.work().ack_work_item(done, result);
+      return store.work().items.ack_work_item(done, result);
     });
     expect(other == status, "the answers to a result differ");
   }
@@ -799,7 +800,7 @@ void ModelSimulation::check_room(const Process& process, const Room& before,
 std::map<SessionKey, std::int64_t> ModelSimulation::idle_since() const {
   std::map<SessionKey, std::int64_t> out;
   for (const auto& [key, one] : model_->sessions())
-    if (session::is_open(one.row.state) && one.limits.idle_close.count() != 0)
+    if (rules::is_open(one.row.state) && one.limits.idle_close.count() != 0)
       out[key] = had_work_.count(key) != 0 ? model_->now() : last_work_.at(key);
   return out;
 }
@@ -807,7 +808,7 @@ std::map<SessionKey, std::int64_t> ModelSimulation::idle_since() const {
 void ModelSimulation::check_closed(const std::map<SessionKey, std::int64_t>& before) {
   for (const auto& [key, since] : before) {
     const auto is = model_->sessions().find(key);
-    const bool is_open = is != model_->sessions().end() && session::is_open(is->second.row.state);
+    const bool is_open = is != model_->sessions().end() && rules::is_open(is->second.row.state);
     const std::int64_t idle_ms = now() - since;
     expect(is_open || idle_ms >= kIdleCloseMs, "closed as idle though it had work");
     expect(!is_open || idle_ms < kIdleCloseMs, "open though it was idle for long enough");
@@ -908,7 +909,7 @@ void ModelSimulation::check_rows() {
            "a session owned by the dead");
     expect(++owned[*one.row.owner] <= options_.max_sessions_per_worker,
            "more sessions than its capacity");
-    expect(session::is_open(one.row.state), "a session that is not open has an owner");
+    expect(rules::is_open(one.row.state), "a session that is not open has an owner");
     expect(owners_.emplace(one.epoch, *one.row.owner).first->second == *one.row.owner,
            "two owners of one epoch");
   }
@@ -923,7 +924,7 @@ void ModelSimulation::check_rows() {
     expect(its != model_->sessions().end(), "work of a session that is not there");
     if (broken()) return;
     const ModelStore::Session& session = its->second;
-    const bool is_over = !session::is_open(session.row.state);
+    const bool is_over = !rules::is_open(session.row.state);
     expect(!is_over || item.state == WorkState::kCancelledRunning,
            "work left of a session that is not open");
     if (item.state != WorkState::kLocked) continue;

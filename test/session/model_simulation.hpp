@@ -1,5 +1,5 @@
 // A simulation of several workers under random trouble, from a seed, on the pure rules of
-// src/session: a ModelStore alone, or beside a real database that gets the same calls.
+// src/store/*_rules.cpp: a ModelStore alone, or beside a real database that gets the same calls.
 //
 // After every call those promises of docs/rules are checked that can be seen in the rows.
 // Beside a database, each answer must be the same on both sides, and after each call all rows of

@@ -4,23 +4,23 @@
 #include <tuple>
 #include <vector>
 
-#include "admission.hpp"
-#include "clock_rules.hpp"
-#include "counts.hpp"
-#include "hash.hpp"
-#include "leases.hpp"
-#include "lifetime.hpp"
-#include "moving.hpp"
+#include "core/clock_rules.hpp"
+#include "core/hash.hpp"
+#include "store/session/admission_rules.hpp"
+#include "store/session/lifetime_rules.hpp"
+#include "store/session/moving_rules.hpp"
+#include "store/work/count_rules.hpp"
+#include "store/worker/lease_rules.hpp"
 
 namespace pawl::test {
 namespace {
 
-using session::Cause;
-using session::State;
-using session::WorkState;
+using rules::Cause;
+using rules::State;
+using rules::WorkState;
 
 constexpr std::int64_t kSessionsOfInstanceMax = 10;  // the same as in TurnCommit
-constexpr session::CountLimits kCountLimits = {1'000, 1'000, 1'000};
+constexpr rules::CountLimits kCountLimits = {1'000, 1'000, 1'000};
 constexpr std::int64_t kBootSeq = 1;  // a model has no reboots
 
 bool is_in_hand(const ModelStore::Item& item) {
@@ -33,7 +33,7 @@ std::string name_of(const ModelStore::Item& item) {
 
 std::string kept_text(const SessionSettings& settings) {
   PolicyText text;
-  const bool keeps = session::keeps_settings(settings) && encode_settings(settings, &text);
+  const bool keeps = rules::keeps_settings(settings) && encode_settings(settings, &text);
   return keeps ? std::string(text.view()) : std::string();
 }
 
@@ -45,41 +45,40 @@ std::string number(const OptionalMs& time) {
 
 // ---- rules, less the one that is left out -------------------------------------------------------
 
-session::Transition ModelStore::transition(const Session& session, Cause cause,
-                                           const session::Facts& facts) const {
-  session::SessionRow row = session.row;
+rules::Transition ModelStore::transition(const Session& session, Cause cause,
+                                         const rules::Facts& facts) const {
+  rules::SessionRow row = session.row;
   if (lacks(PureRule::kFailsOnLoss)) row.fails_on_loss = false;
-  session::Transition change = session::transition(row, cause, facts);
+  rules::Transition change = rules::transition(row, cause, facts);
   change.next.fails_on_loss = session.row.fails_on_loss;
-  const bool unlocks = change.work == session::WorkEffect::kUnlock;
-  if (lacks(PureRule::kUnlock) && unlocks) change.work = session::WorkEffect::kNone;
-  if (lacks(PureRule::kFailsWork) && !unlocks) change.work = session::WorkEffect::kNone;
+  const bool unlocks = change.work == rules::WorkEffect::kUnlock;
+  if (lacks(PureRule::kUnlock) && unlocks) change.work = rules::WorkEffect::kNone;
+  if (lacks(PureRule::kFailsWork) && !unlocks) change.work = rules::WorkEffect::kNone;
   if (lacks(PureRule::kClosingStays) && change.next.state == State::kClosed)
     change.deletes_row = true;
-  if (lacks(PureRule::kNextEpoch) && session.epoch != 0) change.epoch = session::EpochEffect::kKeep;
+  if (lacks(PureRule::kNextEpoch) && session.epoch != 0) change.epoch = rules::EpochEffect::kKeep;
   return change;
 }
 
-session::Take ModelStore::may_take(const Fetcher& who, const Item& item, bool takes_over) const {
-  session::WorkRow work;
+rules::Take ModelStore::may_take(const Fetcher& who, const Item& item, bool takes_over) const {
+  rules::QueuedWork work;
   work.state = item.state;
   work.barrier = item.barrier;
-  session::Worker worker;
+  rules::Worker worker;
   worker.me = who.me;
   worker.runs_item = !lacks(PureRule::kRunsItem) && who.runs_item(item.id);
-  if (item.session == 0) return session::may_take(work, nullptr, worker);
+  if (item.session == 0) return rules::may_take(work, nullptr, worker);
   const Session& its = sessions_.at(item.session);
   work.is_head = its.head == item.id || lacks(PureRule::kHead);
   worker.runs_session = !lacks(PureRule::kRunsSession) && who.runs_session(its.scope, its.name);
-  session::SessionRow row = its.row;
+  rules::SessionRow row = its.row;
   if (lacks(PureRule::kOwner) && row.owner != who.me) row.owner.reset();
   if (lacks(PureRule::kState)) row.state = State::kOpen;
-  return takes_over ? session::may_take_over(work, row, worker)
-                    : session::may_take(work, &row, worker);
+  return takes_over ? rules::may_take_over(work, row, worker) : rules::may_take(work, &row, worker);
 }
 
-session::HandOver ModelStore::handed_over(const Item& item, const HandedOver& done) const {
-  session::HandOver out;
+rules::HandOver ModelStore::handed_over(const Item& item, const HandedOver& done) const {
+  rules::HandOver out;
   out.state = item.state;
   out.token = item.token;
   out.epoch = item.epoch;
@@ -93,11 +92,11 @@ bool ModelStore::has_room(Incarnation worker, std::int64_t most) const {
   std::int64_t owned = 0;
   for (const auto& [key, session] : sessions_)
     if (session.row.owner == worker && owned < most) ++owned;
-  return session::has_room(lacks(PureRule::kRoom) ? 0 : owned, most);
+  return rules::has_room(lacks(PureRule::kRoom) ? 0 : owned, most);
 }
 
 std::int64_t ModelStore::lease_until(std::int64_t lease_ms) const {
-  return session::lease_until(now_, lacks(PureRule::kLease) ? 0 : lease_ms);
+  return rules::lease_until(now_, lacks(PureRule::kLease) ? 0 : lease_ms);
 }
 
 Gone ModelStore::gone(Evidence& evidence, const Claim& claim, Incarnation me) const {
@@ -116,8 +115,8 @@ Retry ModelStore::retry_of(const Item& item) const {
 
 // ---- the rows -----------------------------------------------------------------------------------
 
-session::Running ModelStore::running(SessionKey session) const {
-  session::Running out;
+rules::Running ModelStore::running(SessionKey session) const {
+  rules::Running out;
   for (const auto& [id, item] : items_) {
     if (item.session != session) continue;
     out.handed_over = out.handed_over || item.state == WorkState::kLocked;
@@ -192,18 +191,18 @@ void ModelStore::erase_work(WorkItemId id) {
     sessions_.erase(its);
 }
 
-void ModelStore::cancel(WorkItemId id, session::Ended how) {
+void ModelStore::cancel(WorkItemId id, rules::Ended how) {
   ++changes_;
-  if (how == session::Ended::kKeepUntilEnd && lacks(PureRule::kKeptUntilEnd))
-    how = session::Ended::kDelete;
-  if (how == session::Ended::kDelete) return erase_work(id);
-  if (how == session::Ended::kKeepUntilEnd) items_.at(id).state = WorkState::kCancelledRunning;
+  if (how == rules::Ended::kKeepUntilEnd && lacks(PureRule::kKeptUntilEnd))
+    how = rules::Ended::kDelete;
+  if (how == rules::Ended::kDelete) return erase_work(id);
+  if (how == rules::Ended::kKeepUntilEnd) items_.at(id).state = WorkState::kCancelledRunning;
 }
 
 void ModelStore::end_work(WorkItemId id) {
   const Item& item = items_.at(id);
   store_outcome(item);
-  cancel(id, session::end_with_outcome(
+  cancel(id, rules::end_with_outcome(
                  item.state, item.session != 0 && sessions_.at(item.session).row.exclusive));
 }
 
@@ -222,9 +221,9 @@ void ModelStore::unlock(WorkItemId id, bool strike) {
   const auto found = items_.find(id);
   if (found == items_.end() || found->second.state != WorkState::kLocked) return;
   Item& item = found->second;
-  const session::Counts counts =
-      session::after_unlock({0, item.strikes, 0}, kBootSeq, kBootSeq, strike);
-  if (session::is_poison(counts, kCountLimits)) {
+  const rules::Counts counts =
+      rules::after_unlock({0, item.strikes, 0}, kBootSeq, kBootSeq, strike);
+  if (rules::is_poison(counts, kCountLimits)) {
     store_outcome(item);
     return erase_work(id);
   }
@@ -245,19 +244,19 @@ void ModelStore::put_back(Item& item, std::int64_t delay_ms, bool strike) {
   recompute_head(item.session);
 }
 
-Epoch ModelStore::apply(SessionKey key, const session::Transition& change, std::int64_t lease_ms,
+Epoch ModelStore::apply(SessionKey key, const rules::Transition& change, std::int64_t lease_ms,
                         bool strike) {
   ++changes_;
-  const Epoch taken = change.epoch == session::EpochEffect::kKeep ? 0 : next_epoch_++;
+  const Epoch taken = change.epoch == rules::EpochEffect::kKeep ? 0 : next_epoch_++;
   std::vector<std::pair<WorkState, WorkItemId>> work;
   for (const auto& [id, item] : items_)
     if (item.session == key) work.emplace_back(item.state, id);
   std::sort(work.begin(), work.end());
   for (const auto& [state, id] : work) {
-    if (change.work == session::WorkEffect::kUnlock && state == WorkState::kLocked) {
+    if (change.work == rules::WorkEffect::kUnlock && state == WorkState::kLocked) {
       unlock(id, strike);
-    } else if (change.work == session::WorkEffect::kFailLost ||
-               change.work == session::WorkEffect::kFailClosed) {
+    } else if (change.work == rules::WorkEffect::kFailLost ||
+               change.work == rules::WorkEffect::kFailClosed) {
       if (state != WorkState::kCancelledRunning) end_work(id);
     }
   }
@@ -269,7 +268,7 @@ Epoch ModelStore::apply(SessionKey key, const session::Transition& change, std::
   }
   Session& session = found->second;
   session.row = change.next;
-  if (change.epoch == session::EpochEffect::kTake) session.epoch = taken;
+  if (change.epoch == rules::EpochEffect::kTake) session.epoch = taken;
   if (change.begins_lease) session.locked_until = lease_until(lease_ms);
   if (change.clears_head) session.head = 0;
   if (change.recomputes_head) recompute_head(key);
@@ -278,9 +277,9 @@ Epoch ModelStore::apply(SessionKey key, const session::Transition& change, std::
 
 // Returns 0 if the session has no owner now.
 Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike) {
-  session::Facts facts;
+  rules::Facts facts;
   if (to != 0) facts.to = to;
-  const session::Transition change = transition(sessions_.at(key), Cause::kChangeOwner, facts);
+  const rules::Transition change = transition(sessions_.at(key), Cause::kChangeOwner, facts);
   const Epoch taken = apply(key, change, lease_ms, strike);
   if (!change.next.owner.has_value()) return 0;
   return lacks(PureRule::kNextEpoch) ? sessions_.at(key).epoch : taken;
@@ -302,7 +301,7 @@ Incarnation ModelStore::register_worker(const std::string& node, const WorkerTer
     claim.boot_seq = kBootSeq;
     claim.subject = -key;
     const Gone gone = evidence.gone(claim, asking, now_, kBootSeq);
-    if (!session::may_take_node(gone, worker.locked_until, lease_ms, now_)) return 0;
+    if (!rules::may_take_node(gone, worker.locked_until, lease_ms, now_)) return 0;
     former = key;
   }
   Registered row;
@@ -331,8 +330,8 @@ void ModelStore::renew_sessions(Incarnation me, const WorkerTerms& options) {
 
 namespace {
 
-session::IdleRow idle_row(const ModelStore::Session& session, bool has_work, bool runs) {
-  session::IdleRow row;
+rules::IdleRow idle_row(const ModelStore::Session& session, bool has_work, bool runs) {
+  rules::IdleRow row;
   row.state = session.row.state;
   row.fails_on_loss = session.row.fails_on_loss;
   row.is_opened = session.is_opened;
@@ -348,7 +347,7 @@ void ModelStore::release_idle(Incarnation me, std::int64_t default_ms) {
   std::vector<SessionKey> idle;
   for (const auto& [key, session] : sessions_) {
     const bool has = !lacks(PureRule::kIdle) && has_work(key);
-    if (session.row.owner == me && session::is_idle(idle_row(session, has, has), now_, default_ms))
+    if (session.row.owner == me && rules::is_idle(idle_row(session, has, has), now_, default_ms))
       idle.push_back(key);
   }
   for (const SessionKey key : idle)
@@ -359,8 +358,8 @@ bool ModelStore::release_longest_idle(Incarnation me, std::int64_t idle_ms) {
   const Session* longest = nullptr;
   for (const auto& [key, session] : sessions_) {
     if (session.row.owner != me) continue;
-    const session::IdleRow row = idle_row(session, has_work(key), running(key).any());
-    if (!session::makes_room_at(row, idle_ms).has_passed(now_)) continue;
+    const rules::IdleRow row = idle_row(session, has_work(key), running(key).any());
+    if (!rules::makes_room_at(row, idle_ms).has_passed(now_)) continue;
     const bool is_longer =
         longest != nullptr &&
         (lacks(PureRule::kLongestIdle) ? session.last_activity_at > longest->last_activity_at
@@ -389,7 +388,7 @@ void ModelStore::unregister(Incarnation me) {
 
 void ModelStore::hand_sessions_over(Incarnation from, Incarnation heir) {
   std::int64_t lease_ms = 0;
-  if (heir != 0) lease_ms = session::lease_left_ms(workers_.at(heir).locked_until, now_);
+  if (heir != 0) lease_ms = rules::lease_left_ms(workers_.at(heir).locked_until, now_);
   std::vector<SessionKey> owned;
   for (const auto& [key, session] : sessions_)
     if (session.row.owner == from) owned.push_back(key);
@@ -415,12 +414,12 @@ void ModelStore::free_locks_of(Incarnation worker) {
 
 bool ModelStore::may_have(const Session& session, const Registered& worker,
                           const WorkerTerms& options) const {
-  session::TargetFacts facts;
+  rules::TargetFacts facts;
   const std::int64_t most = options.max_sessions_per_worker;
-  facts.worker = session::WorkerRow{worker.draining, worker.locked_until, most};
+  facts.worker = rules::TargetWorker{worker.draining, worker.locked_until, most};
   for (const auto& [key, one] : sessions_)
     if (one.row.owner == worker.me && facts.owned < most) ++facts.owned;
-  return lacks(PureRule::kMayHave) || session::may_have(session.row, facts);
+  return lacks(PureRule::kMayHave) || rules::may_have(session.row, facts);
 }
 
 void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
@@ -430,10 +429,10 @@ void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
   if (to.has_value()) {
     const auto worker = workers_.find(*to);
     const bool lives = worker != workers_.end() && !worker->second.buried;
-    if (lives) lease_ms = session::lease_left_ms(worker->second.locked_until, now_);
+    if (lives) lease_ms = rules::lease_left_ms(worker->second.locked_until, now_);
     if (!lives || !may_have(session, worker->second, options)) to.reset();
   }
-  if (session::changes_owner(session.row, to)) {
+  if (rules::changes_owner(session.row, to)) {
     change_owner(key, to.value_or(0), lease_ms, false);
   } else if (session.row.state == State::kStopping) {
     apply(key, transition(session, Cause::kEndStop, {}), 0, false);
@@ -442,9 +441,9 @@ void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
 
 void ModelStore::move_or_stop(SessionKey key, std::optional<Incarnation> to, std::int64_t stop_ms,
                               bool force, const WorkerTerms& options) {
-  if (!session::must_stop_first(running(key)) || lacks(PureRule::kStopsFirst))
+  if (!rules::must_stop_first(running(key)) || lacks(PureRule::kStopsFirst))
     return move_now(key, to, options);
-  session::Facts facts;
+  rules::Facts facts;
   facts.stop = {to, make_due(now_, stop_ms), force};
   apply(key, transition(sessions_.at(key), Cause::kStop, facts), 0, false);
 }
@@ -465,7 +464,7 @@ Status ModelStore::drain(const std::string& node, std::int64_t stop_ms) {
 Status ModelStore::transfer(const std::string& name, const std::string& node, std::int64_t stop_ms,
                             bool force, const WorkerTerms& options) {
   const Session* const session = find_session(0, name);
-  if (session == nullptr || !session::is_open(session->row.state)) return Status::kNotFound;
+  if (session == nullptr || !rules::is_open(session->row.state)) return Status::kNotFound;
   std::optional<Incarnation> to;
   if (!node.empty()) {
     const Registered* const worker = living(node);
@@ -485,12 +484,12 @@ void ModelStore::end_stops(const WorkerTerms& options) {
     if (session.row.state == State::kStopping) stops.emplace_back(session.row.stop->due_ms, key);
   std::sort(stops.begin(), stops.end());
   for (const auto& [due, key] : stops) {
-    const session::SessionRow row = sessions_.at(key).row;
-    session::Running runs = running(key);
+    const rules::SessionRow row = sessions_.at(key).row;
+    rules::Running runs = running(key);
     if (lacks(PureRule::kStopWaits)) runs = {};
-    switch (session::look_at_stop(row, runs, now_)) {
-      case session::StopEnd::kGoesOn: break;
-      case session::StopEnd::kMovesLate:
+    switch (rules::look_at_stop(row, runs, now_)) {
+      case rules::StopEnd::kGoesOn: break;
+      case rules::StopEnd::kMovesLate:
         for (auto at = items_.begin(); at != items_.end();) {
           const auto next = std::next(at);
           if (at->second.session == key && at->second.state == WorkState::kCancelledRunning)
@@ -499,8 +498,8 @@ void ModelStore::end_stops(const WorkerTerms& options) {
         }
         move_now(key, row.stop->to, options);
         break;
-      case session::StopEnd::kMoves: move_now(key, row.stop->to, options); break;
-      case session::StopEnd::kFails:
+      case rules::StopEnd::kMoves: move_now(key, row.stop->to, options); break;
+      case rules::StopEnd::kFails:
         apply(key, transition(sessions_.at(key), Cause::kEndStop, {}), 0, false);
         break;
     }
@@ -513,13 +512,13 @@ void ModelStore::open(InstanceKey instance, const std::string& name,
                       const SessionSettings& settings) {
   ++changes_;
   Session* row = find_session(instance, name);
-  if (row != nullptr && session::is_open(row->row.state)) return;
-  session::OpenCounts counts;
+  if (row != nullptr && rules::is_open(row->row.state)) return;
+  rules::OpenCounts counts;
   counts.instance_max = kSessionsOfInstanceMax;
   for (const auto& [key, one] : sessions_)
-    if (one.scope == instance && &one != row && session::counts_as_open(one.row.state))
+    if (one.scope == instance && &one != row && rules::counts_as_open(one.row.state))
       ++counts.of_instance;
-  const bool admitted = session::admit_opening(counts) == session::Opening::kAdmitted;
+  const bool admitted = rules::admit_opening(counts) == rules::Opening::kAdmitted;
   if (row == nullptr) {
     row = &sessions_[++last_session_];
     row->key = last_session_;
@@ -534,9 +533,9 @@ void ModelStore::open(InstanceKey instance, const std::string& name,
 
 void ModelStore::begin_anew(Session& row, const SessionSettings& settings, bool admitted) {
   const Session former = row;
-  const Cause cause = !admitted                            ? Cause::kRefuse
-                      : session::is_open(former.row.state) ? Cause::kBeginAnew
-                                                           : Cause::kOpenAgain;
+  const Cause cause = !admitted                          ? Cause::kRefuse
+                      : rules::is_open(former.row.state) ? Cause::kBeginAnew
+                                                         : Cause::kOpenAgain;
   ++row.opening;
   apply(row.key, transition(former, cause, {}), 0, false);
   row.given = 0;
@@ -546,10 +545,10 @@ void ModelStore::begin_anew(Session& row, const SessionSettings& settings, bool 
 }
 
 void ModelStore::begin_anew_after_limit(Session& row) {
-  SessionSettings stay = session::settings_that_stay(row.limits);
+  SessionSettings stay = rules::settings_that_stay(row.limits);
   stay.exclusive = row.row.exclusive;
   if (lacks(PureRule::kStays)) stay = SessionSettings();
-  const bool keeps_rate = session::limits_work(stay);
+  const bool keeps_rate = rules::limits_work(stay);
   const OptionalMs rate_at = row.rate_at;
   const InstanceKey limited_by = row.limited_by;
   begin_anew(row, stay, true);
@@ -574,11 +573,11 @@ void ModelStore::begin(Session& row, const SessionSettings& settings, bool admit
   row.expires_at = row.look_at = OptionalMs();
   row.has_limits = false;
   if (!admitted) return;
-  const session::Expiry expiry = session::expiry_of(settings, now_);
+  const rules::Expiry expiry = rules::expiry_of(settings, now_);
   row.expires_at = expiry.expires_at;
   row.look_at = expiry.look_at;
-  row.look_at.keep_earlier(session::first_idle_look(settings, now_));
-  row.has_limits = session::limits_work(settings);
+  row.look_at.keep_earlier(rules::first_idle_look(settings, now_));
+  row.has_limits = rules::limits_work(settings);
   row.limits = settings;
 }
 
@@ -592,7 +591,7 @@ void ModelStore::use(InstanceKey instance, const std::string& name,
     row->limited_by = instance;
     return;
   }
-  if (!session::is_open(row->row.state)) {
+  if (!rules::is_open(row->row.state)) {
     begin_anew(*row, settings, true);
     row->limited_by = instance;
     return;
@@ -600,13 +599,13 @@ void ModelStore::use(InstanceKey instance, const std::string& name,
   row->limited_by = instance;
   row->row.exclusive = row->row.exclusive || settings.exclusive;
   row->row.fails_on_loss = settings.fail_on_loss;
-  const session::Expiry expiry = session::expiry_of(settings, row->opened_at);
+  const rules::Expiry expiry = rules::expiry_of(settings, row->opened_at);
   if (!(expiry.expires_at == row->expires_at)) {
     row->expires_at = expiry.expires_at;
     row->look_at = expiry.look_at;
   }
   if (kept_text(row->limits) != kept_text(settings)) row->rate_at = OptionalMs();
-  row->has_limits = session::limits_work(settings);
+  row->has_limits = rules::limits_work(settings);
   row->limits = settings;
   recompute_head(row->key);
 }
@@ -615,11 +614,11 @@ Status ModelStore::close_from_outside(const std::string& name) {
   const Session* const row = find_session(0, name);
   if (row == nullptr) return Status::kNotFound;
   const SessionKey key = row->key;
-  switch (session::end_from_outside(row->row.state, true)) {
-    case session::Ending::kNotFound:
-    case session::Ending::kNotOwner: return Status::kNotFound;
-    case session::Ending::kRemove: close_row(key, Cause::kDrop); return Status::kOk;
-    case session::Ending::kEnds: break;
+  switch (rules::end_from_outside(row->row.state, true)) {
+    case rules::Ending::kNotFound:
+    case rules::Ending::kNotOwner: return Status::kNotFound;
+    case rules::Ending::kRemove: close_row(key, Cause::kDrop); return Status::kOk;
+    case rules::Ending::kEnds: break;
   }
   apply(key, transition(*row, Cause::kEnd, {}), 0, false);
   const auto found = sessions_.find(key);
@@ -628,9 +627,9 @@ Status ModelStore::close_from_outside(const std::string& name) {
 }
 
 void ModelStore::close_row(SessionKey key, Cause cause) {
-  session::Facts facts;
+  rules::Facts facts;
   facts.running = running(key);
-  const session::Transition change = transition(sessions_.at(key), cause, facts);
+  const rules::Transition change = transition(sessions_.at(key), cause, facts);
   apply(key, change, 0, false);
   const auto found = sessions_.find(key);
   if (found != sessions_.end() && change.clears_look) found->second.look_at = OptionalMs();
@@ -652,58 +651,58 @@ ModelStore::Session& ModelStore::shared_session(InstanceKey instance, const std:
     row->last_activity_at = row->opened_at = now_;
     return *row;
   }
-  switch (session::shared_state_of(row->row.state, limit_of(*row, instance))) {
-    case session::SharedState::kOpen: break;
-    case session::SharedState::kRefuses: return *row;
-    case session::SharedState::kBeginsAnew:
+  switch (rules::shared_state_of(row->row.state, limit_of(*row, instance))) {
+    case rules::SharedState::kOpen: break;
+    case rules::SharedState::kRefuses: return *row;
+    case rules::SharedState::kBeginsAnew:
       if (lacks(PureRule::kBeginsAnew)) return *row;
       begin_anew(*row, {}, true);
       break;
-    case session::SharedState::kBeginsAnewAfterLimit:
+    case rules::SharedState::kBeginsAnewAfterLimit:
       if (lacks(PureRule::kOutlivesEnd)) return *row;
       begin_anew_after_limit(*row);
       break;
   }
-  const session::Use more = session::added_use({false, row->row.exclusive}, {false, exclusive});
+  const rules::Use more = rules::added_use({false, row->row.exclusive}, {false, exclusive});
   row->row.exclusive = row->row.exclusive || more.exclusive;
   if (more.exclusive) recompute_head(row->key);
   return *row;
 }
 
-session::LimitOf ModelStore::limit_of(const Session& session, InstanceKey instance) {
-  return session.scope != 0 || session.limited_by == instance ? session::LimitOf::kItself
-                                                              : session::LimitOf::kAnother;
+rules::LimitOf ModelStore::limit_of(const Session& session, InstanceKey instance) {
+  return session.scope != 0 || session.limited_by == instance ? rules::LimitOf::kItself
+                                                              : rules::LimitOf::kAnother;
 }
 
-session::Admission ModelStore::admission_of(const Session& session, session::LimitOf limit) const {
+rules::Admission ModelStore::admission_of(const Session& session, rules::LimitOf limit) const {
   SessionSettings limits = session.limits;
   if (lacks(PureRule::kActivities)) limits.max_activities = 0;
   if (lacks(PureRule::kRate)) limits.rate_interval = std::chrono::milliseconds(0);
   const bool is_full = limits.max_activities != 0 && session.given >= limits.max_activities;
   if (lacks(is_full ? PureRule::kOutlivesNumber : PureRule::kWaitsForRate))
-    limit = session::LimitOf::kItself;
-  return session::admit_work(limits, {session.given, session.rate_at}, limit, now_);
+    limit = rules::LimitOf::kItself;
+  return rules::admit_work(limits, {session.given, session.rate_at}, limit, now_);
 }
 
 bool ModelStore::admit(Session* own, Item& item) {
   if (own == nullptr) return false;
   if (own->scope == 0 && lacks(PureRule::kBeginsAnew)) return true;
-  const session::OpenedState its = lacks(PureRule::kOpenedState)
-                                       ? session::OpenedState::kOpen
-                                       : session::opened_state_of(own->row.state);
-  if (its != session::OpenedState::kOpen) return false;
+  const rules::OpenedState its = lacks(PureRule::kOpenedState)
+                                     ? rules::OpenedState::kOpen
+                                     : rules::opened_state_of(own->row.state);
+  if (its != rules::OpenedState::kOpen) return false;
   if (!own->has_limits) return true;
-  const session::LimitOf limit = limit_of(*own, item.instance);
-  session::Admission admission = admission_of(*own, limit);
-  if (admission.verdict == session::Admitted::kBeginsAnew) {
+  const rules::LimitOf limit = limit_of(*own, item.instance);
+  rules::Admission admission = admission_of(*own, limit);
+  if (admission.verdict == rules::Admitted::kBeginsAnew) {
     begin_anew_after_limit(*own);
     if (!own->has_limits) return true;
     admission = admission_of(*own, limit);
   }
-  if (admission.verdict == session::Admitted::kTooMany ||
-      admission.verdict == session::Admitted::kTooFast)
+  if (admission.verdict == rules::Admitted::kTooMany ||
+      admission.verdict == rules::Admitted::kTooFast)
     return false;
-  if (admission.verdict == session::Admitted::kLater) {
+  if (admission.verdict == rules::Admitted::kLater) {
     item.due = admission.due;
     item.state = WorkState::kDelayed;
   }
@@ -741,8 +740,8 @@ void ModelStore::end_instance(InstanceKey instance) {
   std::sort(work.begin(), work.end());
   for (const auto& [event, id] : work) {
     const Item& item = items_.at(id);
-    cancel(id, session::cancel(item.state,
-                               item.session != 0 && sessions_.at(item.session).row.exclusive));
+    cancel(id, rules::cancel(item.state,
+                             item.session != 0 && sessions_.at(item.session).row.exclusive));
   }
   std::vector<std::pair<std::string, SessionKey>> opened;
   for (const auto& [key, session] : sessions_)
@@ -757,30 +756,30 @@ void ModelStore::end_instance(InstanceKey instance) {
 
 void ModelStore::look_at_session(SessionKey key) {
   Session& session = sessions_.at(key);
-  session::LookRow row;
+  rules::LookRow row;
   row.state = session.row.state;
   row.has_work = has_work(key) && !lacks(PureRule::kIdleHasNoWork);
   row.has_work_of_others = has_work_of_others(session) && !lacks(PureRule::kOutlivesAge);
   row.planned_at = session.look_at.value();
   if (!lacks(PureRule::kExpires)) row.expires_at = session.expires_at;
   row.last_activity_at = session.last_activity_at;
-  session::EndTerms terms = session::end_terms(session.limits);
+  rules::EndTerms terms = rules::end_terms(session.limits);
   if (lacks(PureRule::kClosesIdle)) terms.idle_close_ms = 0;
-  const session::Looked found = session::look_at(row, terms, now_);
+  const rules::Looked found = rules::look_at(row, terms, now_);
   switch (found.what) {
-    case session::Look::kWaits: session.look_at = found.next; return;
-    case session::Look::kExpires: break;
-    case session::Look::kBeginsAnew:
+    case rules::Look::kWaits: session.look_at = found.next; return;
+    case rules::Look::kExpires: break;
+    case rules::Look::kBeginsAnew:
       fail_work_of(key, session.limited_by);
       return begin_anew_after_limit(session);
-    case session::Look::kCloses: return close_row(key, Cause::kClose);
-    case session::Look::kLogClosing:
-    case session::Look::kRemove: return close_row(key, Cause::kDrop);
+    case rules::Look::kCloses: return close_row(key, Cause::kClose);
+    case rules::Look::kLogClosing:
+    case rules::Look::kRemove: return close_row(key, Cause::kDrop);
   }
   apply(key, transition(session, Cause::kExpire, {}), 0, false);
   const auto expired = sessions_.find(key);
   if (expired == sessions_.end()) return;
-  expired->second.look_at = add_saturating(now_, session::kExpiredKeptMs);
+  expired->second.look_at = add_saturating(now_, rules::kExpiredKeptMs);
 }
 
 void ModelStore::wake() {
@@ -803,40 +802,40 @@ Status ModelStore::acknowledge(const HandedOver& done, ErrorKind error, bool abo
   const auto found = items_.find(done.item);
   if (found == items_.end()) return Status::kStale;
   Item& item = found->second;
-  const session::Returned returned = {done.token, done.epoch, done.session};
-  const session::Acknowledged verdict = session::acknowledge(
+  const rules::Returned returned = {done.token, done.epoch, done.session};
+  const rules::Acknowledged verdict = rules::acknowledge(
       handed_over(item, done), returned, {{error, false}, aborts}, retry_of(item), item.failures);
-  if (verdict == session::Acknowledged::kStale) return Status::kStale;
-  if (verdict == session::Acknowledged::kCancelledEnded) {
+  if (verdict == rules::Acknowledged::kStale) return Status::kStale;
+  if (verdict == rules::Acknowledged::kCancelledEnded) {
     erase_work(item.id);
     return Status::kOk;
   }
   const SessionKey key = item.session;
   if (key != 0) sessions_.at(key).last_activity_at = now_;
-  if (verdict == session::Acknowledged::kRetries) {
+  if (verdict == rules::Acknowledged::kRetries) {
     ++item.failures;
     Hash64 seed;
     seed.add(database_id_).add(static_cast<std::uint64_t>(item.instance));
     seed.add(std::uint64_t{1}).add(item.event);
-    put_back(item, session::retry_delay_ms(item.retry, item.failures, seed.value()), false);
+    put_back(item, rules::retry_delay_ms(item.retry, item.failures, seed.value()), false);
     return Status::kOk;
   }
   store_outcome(item);
   erase_work(item.id);
-  if (verdict == session::Acknowledged::kAborts) change_owner(key, 0, 0, false);
+  if (verdict == rules::Acknowledged::kAborts) change_owner(key, 0, 0, false);
   return Status::kOk;
 }
 
 Status ModelStore::abandon(const HandedOver& done, std::int64_t delay_ms, bool strike) {
   const auto found = items_.find(done.item);
   if (found == items_.end()) return Status::kStale;
-  const session::Returned returned = {done.token, done.epoch, done.session};
-  const session::HandOver row = handed_over(found->second, done);
-  if (session::ends_cancelled(row, returned)) {
+  const rules::Returned returned = {done.token, done.epoch, done.session};
+  const rules::HandOver row = handed_over(found->second, done);
+  if (rules::ends_cancelled(row, returned)) {
     erase_work(done.item);
     return Status::kOk;
   }
-  if (!session::accepts(row, returned)) return Status::kStale;
+  if (!rules::accepts(row, returned)) return Status::kStale;
   put_back(found->second, delay_ms, strike);
   return Status::kOk;
 }
@@ -884,10 +883,10 @@ WorkItemId ModelStore::next_candidate(const Fetcher& who,
     if (item.session == 0 && !who.draining) return id;
     if (item.session == 0) continue;
     switch (may_take(who, item, false)) {
-      case session::Take::kNotNext:
-      case session::Take::kNotMine:
-      case session::Take::kNotOpen: break;
-      case session::Take::kAfterClaim:
+      case rules::Take::kNotNext:
+      case rules::Take::kNotMine:
+      case rules::Take::kNotOpen: break;
+      case rules::Take::kAfterClaim:
         if (claims_open_ && !lacks(PureRule::kWaitsLongest)) return id;
         if (claims_open_) latest = id;
         break;
@@ -905,9 +904,9 @@ void ModelStore::try_candidate(const Fetcher& who, Candidate candidate, bool tak
   if (at == items_.end()) return;
   Item& item = at->second;
   switch (may_take(who, item, takes_over)) {
-    case session::Take::kYes: found = hand_over(who, item); return;
-    case session::Take::kAfterClaim: break;
-    case session::Take::kLetsGo: change_owner(item.session, 0, 0, false); return;
+    case rules::Take::kYes: found = hand_over(who, item); return;
+    case rules::Take::kAfterClaim: break;
+    case rules::Take::kLetsGo: change_owner(item.session, 0, 0, false); return;
     default: passed_over.insert(item.id); return;
   }
   if (!may_claim(who, looks, candidate.first)) return;
@@ -941,7 +940,7 @@ bool ModelStore::may_claim(const Fetcher& who, Looks& looks, WorkItemId item) {
       looks.met_at = now_;
     }
     const bool is_elsewhere = !lacks(PureRule::kRoomElsewhere) && is_room_elsewhere(who.me, most);
-    const OptionalMs until = session::left_to_others_until(is_elsewhere, looks.met_at, idle_ms);
+    const OptionalMs until = rules::left_to_others_until(is_elsewhere, looks.met_at, idle_ms);
     if ((!until.has_value() || until.has_passed(now_)) && !lacks(PureRule::kMakesRoom) &&
         release_longest_idle(who.me, idle_ms))
       has = has_room(who.me, most);
@@ -991,13 +990,13 @@ void ModelStore::take_expired_locks(const Fetcher& who, Looks& looks,
     }
     const WorkItemId id = next.second;
     const Item& item = items_.at(id);
-    session::ExpiredLockFacts facts;
+    rules::ExpiredLockFacts facts;
     facts.state = item.state;
     facts.has_session = item.session != 0;
     facts.is_own = item.holder == who.me;
     facts.runs_here = who.runs_item(id);
     Gone verdict = Gone::kNo;
-    if (session::needs_evidence(facts)) {
+    if (rules::needs_evidence(facts)) {
       Claim claim;
       claim.holder = item.holder;
       const auto worker = workers_.find(item.holder);
@@ -1007,14 +1006,14 @@ void ModelStore::take_expired_locks(const Fetcher& who, Looks& looks,
       claim.version = *item.token;
       verdict = gone(*who.evidence, claim, who.me);
     }
-    switch (session::look_at_expired_lock(facts, verdict)) {
-      case session::ExpiredLock::kStays: break;
-      case session::ExpiredLock::kGoesWithSession:
+    switch (rules::look_at_expired_lock(facts, verdict)) {
+      case rules::ExpiredLock::kStays: break;
+      case rules::ExpiredLock::kGoesWithSession:
         take_expired_session(who, {id, item.session}, looks, found);
         break;
-      case session::ExpiredLock::kDelete: erase_work(id); break;
-      case session::ExpiredLock::kUnlock: unlock(id, false); break;
-      case session::ExpiredLock::kUnlockWithStrike: unlock(id, true); break;
+      case rules::ExpiredLock::kDelete: erase_work(id); break;
+      case rules::ExpiredLock::kUnlock: unlock(id, false); break;
+      case rules::ExpiredLock::kUnlockWithStrike: unlock(id, true); break;
     }
   }
 }
@@ -1044,7 +1043,7 @@ void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate, L
   if (!session.row.owner.has_value() || session.row.state != State::kOpen) return;
   const Gone verdict = gone(*who.evidence, claim_of(session), who.me);
   if (verdict == Gone::kNo) return;
-  if (session::fails_on_owner_loss(session.row)) {
+  if (rules::fails_on_owner_loss(session.row)) {
     change_owner(candidate.second, 0, 0, false);
     return;
   }

@@ -1,4 +1,4 @@
-// ModelStore: the rules of src/session over plain rows in memory, without a database.
+// ModelStore: the rules of src/store (*_rules.cpp) over plain rows in memory, without a database.
 //
 // For each call of the storage contract a ModelStore does what the tables do, with the same pure
 // decisions and without statements: it finds its rows by looking at all of them. Its rows can be
@@ -17,16 +17,16 @@
 #include <string_view>
 #include <utility>
 
-#include "admission.hpp"
-#include "eligibility.hpp"
-#include "evidence.hpp"
-#include "ownership.hpp"
+#include "codec/policy.hpp"
 #include "pawl/session.hpp"
-#include "policy.hpp"
-#include "results.hpp"
-#include "retry.hpp"
-#include "rows.hpp"
-#include "worker_terms.hpp"
+#include "store/row_rules.hpp"
+#include "store/session/admission_rules.hpp"
+#include "store/session/ownership_rules.hpp"
+#include "store/work/eligibility_rules.hpp"
+#include "store/work/result_rules.hpp"
+#include "store/work/retry_rules.hpp"
+#include "store/worker/evidence_rules.hpp"
+#include "store/worker/term_rules.hpp"
 
 namespace pawl::test {
 
@@ -82,7 +82,7 @@ class ModelStore {
     InstanceKey scope = 0;
     std::string name;
     bool is_opened = false;
-    session::SessionRow row;
+    rules::SessionRow row;
     Epoch epoch = 0;
     Epoch epoch_used = 0;
     WorkItemId head = 0;  // 0: no head
@@ -103,7 +103,7 @@ class ModelStore {
     InstanceKey instance = 0;
     EventId event = 0;
     SessionKey session = 0;
-    session::WorkState state = session::WorkState::kReady;
+    rules::WorkState state = rules::WorkState::kReady;
     bool barrier = false;
     Retry retry;
     std::int64_t failures = 0;
@@ -208,26 +208,25 @@ class ModelStore {
 
   [[nodiscard]] bool lacks(PureRule rule) const { return without_ == rule; }
   // --- rules, less the one that is left out ---
-  [[nodiscard]] session::Transition transition(const Session& session, session::Cause cause,
-                                               const session::Facts& facts) const;
-  [[nodiscard]] session::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
-  [[nodiscard]] session::HandOver handed_over(const Item& item, const HandedOver& done) const;
+  [[nodiscard]] rules::Transition transition(const Session& session, rules::Cause cause,
+                                             const rules::Facts& facts) const;
+  [[nodiscard]] rules::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
+  [[nodiscard]] rules::HandOver handed_over(const Item& item, const HandedOver& done) const;
   [[nodiscard]] bool has_room(Incarnation worker, std::int64_t most) const;
   [[nodiscard]] std::int64_t lease_until(std::int64_t lease_ms) const;
   [[nodiscard]] Gone gone(Evidence& evidence, const Claim& claim, Incarnation me) const;
   [[nodiscard]] Retry retry_of(const Item& item) const;
 
   // --- the rows ---
-  [[nodiscard]] session::Running running(SessionKey session) const;
+  [[nodiscard]] rules::Running running(SessionKey session) const;
   [[nodiscard]] Session* find_session(InstanceKey scope, const std::string& name);
   [[nodiscard]] const Registered* living(const std::string& node) const;
   [[nodiscard]] Claim claim_of(const Session& session) const;
   // The session of this name that all instances share; made if it does not exist.
   Session& shared_session(InstanceKey instance, const std::string& name, bool exclusive);
   void begin_anew_after_limit(Session& row);
-  [[nodiscard]] static session::LimitOf limit_of(const Session& session, InstanceKey instance);
-  [[nodiscard]] session::Admission admission_of(const Session& session,
-                                                session::LimitOf limit) const;
+  [[nodiscard]] static rules::LimitOf limit_of(const Session& session, InstanceKey instance);
+  [[nodiscard]] rules::Admission admission_of(const Session& session, rules::LimitOf limit) const;
   // Returns false if the item got its outcome instead.
   bool admit(Session* own, Item& item);
   void begin(Session& row, const SessionSettings& settings, bool admitted);
@@ -236,15 +235,14 @@ class ModelStore {
   void recompute_head(SessionKey key);
   void store_outcome(const Item& item);
   void end_work(WorkItemId id);
-  void cancel(WorkItemId id, session::Ended how);
+  void cancel(WorkItemId id, rules::Ended how);
   void fail_work_of(SessionKey session, InstanceKey instance);
   void unlock(WorkItemId id, bool strike);
   void put_back(Item& item, std::int64_t delay_ms, bool strike);
   void erase_work(WorkItemId id);
-  Epoch apply(SessionKey key, const session::Transition& change, std::int64_t lease_ms,
-              bool strike);
+  Epoch apply(SessionKey key, const rules::Transition& change, std::int64_t lease_ms, bool strike);
   Epoch change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike);
-  void close_row(SessionKey key, session::Cause cause);
+  void close_row(SessionKey key, rules::Cause cause);
   void hand_sessions_over(Incarnation from, Incarnation heir);
   void free_locks_of(Incarnation worker);
   void move_now(SessionKey key, std::optional<Incarnation> to, const WorkerTerms& options);

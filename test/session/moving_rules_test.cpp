@@ -1,9 +1,9 @@
 // Moving as tables: which worker may have a session, what a stop becomes, who holds a device.
-#include "moving.hpp"
+#include "store/session/moving_rules.hpp"
 
 #include <gtest/gtest.h>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr Incarnation kA = 1;
@@ -19,8 +19,8 @@ SessionRow session(bool device, std::optional<Incarnation> owner = {}, State sta
 }
 
 TEST(MovingRules, may_have) {
-  const WorkerRow living = {false, 0, 3};
-  const WorkerRow draining = {true, 0, 3};
+  const TargetWorker living = {false, 0, 3};
+  const TargetWorker draining = {true, 0, 3};
   struct Row {
     const char* name;
     bool device;
@@ -290,4 +290,4 @@ TEST(MovingRules, is_unavailable) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

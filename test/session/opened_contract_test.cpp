@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "policy.hpp"
+#include "codec/policy.hpp"
 #include "session_world.hpp"
 
 namespace pawl::test {

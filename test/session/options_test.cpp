@@ -1,6 +1,6 @@
 // Validation of LeaseOptions and SessionOptions: the defaults are accepted, and every refusal names
 // both values.
-#include "worker_terms.hpp"
+#include "store/worker/term_rules.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
 // Ownership as a table: what each cause makes of a session's row, and the effects that go with it.
-#include "ownership.hpp"
+#include "store/session/ownership_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr Incarnation kA = 1;
@@ -366,4 +366,4 @@ TEST(OwnershipRules, states) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

@@ -142,7 +142,8 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
     how.filter = &all;
     WorkItem item;
     bool found = false;
-    EXPECT_EQ(store.work().fetch_work_item(how, buffer, sizeof buffer, &item, &found), Status::kOk);
+    EXPECT_EQ(store.work().fetch.fetch_work_item(how, buffer, sizeof buffer, &item, &found),
+              Status::kOk);
     EXPECT_TRUE(found);
     return Status::kIo;  // the batch is rolled back
   });
@@ -280,7 +281,7 @@ TEST_F(Ownership, a_draining_worker_claims_nothing_and_hands_its_sessions_away) 
   EXPECT_TRUE(b->fetch() && b->fetch());
   WorkerRow rows[4];
   std::size_t count = 0;
-  EXPECT_EQ(a->store().workers().list_workers(rows, 4, &count), Status::kOk);
+  EXPECT_EQ(a->store().worker().list_workers(rows, 4, &count), Status::kOk);
   ASSERT_EQ(count, 2u);
   EXPECT_TRUE(rows[0].draining);
   EXPECT_EQ(rows[0].node.view(), "A");

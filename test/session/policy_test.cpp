@@ -12,11 +12,12 @@ class WorkPolicy : public ::testing::Test {
   WorkPolicy() { a_.join("A"); }
   Status fail(const Job& job, std::string_view text, bool permanent = false) {
     const WorkResult result = {ErrorKind::kApplication, text, permanent};
-    return a_.batch([&](Store& store) { return store.work().ack_work_item(job.done(), result); });
+    return a_.batch(
+        [&](Store& store) { return store.work().items.ack_work_item(job.done(), result); });
   }
   OptionalMs next_due() {
     NextDue due;
-    EXPECT_EQ(a_.store().instances().next_due(a_.me(), false, &due), Status::kOk);
+    EXPECT_EQ(a_.store().due().next_due(a_.me(), false, &due), Status::kOk);
     return due.pawl_time;
   }
 

@@ -46,8 +46,9 @@ TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
   std::size_t renewed = 0;
   std::size_t released = 0;
   ASSERT_EQ(worker.batch([&](Store& store) {
-    PAWL_TRY(store.workers().renew_worker(worker.me(), worker.options.session_lock_timeout_ms));
-    return store.sessions().renew_session_lock(worker.me(), worker.options, &renewed, &released);
+    PAWL_TRY(store.worker().renew_worker(worker.me(), worker.options.session_lock_timeout_ms));
+    return store.session().owners.renew_session_lock(worker.me(), worker.options, &renewed,
+                                                     &released);
   }),
             Status::kOk);
   const int pages = pages_written(worker) - before;

@@ -1,9 +1,9 @@
 // Results as tables: which result is accepted, what it does, and what ends an item without one.
-#include "results.hpp"
+#include "store/work/result_rules.hpp"
 
 #include <gtest/gtest.h>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr LockToken kToken = 7;
@@ -222,4 +222,4 @@ TEST(ResultRules, look_at_expired_lock) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

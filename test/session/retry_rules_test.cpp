@@ -1,12 +1,12 @@
 // Retry as tables: how long a pause is, what follows a failed attempt, and which limit an overdue
 // item has passed.
-#include "retry.hpp"
+#include "store/work/retry_rules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <vector>
 
-namespace pawl::session {
+namespace pawl::rules {
 namespace {
 
 constexpr std::int64_t kNow = 1'000;
@@ -174,4 +174,4 @@ TEST(RetryRules, unregistered_delay) {
 }
 
 }  // namespace
-}  // namespace pawl::session
+}  // namespace pawl::rules

@@ -1,6 +1,6 @@
 // Leaves out each rule of sessions (docs/rules) once and expects the simulation to notice. This
 // works only in this program: the linker wraps sqlite3_prepare_v3(), which then removes one
-// condition from one of the storage's statements. session::may_take() is wrapped too, so that it
+// condition from one of the storage's statements. rules::may_take() is wrapped too, so that it
 // does not see what the statement no longer checks. The simulated workers leave out the rules of
 // workers themselves. The product contains none of this.
 //
@@ -16,8 +16,8 @@
 #include <ostream>
 #include <string>
 
-#include "eligibility.hpp"
 #include "session_simulation.hpp"
+#include "store/work/eligibility_rules.hpp"
 
 namespace {
 
@@ -36,8 +36,8 @@ constexpr int kNoStatement = 3;  // exit code: without the text the statement do
 
 }  // namespace
 
-// The symbols that the linker's --wrap makes of session::may_take().
-#define PAWL_MAY_TAKE _ZN4pawl7session8may_takeERKNS0_7WorkRowEPKNS0_10SessionRowERKNS0_6WorkerE
+// The symbols that the linker's --wrap makes of rules::may_take().
+#define PAWL_MAY_TAKE _ZN4pawl5rules8may_takeERKNS0_10QueuedWorkEPKNS0_10SessionRowERKNS0_6WorkerE
 #define PAWL_JOIN_(a, b) a##b
 #define PAWL_JOIN(a, b) PAWL_JOIN_(a, b)
 #define PAWL_REAL_MAY_TAKE PAWL_JOIN(__real_, PAWL_MAY_TAKE)
@@ -71,20 +71,20 @@ int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned 
   return __real_sqlite3_prepare_v3(db, sql, bytes, flags, out, tail);
 }
 
-pawl::session::Take PAWL_REAL_MAY_TAKE(const pawl::session::WorkRow& work,
-                                       const pawl::session::SessionRow* session,
-                                       const pawl::session::Worker& worker);
-pawl::session::Take PAWL_WRAP_MAY_TAKE(const pawl::session::WorkRow& work,
-                                       const pawl::session::SessionRow* session,
-                                       const pawl::session::Worker& worker);
-pawl::session::Take PAWL_WRAP_MAY_TAKE(const pawl::session::WorkRow& work,
-                                       const pawl::session::SessionRow* session,
-                                       const pawl::session::Worker& worker) {
+pawl::rules::Take PAWL_REAL_MAY_TAKE(const pawl::rules::QueuedWork& work,
+                                     const pawl::rules::SessionRow* session,
+                                     const pawl::rules::Worker& worker);
+pawl::rules::Take PAWL_WRAP_MAY_TAKE(const pawl::rules::QueuedWork& work,
+                                     const pawl::rules::SessionRow* session,
+                                     const pawl::rules::Worker& worker);
+pawl::rules::Take PAWL_WRAP_MAY_TAKE(const pawl::rules::QueuedWork& work,
+                                     const pawl::rules::SessionRow* session,
+                                     const pawl::rules::Worker& worker) {
   if (session == nullptr) return PAWL_REAL_MAY_TAKE(work, session, worker);
-  pawl::session::SessionRow shown = *session;
+  pawl::rules::SessionRow shown = *session;
   if (g_hidden == Hidden::kOwner && shown.owner != worker.me) shown.owner.reset();
   if (g_hidden == Hidden::kDevice) shown.device = false;
-  if (g_hidden == Hidden::kState) shown.state = pawl::session::State::kOpen;
+  if (g_hidden == Hidden::kState) shown.state = pawl::rules::State::kOpen;
   return PAWL_REAL_MAY_TAKE(work, &shown, worker);
 }
 // NOLINTEND(bugprone-reserved-identifier)

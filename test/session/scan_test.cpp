@@ -1,6 +1,6 @@
 // BranchScan: every candidate is looked at, whatever stands before it, and the scan comes to an
 // end.
-#include "tables/branch_scan.hpp"
+#include "store/work/branch_scan.hpp"
 
 #include <gtest/gtest.h>
 

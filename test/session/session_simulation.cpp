@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "policy.hpp"
+#include "codec/policy.hpp"
 
 namespace pawl::test {
 namespace {
@@ -178,7 +178,7 @@ void Simulation::use_shared(int index) {
     return;
   }
   const Status status = processes_[index].worker->batch(
-      [&](Store& store) { return store.admin().end_session("", session, ""); });
+      [&](Store& store) { return store.session().expiry.end_session("", session, ""); });
   expect(status == Status::kOk || status == Status::kNotFound || status == Status::kBuried,
          "a closing from outside failed");
 }
@@ -449,7 +449,7 @@ void Simulation::bury_dead(int index) {
   Worker& worker = *processes_[index].worker;
   WorkerRow rows[64];
   std::size_t count = 0;
-  expect(worker.store().workers().list_workers(rows, 64, &count) == Status::kOk,
+  expect(worker.store().worker().list_workers(rows, 64, &count) == Status::kOk,
          "workers are listed");
   for (std::size_t i = 0; i < count; ++i) {
     Claim claim;

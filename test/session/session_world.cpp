@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "arena.hpp"
-#include "sqlite/sqlite_memory.hpp"
-#include "sqlite/sqlite_vfs.hpp"
+#include "core/arena.hpp"
+#include "store/sqlite/sqlite_memory.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::test {
 
@@ -95,9 +95,9 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
   row.former = &former;
   row.tags = tags;
   Incarnation registered = 0;
-  status = store_->workers().register_worker(row, *evidence_, limits, &registered);
+  status = store_->worker().register_worker(row, *evidence_, limits, &registered);
   if (status == Status::kOk && former != 0)
-    status = store_->workers().bury_worker(former, registered, notes.data(), notes.size(), limits);
+    status = store_->worker().bury_worker(former, registered, notes.data(), notes.size(), limits);
   if (status != Status::kOk) {
     store_->batch().rollback();
     return status;
@@ -152,8 +152,10 @@ std::optional<Job> Worker::fetch() {
     WorkItem item;
     bool found = false;
     std::size_t woken = 0;
-    if (wakes_ && !draining) PAWL_TRY(store.work().wake_unregistered(me_, 64, &woken, &wakes_));
-    const Status fetched = store.work().fetch_work_item(how, buffer, sizeof buffer, &item, &found);
+    if (wakes_ && !draining)
+      PAWL_TRY(store.work().unregistered.wake_unregistered(me_, 64, &woken, &wakes_));
+    const Status fetched =
+        store.work().fetch.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
     if (fetched == Status::kOk && found) job = keep(item);
     return fetched;
   });
@@ -167,30 +169,31 @@ Status Worker::ack(const Job& job, std::string_view payload, bool abort_session)
     result.payload = payload;
     WorkDone done = job.done();
     done.abort_session = abort_session;
-    return store.work().ack_work_item(done, result);
+    return store.work().items.ack_work_item(done, result);
   });
 }
 
 Status Worker::check(const Job& job) {
-  return batch([&](Store& store) { return store.work().check_work_item(job.done()); });
+  return batch([&](Store& store) { return store.work().items.check_work_item(job.done()); });
 }
 
 Status Worker::abandon(const Job& job, std::int64_t delay_ms, bool strike) {
   return batch([&](Store& store) {
-    return store.work().abandon_work_item(job.done(), delay_ms, strike, limits);
+    return store.work().items.abandon_work_item(job.done(), delay_ms, strike, limits);
   });
 }
 
 Status Worker::renew(const Job& job) {
-  return batch(
-      [&](Store& store) { return store.work().renew_work_item_lock(job.done(), me_, options); });
+  return batch([&](Store& store) {
+    return store.work().rows.renew_work_item_lock(job.done(), me_, options);
+  });
 }
 
 std::size_t Worker::renew_sessions(std::size_t* released) {
   std::size_t renewed = 0;
   std::size_t let_go = 0;
   must(batch([&](Store& store) {
-         return store.sessions().renew_session_lock(me_, options, &renewed, &let_go);
+         return store.session().owners.renew_session_lock(me_, options, &renewed, &let_go);
        }),
        *store_, "renew sessions");
   if (released != nullptr) *released = let_go;
@@ -199,14 +202,14 @@ std::size_t Worker::renew_sessions(std::size_t* released) {
 
 Status Worker::renew_self() {
   return batch([&](Store& store) {
-    return store.workers().renew_worker(me_, options.session_lock_timeout_ms);
+    return store.worker().renew_worker(me_, options.session_lock_timeout_ms);
   });
 }
 
 std::size_t Worker::cleanup(std::size_t limit) {
   std::size_t removed = 0;
   must(batch([&](Store& store) {
-         return store.sessions().cleanup_orphaned_sessions(*evidence_, limit, &removed);
+         return store.session().expiry.cleanup_orphaned_sessions(*evidence_, limit, &removed);
        }),
        *store_, "cleanup");
   return removed;
@@ -214,20 +217,20 @@ std::size_t Worker::cleanup(std::size_t limit) {
 
 std::size_t Worker::wake() {
   std::size_t woken = 0;
-  must(batch([&](Store& store) { return store.work().wake_delayed(100, &woken); }), *store_,
-       "wake");
+  must(batch([&](Store& store) { return store.instance().ready.wake_delayed(100, &woken); }),
+       *store_, "wake");
   return woken;
 }
 
 void Worker::bury(Incarnation incarnation, const std::vector<CrashNote>& notes, Incarnation heir) {
   must(batch([&](Store& store) {
-         return store.workers().bury_worker(incarnation, heir, notes.data(), notes.size(), limits);
+         return store.worker().bury_worker(incarnation, heir, notes.data(), notes.size(), limits);
        }),
        *store_, "bury");
 }
 
 void Worker::leave() {
-  must(batch([&](Store& store) { return store.workers().unregister_worker(me_); }), *store_,
+  must(batch([&](Store& store) { return store.worker().unregister_worker(me_); }), *store_,
        "leave");
   port_.storage->worker_close(kPath, me_, file_);
   me_ = 0;
@@ -235,8 +238,8 @@ void Worker::leave() {
 
 void Worker::drain() {
   draining = true;
-  must(batch([&](Store& store) { return store.workers().drain_worker(name_, kStopMs); }), *store_,
-       "drain");
+  must(batch([&](Store& store) { return store.session().moves.drain_worker(name_, kStopMs); }),
+       *store_, "drain");
 }
 
 Status Worker::declare(std::string_view device, bool standby, bool* held) {
@@ -247,32 +250,32 @@ Status Worker::declare(std::string_view device, bool standby, bool* held) {
   how.stop_ms = kStopMs;
   bool holds = false;
   const Status status = batch(
-      [&](Store& store) { return store.sessions().declare_session(how, *evidence_, &holds); });
+      [&](Store& store) { return store.session().moves.declare_session(how, *evidence_, &holds); });
   if (held != nullptr) *held = holds;
   return status;
 }
 
 Status Worker::withdraw(std::string_view device) {
   return batch(
-      [&](Store& store) { return store.sessions().withdraw_session(me_, device, kStopMs); });
+      [&](Store& store) { return store.session().moves.withdraw_session(me_, device, kStopMs); });
 }
 
 void Worker::take_devices_over() {
   must(batch([&](Store& store) {
-         return store.sessions().take_devices_over(me_, options, *evidence_);
+         return store.session().moves.take_devices_over(me_, options, *evidence_);
        }),
        *store_, "take devices over");
 }
 
 Status Worker::transfer(std::string_view session, std::string_view to, bool force) {
   return batch([&](Store& store) {
-    return store.sessions().transfer_session({}, session, to, kStopMs, force);
+    return store.session().moves.transfer_session({}, session, to, kStopMs, force);
   });
 }
 
 std::size_t Worker::end_stops() {
   std::size_t ended = 0;
-  must(batch([&](Store& store) { return store.sessions().end_stops(100, &ended); }), *store_,
+  must(batch([&](Store& store) { return store.session().moves.end_stops(100, &ended); }), *store_,
        "end stops");
   return ended;
 }
@@ -426,8 +429,8 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   std::vector<char> block(1 << 20);
   Arena arena(block.data(), block.size());
   OrchestrationItem item;
-  must(client_->instances().fetch_orchestration_item(key, now(), {1000}, arena, &item), *client_,
-       "fetch instance");
+  must(client_->instance().history.fetch_orchestration_item(key, now(), {1000}, arena, &item),
+       *client_, "fetch instance");
   std::vector<MessageId> ids;
   for (std::size_t i = 0; i < item.message_count; ++i) {
     const pawl::Message& one = item.messages[i];
@@ -444,7 +447,7 @@ void World::turn(InstanceKey key, const std::function<void(TurnCommit&)>& fill,
   fill(commit);
   BatchInfo info;
   must(client_->batch().begin(0, &info), *client_, "begin turn");
-  must(client_->instances().ack_orchestration_item(commit), *client_, "commit turn");
+  must(client_->instance().turns.ack_orchestration_item(commit), *client_, "commit turn");
   must(client_->batch().commit(), *client_, "commit");
 }
 
@@ -456,7 +459,7 @@ InstanceKey World::create() {
   InstanceKey key = 0;
   BatchInfo info;
   must(client_->batch().begin(0, &info), *client_, "begin");
-  must(client_->instances().create_instance(instance, &key), *client_, "create");
+  must(client_->instance().deliveries.create_instance(instance, &key), *client_, "create");
   must(client_->batch().commit(), *client_, "commit");
   return key;
 }
@@ -591,7 +594,7 @@ void World::pass(std::int64_t ms) {
   }
 }
 
-std::int64_t World::now() { return client_->batch().pawl_now(); }
+std::int64_t World::now() { return client_->place().pawl_now(); }
 
 std::int64_t World::number(const char* sql, const std::vector<std::int64_t>& values) {
   sqlite3_stmt* statement = nullptr;

@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "evidence.hpp"
 #include "pawl/port_sim.hpp"
-#include "sqlite/sqlite_store.hpp"
-#include "store.hpp"
+#include "store/sqlite/sqlite_store.hpp"
+#include "store/store.hpp"
+#include "store/worker/evidence_rules.hpp"
 
 namespace pawl::test {
 

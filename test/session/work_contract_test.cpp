@@ -51,7 +51,7 @@ TEST_F(WorkContract, worker_ack_atomicity) {
   ASSERT_TRUE(job);
   const WorkResult result = {ErrorKind::kNone, "r"};
   EXPECT_EQ(a_.batch([&](Store& store) {
-    EXPECT_EQ(store.work().ack_work_item(job->done(), result), Status::kOk);
+    EXPECT_EQ(store.work().items.ack_work_item(job->done(), result), Status::kOk);
     return Status::kFull;  // the batch is rolled back
   }),
             Status::kFull);

@@ -19,14 +19,14 @@ class Capability : public StoreWorld {
     given.reserve(1);  // the pointer of an empty list must not be null
     query = ReadyQuery();
     query.me = me;
-    query.now = at->batch().pawl_now();
+    query.now = at->place().pawl_now();
     query.runnable = given.data();
     query.runnable_count = given.size();
     query.unregistered = &unregistered;
     unregistered = UnregisteredInstances();
     std::vector<InstanceKey> keys(capacity);
     std::size_t count = 0;
-    EXPECT_EQ(at->instances().list_ready(query, keys.data(), capacity, &count), Status::kOk)
+    EXPECT_EQ(at->instance().ready.list_ready(query, keys.data(), capacity, &count), Status::kOk)
         << at->diagnostic().text();
     keys.resize(count);
     return keys;
@@ -37,13 +37,14 @@ class Capability : public StoreWorld {
     given.reserve(1);
     query.runnable = given.data();
     query.runnable_count = given.size();
-    ASSERT_EQ(batch(at,
-                    [&] {
-                      for (std::size_t i = 0; i < unregistered.count; ++i)
-                        PAWL_TRY(at->instances().mark_unregistered(unregistered.keys[i], query));
-                      return Status::kOk;
-                    }),
-              Status::kOk)
+    ASSERT_EQ(
+        batch(at,
+              [&] {
+                for (std::size_t i = 0; i < unregistered.count; ++i)
+                  PAWL_TRY(at->instance().ready.mark_unregistered(unregistered.keys[i], query));
+                return Status::kOk;
+              }),
+        Status::kOk)
         << at->diagnostic().text();
   }
   InstanceKey create_of(Site& at, std::string_view id, std::string_view name,
@@ -54,7 +55,7 @@ class Capability : public StoreWorld {
     instance.version = version;
     instance.input = "in";
     InstanceKey key = 0;
-    EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }),
+    EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
               Status::kOk);
     return key;
   }
@@ -77,7 +78,8 @@ class Capability : public StoreWorld {
     ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
   }
   void wake(Site& at, std::string_view id) {
-    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, "r"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance(id, "r"); }),
+              Status::kOk);
   }
   std::int64_t behaviour_of(InstanceKey key) {
     return raw_number("SELECT behaviour FROM instances WHERE key=" + std::to_string(key));
@@ -201,7 +203,7 @@ TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since
     raw("UPDATE instances SET state=3,parked_until=9223372036854775807 WHERE key=" +
         std::to_string(key));
     const Restart how{id, RestartFrom::kStart, "ann", {}};
-    ASSERT_EQ(batch(at, [&] { return at->admin().restart_instance(how); }), Status::kOk)
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.restart_instance(how); }), Status::kOk)
         << at->diagnostic().text();
     Item item;
     ASSERT_EQ(fetch(at, key, item), Status::kOk);
@@ -265,7 +267,7 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   EXPECT_EQ(list(at, of(3, 3)), Keys());
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
   KeepEvents sink;
-  EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kCorrupt);
+  EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kCorrupt);
 }
 
 // A read changes no count: the instance stops, with the row in its status, until it is retried.
@@ -275,7 +277,7 @@ TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   raw("UPDATE history SET meta='{'");
   KeepEvents sink;
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kCorrupt);
+    EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kCorrupt);
   EXPECT_EQ(raw_number("SELECT crashes+strikes+reboots FROM instances"), 0);
 }
 
@@ -286,15 +288,15 @@ TEST_P(Capability, test_fetch_deserialization_error_eventually_reaches_poison) {
   const InstanceKey key = begun(at, "a", 2);
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->instances().abandon_orchestration_item(
-                        key, 1, InstanceStore::kStoppedForGood, false, ErrorKind::kCorrupt,
-                        "row 1");
+                    return at->instance().ready.abandon_orchestration_item(
+                        key, 1, kStoppedForGood, false, ErrorKind::kCorrupt, "row 1");
                   }),
             Status::kOk);
   EXPECT_EQ(list(at, of(2, 2)), Keys());
   EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
   std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(5, &retried); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(5, &retried); }),
+            Status::kOk);
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
 }
 
@@ -321,7 +323,8 @@ TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   list(at, of(1, 3));
   mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(at, of(1, 3)), Keys());
-  ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", "r"); }),
+            Status::kOk);
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
@@ -332,7 +335,7 @@ TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   create_of(at, "a", "other");
   list(at, of(1, 1));
   EXPECT_EQ(unregistered.count, 0U);
-  EXPECT_EQ(unregistered.look_at, at->batch().pawl_now() + query.home_grace_ms + 1);
+  EXPECT_EQ(unregistered.look_at, at->place().pawl_now() + query.home_grace_ms + 1);
   clock.advance(query.home_grace_ms + 1);
   list(at, of(1, 1));
   EXPECT_EQ(unregistered.count, 1U);
@@ -371,7 +374,7 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
                       instance.id = id;
                       instance.name = name;
                       InstanceKey key = 0;
-                      PAWL_TRY(at->instances().create_instance(instance, &key));
+                      PAWL_TRY(at->instance().deliveries.create_instance(instance, &key));
                     }
                     return Status::kOk;
                   }),
@@ -407,8 +410,8 @@ TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
   ASSERT_EQ(unregistered.count, 1U);
   mark_unregistered(at, {});
   NextDue due;
-  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
-  EXPECT_FALSE(due.pawl_time.has_passed(at->batch().pawl_now()));
+  ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
+  EXPECT_FALSE(due.pawl_time.has_passed(at->place().pawl_now()));
   list(at, {});
   EXPECT_EQ(unregistered.count, 0U);
   Item item;
@@ -460,8 +463,8 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
     start(at, key, timers);
     ASSERT_EQ(batch(at,
                     [&] {
-                      return at->instances().abandon_orchestration_item(
-                          key, 1, InstanceStore::kStoppedForGood, false, ErrorKind::kLimit, "why");
+                      return at->instance().ready.abandon_orchestration_item(
+                          key, 1, kStoppedForGood, false, ErrorKind::kLimit, "why");
                     }),
               Status::kOk);
   }
@@ -482,7 +485,8 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
   // The timers have fired, and their messages are there when the instance goes on.
   std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(1, &retried); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(1, &retried); }),
+            Status::kOk);
   EXPECT_EQ(list(at, kinds), (Keys{mine, 1}));
   Item item;
   ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -495,7 +499,8 @@ TEST_P(Capability, deleted_instances_with_due_timers_block_no_other) {
   Site& at = site();
   const InstanceKey key = create(at, "deleted");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
+            Status::kOk);
   clock.advance(20);
   for (const Kinds& kinds : {Kinds{{"irrigate", "1.0", 0}}, Kinds{{"another", "", 0}}}) {
     EXPECT_EQ(list(at, kinds), Keys());

@@ -1,8 +1,8 @@
 // Goal: an index that disagrees with its table ends a call with an error that names the table, and
 // never makes the call endless. Each of these calls walks along an index, or empties what the index
 // shows.
+#include "store/walk.hpp"
 #include "store_world.hpp"
-#include "tables/walk.hpp"
 
 namespace pawl::test {
 namespace {
@@ -33,11 +33,11 @@ class Damage : public StoreWorld {
     worker.lease_ms = 30'000;
     Incarnation out = 0;
     return batch(
-        at, [&] { return at->workers().register_worker(worker, evidence, CrashLimits(), &out); });
+        at, [&] { return at->worker().register_worker(worker, evidence, CrashLimits(), &out); });
   }
   Status bury(Site& at, Incarnation worker) {
     return batch(at,
-                 [&] { return at->workers().bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
+                 [&] { return at->worker().bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Damage, ::testing::Values(Ports::kSim), ports_name);
@@ -84,7 +84,8 @@ TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("wq_session", "worker_queue(sid,(1),id) WHERE sid IS NOT NULL");
-  expect_named(at, batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
+  expect_named(at,
+               batch(at, [&] { return at->session().moves.claim_session(me, "s", WorkerTerms()); }),
                "worker_queue");
 }
 
@@ -100,8 +101,8 @@ TEST_P(Damage, IdleSessions) {
   expect_named(at,
                batch(at,
                      [&] {
-                       return at->sessions().renew_session_lock(me, WorkerTerms(), &renewed,
-                                                                &released);
+                       return at->session().owners.renew_session_lock(me, WorkerTerms(), &renewed,
+                                                                      &released);
                      }),
                "sessions");
 }
@@ -115,23 +116,26 @@ TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
       "INSERT OR REPLACE INTO executions VALUES(1,1,3,0,0,0),(1,2,0,0,0,NULL)");
   Removed removed;
   bool more = false;
-  expect_named(
-      at,
-      batch(at,
-            [&] { return at->admin().prune_executions(a, PruneLimits(), 100, &removed, &more); }),
-      "instances");
+  expect_named(at,
+               batch(at,
+                     [&] {
+                       return at->instance().removal.prune_executions(a, PruneLimits(), 100,
+                                                                      &removed, &more);
+                     }),
+               "instances");
 }
 
 TEST_P(Damage, DeletedTrees) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
+            Status::kOk);
   lie("i_tree", "instances((1))");
   Removed removed;
   bool more = true;
   Status status = Status::kOk;
   for (int i = 0; i < 10 && more && status == Status::kOk; ++i)
-    status = batch(at, [&] { return at->housekeeping().sweep_deleted(100, &removed, &more); });
+    status = batch(at, [&] { return at->instance().removal.sweep_deleted(100, &removed, &more); });
   EXPECT_TRUE(status == Status::kCorrupt || !more) << status_name(status);
 }
 

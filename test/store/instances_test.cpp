@@ -23,7 +23,8 @@ TEST_P(Instances, StatusOfAFreshOne) {
   EXPECT_EQ(is.updated_ms, kWall2040);
   EXPECT_EQ(is.output, "");
   InstanceStatus none;
-  EXPECT_EQ(at->instances().read_status("b", &none, output, sizeof(output)), Status::kNotFound);
+  EXPECT_EQ(at->instance().directory.read_status("b", &none, output, sizeof(output)),
+            Status::kNotFound);
 }
 
 TEST_P(Instances, IdIsUsedOnce) {
@@ -35,16 +36,17 @@ TEST_P(Instances, IdIsUsedOnce) {
   again.name = "other";
   again.input = "second";
   InstanceKey other_key = 0;
-  EXPECT_EQ(batch(other, [&] { return other->instances().create_instance(again, &other_key); }),
-            Status::kAlreadyExists);
+  EXPECT_EQ(
+      batch(other, [&] { return other->instance().deliveries.create_instance(again, &other_key); }),
+      Status::kAlreadyExists);
   // The other calls of the batch are stored.
   EXPECT_EQ(batch(other,
                   [&] {
-                    EXPECT_EQ(other->instances().create_instance(again, &other_key),
+                    EXPECT_EQ(other->instance().deliveries.create_instance(again, &other_key),
                               Status::kAlreadyExists);
                     NewInstance beside = again;
                     beside.id = "b";
-                    return other->instances().create_instance(beside, &other_key);
+                    return other->instance().deliveries.create_instance(beside, &other_key);
                   }),
             Status::kOk);
   EXPECT_EQ(status(other, "b").state, InstanceState::kRunning);
@@ -65,7 +67,7 @@ TEST_P(Instances, NamesHaveBounds) {
     instance.name = name;
     instance.version = version;
     InstanceKey key = 0;
-    return batch(at, [&] { return at->instances().create_instance(instance, &key); });
+    return batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
   };
   EXPECT_EQ(try_one(longest, longest, longest), Status::kOk);
   EXPECT_EQ(try_one("", "n", ""), Status::kInvalidArgument);
@@ -101,7 +103,8 @@ TEST_P(Instances, CancelIsAMessage) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   const std::string reason(5000, 'r');
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", reason); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", reason); }),
+            Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(item.kinds(), (std::vector<std::string>{"start", "cancel"}));
@@ -111,7 +114,8 @@ TEST_P(Instances, CancelIsAMessage) {
 TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
-  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("b", ""); }), Status::kNotFound);
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("b", ""); }),
+            Status::kNotFound);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   Events events(1);
@@ -120,7 +124,8 @@ TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
   TurnCommit commit = turn(item, &events);
   commit.end = EndKind::kCompleted;
   ASSERT_EQ(ack(at, commit), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kStale);
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kStale);
 }
 
 // ---- which instance is ready, and for which worker ---------------------------------------------
@@ -133,7 +138,8 @@ TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   EXPECT_EQ(ready(at), (Keys{a, b, c}));
   start(at, a);
   EXPECT_EQ(ready(at), (Keys{b, c}));
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   EXPECT_EQ(ready(at), (Keys{b, c, a}));
 }
 
@@ -141,7 +147,8 @@ TEST_P(Instances, SecondMessageCostsNoPlaceInTheOrder) {
   Site& at = site();
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   EXPECT_EQ(ready(at), (Keys{a, b}));
 }
 
@@ -155,11 +162,11 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
   query.skip_count = 1;
   InstanceKey keys[2] = {};
   std::size_t count = 0;
-  ASSERT_EQ(at->instances().list_ready(query, keys, 2, &count), Status::kOk);
+  ASSERT_EQ(at->instance().ready.list_ready(query, keys, 2, &count), Status::kOk);
   EXPECT_EQ(Keys(keys, keys + count), (Keys{a, c}));
-  ASSERT_EQ(at->instances().list_ready(query, keys, 1, &count), Status::kOk);
+  ASSERT_EQ(at->instance().ready.list_ready(query, keys, 1, &count), Status::kOk);
   EXPECT_EQ(Keys(keys, keys + count), (Keys{a}));
-  ASSERT_EQ(at->instances().list_ready(query, keys, 0, &count), Status::kOk);
+  ASSERT_EQ(at->instance().ready.list_ready(query, keys, 0, &count), Status::kOk);
   EXPECT_EQ(count, 0U);
 }
 
@@ -190,7 +197,8 @@ TEST_P(Instances, ThatAreReadyWithoutAMessage_ComeInOrderOfWaiting) {
   start(at, c);
   EXPECT_EQ(ready(at, me), (Keys{b, a}));
   for (const char* id : {"d", "c"})
-    ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance(id, ""); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance(id, ""); }),
+              Status::kOk);
   EXPECT_EQ(ready(at, me), (Keys{b, a, d, c}));
 }
 
@@ -222,7 +230,7 @@ TEST_P(Instances, DeadHomeHasNoGrace) {
   PAWL_AT_HOME(at, b, 4711);  // this home has no row
   EXPECT_EQ(ready(at, me), (Keys{b}));
   ASSERT_EQ(
-      batch(at, [&] { return at->workers().bury_worker(other, 0, nullptr, 0, CrashLimits()); }),
+      batch(at, [&] { return at->worker().bury_worker(other, 0, nullptr, 0, CrashLimits()); }),
       Status::kOk);
   EXPECT_EQ(ready(at, me), (Keys{a, b}));
 }
@@ -236,7 +244,7 @@ TEST_P(Instances, ADeathInATurnOfNothingStored_PersistsStartsFirst) {
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
   EXPECT_FALSE(info.persist_starts_first);
-  ASSERT_EQ(at->workers().bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
+  ASSERT_EQ(at->worker().bury_worker(other, 0, &note, 1, CrashLimits()), Status::kOk);
   ASSERT_EQ(at->batch().commit(), Status::kOk);
   ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
   EXPECT_TRUE(info.persist_starts_first);
@@ -251,7 +259,7 @@ TEST_P(Instances, ThatBringTheirTurn_HaveNoMessage) {
   instance.name = "code";
   instance.with_turn = true;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }),
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
             Status::kOk);
   EXPECT_EQ(ready(at, me), Keys());
 }
@@ -291,7 +299,7 @@ TEST_P(Instances, ParkedUntilItsTime) {
   const InstanceKey key = create(at, "a");
   const auto abandon = [&](std::int64_t revision) {
     return batch(at, [&] {
-      return at->instances().abandon_orchestration_item(
+      return at->instance().ready.abandon_orchestration_item(
           key, revision, 5000, true, ErrorKind::kUnregistered, "nobody knows irrigate");
     });
   };
@@ -306,11 +314,12 @@ TEST_P(Instances, ParkedUntilItsTime) {
   EXPECT_EQ(is.error, ErrorKind::kUnregistered);
   EXPECT_EQ(is.output, "nobody knows irrigate");
   NextDue due;
-  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, at->batch().pawl_now() + 5000);
+  ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, at->place().pawl_now() + 5000);
   const auto wake = [&] {
     std::size_t woken = 99;
-    EXPECT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
+    EXPECT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }),
+              Status::kOk);
     return woken;
   };
   clock.advance(4999);
@@ -325,7 +334,8 @@ TEST_P(Instances, ParkedUntilItsTime) {
   events.add(EventKind::kStarted).name = "irrigate";
   ASSERT_EQ(ack(at, turn(item, &events)), Status::kOk);
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNone);
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   Item next;
   ASSERT_EQ(fetch(at, key, next), Status::kOk);
   EXPECT_EQ(next.is.strikes, 0);
@@ -337,16 +347,16 @@ TEST_P(Instances, WakingIsBounded) {
     const InstanceKey key = create(at, "i" + std::to_string(i));
     ASSERT_EQ(batch(at,
                     [&] {
-                      return at->instances().abandon_orchestration_item(key, 0, 10, false,
-                                                                        ErrorKind::kNone, "");
+                      return at->instance().ready.abandon_orchestration_item(key, 0, 10, false,
+                                                                             ErrorKind::kNone, "");
                     }),
               Status::kOk);
   }
   clock.advance(10);
   std::size_t woken = 0;
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(3, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(3, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 3U);
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(3, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(3, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 2U);
 }
 
@@ -355,24 +365,24 @@ TEST_P(Instances, StoppedOneLosesNothing) {
   const InstanceKey key = create(at, "a");
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->instances().abandon_orchestration_item(
-                        key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kNondeterminism,
-                        "other code");
+                    return at->instance().ready.abandon_orchestration_item(
+                        key, 0, kStoppedForGood, false, ErrorKind::kNondeterminism, "other code");
                   }),
             Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
   EXPECT_EQ(status(at, "a").error, ErrorKind::kNondeterminism);
   EXPECT_EQ(status(at, "a").output, "other code");
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "r"); }),
+            Status::kOk);
   clock.advance(std::int64_t{400} * 24 * 3600 * 1000);
   std::size_t count = 99;
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
   EXPECT_TRUE(ready(at).empty());
   NextDue due;
-  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
+  ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, OptionalMs());
-  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 1U);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
   EXPECT_EQ(ready(at), (Keys{key}));
@@ -388,8 +398,8 @@ TEST_P(Instances, TurnOfAStoppedOneIsStale) {
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->instances().abandon_orchestration_item(
-                        key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kCorrupt, "x");
+                    return at->instance().ready.abandon_orchestration_item(
+                        key, 0, kStoppedForGood, false, ErrorKind::kCorrupt, "x");
                   }),
             Status::kOk);
   EXPECT_EQ(ack(at, turn(item)), Status::kStale);

@@ -48,7 +48,7 @@ class Kv : public StoreWorld {
       }
       std::string all;
     } keep;
-    EXPECT_EQ(at->instances().load_state(key, execution, keep), Status::kOk)
+    EXPECT_EQ(at->instance().rows.load_state(key, execution, keep), Status::kOk)
         << at->diagnostic().text();
     return keep.all;
   }
@@ -64,7 +64,7 @@ class Kv : public StoreWorld {
     KvPage page;
     page.rows_max = rows;
     do {
-      EXPECT_EQ(at->instances().list_values(id, &page, keep), Status::kOk)
+      EXPECT_EQ(at->instance().rows.list_values(id, &page, keep), Status::kOk)
           << at->diagnostic().text();
     } while (page.more);
     return keep.all;
@@ -73,7 +73,7 @@ class Kv : public StoreWorld {
   std::string get(Site& at, const char* id, std::string_view key) {
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->instances().read_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
+    EXPECT_EQ(at->instance().rows.read_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
               Status::kOk)
         << at->diagnostic().text();
     return is_there ? "'" + std::string(entry.value) + "'" : "none";
@@ -82,21 +82,23 @@ class Kv : public StoreWorld {
     Removed removed;
     bool more = true;
     while (more)
-      EXPECT_EQ(
-          batch(at,
-                [&] {
-                  return at->admin().prune_executions(key, {keep_last, 0}, 99, &removed, &more);
-                }),
-          Status::kOk);
+      EXPECT_EQ(batch(at,
+                      [&] {
+                        return at->instance().removal.prune_executions(key, {keep_last, 0}, 99,
+                                                                       &removed, &more);
+                      }),
+                Status::kOk);
     return removed.executions;
   }
   void remove_whole(Site& at, InstanceKey key) {
-    ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
+              Status::kOk);
     Removed removed;
     bool more = true;
     while (more)
-      ASSERT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(99, &removed, &more); }),
-                Status::kOk);
+      ASSERT_EQ(
+          batch(at, [&] { return at->instance().removal.sweep_deleted(99, &removed, &more); }),
+          Status::kOk);
   }
   std::int64_t rows() { return raw_number("SELECT count(*) FROM kv"); }
 
@@ -152,7 +154,7 @@ TEST_P(Kv, GetUnknownInstance) {
   Site& at = site();
   KvEntry entry;
   bool is_there = true;
-  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
   EXPECT_FALSE(is_there);
 }
@@ -191,7 +193,7 @@ TEST_P(Kv, LargeValue) {
   EXPECT_EQ(get(at, "a", "k"), "'" + large + "'");
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
+  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
             Status::kResourceExhausted);
 }
 
@@ -357,7 +359,7 @@ TEST_P(Kv, DeleteInstanceWithChildren) {
   write(at, parent, {{"k", "of parent"}});
   write(at, child, {{"k", "of child"}}, EndKind::kCompleted);
   write(at, create(at, "b"), {{"k", "of b"}});
-  EXPECT_EQ(batch(at, [&] { return at->admin().delete_instance(child, false); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(child, false); }),
             Status::kChildInstance);
   EXPECT_EQ(rows(), 3);
   remove_whole(at, parent);
@@ -369,11 +371,12 @@ TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
-  ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(key, true); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
+            Status::kOk);
   EXPECT_EQ(rows(), 1);
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
 }
 
@@ -442,7 +445,8 @@ TEST_P(Kv, DeltaMergedOnCompletion) {
     Restart from_start;
     from_start.id = id;
     from_start.by = "ann";
-    ASSERT_EQ(batch(at, [&] { return at->admin().restart_instance(from_start); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.restart_instance(from_start); }),
+              Status::kOk);
     EXPECT_EQ(raw_number(rows), 1);
     EXPECT_EQ(shown(at, id.c_str()), "k=2 ");
   }
@@ -532,7 +536,7 @@ TEST_P(Kv, DamagedValuesAreNamed) {
     raw(std::string("UPDATE kv SET ") + damage);
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->instances().read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+    EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
               Status::kCorrupt)
         << damage;
     EXPECT_NE(at->diagnostic().text().find("key 'k'"), std::string_view::npos);
@@ -541,7 +545,7 @@ TEST_P(Kv, DamagedValuesAreNamed) {
         return Status::kOk;
       }
     } nowhere;
-    EXPECT_EQ(at->instances().load_state(key, 2, nowhere), Status::kCorrupt) << damage;
+    EXPECT_EQ(at->instance().rows.load_state(key, 2, nowhere), Status::kCorrupt) << damage;
     raw("DELETE FROM kv");
     raw("INSERT INTO kv SELECT * FROM kept");
   }
@@ -551,15 +555,15 @@ TEST_P(Kv, DamagedValuesAreNamed) {
 TEST_P(Kv, InstanceStats) {
   Site& at = site();
   InstanceStats stats;
-  EXPECT_EQ(at->admin().read_instance_stats("a", &stats), Status::kNotFound);
+  EXPECT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kNotFound);
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 0);
   EXPECT_EQ(stats.history_bytes, 0);
   EXPECT_EQ(stats.messages_waiting, 1);
   again(at, key, {{"k", "1"}, {"l", "22"}});
   write(at, key, {{"k", "333"}, {"l", nullptr}, {"m", ""}});
-  ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 4);
   EXPECT_GT(stats.history_bytes, 3);
   EXPECT_EQ(stats.messages_waiting, 0);

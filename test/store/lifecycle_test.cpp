@@ -40,13 +40,13 @@ TEST_P(Lifecycle, MakesADatabaseAndFindsItAgain) {
 // The file is written in one piece. A log has its header flushed first, and then its first frames.
 TEST_P(Lifecycle, NewDatabaseTakesOneFlush) {
   Site& first = site();
-  EXPECT_EQ(first->batch().io_use().flushes, 1U);
-  EXPECT_EQ(first->batch().io_use().bytes % 512, 0U);
-  EXPECT_LT(first->batch().io_use().bytes, 128U * 1024);
+  EXPECT_EQ(first->io_use().flushes, 1U);
+  EXPECT_EQ(first->io_use().bytes % 512, 0U);
+  EXPECT_LT(first->io_use().bytes, 128U * 1024);
   create(first, "a");
-  EXPECT_EQ(first->batch().io_use().flushes, 3U);
+  EXPECT_EQ(first->io_use().flushes, 3U);
   create(first, "b");
-  EXPECT_EQ(first->batch().io_use().flushes, 4U);
+  EXPECT_EQ(first->io_use().flushes, 4U);
   EXPECT_EQ(raw_text("PRAGMA integrity_check"), "ok");
 }
 
@@ -344,11 +344,12 @@ TEST_P(Lifecycle, ClosingInABatchRollsBack) {
   instance.id = "a";
   instance.name = "n";
   InstanceKey key = 0;
-  ASSERT_EQ(at->instances().create_instance(instance, &key), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.create_instance(instance, &key), Status::kOk);
   close(at);
   ASSERT_EQ(open(at), Status::kOk);
   InstanceStatus out;
-  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kNotFound);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+            Status::kNotFound);
 }
 
 }  // namespace

@@ -25,14 +25,15 @@ class MailboxStory : public StoreWorld {
     posted.count_max = count_max;
     posted.bytes_max = bytes_max;
     room = false;
-    return batch(at, [&] { return at->instances().send_message(posted, &room); });
+    return batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); });
   }
   void sent(Site& at, std::string_view payload) {
     ASSERT_EQ(send(at, payload), Status::kOk);
     ASSERT_TRUE(room);
   }
   void cancel(Site& at) {
-    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "stop"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "stop"); }),
+              Status::kOk);
   }
   // Takes the messages that are not of a queue, and lets the others wait.
   TurnCommit keeping(const Item& item, const Events* events = nullptr) {
@@ -198,9 +199,11 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   EXPECT_EQ(status(at, "a").output, "out") << "behind the end there may be returns";
   raw("UPDATE history SET kind=7,crc=0 WHERE id=4");
   InstanceStatus out;
-  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+            Status::kCorrupt);
   raw("DELETE FROM history WHERE id=4");
-  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+            Status::kCorrupt);
 }
 
 // Rules: R7.7.
@@ -249,14 +252,14 @@ TEST_P(MailboxStory, TheWholeMailboxIsReadIfAskedFor) {
     sent(at, "m");
   }
   Item item;
-  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {1, 4},
-                                                     item.arena, &item.is),
+  ASSERT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(), {1, 4},
+                                                            item.arena, &item.is),
             Status::kOk);
   EXPECT_EQ(item.kinds(), (Strings{"queue", "cancel", "queue", "queue", "queue"}));
   EXPECT_TRUE(item.is.more_messages) << "requests";
   Item less;
-  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {1, 3},
-                                                     less.arena, &less.is),
+  ASSERT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(), {1, 3},
+                                                            less.arena, &less.is),
             Status::kOk);
   EXPECT_EQ(less.kinds(), (Strings{"queue", "cancel", "queue", "queue"}));
 }
@@ -280,9 +283,9 @@ TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  EXPECT_EQ(
-      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {16}, arena, &item),
-      Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(), {16},
+                                                            arena, &item),
+            Status::kResourceExhausted);
   EXPECT_TRUE(item.more_messages);
   EXPECT_EQ(item.revision, 1);
 }
@@ -324,25 +327,26 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();
   MessageId last = -1;
   MailboxLimits limits;
-  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   EXPECT_EQ(last, 0);
-  ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 5); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 5); }),
+            Status::kOk);
   waiting(at, {"a"});
   EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
-  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   EXPECT_GE(last, 7);
   // A message with a reserved number is stored after all: it comes first, and its number is not the
   // last.
   ASSERT_EQ(batch(at,
                   [&] {
-                    PAWL_TRY(at->instances().reserve_messages(last, 2));
+                    PAWL_TRY(at->instance().deliveries.reserve_messages(last, 2));
                     NewMessage behind;
                     behind.id = "a";
                     behind.kind = MessageKind::kQueue;
                     behind.name = "q";
                     behind.payload = "c";
                     behind.count_max = behind.bytes_max = 100;
-                    return at->instances().send_message(behind, &room);
+                    return at->instance().deliveries.send_message(behind, &room);
                   }),
             Status::kOk);
   NewMessage posted;
@@ -352,7 +356,8 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   posted.payload = "b";
   posted.count_max = posted.bytes_max = 100;
   posted.number = last + 1;
-  ASSERT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
+            Status::kOk);
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c"}));
   sent(at, "d");
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c", "d"}));
@@ -364,13 +369,15 @@ TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   waiting(at, {"a"});
   MessageId last = 0;
   MailboxLimits limits;
-  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   sent(other, "b");
-  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kStale);
-  ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
-  ASSERT_EQ(batch(at, [&] { return at->housekeeping().set_space(1, 0); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instances().reserve_messages(last + 1, 1); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
+            Status::kStale);
+  ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
+            Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->place().set_space(1, 0); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last + 1, 1); }),
             Status::kQuota);
 }
 
@@ -379,16 +386,16 @@ TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
   const Incarnation me = worker(at, "me");
   InstanceKey key = 0;
   Incarnation home = -1;
-  EXPECT_EQ(at->instances().find_instance("a", &key, &home), Status::kNotFound);
+  EXPECT_EQ(at->instance().deliveries.find_instance("a", &key, &home), Status::kNotFound);
   const InstanceKey made = waiting(at, {"a"});
-  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(key, made);
   EXPECT_EQ(home, 0);
   raw("UPDATE instances SET home=" + std::to_string(me));
-  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(home, me);
   raw("UPDATE workers SET buried=1");
-  ASSERT_EQ(at->instances().find_instance("a", &key, &home), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.find_instance("a", &key, &home), Status::kOk);
   EXPECT_EQ(home, 0);
 }
 
@@ -399,7 +406,7 @@ TEST_P(MailboxStory, SendersAreNotifiedOfTheInstance) {
   NewMessage posted;
   posted.id = "a";
   posted.count_max = posted.bytes_max = 10;
-  EXPECT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
             Status::kInvalidArgument);
   Events events(1);
   events.add(EventKind::kStarted).name = "n";

@@ -29,7 +29,7 @@ class Management : public StoreWorld {
   Ids list(Site& at, const InstanceFilter& filter) {
     Page page;
     KeepIds keep;
-    EXPECT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
   // The first turn of the execution is also its last.
@@ -49,19 +49,19 @@ class Management : public StoreWorld {
   }
   void stop(Site& at, InstanceKey key) {
     const Status stopped = batch(at, [&] {
-      return at->instances().abandon_orchestration_item(
-          key, 0, InstanceStore::kStoppedForGood, false, ErrorKind::kNondeterminism, "other code");
+      return at->instance().ready.abandon_orchestration_item(
+          key, 0, kStoppedForGood, false, ErrorKind::kNondeterminism, "other code");
     });
     ASSERT_EQ(stopped, Status::kOk);
   }
   Status suspend(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->admin().suspend_instance(id); });
+    return batch(at, [&] { return at->instance().verbs.suspend_instance(id); });
   }
   Status resume(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->admin().resume_instance(id); });
+    return batch(at, [&] { return at->instance().verbs.resume_instance(id); });
   }
   Status terminate(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->admin().terminate_instance(id, "by hand"); });
+    return batch(at, [&] { return at->instance().verbs.terminate_instance(id, "by hand"); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports::kPosix),
@@ -77,7 +77,7 @@ TEST_P(Management, PagesFollowEachOther) {
   page.rows_max = 2;
   const auto next = [&] {
     KeepIds keep;
-    EXPECT_EQ(at->admin().list_instances(InstanceFilter(), &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_instances(InstanceFilter(), &page, keep), Status::kOk);
     return keep.ids;
   };
   EXPECT_EQ(next(), (Ids{"a", "b"}));
@@ -89,7 +89,8 @@ TEST_P(Management, PagesFollowEachOther) {
   EXPECT_FALSE(page.more);
   page.rows_max = 0;
   KeepIds keep;
-  EXPECT_EQ(at->admin().list_instances(InstanceFilter(), &page, keep), Status::kInvalidArgument);
+  EXPECT_EQ(at->instance().directory.list_instances(InstanceFilter(), &page, keep),
+            Status::kInvalidArgument);
 }
 
 TEST_P(Management, PageIsBoundedByRowsLookedAt) {
@@ -102,7 +103,7 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
                       one.id = id;
                       one.name = "n";
                       InstanceKey key = 0;
-                      PAWL_TRY(at->instances().create_instance(one, &key));
+                      PAWL_TRY(at->instance().deliveries.create_instance(one, &key));
                     }
                     return Status::kOk;
                   }),
@@ -111,11 +112,11 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
   filter.id_prefix = "i1099";
   Page page;
   KeepIds keep;
-  ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
+  ASSERT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
   EXPECT_TRUE(keep.ids.empty());
   EXPECT_TRUE(page.more);
   EXPECT_EQ(page.after, 1024);
-  ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
+  ASSERT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
   EXPECT_EQ(keep.ids, (Ids{"i1099"}));
   EXPECT_FALSE(page.more);
 }
@@ -156,7 +157,7 @@ TEST_P(Management, Executions) {
   end(at, key, EndKind::kContinuedAsNew);
   start(at, key);
   KeepExecutions keep;
-  ASSERT_EQ(at->admin().list_executions(key, keep), Status::kOk);
+  ASSERT_EQ(at->instance().directory.list_executions(key, keep), Status::kOk);
   ASSERT_EQ(keep.kept.size(), 2U);
   EXPECT_EQ(keep.kept[0].execution_id, 1);
   EXPECT_EQ(keep.kept[0].state, ExecutionState::kContinuedAsNew);
@@ -182,7 +183,8 @@ TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
   start(at, key);
   raw("UPDATE history SET payload=x'6f' WHERE execution=1 AND kind=50");
   Describe found;
-  ASSERT_EQ(at->admin().list_executions(key, found), Status::kOk) << at->diagnostic().text();
+  ASSERT_EQ(at->instance().directory.list_executions(key, found), Status::kOk)
+      << at->diagnostic().text();
   EXPECT_EQ(found.text,
             "3 corrupt history of instance 1, execution 1, event 2: checksum or "
             "form is wrong\n"
@@ -190,7 +192,7 @@ TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
             "0 none \n");
   raw("DELETE FROM history WHERE execution=2");
   Describe missing;
-  ASSERT_EQ(at->admin().list_executions(key, missing), Status::kOk);
+  ASSERT_EQ(at->instance().directory.list_executions(key, missing), Status::kOk);
   EXPECT_NE(missing.text.find("execution 2, event 2: is missing\n0 none \n"), std::string::npos)
       << missing.text;
 }
@@ -206,7 +208,7 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   start(at, create(at, "busy"), {{2, TimerBase::kPawlTime, 50}}, {{3, {}}});
   hand_over(at, create(at, "running"));
   Metrics is;
-  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.instances_running, 3);
   EXPECT_EQ(is.instances_completed, 1);
   EXPECT_EQ(is.instances_failed, 1);
@@ -228,22 +230,23 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
   for (int i = 0; i < 3; ++i)
     end(at, key, EndKind::kContinuedAsNew, 2);
   Metrics is;
-  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3);
   EXPECT_EQ(is.events, 12);
   Removed removed;
   bool more = false;
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    return at->admin().prune_executions(key, {2, 0}, 1'000, &removed, &more);
-                  }),
-            Status::kOk);
-  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  ASSERT_EQ(
+      batch(at,
+            [&] {
+              return at->instance().removal.prune_executions(key, {2, 0}, 1'000, &removed, &more);
+            }),
+      Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3 - removed.executions);
   EXPECT_EQ(is.events, 12 - removed.events);
   // A damaged number counts as nothing.
   raw("UPDATE executions SET last_event=-5 WHERE execution=3");
-  ASSERT_EQ(at->admin().read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
   EXPECT_EQ(is.events, 8 - removed.events);
 }
 
@@ -262,12 +265,16 @@ TEST_P(Management, SessionsInPages) {
   } keep;
   Page page;
   page.rows_max = 2;
-  ASSERT_EQ(batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &page, keep); }),
-            Status::kOk);
+  ASSERT_EQ(
+      batch(at,
+            [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); }),
+      Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
   EXPECT_TRUE(page.more);
-  ASSERT_EQ(batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &page, keep); }),
-            Status::kOk);
+  ASSERT_EQ(
+      batch(at,
+            [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); }),
+      Status::kOk);
   EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
   EXPECT_FALSE(page.more);
 }
@@ -278,7 +285,8 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "r"); }),
+            Status::kOk);
   Item before;
   ASSERT_EQ(fetch(at, key, before), Status::kOk);
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
@@ -290,12 +298,12 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   Item none;
   EXPECT_EQ(fetch(at, key, none), Status::kNotFound);
   std::size_t count = 0;
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
-  ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(10, &count); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(10, &count); }), Status::kOk);
   EXPECT_EQ(count, 0U);
   NextDue due;
-  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
+  ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, OptionalMs()) << "its timer keeps nobody awake";
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
@@ -313,7 +321,7 @@ TEST_P(Management, ResultsOfASuspendedOneWait) {
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
   EXPECT_EQ(batch(at,
                   [&] {
-                    return at->work().ack_work_item(done, {ErrorKind::kNone, "42"});
+                    return at->work().items.ack_work_item(done, {ErrorKind::kNone, "42"});
                   }),
             Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
@@ -352,7 +360,8 @@ TEST_P(Management, ResumeOfARunningOneDoesNothing) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
+            Status::kOk);
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
 }
@@ -400,13 +409,13 @@ TEST_P(Management, TerminationCannotBeOvertaken) {
   // A runtime in trouble parks the instance: the request stays.
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->instances().abandon_orchestration_item(
+                    return at->instance().ready.abandon_orchestration_item(
                         key, after.is.revision, 10, true, ErrorKind::kLimit, "io");
                   }),
             Status::kOk);
   clock.advance(10);
   std::size_t woken = 0;
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
   EXPECT_TRUE(after.is.terminate);
   EXPECT_EQ(after.is.broken_text, "by hand");
@@ -432,21 +441,22 @@ TEST_P(Management, DelayedStart) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
+            Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
   NextDue due;
-  ASSERT_EQ(at->instances().next_due(0, true, &due), Status::kOk);
-  EXPECT_EQ(due.pawl_time, at->batch().pawl_now() + 500);
+  ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
+  EXPECT_EQ(due.pawl_time, at->place().pawl_now() + 500);
   std::size_t woken = 0;
   clock.advance(499);
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
   EXPECT_EQ(woken, 0U);
   clock.advance(1);
-  ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(10, &woken); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{key}));
   later.id = "b";
   later.start_after_ms = -1;
-  EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(later, &key); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
             Status::kInvalidArgument);
 }
 

@@ -72,29 +72,33 @@ class Removal : public StoreWorld {
       end(at, key_of(id), EndKind::kCompleted);
   }
   Status remove(Site& at, InstanceKey key, bool force) {
-    return batch(at, [&] { return at->admin().delete_instance(key, force); });
+    return batch(at, [&] { return at->instance().removal.delete_instance(key, force); });
   }
   bool sweep(Site& at, std::size_t events = kSweepEventsMax) {
     bool more = false;
-    EXPECT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(events, &removed_, &more); }),
-              Status::kOk);
+    EXPECT_EQ(
+        batch(at, [&] { return at->instance().removal.sweep_deleted(events, &removed_, &more); }),
+        Status::kOk);
     return more;
   }
   bool prune(Site& at, InstanceKey key, const PruneLimits& limits, std::size_t events = 4096) {
     bool more = false;
-    EXPECT_EQ(
-        batch(at,
-              [&] { return at->admin().prune_executions(key, limits, events, &removed_, &more); }),
-        Status::kOk);
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      return at->instance().removal.prune_executions(key, limits, events, &removed_,
+                                                                     &more);
+                    }),
+              Status::kOk);
     return more;
   }
   bool retire(Site& at, const Retention& which, OptionalMs* next = nullptr) {
     bool more = false;
     OptionalMs next_end;
-    EXPECT_EQ(
-        batch(at,
-              [&] { return at->housekeeping().delete_ended(which, &cursor_, &next_end, &more); }),
-        Status::kOk);
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      return at->instance().removal.delete_ended(which, &cursor_, &next_end, &more);
+                    }),
+              Status::kOk);
     if (next != nullptr) *next = next_end;
     return more;
   }
@@ -102,18 +106,18 @@ class Removal : public StoreWorld {
   Ids list_work(Site& at) {
     Page page;
     KeepWork keep;
-    EXPECT_EQ(at->admin().list_work(WorkListFilter(), &page, keep), Status::kOk);
+    EXPECT_EQ(at->work().items.list_work(WorkListFilter(), &page, keep), Status::kOk);
     return keep.of;
   }
   Ids list(Site& at, const InstanceFilter& filter = {}) {
     Page page;
     KeepInfos keep;
-    EXPECT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
   bool is_there(Site& at, std::string_view id) {
     InstanceStatus out;
-    const Status status = at->instances().read_status(id, &out, output, sizeof output);
+    const Status status = at->instance().directory.read_status(id, &out, output, sizeof output);
     EXPECT_TRUE(status == Status::kOk || status == Status::kNotFound);
     return status == Status::kOk;
   }
@@ -146,12 +150,13 @@ class Removal : public StoreWorld {
     const std::string before = dump();
     EXPECT_EQ(batch(at,
                     [&] {
-                      return at->work().ack_work_item(done, {ErrorKind::kNone, "42"});
+                      return at->work().items.ack_work_item(done, {ErrorKind::kNone, "42"});
                     }),
               Status::kStale);
-    EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kNotFound);
-    EXPECT_EQ(batch(at, [&] { return at->work().abandon_work_item(done, 0, true, CrashLimits()); }),
-              Status::kStale);
+    EXPECT_EQ(batch(at, [&] { return at->work().items.check_work_item(done); }), Status::kNotFound);
+    EXPECT_EQ(
+        batch(at, [&] { return at->work().items.abandon_work_item(done, 0, true, CrashLimits()); }),
+        Status::kStale);
     EXPECT_EQ(dump(), before);
   }
   Removed removed_;
@@ -204,7 +209,8 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
   start(at, other, {{2, TimerBase::kPawlTime, 10}}, {{3, {}}});
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   EXPECT_EQ(list_work(at), (Ids{"other", "a", "a"}));
   ASSERT_EQ(remove(at, key, true), Status::kOk);
   EXPECT_EQ(list_work(at), Ids{"other"}) << "the rows are still there";
@@ -213,7 +219,7 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
                   [&] {
                     NewInstance instance;
                     instance.id = instance.name = "a";
-                    return at->instances().create_instance(instance, &again);
+                    return at->instance().deliveries.create_instance(instance, &again);
                   }),
             Status::kAlreadyExists)
       << "the id is in use until the rows are gone";
@@ -245,7 +251,8 @@ TEST_P(Removal, ForceDeletePreventsAckRecreation) {
   Site& at = site();
   const InstanceKey key = create(at, "a");
   const WorkDone done = hand_over(at, key);
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   ASSERT_EQ(remove(at, key, true), Status::kOk);
@@ -257,7 +264,7 @@ TEST_P(Removal, ForceDeletePreventsAckRecreation) {
     EXPECT_EQ(ack(at, turn(item)), Status::kStale);
     EXPECT_EQ(batch(at,
                     [&] {
-                      return at->instances().abandon_orchestration_item(
+                      return at->instance().ready.abandon_orchestration_item(
                           key, item.is.revision, 0, false, ErrorKind::kNone, "");
                     }),
               Status::kStale);
@@ -277,7 +284,7 @@ TEST_P(Removal, ListChildren) {
     page.rows_max = 1;
     KeepInfos keep;
     do {
-      EXPECT_EQ(at->admin().list_tree(key_of(id), true, &page, keep), Status::kOk);
+      EXPECT_EQ(at->instance().directory.list_tree(key_of(id), true, &page, keep), Status::kOk);
     } while (page.more);
     return keep.ids;
   };
@@ -287,7 +294,8 @@ TEST_P(Removal, ListChildren) {
   Page none;
   none.rows_max = 0;
   KeepInfos keep;
-  EXPECT_EQ(at->admin().list_tree(key_of("root"), true, &none, keep), Status::kInvalidArgument);
+  EXPECT_EQ(at->instance().directory.list_tree(key_of("root"), true, &none, keep),
+            Status::kInvalidArgument);
 }
 
 TEST_P(Removal, GetParentId) {
@@ -295,7 +303,7 @@ TEST_P(Removal, GetParentId) {
   make_tree(at);
   KeepInfos keep;
   for (const char* id : {"root", "a", "b", "c"})
-    EXPECT_EQ(at->admin().read_instance_info(id, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.read_instance_info(id, keep), Status::kOk);
   EXPECT_EQ(keep.parents, (Ids{"", "root", "root", "a"}));
 }
 
@@ -307,9 +315,9 @@ TEST_P(Removal, GetInstanceTree) {
     Page page;
     page.rows_max = 3;
     KeepInfos keep;
-    EXPECT_EQ(at->admin().list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_tree(key_of(id), false, &page, keep), Status::kOk);
     EXPECT_TRUE(page.more);
-    EXPECT_EQ(at->admin().list_tree(key_of(id), false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_tree(key_of(id), false, &page, keep), Status::kOk);
     EXPECT_EQ(keep.ids, (Ids{"root", "a", "b", "c"}));
   }
 }
@@ -329,7 +337,7 @@ TEST_P(Removal, DeleteInstancesAtomic) {
     EXPECT_EQ(list(at), Ids{});
     Page page;
     KeepInfos keep;
-    EXPECT_EQ(at->admin().list_tree(root, false, &page, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.list_tree(root, false, &page, keep), Status::kOk);
     EXPECT_EQ(keep.ids, Ids{});
     more = sweep(at, 1);
     ++pieces;
@@ -351,10 +359,12 @@ TEST_P(Removal, DeleteInstancesAtomicForce) {
   for (int i = 2; i < 4; ++i)
     EXPECT_EQ(ack(at, turn(items[i])), Status::kStale) << ids[i];
   for (const char* id : ids) {
-    EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, ""); }),
+    EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance(id, ""); }),
               Status::kNotFound);
-    EXPECT_EQ(batch(at, [&] { return at->admin().terminate_instance(id, ""); }), Status::kNotFound);
-    EXPECT_EQ(batch(at, [&] { return at->admin().resume_instance(id); }), Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance(id, ""); }),
+              Status::kNotFound);
+    EXPECT_EQ(batch(at, [&] { return at->instance().verbs.resume_instance(id); }),
+              Status::kNotFound);
   }
   EXPECT_EQ(dump(), before);
   EXPECT_FALSE(sweep(at));
@@ -434,7 +444,7 @@ TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
   KeepInfos keep;
   int pages = 0;
   for (page.more = true; page.more; ++pages)
-    ASSERT_EQ(at->admin().list_instances(filter, &page, keep), Status::kOk);
+    ASSERT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
   EXPECT_EQ(keep.ids, (Ids{"c", "a", "d"}));
   EXPECT_GE(pages, 3);
 }
@@ -551,14 +561,18 @@ TEST_P(Removal, PruneSafety) {
   EXPECT_FALSE(prune(at, key, {0, 0}));
   EXPECT_EQ(executions(key), std::vector<std::int64_t>{2});
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1);
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(ack(at, turn(item)), Status::kOk) << "and it goes on";
   bool more = false;
-  EXPECT_EQ(
-      batch(at, [&] { return at->admin().prune_executions(key + 1, {}, 9, &removed_, &more); }),
-      Status::kNotFound);
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->instance().removal.prune_executions(key + 1, {}, 9, &removed_,
+                                                                   &more);
+                  }),
+            Status::kNotFound);
 }
 
 TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "pawl/management.hpp"
-#include "sqlite/sqlite_store.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -160,40 +160,43 @@ void SecondEngineTest::use_it() {
   start(at, key, {{1, TimerBase::kPawlTime, 5'000}});
   const InstanceKey other = create(at, "b");
   const WorkDone done = hand_over(at, other);
-  EXPECT_EQ(batch(at, [&] { return at->work().note_progress(done, "half", clock.boot); }),
+  EXPECT_EQ(batch(at, [&] { return at->work().items.note_progress(done, "half", clock.boot); }),
             Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->work().ack_work_item(done, {}); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->sessions().claim_session(me, "s", WorkerTerms()); }),
+  EXPECT_EQ(batch(at, [&] { return at->work().items.ack_work_item(done, {}); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->session().moves.claim_session(me, "s", WorkerTerms()); }),
             Status::kOk);
   std::size_t count = 0;
   std::size_t released = 0;
   EXPECT_EQ(batch(at,
                   [&] {
-                    return at->sessions().renew_session_lock(me, WorkerTerms(), &count, &released);
+                    return at->session().owners.renew_session_lock(me, WorkerTerms(), &count,
+                                                                   &released);
                   }),
             Status::kOk);
   clock.advance(6'000);
-  EXPECT_EQ(batch(at, [&] { return at->work().wake_delayed(16, &count); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(16, &count); }), Status::kOk);
   Item item;
   EXPECT_EQ(fetch(at, key, item), Status::kOk);
   ready(at, me);
   NextDue due;
-  EXPECT_EQ(at->instances().next_due(me, true, &due), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->admin().suspend_instance("a"); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", "why"); }), Status::kOk);
+  EXPECT_EQ(at->due().next_due(me, true, &due), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", "why"); }),
+            Status::kOk);
   Instances seen;
   Page page;
-  EXPECT_EQ(at->admin().list_instances({}, &page, seen), Status::kOk);
+  EXPECT_EQ(at->instance().directory.list_instances({}, &page, seen), Status::kOk);
   EXPECT_EQ(seen.count, 2);
   Metrics metrics;
-  EXPECT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->admin().delete_instance(other, true); }), Status::kOk);
+  EXPECT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(other, true); }),
+            Status::kOk);
   Removed removed;
   bool more = false;
-  EXPECT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(100, &removed, &more); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().removal.sweep_deleted(100, &removed, &more); }),
             Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->workers().unregister_worker(me); }), Status::kOk);
-  EXPECT_EQ(at->housekeeping().empty_log(), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->worker().unregister_worker(me); }), Status::kOk);
+  EXPECT_EQ(at->place().empty_log(), Status::kOk);
 }
 
 TEST_P(SecondEngineTest, NothingGoesRoundIt) {

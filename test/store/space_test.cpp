@@ -11,14 +11,14 @@ class SpaceContract : public StoreWorld {
  protected:
   Status set_space(Site& at, std::optional<std::int64_t> quota,
                    std::optional<std::int64_t> reserve) {
-    return batch(at, [&] { return at->housekeeping().set_space(quota, reserve); });
+    return batch(at, [&] { return at->place().set_space(quota, reserve); });
   }
   Status try_create(Site& at, const std::string& id) {
     NewInstance instance;
     instance.id = id;
     instance.name = "irrigate";
     InstanceKey key = 0;
-    return batch(at, [&] { return at->instances().create_instance(instance, &key); });
+    return batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
   }
   Status try_message(Site& at, const std::string& id) {
     NewMessage posted;
@@ -27,7 +27,7 @@ class SpaceContract : public StoreWorld {
     posted.name = "q";
     posted.count_max = posted.bytes_max = 100;
     bool room = false;
-    return batch(at, [&] { return at->instances().send_message(posted, &room); });
+    return batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); });
   }
   void end(Site& at, InstanceKey key, EndKind kind, int more_events = 0) {
     Item item;
@@ -50,7 +50,7 @@ class SpaceContract : public StoreWorld {
   }
   Removed remove(Site& at, std::size_t events_max) {
     Removed removed;
-    EXPECT_EQ(batch(at, [&] { return at->housekeeping().remove_oldest(events_max, &removed); }),
+    EXPECT_EQ(batch(at, [&] { return at->instance().removal.remove_oldest(events_max, &removed); }),
               Status::kOk);
     return removed;
   }
@@ -65,7 +65,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   Site& at = site();
   const InstanceKey running = create(at, "running");
   SpaceUse use;
-  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
+  ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   EXPECT_GT(use.used_bytes, 0);
   EXPECT_GT(use.log_bytes, 0);
   ASSERT_EQ(set_space(at, use.total(), 0), Status::kOk);
@@ -77,7 +77,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_message(at, "nobody"), Status::kNotFound);
   EXPECT_EQ(try_create(at, "running"), Status::kAlreadyExists);
   Metrics metrics;
-  ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
   EXPECT_TRUE(metrics.refuses_new);
   EXPECT_EQ(metrics.quota_bytes, use.total());
   // Another process learns of the quota by its next transaction.
@@ -85,15 +85,15 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_create(other, "new"), Status::kQuota);
   EXPECT_EQ(touch(other).quota_bytes, use.total());
   // Running instances are not limited.
-  EXPECT_EQ(batch(at, [&] { return at->instances().cancel_instance("running", "r"); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("running", "r"); }),
             Status::kOk);
   end(at, running, EndKind::kCompleted);
-  ASSERT_EQ(at->housekeeping().empty_log(), Status::kOk);
-  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
+  ASSERT_EQ(at->place().empty_log(), Status::kOk);
+  ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   EXPECT_EQ(use.log_bytes, 0);
   EXPECT_EQ(try_create(at, "new"), Status::kOk) << at->diagnostic().text();
   EXPECT_EQ(set_space(at, 0, std::nullopt), Status::kOk);
-  ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
   EXPECT_FALSE(metrics.refuses_new);
 }
 
@@ -101,26 +101,26 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   Site& at = site();
   create(at, "running");
   ASSERT_EQ(set_space(at, std::nullopt, kMebi), Status::kOk);
-  EXPECT_TRUE(at->housekeeping().reserve_missing().value());
+  EXPECT_TRUE(at->place().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_EQ(try_message(at, "running"), Status::kQuota);
-  ASSERT_EQ(at->housekeeping().make_reserve(kMebi), Status::kOk);
-  ASSERT_EQ(at->housekeeping().make_reserve(kMebi), Status::kOk) << "it is there";
-  EXPECT_FALSE(at->housekeeping().reserve_missing().value());
+  ASSERT_EQ(at->place().make_reserve(kMebi), Status::kOk);
+  ASSERT_EQ(at->place().make_reserve(kMebi), Status::kOk) << "it is there";
+  EXPECT_FALSE(at->place().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kOk);
   EXPECT_EQ(try_message(at, "running"), Status::kOk);
-  ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk);
-  ASSERT_EQ(at->housekeeping().release_reserve(), Status::kOk) << "it is gone";
+  ASSERT_EQ(at->place().release_reserve(), Status::kOk);
+  ASSERT_EQ(at->place().release_reserve(), Status::kOk) << "it is gone";
   EXPECT_EQ(try_create(at, "newer"), Status::kQuota);
   // The free pages of a removed table count as room.
   raw("CREATE TABLE filler(bytes); INSERT INTO filler VALUES(zeroblob(1100000))");
   raw("DROP TABLE filler");
   SpaceUse use;
-  ASSERT_EQ(at->housekeeping().read_use(&use), Status::kOk);
+  ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   ASSERT_GE(use.free_bytes, kMebi);
   EXPECT_EQ(try_create(at, "newer"), Status::kOk) << at->diagnostic().text();
   ASSERT_EQ(set_space(at, std::nullopt, 0), Status::kOk);
-  EXPECT_FALSE(at->housekeeping().reserve_missing().value()) << "there is to be none";
+  EXPECT_FALSE(at->place().reserve_missing().value()) << "there is to be none";
 }
 
 TEST_P(SpaceContract, TheOldestGoFirstAndBounded) {
@@ -165,9 +165,9 @@ TEST_P(SpaceContract, ALogThatIsReadIsNotWaitedFor) {
   Site& reader = site();
   ASSERT_EQ(reader->batch().begin_read(), Status::kOk);
   create(at, "a");
-  EXPECT_EQ(at->housekeeping().empty_log(), Status::kBusy);
+  EXPECT_EQ(at->place().empty_log(), Status::kBusy);
   reader->batch().end_read();
-  EXPECT_EQ(at->housekeeping().empty_log(), Status::kOk);
+  EXPECT_EQ(at->place().empty_log(), Status::kOk);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Goal: every result code of SQLite has one meaning, and files lent by a port without a native VFS
 // read as SQLite wants them to.
-#include "sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
 
-#include "sqlite/sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {

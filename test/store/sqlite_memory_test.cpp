@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -268,9 +268,9 @@ TEST_P(Memory, RunningOutIsAnAnswer) {
       const std::string input(4000, 'x');
       instance.input = input;
       InstanceKey key = 0;
-      status = batch(at, [&] { return at->instances().create_instance(instance, &key); });
+      status = batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
       InstanceStatus out;
-      const Status found = at->instances().read_status("a", &out, output, sizeof(output));
+      const Status found = at->instance().directory.read_status("a", &out, output, sizeof(output));
       EXPECT_TRUE(found == Status::kResourceExhausted ||
                   found == (status == Status::kOk ? Status::kOk : Status::kNotFound))
           << status_name(found) << " after " << status_name(status);
@@ -316,7 +316,7 @@ TEST_P(Memory, IsSharedByThreads) {
         Store& store = *all[i]->store;
         answers[i] = store.batch().begin(0, &info);
         if (answers[i] == Status::kOk)
-          answers[i] = store.instances().create_instance(instance, &key);
+          answers[i] = store.instance().deliveries.create_instance(instance, &key);
         if (answers[i] == Status::kOk) answers[i] = store.batch().commit();
       }
     });

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <set>
 
-#include "sqlite/sqlite_connection.hpp"
-#include "sqlite/sqlite_memory.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_memory.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -42,18 +42,21 @@ class Plans : public StoreWorld {
       create(at, id);
     start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
           {{4, "s", "schedule_to_start_ms=1"}});
-    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", "r"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "r"); }),
+              Status::kOk);
     NewMessage posted;
     posted.id = "a";
     posted.kind = MessageKind::kQueue;
     posted.name = posted.payload = "m";
     posted.count_max = posted.bytes_max = 10;
     bool room = false;
-    ASSERT_EQ(batch(at, [&] { return at->instances().send_message(posted, &room); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
+              Status::kOk);
     MessageId last = 0;
     MailboxLimits limits;
-    ASSERT_EQ(at->instances().last_message(&last, &limits), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instances().reserve_messages(last, 1); }), Status::kOk);
+    ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
+              Status::kOk);
     clock.advance(20);
     Item item;
     ASSERT_EQ(fetch(at, 1, item), Status::kOk);
@@ -80,21 +83,22 @@ class Plans : public StoreWorld {
     ASSERT_EQ(item.is.waiting_count, 1U);
     ready(at, me);
     KeepEvents sink;
-    ASSERT_EQ(at->instances().load_history(1, 1, 0, sink), Status::kOk);
+    ASSERT_EQ(at->instance().history.load_history(1, 1, 0, sink), Status::kOk);
     end_one(at, 2, EndKind::kContinuedAsNew);
     end_one(at, 3, EndKind::kCompleted);
     status(at, "c");
     ASSERT_EQ(batch(at,
                     [&] {
-                      return at->instances().abandon_orchestration_item(1, 2, 5, true,
-                                                                        ErrorKind::kNone, "");
+                      return at->instance().ready.abandon_orchestration_item(1, 2, 5, true,
+                                                                             ErrorKind::kNone, "");
                     }),
               Status::kOk);
     std::size_t count = 0;
-    ASSERT_EQ(batch(at, [&] { return at->instances().retry_stopped(5, &count); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->work().wake_delayed(5, &count); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(5, &count); }),
+              Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(5, &count); }), Status::kOk);
     NextDue due;
-    ASSERT_EQ(at->instances().next_due(me, true, &due), Status::kOk);
+    ASSERT_EQ(at->due().next_due(me, true, &due), Status::kOk);
     manage(at);
     move(at, me);
     open_and_close(at);
@@ -123,44 +127,52 @@ class Plans : public StoreWorld {
     KvPage values;
     KvEntry value;
     InstanceStats stats;
-    ASSERT_EQ(at->instances().list_values("a", &values, unseen), Status::kOk);
-    ASSERT_EQ(at->instances().read_value("a", "k", &value, &values.more, output, sizeof output),
+    ASSERT_EQ(at->instance().rows.list_values("a", &values, unseen), Status::kOk);
+    ASSERT_EQ(at->instance().rows.read_value("a", "k", &value, &values.more, output, sizeof output),
               Status::kOk);
-    ASSERT_EQ(at->instances().load_state(1, 2, ignored), Status::kOk);
-    ASSERT_EQ(at->admin().read_instance_stats("a", &stats), Status::kOk);
+    ASSERT_EQ(at->instance().rows.load_state(1, 2, ignored), Status::kOk);
+    ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
-    ASSERT_EQ(
-        batch(at, [&] { return at->admin().list_sessions(SessionFilter(), &sessions, nowhere); }),
-        Status::kOk);
+    ASSERT_EQ(batch(at,
+                    [&] {
+                      return at->session().directory.list_sessions(SessionFilter(), &sessions,
+                                                                   nowhere);
+                    }),
+              Status::kOk);
     Metrics metrics;
     Removed removed;
     EndedCursor cursor;
     OptionalMs next_end;
     bool done = false;
-    ASSERT_EQ(at->admin().list_instances(InstanceFilter(), &page, none), Status::kOk);
-    ASSERT_EQ(at->admin().read_instance_info("a", none), Status::kOk);
-    ASSERT_EQ(at->admin().list_executions(1, nothing), Status::kOk);
-    ASSERT_EQ(at->admin().read_metrics(&metrics), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->admin().suspend_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->admin().resume_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->admin().terminate_instance("a", ""); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->admin().prune_executions(2, {}, 9, &removed, &done); }),
+    ASSERT_EQ(at->instance().directory.list_instances(InstanceFilter(), &page, none), Status::kOk);
+    ASSERT_EQ(at->instance().directory.read_instance_info("a", none), Status::kOk);
+    ASSERT_EQ(at->instance().directory.list_executions(1, nothing), Status::kOk);
+    ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.resume_instance("a"); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", ""); }),
               Status::kOk);
-    Retention which;
-    which.count_max = 1;
     ASSERT_EQ(
         batch(at,
-              [&] { return at->housekeeping().delete_ended(which, &cursor, &next_end, &done); }),
+              [&] { return at->instance().removal.prune_executions(2, {}, 9, &removed, &done); }),
         Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->admin().delete_instance(3, false); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->housekeeping().sweep_deleted(99, &removed, &done); }),
+    Retention which;
+    which.count_max = 1;
+    ASSERT_EQ(batch(at,
+                    [&] {
+                      return at->instance().removal.delete_ended(which, &cursor, &next_end, &done);
+                    }),
               Status::kOk);
-    ASSERT_EQ(at->admin().list_tree(1, false, &page, none), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->housekeeping().set_space(1 << 30, 0); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(3, false); }),
+              Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().removal.sweep_deleted(99, &removed, &done); }),
+              Status::kOk);
+    ASSERT_EQ(at->instance().directory.list_tree(1, false, &page, none), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->place().set_space(1 << 30, 0); }), Status::kOk);
     end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
     for (int i = 0; i < 3; ++i)
-      ASSERT_EQ(batch(at, [&] { return at->housekeeping().remove_oldest(99, &removed); }),
+      ASSERT_EQ(batch(at, [&] { return at->instance().removal.remove_oldest(99, &removed); }),
                 Status::kOk);
   }
   // Calls for devices and moves.
@@ -172,50 +184,55 @@ class Plans : public StoreWorld {
     std::size_t ended = 0;
     for (const char* device : {"bed", "bank"}) {
       how.device = device;
-      ASSERT_EQ(batch(
-                    at, [&] { return at->sessions().declare_session(how, evidence, &held); }, me),
-                Status::kOk);
+      ASSERT_EQ(
+          batch(
+              at, [&] { return at->session().moves.declare_session(how, evidence, &held); }, me),
+          Status::kOk);
     }
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().withdraw_session(me, "bed", 0); }, me),
+                  at, [&] { return at->session().moves.withdraw_session(me, "bed", 0); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().forget_device("bed"); }, me),
+                  at, [&] { return at->session().moves.forget_device("bed"); }, me),
               Status::kOk);
     ASSERT_EQ(
         batch(
-            at, [&] { return at->sessions().take_devices_over(me, WorkerTerms(), evidence); }, me),
+            at, [&] { return at->session().moves.take_devices_over(me, WorkerTerms(), evidence); },
+            me),
         Status::kOk);
     ASSERT_EQ(
         batch(
-            at, [&] { return at->sessions().transfer_session({}, "bank", "nobody", 0, true); }, me),
+            at, [&] { return at->session().moves.transfer_session({}, "bank", "nobody", 0, true); },
+            me),
         Status::kNoEligibleTarget);
     bool moves = false;
+    ASSERT_EQ(
+        batch(
+            at, [&] { return at->session().moves.evict_session(WorkDone(), 1, me, &moves); }, me),
+        Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().evict_session(WorkDone(), 1, me, &moves); }, me),
-              Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().end_stops(5, &ended); }, me),
+                  at, [&] { return at->session().moves.end_stops(5, &ended); }, me),
               Status::kOk);
     OwnedSession owned[4];
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().owned_sessions(me, owned, 4, &ended); }, me),
+                  at, [&] { return at->session().rows.owned_sessions(me, owned, 4, &ended); }, me),
               Status::kOk);
     Epoch epoch = 0;
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().last_epoch(&epoch); }, me),
+                  at, [&] { return at->session().rows.last_epoch(&epoch); }, me),
               Status::kOk);
     LeakCursors cursors;
-    ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().report_leaks(WorkerTerms(), &cursors); }, me),
-              Status::kOk);
+    ASSERT_EQ(
+        batch(
+            at, [&] { return at->session().expiry.report_leaks(WorkerTerms(), &cursors); }, me),
+        Status::kOk);
     std::uint32_t active = 0;
     std::uint32_t idle = 0;
     ASSERT_EQ(batch(
-                  at, [&] { return at->sessions().count_sessions(me, &active, &idle); }, me),
+                  at, [&] { return at->session().rows.count_sessions(me, &active, &idle); }, me),
               Status::kOk);
     ASSERT_EQ(batch(
-                  at, [&] { return at->workers().drain_worker("me", 0); }, me),
+                  at, [&] { return at->session().moves.drain_worker("me", 0); }, me),
               Status::kOk);
   }
   // Sessions of an instance: opened, closed, opened anew, and work on them.
@@ -311,8 +328,9 @@ TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
     } nowhere;
     ran.clear();
     Page page;
-    EXPECT_EQ(batch(at, [&] { return at->admin().list_sessions(filter, &page, nowhere); }),
-              Status::kOk);
+    EXPECT_EQ(
+        batch(at, [&] { return at->session().directory.list_sessions(filter, &page, nowhere); }),
+        Status::kOk);
     std::string steps;
     const std::set<std::string> texts = ran;
     for (const std::string& sql : texts) {

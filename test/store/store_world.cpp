@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sqlite/sqlite_memory.hpp"
-#include "sqlite/sqlite_vfs.hpp"
-#include "store_factory.hpp"
+#include "store/sqlite/sqlite_memory.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl::test {
 
@@ -236,7 +236,8 @@ InstanceKey StoreWorld::create(Site& at, std::string_view id, std::string_view i
   instance.name = "irrigate";
   instance.version = "1.0";
   instance.input = input;
-  EXPECT_EQ(batch(at, [&] { return at->instances().create_instance(instance, &key); }), Status::kOk)
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
+            Status::kOk)
       << at->diagnostic().text();
   return key;
 }
@@ -250,7 +251,7 @@ Incarnation StoreWorld::worker(Site& at, std::string_view node) {
   Incarnation out = 0;
   EXPECT_EQ(
       batch(at,
-            [&] { return at->workers().register_worker(worker, evidence, CrashLimits(), &out); }),
+            [&] { return at->worker().register_worker(worker, evidence, CrashLimits(), &out); }),
       Status::kOk)
       << at->diagnostic().text();
   return out;
@@ -260,22 +261,22 @@ std::vector<InstanceKey> StoreWorld::ready(Site& at, Incarnation me, std::int64_
   ReadyQuery query;
   query.me = me;
   query.home_grace_ms = grace_ms;
-  query.now = at->batch().pawl_now();
+  query.now = at->place().pawl_now();
   InstanceKey keys[64];
   std::size_t count = 0;
-  EXPECT_EQ(at->instances().list_ready(query, keys, 64, &count), Status::kOk)
+  EXPECT_EQ(at->instance().ready.list_ready(query, keys, 64, &count), Status::kOk)
       << at->diagnostic().text();
   return {keys, keys + count};
 }
 
 Status StoreWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
-  return at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {messages_max},
-                                                  out.arena, &out.is);
+  return at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(),
+                                                         {messages_max}, out.arena, &out.is);
 }
 
 InstanceStatus StoreWorld::status(Site& at, std::string_view id) {
   InstanceStatus out;
-  EXPECT_EQ(at->instances().read_status(id, &out, output, sizeof(output)), Status::kOk)
+  EXPECT_EQ(at->instance().directory.read_status(id, &out, output, sizeof(output)), Status::kOk)
       << at->diagnostic().text();
   return out;
 }
@@ -332,10 +333,12 @@ WorkDone StoreWorld::take_work(Site& at) {
   how.filter = &any;
   WorkItem item;
   bool found = false;
-  EXPECT_EQ(
-      batch(at,
-            [&] { return at->work().fetch_work_item(how, output, sizeof output, &item, &found); }),
-      Status::kOk);
+  EXPECT_EQ(batch(at,
+                  [&] {
+                    return at->work().fetch.fetch_work_item(how, output, sizeof output, &item,
+                                                            &found);
+                  }),
+            Status::kOk);
   return found ? WorkDone{item.id, item.token, item.epoch, item.session} : WorkDone();
 }
 

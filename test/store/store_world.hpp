@@ -16,12 +16,12 @@
 #include <string_view>
 #include <vector>
 
-#include "arena.hpp"
-#include "clock_rules.hpp"
+#include "core/arena.hpp"
+#include "core/clock_rules.hpp"
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
-#include "store.hpp"
+#include "store/store.hpp"
 
 namespace pawl::test {
 
@@ -166,7 +166,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   // A commit for a fetched item: takes all its messages, and appends `events` if given.
   TurnCommit turn(const Item& item, const Events* events = nullptr);
   Status ack(Site& at, const TurnCommit& turn) {
-    return batch(at, [&] { return at->instances().ack_orchestration_item(turn); });
+    return batch(at, [&] { return at->instance().turns.ack_orchestration_item(turn); });
   }
   // Commits the first turn of a fresh instance: started, and one command event for each timer and
   // work item.

@@ -24,7 +24,7 @@ class Time : public StoreWorld {
   static NewTimer utc(std::int64_t ms, EventId event = 2) { return {event, TimerBase::kUtc, ms}; }
   NextDue next(Site& at, Incarnation me = 0) {
     NextDue due;
-    EXPECT_EQ(at->instances().next_due(me, true, &due), Status::kOk) << at->diagnostic().text();
+    EXPECT_EQ(at->due().next_due(me, true, &due), Status::kOk) << at->diagnostic().text();
     return due;
   }
   std::vector<EventId> refs(const Item& item) {
@@ -39,9 +39,9 @@ INSTANTIATE_TEST_SUITE_P(Ports, Time, ::testing::Values(Ports::kSim, Ports::kPos
 TEST_P(Time, TimerFiresWhenDueAndOnce) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
-  const std::int64_t due = at->batch().pawl_now() + 1000;
+  const std::int64_t due = at->place().pawl_now() + 1000;
   EXPECT_EQ(next(at).pawl_time, due);
-  EXPECT_EQ(at->batch().boot_ms_of(due), clock.boot + 1000);
+  EXPECT_EQ(at->place().boot_ms_of(due), clock.boot + 1000);
   clock.advance(999);
   EXPECT_TRUE(ready(at).empty());
   Item early;
@@ -64,8 +64,8 @@ TEST_P(Time, DueIsTestedAgainInTheTransaction) {
   const InstanceKey key = with_timers(at, "a", {after(1000)});
   // This look uses a clock that runs ahead; the commit uses the right one.
   Item item;
-  ASSERT_EQ(at->instances().fetch_orchestration_item(key, at->batch().pawl_now() + 5000, {16},
-                                                     item.arena, &item.is),
+  ASSERT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now() + 5000,
+                                                            {16}, item.arena, &item.is),
             Status::kOk);
   ASSERT_EQ(item.is.message_count, 1U);
   const std::string before = dump();
@@ -93,7 +93,8 @@ TEST_P(Time, DueOnesComeInOrderBehindWaitingMessages) {
   const InstanceKey key = with_timers(
       at, "a", {after(3000, 2), after(1000, 3), utc(kWall2040 + 2000, 4), after(1000, 5)});
   clock.advance(3000);
-  ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance("a", ""); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
+            Status::kOk);
   Item item;
   ASSERT_EQ(fetch(at, key, item), Status::kOk);
   EXPECT_EQ(refs(item), (std::vector<EventId>{0, 3, 5, 4, 2}));
@@ -141,11 +142,11 @@ TEST_P(Time, TimersOfParkedInstancesWaitWithThem) {
   const InstanceKey key = with_timers(at, "a", {after(1000)});
   ASSERT_EQ(batch(at,
                   [&] {
-                    return at->instances().abandon_orchestration_item(key, 1, 5000, false,
-                                                                      ErrorKind::kNone, "");
+                    return at->instance().ready.abandon_orchestration_item(key, 1, 5000, false,
+                                                                           ErrorKind::kNone, "");
                   }),
             Status::kOk);
-  const std::int64_t until = at->batch().pawl_now() + 5000;
+  const std::int64_t until = at->place().pawl_now() + 5000;
   EXPECT_EQ(next(at).pawl_time, until);
   clock.advance(2000);
   EXPECT_TRUE(ready(at).empty());
@@ -166,7 +167,7 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
   commit.timers = {&timer, 1};
   commit.home = other;
   ASSERT_EQ(ack(at, commit), Status::kOk);
-  const std::int64_t due = at->batch().pawl_now() + 1000;
+  const std::int64_t due = at->place().pawl_now() + 1000;
   EXPECT_EQ(next(at, other).pawl_time, due);
   EXPECT_EQ(next(at, me).pawl_time, due + 2001);
   clock.advance(1000);
@@ -212,7 +213,7 @@ TEST_P(Time, UtcTimerWaitsForATrustedClock) {
   clock.trusted = true;
   EXPECT_TRUE(touch(at).clock_synced);
   EXPECT_FALSE(next(at).waiting_for_utc);
-  EXPECT_EQ(next(at).pawl_time, at->batch().pawl_now() + 1000);
+  EXPECT_EQ(next(at).pawl_time, at->place().pawl_now() + 1000);
   EXPECT_TRUE(ready(at).empty());
   clock.advance(1000);
   EXPECT_EQ(ready(at), Keys{key});
@@ -265,7 +266,7 @@ TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
   const InstanceKey key = with_timers(at, "a", {after(10 * kHour)});
   clock.advance(kHour);
   create(at, "marker");  // its commit writes the mark
-  const std::int64_t marked = at->batch().pawl_now();
+  const std::int64_t marked = at->place().pawl_now();
   clock.reboot(4 * kHour);
   BatchInfo info = touch(at);
   EXPECT_TRUE(info.clock_adopted);
@@ -297,7 +298,7 @@ TEST_P(Time, CreditIsForOlderTimersAndOnce) {
   touch(at);
   const InstanceKey young = create(at, "young");
   start(at, young, {after(10 * kHour)});
-  const std::int64_t young_due = at->batch().pawl_now() + 10 * kHour;
+  const std::int64_t young_due = at->place().pawl_now() + 10 * kHour;
   clock.trusted = true;
   const std::int64_t credit = touch(other).clock_credit_ms;
   EXPECT_GT(credit, 0);

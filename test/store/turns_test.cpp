@@ -19,18 +19,19 @@ class Turns : public StoreWorld {
     return *items_.back();
   }
   void cancel(Site& at, std::string_view id, std::string_view reason = "r") {
-    ASSERT_EQ(batch(at, [&] { return at->instances().cancel_instance(id, reason); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance(id, reason); }),
+              Status::kOk);
   }
   std::vector<KeptEvent> history(Site& at, InstanceKey key, ExecutionId execution = 1,
                                  EventId after = 0) {
     KeepEvents sink;
-    EXPECT_EQ(at->instances().load_history(key, execution, after, sink), Status::kOk)
+    EXPECT_EQ(at->instance().history.load_history(key, execution, after, sink), Status::kOk)
         << at->diagnostic().text();
     return std::move(sink.kept);
   }
   Status load(Site& at, InstanceKey key) {
     KeepEvents sink;
-    return at->instances().load_history(key, 1, 0, sink);
+    return at->instance().history.load_history(key, 1, 0, sink);
   }
   bool diagnostic_has(Site& at, std::string_view what) {
     return at->diagnostic().text().find(what) != std::string_view::npos;
@@ -117,7 +118,7 @@ TEST_P(Turns, SinkMayEndTheLoading) {
   start(at, key);
   KeepEvents sink;
   sink.status = Status::kResourceExhausted;
-  EXPECT_EQ(at->instances().load_history(key, 1, 0, sink), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kResourceExhausted);
   EXPECT_EQ(sink.kept.size(), 1U);
   EXPECT_EQ(history(at, key).size(), 1U);
 }
@@ -258,7 +259,7 @@ TEST_P(Turns, WorkHandedOverWithItsTurnIsNoOtherWorkers) {
   EXPECT_NE(held.id, 0);
   EXPECT_EQ(take_work(at).item, 0);
   const WorkDone done{held.id, held.token, 0, 0};
-  EXPECT_EQ(batch(at, [&] { return at->work().check_work_item(done); }), Status::kOk);
+  EXPECT_EQ(batch(at, [&] { return at->work().items.check_work_item(done); }), Status::kOk);
   EXPECT_EQ(raw_number("SELECT locked_until FROM worker_queue WHERE state=1 AND attempt=1"),
             held.locked_until);
 }
@@ -299,7 +300,7 @@ TEST_P(Turns, StaleTurnWritesNothingAndLeavesTheBatchAlive) {
   for (const TurnCommit& one : bad) {
     EXPECT_EQ(batch(at,
                     [&] {
-                      EXPECT_EQ(at->instances().ack_orchestration_item(one), Status::kStale);
+                      EXPECT_EQ(at->instance().turns.ack_orchestration_item(one), Status::kStale);
                       return Status::kOk;
                     }),
               Status::kOk);
@@ -383,17 +384,17 @@ TEST_P(Turns, NoMoreMessagesThanFit) {
   alignas(64) unsigned char block[4096];
   Arena arena(block, sizeof(block));
   OrchestrationItem item;
-  ASSERT_EQ(
-      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {32}, arena, &item),
-      Status::kOk);
+  ASSERT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(), {32},
+                                                            arena, &item),
+            Status::kOk);
   EXPECT_GT(item.message_count, 0U);
   EXPECT_LT(item.message_count, 11U);
   EXPECT_TRUE(item.more_messages);
   EXPECT_FALSE(arena.exhausted());
   Arena small(block, 16 * sizeof(Message) + 100);
-  EXPECT_EQ(
-      at->instances().fetch_orchestration_item(key, at->batch().pawl_now(), {16}, small, &item),
-      Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(), {16},
+                                                            small, &item),
+            Status::kResourceExhausted);
 }
 
 TEST_P(Turns, GoneInstanceIsNotFound) {
@@ -432,14 +433,14 @@ TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
   EXPECT_EQ(is.updated_ms, kWall2040 + 100);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue"), 0);
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
-  EXPECT_EQ(raw_number("SELECT finished_at FROM instances"), at->batch().pawl_now());
+  EXPECT_EQ(raw_number("SELECT finished_at FROM instances"), at->place().pawl_now());
   clock.advance(5000);
   EXPECT_TRUE(ready(at).empty());
   Item late;
   EXPECT_EQ(fetch(at, key, late), Status::kNotFound);
   InstanceStatus out;
   char small[4];
-  EXPECT_EQ(at->instances().read_status("a", &out, small, sizeof(small)),
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, sizeof(small)),
             Status::kResourceExhausted);
 }
 
@@ -480,9 +481,9 @@ TEST_P(Turns, CustomStatusIsTheInstances) {
   EXPECT_EQ(is.output, "wet");
   InstanceStatus out;
   char small[16];
-  EXPECT_EQ(at->instances().read_status("a", &out, small, 11), Status::kResourceExhausted);
-  EXPECT_EQ(at->instances().read_status("a", &out, small, 8), Status::kResourceExhausted);
-  EXPECT_EQ(at->instances().read_status("a", &out, small, 12), Status::kOk);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 11), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 8), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 12), Status::kOk);
 }
 
 TEST_P(Turns, ResetCustomStatusIsAChange) {
@@ -571,7 +572,8 @@ TEST_P(Turns, ContinueAsNewHandsOnTheRequestAndItsGrace) {
   sent.count_max = 10;
   sent.bytes_max = 1000;
   bool room = false;
-  ASSERT_EQ(batch(at, [&] { return at->instances().send_message(sent, &room); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(sent, &room); }),
+            Status::kOk);
   Events events(2);
   events.add(EventKind::kCancelRequested);
   events.add(EventKind::kEnded).end = EndKind::kContinuedAsNew;
@@ -761,10 +763,12 @@ TEST_P(Turns, DamagedEndIsReportedByStatus) {
   ASSERT_EQ(ack(at, commit), Status::kOk);
   InstanceStatus out;
   raw("UPDATE executions SET last_event=1");
-  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+            Status::kCorrupt);
   raw("UPDATE executions SET last_event=2");
   raw("UPDATE history SET payload='forged' WHERE id=2");
-  EXPECT_EQ(at->instances().read_status("a", &out, output, sizeof(output)), Status::kCorrupt);
+  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+            Status::kCorrupt);
   EXPECT_TRUE(diagnostic_has(at, "event 2")) << at->diagnostic().text();
 }
 

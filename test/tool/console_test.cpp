@@ -1,9 +1,9 @@
-#include "console.hpp"
+#include "apps/pawl/console.hpp"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "process_io.hpp"
+#include "apps/pawl/process_io.hpp"
 
 namespace pawl::tool {
 namespace {

@@ -1,11 +1,11 @@
-#include "units.hpp"
+#include "apps/pawl/units.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <ctime>
 
-#include "message.hpp"
+#include "apps/common/message.hpp"
 
 namespace pawl::tool {
 namespace {

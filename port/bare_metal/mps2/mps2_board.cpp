@@ -1,4 +1,4 @@
-#include "mps2_board.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 
 #include <cstdarg>
 #include <cstdio>

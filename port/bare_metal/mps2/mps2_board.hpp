@@ -4,15 +4,15 @@
 // on this board. So the flash is memory beyond the RAM that programs use, and a file of the host
 // machine: each operation is written to the file, and the next run finds it.
 // Thread rule: one thread. The interrupt of the timer only counts.
-#ifndef PAWL_PORT_BARE_METAL_MPS2_BOARD_HPP
-#define PAWL_PORT_BARE_METAL_MPS2_BOARD_HPP
+#ifndef PAWL_PORT_BARE_METAL_MPS2_MPS2_BOARD_HPP
+#define PAWL_PORT_BARE_METAL_MPS2_MPS2_BOARD_HPP
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "bare_metal_port.hpp"
-#include "semihosting.hpp"
+#include "port/bare_metal/bare_metal_port.hpp"
+#include "port/bare_metal/mps2/semihosting.hpp"
 
 namespace pawl::mps2 {
 
@@ -69,4 +69,4 @@ __attribute__((format(printf, 1, 2))) void say(const char* format, ...);
 
 }  // namespace pawl::mps2
 
-#endif  // PAWL_PORT_BARE_METAL_MPS2_BOARD_HPP
+#endif  // PAWL_PORT_BARE_METAL_MPS2_MPS2_BOARD_HPP

@@ -1,4 +1,4 @@
-#include "semihosting.hpp"
+#include "port/bare_metal/mps2/semihosting.hpp"
 
 #include <cstring>
 

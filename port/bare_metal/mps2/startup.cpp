@@ -7,7 +7,7 @@
 #include <cstring>
 #include <new>
 
-#include "semihosting.hpp"
+#include "port/bare_metal/mps2/semihosting.hpp"
 
 // Parts of libstdc++ that the compiler and inline functions of its headers name; its archive is not
 // linked. Pawl deletes nothing, and asks for no part of a text beyond its end. A program that does

@@ -1,4 +1,4 @@
-#include "sql/connection.hpp"
+#include "store/sql/connection.hpp"
 
 namespace pawl::sql {
 

@@ -13,10 +13,10 @@
 #include <string_view>
 #include <utility>
 
-#include "damage.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/status.hpp"
-#include "sql/query.hpp"
+#include "store/sql/damage.hpp"
+#include "store/sql/query.hpp"
 
 namespace pawl::sql {
 

@@ -8,11 +8,37 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
+#include "core/text.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
-#include "store.hpp"
-#include "text.hpp"
+
+namespace pawl {
+
+// The page that StoreOptions::checkpoint_pages counts the log in, in bytes.
+inline constexpr std::int64_t kLogPageBytes = 512;
+
+struct StoreOptions {
+  const char* path = nullptr;
+  bool create = true;               // false: kCannotOpen when there is no database
+  bool read_only = false;           // no batches; create is false then
+  bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
+  std::int64_t busy_ms_max = 1000;  // longest wait for the write lock
+  int cache_pages = 256;
+  std::size_t statement_bytes = 512 * 1024;  // for statements that are kept prepared
+  int checkpoint_pages = 1000;
+  bool checkpoint_after_commit =
+      false;  // write_back_log() writes the log back, not the commit that fills it
+  bool may_take_reserve = false;  // release_reserve() if opening finds no room
+};
+
+struct IoUse {
+  std::uint64_t flushes = 0;
+  std::uint64_t bytes = 0;  // written, to database, log and journal
+};
+
+}  // namespace pawl
 
 namespace pawl::sql {
 
@@ -28,6 +54,23 @@ class Database {
   [[nodiscard]] const StoreOptions& options() const { return options_; }
   [[nodiscard]] const FixedText<kPathBytesMax>& path() const { return path_; }
   [[nodiscard]] bool is_open() const { return open_; }
+  [[nodiscard]] std::string_view database_id() const { return database_id_.view(); }
+
+  // Takes over what it needs to know of the options, and checks the place.
+  virtual Status prepare(const StoreOptions& options, const port::Port& port,
+                         Diagnostic& diagnostic) = 0;
+  virtual Status connect(Diagnostic& diagnostic) = 0;
+  // Finds our tables or makes them, and reads the database's id.
+  virtual Status set_up(Diagnostic& diagnostic) = 0;
+  void mark_open() { open_ = true; }
+  virtual void disconnect() = 0;
+  // Requires: the connection is closed.
+  virtual void leave() = 0;
+  // For when another connection has committed. Requires: a transaction has begun, so no connection
+  // changes the schema from here on.
+  virtual Status check_schema_again(Diagnostic& diagnostic) = 0;
+  // False: the last check found another schema.
+  [[nodiscard]] virtual bool has_our_schema() const = 0;
 
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,
   // kBusy comes at once.
@@ -35,8 +78,11 @@ class Database {
   virtual void pause(int ms) = 0;
   [[nodiscard]] virtual std::int64_t log_bytes() = 0;
   [[nodiscard]] virtual IoUse io_use() const = 0;
-  // Implement the calls of the same names in Housekeeping.
+  // Writes the log back and truncates it to nothing. kBusy, at once: others read or write; then as
+  // much of it was written back as they allow.
   virtual Status empty_log() = 0;
+  // With checkpoint_after_commit: writes the log back if it is at least checkpoint_pages long, as far
+  // as other readers allow. A failure is tried again when the log has grown.
   virtual Status write_back_log() = 0;
   // The file of the reserve: looks for it, creates it with this length, removes it.
   virtual Status find_reserve(bool* there) = 0;
@@ -49,6 +95,7 @@ class Database {
   port::Port port_;
   StoreOptions options_;  // its path is a copy of our own
   FixedText<kPathBytesMax> path_;
+  FixedText<32> database_id_;
   bool open_ = false;
 };
 

@@ -1,18 +1,18 @@
-#include "database_copy.hpp"
+#include "store/database_copy.hpp"
 
 #include <sqlite3.h>
 
 #include <cstring>
 #include <new>
 
-#include "database_uri.hpp"
+#include "core/text.hpp"
 #include "pawl/printable.hpp"
-#include "sql/database.hpp"
-#include "sqlite_connection.hpp"
-#include "sqlite_vfs.hpp"
-#include "store_factory.hpp"
-#include "tables/schema.hpp"
-#include "text.hpp"
+#include "store/sql/database.hpp"
+#include "store/sqlite/database_uri.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 namespace {

@@ -1,4 +1,4 @@
-#include "database_file.hpp"
+#include "store/sqlite/database_file.hpp"
 
 #include <sqlite3.h>
 #include <charconv>
@@ -8,10 +8,11 @@
 #include <cstring>
 #include <string_view>
 
-#include "check.hpp"
-#include "database_uri.hpp"
-#include "reserve_file.hpp"
-#include "sqlite_vfs.hpp"
+#include "core/check.hpp"
+#include "store/sqlite/database_uri.hpp"
+#include "store/sqlite/reserve_file.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::store {
 namespace {
@@ -111,8 +112,6 @@ bool DatabaseFile::is_in_place(Diagnostic& diagnostic) {
   return false;
 }
 
-void DatabaseFile::mark_open() { open_ = true; }
-
 void DatabaseFile::leave() {
   io_at_end_ = io_use();
   if (has_vfs_) sqlite::forget_vfs(*port_.storage);
@@ -127,20 +126,18 @@ IoUse DatabaseFile::io_use() const {
 }
 
 Status DatabaseFile::empty_log() {
-  PAWL_CHECK("store-18", is_open() && !context_.in_batch && !context_.in_read);
   // A process that reads for a long time must not hold up the loop.
   wait_for_locks(0);
   const int result = checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   wait_for_locks(options_.busy_ms_max);
   log_frames_ = 0;
-  return fail(sqlite::status_of(result), "checkpoint");
+  return sqlite::status_of(result);
 }
 
 Status DatabaseFile::write_back_log() {
-  PAWL_CHECK("store-19", is_open() && !context_.in_batch && !context_.in_read);
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
-  return fail(sqlite::status_of(checkpoint(SQLITE_CHECKPOINT_PASSIVE)), "checkpoint");
+  return sqlite::status_of(checkpoint(SQLITE_CHECKPOINT_PASSIVE));
 }
 
 // A checkpoint sorts the log's pages in memory, two bytes a page, and the log is long where a
@@ -235,7 +232,7 @@ Status DatabaseFile::make_image(Diagnostic& diagnostic) {
 // others may read.
 Status DatabaseFile::make_file(const char* vfs, Diagnostic& diagnostic) {
   port_.storage->ring(path_.c_str());
-  FixedText<2 * (3 * kPathBytesMax) + 64> uri;
+  FixedText<2 * (3 * sql::kPathBytesMax) + 64> uri;
   PAWL_TRY(sqlite::begin_uri(uri, path_.view()));
   PAWL_TRY(uri.append("?modeof="));
   PAWL_TRY(sqlite::append_escaped(uri, path_.view()));
@@ -364,8 +361,8 @@ Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
   FixedText<32> id;
   PAWL_TRY(id.append_hex(random[0], 16));
   PAWL_TRY(id.append_hex(random[1], 16));
-  const Status status = connection_.use(kInsertMeta).bind_text(id.view()).run();
-  if (status != Status::kOk) diagnostic = connection_.diagnostic();
+  const Status status = sqlite_.use(kInsertMeta).bind_text(id.view()).run();
+  if (status != Status::kOk) diagnostic = sqlite_.diagnostic();
   return status;
 }
 
@@ -379,7 +376,7 @@ void DatabaseFile::end_transaction() {
 constexpr sql::Query kReadDatabaseId{"SELECT database_id FROM meta WHERE id=1"};
 
 Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
-  Statement row = connection_.use(kReadDatabaseId);
+  sql::Statement row = sqlite_.use(kReadDatabaseId);
   if (!row.row()) {
     const Status status = row.status() == Status::kOk ? Status::kCorrupt : row.status();
     diagnostic.format("%s: table meta cannot be read", path_.c_str());
@@ -387,7 +384,7 @@ Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
   }
   // The id begins the names of folders, so only an id of this form is certain not to lead out of
   // their root.
-  if (is_database_id(row.bytes(0))) return context_.database_id.assign(row.bytes(0));
+  if (is_database_id(row.bytes(0))) return database_id_.assign(row.bytes(0));
   diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
                     kDatabaseIdDigits);
   return Status::kCorrupt;

@@ -1,20 +1,18 @@
 // DatabaseFile: finds, creates, opens and leaves the database.
 //
 // Purpose: a new file appears whole or not at all; an existing file is examined before anything is
-// written; the log is turned on, written back and cut here. Ownership and thread rule: as
-// context.hpp.
+// written; the log is turned on, written back and cut here. Ownership: the connection is its
+// store's. Thread rule: one thread.
 #ifndef PAWL_STORE_SQLITE_DATABASE_FILE_HPP
 #define PAWL_STORE_SQLITE_DATABASE_FILE_HPP
 
 #include <cstdint>
 
+#include "core/text.hpp"
 #include "pawl/port.hpp"
-#include "sql/database.hpp"
-#include "sqlite_connection.hpp"
-#include "store.hpp"
-#include "tables/context.hpp"
-#include "tables/schema_check.hpp"
-#include "text.hpp"
+#include "store/sql/database.hpp"
+#include "store/sqlite/schema_check.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
 
 namespace pawl::sqlite {
 class ReserveFile;
@@ -22,24 +20,23 @@ class ReserveFile;
 
 namespace pawl::store {
 
-class DatabaseFile final : private Table, public sql::Database {
+class DatabaseFile final : public sql::Database {
  public:
-  DatabaseFile(StoreContext& context, sqlite::Connection& sqlite, SchemaCheck& schema)
-      : Table(context), sqlite_(sqlite), schema_(schema) {}
+  explicit DatabaseFile(sqlite::Connection& sqlite) : sqlite_(sqlite), schema_(sqlite) {}
 
-  // ---- calls of the contract ----
+  Status prepare(const StoreOptions& options, const port::Port& port,
+                 Diagnostic& diagnostic) override;
+  Status connect(Diagnostic& diagnostic) override;
+  Status set_up(Diagnostic& diagnostic) override;
+  void disconnect() override { sqlite_.close(); }
+  void leave() override;
+  Status check_schema_again(Diagnostic& diagnostic) override {
+    return schema_.check_schema_again(path_, diagnostic);
+  }
+  [[nodiscard]] bool has_our_schema() const override { return schema_.is_ours(); }
   [[nodiscard]] IoUse io_use() const override;
   Status empty_log() override;
   Status write_back_log() override;
-
-  // ---- for the other tables ----
-  // Takes over what it needs to know of the options, and checks the place.
-  Status prepare(const StoreOptions& options, const port::Port& port, Diagnostic& diagnostic);
-  Status connect(Diagnostic& diagnostic);
-  Status set_up(Diagnostic& diagnostic);
-  void mark_open();
-  // Requires: the connection is closed.
-  void leave();
   std::int64_t log_bytes() override;
   void wait_for_locks(std::int64_t ms) override;
   void pause(int ms) override;
@@ -69,7 +66,7 @@ class DatabaseFile final : private Table, public sql::Database {
   static int note_log(void* self, sqlite3* handle, const char* schema, int frames);
 
   sqlite::Connection& sqlite_;
-  SchemaCheck& schema_;
+  SchemaCheck schema_;
   int log_frames_ = 0;  // after the last commit; with checkpoint_after_commit
   bool has_vfs_ = false;
   IoUse io_at_end_;  // the counts at the last close

@@ -6,8 +6,8 @@
 
 #include <string_view>
 
+#include "core/text.hpp"
 #include "pawl/status.hpp"
-#include "text.hpp"
 
 namespace pawl::sqlite {
 

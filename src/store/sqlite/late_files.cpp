@@ -14,7 +14,7 @@
 // own VFS for POSIX, since the locks of SQLite's are what other programs know.
 #undef _TIME_BITS
 #undef _FILE_OFFSET_BITS
-#include "late_files.hpp"
+#include "store/sqlite/late_files.hpp"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-// ReserveFile: a file beside the database that holds room (StoreSpace).
+// ReserveFile: a file beside the database that holds room (Place).
 //
 // Purpose: reaches the file by SQLite's own VFS, so that it works with every port.
 // Ownership: it owns what it has open. Thread rule: one thread.
@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "sql/database.hpp"
-#include "sqlite_connection.hpp"
-#include "text.hpp"
+#include "core/text.hpp"
+#include "store/sql/database.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
 
 namespace pawl::sqlite {
 

@@ -1,9 +1,9 @@
-#include "sqlite_connection.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
 
 #include <climits>
 #include <cstring>
 
-#include "check.hpp"
+#include "core/check.hpp"
 
 namespace pawl::sqlite {
 

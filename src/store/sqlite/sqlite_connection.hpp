@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
-#include "sql/connection.hpp"
+#include "store/sql/connection.hpp"
 
 namespace pawl::sqlite {
 

@@ -6,10 +6,10 @@
 
 #include <sqlite3.h>
 
-#include "buddy.hpp"
-#include "sqlite_connection.hpp"
-#include "sqlite_memory.hpp"
-#include "tables/schema.hpp"
+#include "core/buddy.hpp"
+#include "store/sqlite/schema.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_memory.hpp"
 
 namespace pawl::sqlite {
 namespace {

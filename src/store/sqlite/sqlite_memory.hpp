@@ -10,7 +10,7 @@
 
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl::sqlite {
 

@@ -8,7 +8,7 @@
 
 #include <cerrno>
 
-#include "sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::sqlite {
 namespace {

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <ctime>
 
-#include "sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::sqlite {
 namespace {

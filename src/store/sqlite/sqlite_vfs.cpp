@@ -3,13 +3,13 @@
 //
 // Source: sqlite.org/c3ref/vfs.html and io_methods.html. There are no temporary files here: every
 // connection of Pawl keeps them in memory.
-#include "sqlite_vfs.hpp"
+#include "store/sqlite/sqlite_vfs.hpp"
 
 #include <atomic>
 #include <cstring>
 
-#include "check.hpp"
-#include "late_files.hpp"
+#include "core/check.hpp"
+#include "store/sqlite/late_files.hpp"
 
 namespace pawl::sqlite {
 namespace {

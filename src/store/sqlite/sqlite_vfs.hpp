@@ -10,9 +10,9 @@
 
 #include <cstdint>
 
+#include "core/wide_words.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
-#include "wide_words.hpp"
 
 namespace pawl::sqlite {
 

@@ -1,9 +1,9 @@
-#include "store_factory.hpp"
+#include "store/store_factory.hpp"
 
 #include <new>
 
-#include "sqlite_memory.hpp"
-#include "sqlite_store.hpp"
+#include "store/sqlite/sqlite_memory.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 
 namespace pawl {
 

@@ -4,7 +4,7 @@
 #ifndef PAWL_TEST_BARE_METAL_GTEST_HPP
 #define PAWL_TEST_BARE_METAL_GTEST_HPP
 
-#include "mps2_board.hpp"
+#include "port/bare_metal/mps2/mps2_board.hpp"
 
 namespace testing {
 

@@ -3,14 +3,14 @@
 
     convert.py OLD NEW      run in the root of the tree; nothing else has OLD open
 
-The schema and the number of the format are those of src/store/tables/schema.hpp.
+The schema and the number of the format are those of src/store/sqlite/schema.hpp.
 """
 import pathlib
 import re
 import sqlite3
 import sys
 
-HEADER = pathlib.Path("src/store/tables/schema.hpp")
+HEADER = pathlib.Path("src/store/sqlite/schema.hpp")
 ORDER = {"history": " ORDER BY instance,execution,id"}
 
 

@@ -1,0 +1,297 @@
+// list, show, children, tree, history, values: views of instances.
+#include <algorithm>
+
+#include "apps/pawl/tool_commands.hpp"
+#include "apps/pawl/units.hpp"
+
+namespace pawl::tool {
+namespace {
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+std::string copy(std::string_view text) { return std::string(text); }
+
+class PrintInstances final : public InstanceVisitor {
+ public:
+  explicit PrintInstances(Tool& tool)
+      : tool_(tool),
+        table_(tool.screen(), {"ID", "NAME", "STATE", "EXECUTION", "CREATED", "UPDATED", "NOTE"}) {}
+  void on_instance(const InstanceInfo& info) noexcept override {
+    ++printed;
+    if (tool_.json()) return tool_.print_json(info);
+    const Screen& screen = tool_.screen();
+    table_.row({copy(info.id), copy(info.name), orchestration_state_name(info.state),
+                number(info.execution_id), screen.time(info.created_ms),
+                screen.time(info.updated_ms), note_of(info)});
+  }
+  std::size_t printed = 0;
+
+ private:
+  static std::string note_of(const InstanceInfo& info) {
+    if (info.unread_messages > 0) return number(info.unread_messages) + " unread messages";
+    if (info.timers_without_clock == 0) return "";
+    return number(info.timers_without_clock) + " timers wait for a trusted clock";
+  }
+
+  Tool& tool_;
+  Table table_;
+};
+
+class PrintEvents final : public HistoryVisitor {
+ public:
+  explicit PrintEvents(Tool& tool)
+      : tool_(tool),
+        table_(tool.screen(),
+               {"EVENT", "TIME", "KIND", "OF", "NAME", "TAG", "ERROR", "SIZE", "PAYLOAD"}) {}
+  void on_event(const HistoryEvent& event) noexcept override {
+    if (tool_.json()) return tool_.print_json(event);
+    table_.row({number(event.id), tool_.screen().time(event.time_ms), event.kind,
+                event.ref == 0 ? "" : number(event.ref), copy(event.name), copy(event.tag),
+                event.error == ErrorKind::kNone ? "" : error_kind_name(event.error),
+                event.payload.empty()
+                    ? ""
+                    : counted(static_cast<std::int64_t>(event.payload.size()), "byte", "bytes"),
+                event.payload.size() <= kShownWhole ? copy(event.payload) : ""});
+  }
+
+ private:
+  // A table has no room for a large payload; --json has it.
+  static constexpr std::size_t kShownWhole = 80;
+  Tool& tool_;
+  Table table_;
+};
+
+class PrintValues final : public KvVisitor {
+ public:
+  explicit PrintValues(Tool& tool)
+      : tool_(tool), table_(tool.screen(), {"KEY", "SIZE", "UPDATED", "VALUE"}) {}
+  void on_value(const KvEntry& one) noexcept override {
+    if (tool_.json()) return tool_.print_json(one);
+    table_.row({copy(one.key), tool_.screen().size(static_cast<std::int64_t>(one.value.size())),
+                tool_.screen().time(one.updated_ms), copy(one.value)});
+  }
+
+ private:
+  Tool& tool_;
+  Table table_;
+};
+
+class PrintExecutions final : public ExecutionVisitor {
+ public:
+  PrintExecutions(Tool& tool, std::int64_t current)
+      : tool_(tool),
+        current_(current),
+        table_(tool.screen(), {"EXECUTION", "STATE", "EVENTS", "STARTED", "ENDED", "OUTPUT"}) {}
+  void on_execution(const ExecutionInfo& one) noexcept override {
+    if (tool_.json()) return write_json(one, tool_.out());
+    const Screen& screen = tool_.screen();
+    // The current execution's output is shown above.
+    table_.row({"execution " + number(one.execution_id), execution_state_name(one.state),
+                number(one.events) + " events", screen.time(one.started_ms),
+                one.ended_ms == 0 ? "" : screen.time(one.ended_ms),
+                one.execution_id == current_ ? "" : copy(one.output)});
+  }
+
+ private:
+  Tool& tool_;
+  std::int64_t current_;
+  Table table_;
+};
+
+class PrintActivities final : public ActivityVisitor {
+ public:
+  explicit PrintActivities(Tool& tool)
+      : tool_(tool),
+        table_(tool.screen(),
+               {"ACTIVITY", "NAME", "STATE", "ATTEMPT", "TRY", "ON", "PROGRESS", "LAST ERROR"}) {}
+  void on_activity(const ActivityInfo& one) noexcept override {
+    if (tool_.json()) return write_json(one, tool_.out());
+    table_.row({"activity " + number(one.activity_id), copy(one.name),
+                activity_state_name(one.state), number(one.attempt), number(one.retry_attempt),
+                copy(one.node), copy(one.last_progress), copy(one.last_error)});
+  }
+
+ private:
+  Tool& tool_;
+  Table table_;
+};
+
+struct ListOptions {
+  InstanceChoice choice;
+  std::optional<std::int64_t> limit;
+  std::int64_t created_from_ms = 0;
+  std::int64_t created_before_ms = 0;
+  bool roots = false;
+};
+
+int list(Tool& tool, const ListOptions& options) {
+  InstanceFilter filter = options.choice.filter();
+  filter.roots_only = options.roots;
+  filter.created_from_ms = options.created_from_ms;
+  filter.created_before_ms = options.created_before_ms;
+  PrintInstances print(tool);
+  Page page;
+  do {
+    if (options.limit.value_or(0) > 0) {
+      const auto limit = static_cast<std::size_t>(*options.limit);
+      if (print.printed >= limit) break;
+      page.rows_max = std::min(page.rows_max, limit - print.printed);
+    }
+    tool.must(tool.client().list_instances(filter, &page, print));
+  } while (page.more);
+  return kDone;
+}
+
+void show_fields(Tool& tool, const std::string& id) {
+  InstanceInfo info;
+  tool.must(tool.client().get_instance_info(id, &info));
+  const Screen& screen = tool.screen();
+  print_field(screen, "id", info.id);
+  print_field(screen, "name", info.name);
+  print_field(screen, "version", info.version);
+  print_field(screen, "parent", info.parent_id);
+  print_field(screen, "state", orchestration_state_name(info.state));
+  print_field(screen, "execution", number(info.execution_id));
+  print_field(screen, "created", screen.time(info.created_ms));
+  print_field(screen, "updated", screen.time(info.updated_ms));
+  if (info.timers_without_clock > 0)
+    print_field(screen, "clock",
+                number(info.timers_without_clock) + " timers wait for a trusted clock");
+  OrchestrationStatus status;
+  tool.must(tool.client().get_status(id, &status));
+  if (status.error != ErrorKind::kNone) print_field(screen, "error", error_kind_name(status.error));
+  print_field(screen, "custom status", status.custom_status);
+  print_field(screen, "output", status.output);
+  InstanceStats stats;
+  tool.must(tool.client().get_instance_stats(id, &stats));
+  print_field(screen, "history",
+              number(stats.history_events) + " events, " + number(stats.history_bytes) + " bytes");
+  print_field(screen, "messages", number(stats.messages_waiting));
+  if (info.unread_messages > 0) print_field(screen, "unread", number(info.unread_messages));
+  print_field(screen, "values",
+              number(stats.kv_keys) + " keys, " + number(stats.kv_bytes) + " bytes");
+}
+
+std::int64_t current_execution(Tool& tool, const std::string& id) {
+  InstanceInfo info;
+  tool.must(tool.client().get_instance_info(id, &info));
+  return info.execution_id;
+}
+
+int show_json(Tool& tool, const std::string& id) {
+  Client& client = tool.client();
+  JsonOut& out = tool.out();
+  InstanceInfo info;
+  tool.must(client.get_instance_info(id, &info));
+  write_json(info, out.begin_object().key("instance"));
+  OrchestrationStatus status;
+  tool.must(client.get_status(id, &status));
+  write_json(status, out.key("status"));
+  InstanceStats stats;
+  tool.must(client.get_instance_stats(id, &stats));
+  write_json(stats, out.key("stats"));
+  PrintExecutions executions(tool, 0);
+  out.begin_list("executions");
+  tool.must(client.list_executions(id, executions));
+  PrintActivities activities(tool);
+  out.end_list().begin_list("activities");
+  tool.must(client.list_activities(id, activities));
+  out.end_list().end_object().end_line();
+  return kDone;
+}
+
+int show(Tool& tool, const std::string& id) {
+  if (tool.json()) return show_json(tool, id);
+  show_fields(tool, id);
+  {
+    PrintExecutions executions(tool, current_execution(tool, id));
+    tool.must(tool.client().list_executions(id, executions));
+  }
+  PrintActivities activities(tool);
+  tool.must(tool.client().list_activities(id, activities));
+  return kDone;
+}
+
+template <typename List>
+int print_pages(Tool& tool, List&& list) {
+  PrintInstances print(tool);
+  Page page;
+  do {
+    tool.must(list(&page, print));
+  } while (page.more);
+  return kDone;
+}
+
+int values(Tool& tool, const std::string& id) {
+  PrintValues print(tool);
+  KvPage page;
+  do {
+    tool.must(tool.client().get_all_kv_values(id, &page, print));
+  } while (page.more);
+  return kDone;
+}
+
+}  // namespace
+
+InstanceFilter InstanceChoice::filter() const {
+  InstanceFilter filter;
+  filter.name = name;
+  filter.id_prefix = prefix;
+  filter.any_state = !state.has_value();
+  if (state.has_value()) filter.state = static_cast<OrchestrationState>(*state);
+  return filter;
+}
+
+void add_choice_of_instances(CLI::App* app, InstanceChoice* choice) {
+  app->add_option("--name", choice->name, "Of this orchestration")->type_name("NAME");
+  app->add_option("--prefix", choice->prefix, "Whose id begins so")->type_name("TEXT");
+  add_choice(app, "--state", words_of(kOrchestrationStateCount, orchestration_state_name),
+             &choice->state, "In this state");
+}
+
+CLI::Option* add_id(CLI::App* app, std::string* id) {
+  return app->add_option("ID", *id, "The instance")->required()->type_name("");
+}
+
+void add_instance_lists(Tool& tool) {
+  auto options = std::make_shared<ListOptions>();
+  CLI::App* command = tool.add("list", "Lists instances in order of creation",
+                               [&tool, options] { return list(tool, *options); });
+  add_choice_of_instances(command, &options->choice);
+  const std::int64_t now = tool.screen().now_ms;
+  add_time(command, "--since", now, &options->created_from_ms, "Created then or later");
+  add_time(command, "--before", now, &options->created_before_ms, "Created earlier");
+  add_count(command, "--limit", &options->limit, "So many at most; 0: all");
+  command->add_flag("--roots", options->roots, "No children");
+
+  auto id = std::make_shared<std::string>();
+  add_id(tool.add("show", "Shows an instance, its result, executions and open activities",
+                  [&tool, id] { return show(tool, *id); }),
+         id.get());
+  add_id(tool.add("children", "Lists the children that it started",
+                  [&tool, id] {
+                    return print_pages(tool, [&](Page* page, InstanceVisitor& visitor) {
+                      return tool.client().list_children(*id, page, visitor);
+                    });
+                  }),
+         id.get());
+  add_id(tool.add("tree", "Lists all of its tree, the root first",
+                  [&tool, id] {
+                    return print_pages(tool, [&](Page* page, InstanceVisitor& visitor) {
+                      return tool.client().get_instance_tree(*id, page, visitor);
+                    });
+                  }),
+         id.get());
+  auto execution = std::make_shared<std::optional<std::int64_t>>();
+  command = tool.add("history", "Lists the events of an execution", [&tool, id, execution] {
+    PrintEvents print(tool);
+    tool.must(tool.client().read_history(*id, execution->value_or(0), print));
+    return kDone;
+  });
+  add_id(command, id.get());
+  add_count(command, "--execution", execution.get(), "Its number; else the current one");
+  add_id(tool.add("values", "Lists what it keeps under keys",
+                  [&tool, id] { return values(tool, *id); }),
+         id.get());
+}
+
+}  // namespace pawl::tool

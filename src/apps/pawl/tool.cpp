@@ -1,0 +1,256 @@
+#include "apps/pawl/tool.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "apps/common/message.hpp"
+#include "apps/pawl/file_place.hpp"
+#include "apps/pawl/units.hpp"
+#include "pawl/files.hpp"
+#include "pawl/port_posix.hpp"
+#include "pawl/process.hpp"
+#include "pawl/version.h"
+
+namespace pawl::tool {
+namespace {
+
+class StderrSink final : public TextSink {
+ public:
+  bool write(std::string_view text) noexcept override {
+    return text.empty() || std::fwrite(text.data(), 1, text.size(), stderr) == text.size();
+  }
+};
+
+// The word that the parser did not expect.
+std::string unexpected(const CLI::App& app) {
+  for (const std::string& word : app.remaining(true))
+    if (word != "--") return word;
+  return {};
+}
+
+const CLI::App& innermost(const CLI::App& app) {
+  const std::vector<CLI::App*> parsed = app.get_subcommands();
+  return parsed.empty() ? app : *parsed.front();
+}
+
+std::vector<std::string> names_of_options(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    for (const std::string& name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  return names;
+}
+
+std::string with_meant(std::string text, const std::optional<std::string>& meant) {
+  return meant.has_value() ? text.append("; did you mean ").append(*meant).append("?") : text;
+}
+
+bool has_word(int argc, const char* const* argv, const char* word) {
+  for (int i = 1; i < argc; ++i)
+    if (std::strcmp(argv[i], word) == 0) return true;
+  return false;
+}
+
+// Checks the output that the shell opened, since the command writes to it.
+void check_stream(int descriptor, const std::string& database) {
+  Diagnostic why;
+  const Status status = posix::check_output(descriptor, database.c_str(), why);
+  if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
+}
+
+}  // namespace
+
+void fail(int exit, std::string name, std::string text) {
+  throw Failure{exit, std::move(name), std::move(text)};
+}
+
+int exit_of(Status status) {
+  switch (status) {
+    case Status::kOk: return kDone;
+    case Status::kNotFound: return kNotFound;
+    case Status::kTimeout: return kTimeout;
+    default: return kFailed;
+  }
+}
+
+// The parts of an open client, in reverse order of their destruction.
+struct Tool::Opened {
+  posix::SystemPort port;
+  Process process;
+  std::vector<unsigned char> for_sqlite;
+  std::vector<unsigned char> for_client;
+  Client client;
+  ~Opened() { client.close(); }
+};
+
+Tool::Tool() : app_("Looks into a Pawl database, and changes it.", "pawl"), out_(stdout_) {
+  app_.require_subcommand(1, 1);
+  app_.add_option("--db", database_, "The database; else the environment's PAWL_DB")
+      ->type_name("FILE");
+  app_.add_flag("--json", json_, "Answers and errors as JSON, an object a line");
+  app_.set_version_flag("--version", std::string("pawl ") + version(), "Its version, and no more");
+  app_.footer(
+      "pawl COMMAND --help has the options of a command. Exit codes: 0 done, 1 refused or "
+      "failed, 2 wrong usage, 3 not found, 4 time ran out, 5 done and the answer is no, "
+      "6 the instance is stopped.");
+}
+
+Tool::~Tool() = default;
+
+CLI::App* Tool::add(const std::string& name, const std::string& help, std::function<int()> run) {
+  CLI::App* const command = app_.add_subcommand(name, help);
+  command->add_option("--db", database_, "The database; else the environment's PAWL_DB")
+      ->type_name("FILE");
+  command->add_flag("--json", json_, "The answer and errors as JSON, an object a line");
+  command->callback([this, run = std::move(run)] { chosen_ = run; });
+  return command;
+}
+
+// The unknown word, with the word that was probably meant. If neither a command nor an option is
+// unknown, the parser's own text.
+Failure Tool::usage_failure(const CLI::ParseError& error) const {
+  const std::string word = unexpected(app_);
+  const CLI::App& command = innermost(app_);
+  const bool is_option = word.size() > 1 && word[0] == '-';
+  const bool is_command = &command == &app_ && !word.empty() && !is_option;
+  std::string text = error.what();
+  if (error.get_name() == "ValidationError") {
+    // The parser's text names the option and the value.
+  } else if (is_command) {
+    text = with_meant("unknown command " + word, programs::nearest(word, names_of_commands(app_)));
+  } else if (is_option) {
+    const std::string name = word.substr(0, word.find('='));
+    text = with_meant("unknown option " + name, programs::nearest(name, names_of_options(command)));
+  } else if (!word.empty()) {
+    text = "one argument too many: " + word;
+  } else if (&command == &app_ && error.get_name() == "RequiredError") {
+    text = "no command";
+  }
+  return {kUsage, "usage", text};
+}
+
+int Tool::report(const Failure& failure) const {
+  StderrSink sink;
+  if (json_) {
+    JsonOut out(sink);
+    out.begin_object()
+        .text("error", failure.name)
+        .text("text", failure.text)
+        .number("exit", failure.exit)
+        .end_object()
+        .end_line();
+    return failure.exit;
+  }
+  const CLI::App& command = innermost(app_);
+  sink.write("pawl: ");
+  if (failure.exit != kUsage) sink.write(printable(failure.name + ": "));
+  sink.write(printable(failure.text));
+  sink.write("\n");
+  if (failure.exit == kUsage) {
+    sink.write("usage: pawl ");
+    sink.write(&command == &app_ ? "COMMAND" : command.get_name());
+    sink.write(" --help says more\n");
+  }
+  return failure.exit;
+}
+
+int Tool::run(int argc, const char* const* argv) {
+  try {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::CallForVersion& answer) {
+      StdoutSink().write(answer.what() + std::string("\n"));
+      flush();
+      return kDone;
+    } catch (const CLI::Success&) {
+      StdoutSink().write(innermost(app_).help("", CLI::AppFormatMode::Normal));
+      flush();
+      return kDone;
+    } catch (const CLI::ParseError& error) {
+      if (has_word(argc, argv, "--json")) json_ = true;
+      throw usage_failure(error);
+    }
+    const int exit = chosen_();
+    flush();
+    return exit;
+  } catch (const Failure& failure) {
+    static_cast<void>(std::fflush(stdout));
+    return report(failure);
+  } catch (const std::exception& error) {
+    return report({kFailed, "failed", error.what()});
+  }
+}
+
+const std::string& Tool::database() {
+  const char* const usual = std::getenv("PAWL_DB");
+  if (database_.empty() && usual != nullptr) database_ = usual;
+  if (database_.empty()) fail(kUsage, "usage", "no database: give --db FILE, or set PAWL_DB");
+  check_stream(STDOUT_FILENO, database_);
+  check_stream(STDERR_FILENO, database_);
+  return database_;
+}
+
+const std::string& Tool::database_that_is_there() {
+  if (!exists(database()))
+    fail(kNotFound, status_name(Status::kNotFound), "there is no file " + database_);
+  return database_;
+}
+
+void Tool::open() {
+  ProcessOptions process_options;
+  process_options.connections_max = 1;
+  ClientOptions options;
+  options.database_path = database_that_is_there();
+  options.create = false;
+  options.payload_bytes_max = process_options.payload_bytes_max;  // the largest allowed value
+  opened_ = std::make_unique<Opened>();
+  Opened& is = *opened_;
+  is.for_sqlite.resize(Process::required_memory(process_options));
+  is.for_client.resize(Client::required_memory(options));
+  Diagnostic why;
+  Status status =
+      is.process.start(process_options, is.for_sqlite.data(), is.for_sqlite.size(), why);
+  if (status == Status::kOk)
+    status = is.client.open(is.process, options, is.port.port(), is.for_client.data(),
+                            is.for_client.size(), why);
+  if (status != Status::kOk) fail(exit_of(status), status_name(status), std::string(why.text()));
+}
+
+Client& Tool::client() {
+  if (opened_ == nullptr) open();
+  return opened_->client;
+}
+
+bool Tool::clock_is_trusted() {
+  static_cast<void>(client());
+  return opened_->port.port().clock->synced();
+}
+
+void Tool::close() { opened_.reset(); }
+
+void Tool::must(Status status) {
+  if (status != Status::kOk)
+    fail(exit_of(status), status_name(status), std::string(client().error_text()));
+}
+
+void Tool::done(std::string_view command, std::string_view id) {
+  if (!json_) return;
+  out_.begin_object().text("done", command).text("id", id).end_object().end_line();
+}
+
+void Tool::flush() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    fail(kFailed, status_name(Status::kIo), "the output could not be written");
+}
+
+}  // namespace pawl::tool

@@ -1,0 +1,338 @@
+#include "store/instance/deliveries.hpp"
+
+#include <cstdint>
+
+#include "codec/event.hpp"
+#include "core/clock_rules.hpp"
+#include "core/text.hpp"
+#include "store/column_fits.hpp"
+#include "store/walk.hpp"
+
+namespace pawl::store {
+Status Deliveries::create_instance(const NewInstance& instance, InstanceKey* key) {
+  require_batch();
+  if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
+    context_.diagnostic.format(is_plain_id(instance.id)
+                                   ? "ids with \"::\" are those of children"
+                                   : "an id is not \".\" or \"..\", and has no blank at its ends");
+    return Status::kInvalidArgument;
+  }
+  // The id is checked before the room: a caller that repeats a call learns that the first one
+  // arrived.
+  PAWL_TRY(check_new(instance));
+  PAWL_TRY(rows_.place.room_for_new());
+  return insert_checked(instance, ParentLink(), key);
+}
+
+Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink& parent,
+                                     InstanceKey* key) {
+  PAWL_TRY(check_new(instance));
+  return insert_checked(instance, parent, key);
+}
+
+constexpr sql::Query kFindId{"SELECT 1 FROM instances WHERE id=?"};
+
+Status Deliveries::check_new(const NewInstance& instance) {
+  if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
+      (!instance.version.empty() && !is_valid_name(instance.version))) {
+    context_.diagnostic.format(
+        "ids, names and versions have 1 to %zu bytes and no control characters", kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  if (!is_valid_trace_id(instance.trace)) {
+    context_.diagnostic.format("a trace_id has at most %zu bytes and no control characters",
+                               kTraceIdBytesMax);
+    return Status::kInvalidArgument;
+  }
+  if (instance.start_after_ms < 0) {
+    context_.diagnostic.format("start_after_ms is %lld",
+                               static_cast<long long>(instance.start_after_ms));
+    return Status::kInvalidArgument;
+  }
+  // This also finds an instance that is deleted and not swept yet.
+  Statement row = connection_.use(kFindId);
+  if (row.bind_text(instance.id).row()) {
+    context_.diagnostic.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
+                               instance.id.data());
+    return Status::kAlreadyExists;
+  }
+  return fail(row.status(), "instances");
+}
+
+constexpr auto kInsertInstanceText = sql::join(
+    "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
+    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root) "
+    "VALUES(?1,?2,?3,",
+    sql::number<InstanceState::kRunning>,
+    ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,?9,"
+    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
+constexpr sql::Query kInsertInstance{kInsertInstanceText};
+
+Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink& parent,
+                                    InstanceKey* key) {
+  const OptionalMs parked =
+      instance.start_after_ms == 0 ? OptionalMs() : make_due(batch_.now, instance.start_after_ms);
+  Statement insert = connection_.use(kInsertInstance);
+  insert.bind_text(instance.id).bind_text(instance.name).bind_text(instance.version);
+  insert.bind(batch_.stamp_ms).bind_or_null(parent.instance).bind_or_null(parent.execution);
+  insert.bind_or_null(parent.event)
+      .bind_due(parked, kParkedComes)
+      .bind_text_or_null(instance.trace);
+  PAWL_TRY(fail_written(insert.run(), "insert instance"));
+  *key = connection_.last_insert_id();
+  if (instance.with_turn) return Status::kOk;
+  Message start;
+  start.kind = MessageKind::kStart;
+  start.execution = 1;
+  start.name = instance.name;
+  start.payload = instance.input;
+  return written(rows_.instances.insert_message(*key, start));
+}
+
+Status Deliveries::send_message(const NewMessage& posted, bool* room) {
+  require_batch();
+  *room = true;
+  if (!is_valid_name(posted.name)) {
+    context_.diagnostic.format("names have 1 to %zu bytes and no control characters",
+                               kNameBytesMax);
+    return Status::kInvalidArgument;
+  }
+  InstanceKey key = 0;
+  PAWL_TRY(rows_.instances.find_running(posted.id, &key));
+  PAWL_TRY(has_room(key, posted, room));
+  if (!*room) return Status::kOk;
+  PAWL_TRY(rows_.place.room_for_new());
+  Message message;
+  message.id = posted.number;
+  message.kind = posted.kind;
+  message.name = posted.name;
+  message.payload = posted.payload;
+  return rows_.instances.insert_message(key, message);
+}
+
+constexpr sql::Query kCurrentEnd{"SELECT key,execution,last_event FROM instances WHERE id=?1"};
+
+Status Deliveries::send_offer(const NewMessage& posted, bool* room, SentOffer* out) {
+  PAWL_TRY(send_message(posted, room));
+  if (!*room) return Status::kOk;
+  out->number = connection_.last_insert_id();
+  Statement row = connection_.use(kCurrentEnd);
+  if (!row.bind_text(posted.id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  out->key = row.integer(0);
+  out->execution = row.integer(1);
+  if (fits(row.integer(2), &out->last_event)) return Status::kOk;
+  return fail(Status::kCorrupt, "executions");
+}
+
+constexpr auto kOfferText =
+    sql::join("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+              sql::number<MessageKind::kOffer>);
+constexpr sql::Query kOffer{kOfferText};
+
+Status Deliveries::is_offer_waiting(const SentOffer& offer, bool* waits) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kOffer);
+  *waits = row.bind(offer.number).bind(offer.key).row();
+  return fail(row.status(), "find offer");
+}
+
+constexpr auto kWithdrawOfferText =
+    sql::join("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+              sql::number<MessageKind::kOffer>);
+constexpr sql::Query kWithdrawOffer{kWithdrawOfferText, kTimerMoves};
+
+// A turn that has read the offer becomes stale, and is run again without it.
+Status Deliveries::withdraw_offer(const SentOffer& offer, bool* withdrawn) {
+  require_batch();
+  PAWL_TRY(fail_written(connection_.use(kWithdrawOffer).bind(offer.number).bind(offer.key).run(),
+                        "withdraw offer"));
+  *withdrawn = connection_.changes() == 1;
+  return Status::kOk;
+}
+
+Status Deliveries::cancel_instance(std::string_view id, std::string_view reason) {
+  require_batch();
+  InstanceKey key = 0;
+  PAWL_TRY(rows_.instances.find_running(id, &key));
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = cut_text(reason, kErrorTextBytesMax);
+  return rows_.instances.insert_message(key, cancel);
+}
+
+constexpr auto kRequestWaitsText = sql::join(
+    "SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
+    sql::number<MessageKind::kCancel>, " LIMIT 1");
+constexpr sql::Query kRequestWaits{kRequestWaitsText};
+
+// Only the first request counts, so a second row would say nothing.
+Status Deliveries::cancel_instance(InstanceKey key, std::string_view reason, bool* asked) {
+  require_batch();
+  *asked = false;
+  {
+    Statement row = connection_.use(kRequestWaits);
+    if (row.bind(key).row()) return Status::kOk;
+    PAWL_TRY(fail(row.status(), "find cancel request"));
+  }
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = cut_text(reason, kErrorTextBytesMax);
+  const Status inserted = rows_.instances.insert_message(key, cancel);
+  *asked = inserted == Status::kOk;
+  return inserted == Status::kNotFound || inserted == Status::kStale ? Status::kOk : inserted;
+}
+
+Status Deliveries::find_instance(std::string_view id, InstanceKey* key, Incarnation* home) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  return rows_.instances.find_running(id, key, home);
+}
+
+// The number and the limits are as they were when the view began.
+Status Deliveries::last_message(MessageId* number, MailboxLimits* limits) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  PAWL_TRY(rows_.workers.mailbox_limits(&seen_));
+  *limits = seen_;
+  *number = context_.committed.token - 1;
+  return Status::kOk;
+}
+
+Status Deliveries::reserve_messages(MessageId last, std::size_t count) {
+  require_batch();
+  PAWL_TRY(rows_.place.room_for_new());
+  MailboxLimits now;
+  PAWL_TRY(rows_.workers.mailbox_limits(&now));
+  if (now.messages != seen_.messages || now.bytes != seen_.bytes) return Status::kStale;
+  return context_.take_tokens(last + 1, count) ? Status::kOk : Status::kStale;
+}
+
+constexpr auto kCountMailboxText = sql::join(
+    "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
+    "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=? AND waiting IN (",
+    sql::number<Waiting::kNo>, ",", sql::number<Waiting::kYes>, ") AND due IS NULL AND kind IN (",
+    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>, ",",
+    sql::number<MessageKind::kOffer>, ")");
+constexpr sql::Query kCountMailbox{kCountMailboxText};
+
+// Counts the rows of messages that no turn took. The limit itself bounds them, together with the
+// completions that wait beside them.
+Status Deliveries::has_room(InstanceKey key, const NewMessage& posted, bool* room) {
+  MailboxLimits most;
+  PAWL_TRY(rows_.workers.mailbox_limits(&most));
+  const auto keep_less = [](std::int64_t* limit, std::size_t own) {
+    const auto its = static_cast<std::int64_t>(own);
+    if (*limit == 0 || its < *limit) *limit = its;
+  };
+  keep_less(&most.messages, posted.count_max);
+  keep_less(&most.bytes, posted.bytes_max);
+  Statement row = connection_.use(kCountMailbox);
+  if (!row.bind(key).row()) return fail(row.status(), "count messages");
+  const std::int64_t count = row.integer(0);
+  const std::int64_t bytes = row.integer(1);
+  const auto more = static_cast<std::int64_t>(posted.name.size() + posted.payload.size());
+  const bool has_place = count < most.messages;
+  *room = has_place && bytes + more <= most.bytes;
+  if (!*room)
+    context_.diagnostic.format(
+        "%lld messages with %lld bytes wait for \"%.*s\"; at most %lld %s",
+        static_cast<long long>(count), static_cast<long long>(bytes),
+        static_cast<int>(posted.id.size()), posted.id.data(),
+        static_cast<long long>(has_place ? most.bytes : most.messages),
+        has_place ? "bytes may (4 * payload_bytes_max)" : "may (queue_messages_max)");
+  return Status::kOk;
+}
+
+Status Deliveries::start_instance(const TurnCommit& turn, EventId command) {
+  const Event& event = turn.events->event(command);
+  const bool is_child = event.kind == EventKind::kChild;
+  FixedText<kNameBytesMax> own_id;
+  NewInstance instance;
+  instance.id = event.session;
+  instance.name = event.name;
+  instance.version = event.version;
+  instance.input = event.payload;
+  instance.trace = turn.trace;
+  Status status = Status::kOk;
+  if (instance.id.empty()) {
+    // An id that is too long concerns this call only; the turn is good.
+    if (child_id(turn.id, turn.execution, command, &own_id) != Status::kOk)
+      status = Status::kInvalidArgument;
+    instance.id = own_id.view();
+  }
+  ParentLink parent;
+  if (is_child) parent = {turn.key, turn.execution, command};
+  InstanceKey key = 0;
+  if (status == Status::kOk) status = insert_instance(instance, parent, &key);
+  if (status != Status::kAlreadyExists && status != Status::kInvalidArgument) return status;
+  if (!is_child) {
+    if (context_.sink != nullptr) context_.sink->on_start_refused(instance.id, turn.key, command);
+    return Status::kOk;
+  }
+  Message refused;
+  refused.kind = MessageKind::kChildDone;
+  refused.execution = turn.execution;
+  refused.ref = command;
+  const bool exists = status == Status::kAlreadyExists;
+  refused.error = exists ? ErrorKind::kApplication : ErrorKind::kInvalidArgument;
+  refused.payload = exists ? "an instance of this id exists" : "the child's id would be too long";
+  return rows_.instances.store_message(turn.key, refused, nullptr);
+}
+
+constexpr auto kNextChildText = sql::join(
+    "SELECT key,parent_event FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
+    "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
+    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>,
+    ") "
+    "ORDER BY parent_event LIMIT 1");
+constexpr sql::Query kNextChild{kNextChildText};
+
+// Cancels one child at a time, so that no row is written while a reader stands on it.
+Status Deliveries::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
+                                 EventId last, std::string_view reason) {
+  Message cancel;
+  cancel.kind = MessageKind::kCancel;
+  cancel.payload = reason;
+  std::int64_t next = first;
+  Walk walk;
+  while (true) {
+    InstanceKey child = 0;
+    {
+      Statement row = connection_.use(kNextChild);
+      row.bind(parent).bind(execution).bind(next).bind(std::int64_t{last});
+      if (!row.row()) return fail(row.status(), "find child");
+      child = row.integer(0);
+      if (!walk.rises(row.integer(1))) return no_progress("instances");
+      next = row.integer(1) + 1;
+    }
+    PAWL_TRY(rows_.instances.insert_message(child, cancel));
+  }
+}
+
+constexpr auto kReadParentText = sql::join(
+    "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
+    "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
+    "(",
+    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>, ")");
+constexpr sql::Query kReadParent{kReadParentText};
+
+Status Deliveries::notify_parent(InstanceKey child, ErrorKind error, std::string_view output) {
+  Message done;
+  done.kind = MessageKind::kChildDone;
+  done.error = error;
+  done.payload = output;
+  InstanceKey parent = 0;
+  {
+    Statement row = connection_.use(kReadParent);
+    if (!row.bind(child).row()) return fail(row.status(), "find parent");
+    parent = row.integer(0);
+    done.execution = row.integer(1);
+    done.ref = static_cast<EventId>(row.integer(2));
+  }
+  return rows_.instances.insert_message(parent, done);
+}
+
+}  // namespace pawl::store

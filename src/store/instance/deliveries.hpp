@@ -1,0 +1,83 @@
+// Deliveries: what reaches an instance: its start, for clients, parents and detached starts;
+// messages from outside, with their limits and numbers; and the messages between an instance and
+// those it starts.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_INSTANCE_DELIVERIES_HPP
+#define PAWL_STORE_INSTANCE_DELIVERIES_HPP
+
+#include <cstddef>
+#include <string_view>
+
+#include "store/context.hpp"
+#include "store/instance/arguments.hpp"
+#include "store/instance/rows.hpp"
+#include "store/instance/turn_commit.hpp"
+#include "store/rows.hpp"
+#include "store/worker/rows.hpp"
+
+namespace pawl::store {
+
+struct ParentLink {
+  InstanceKey instance = 0;  // 0: none
+  ExecutionId execution = 0;
+  EventId event = 0;
+};
+
+class Deliveries : private Table {
+ public:
+  Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
+
+  // kAlreadyExists, kInvalidArgument; kQuota: no room (set_space()).
+  Status create_instance(const NewInstance& instance, InstanceKey* key);
+  // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
+  // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
+  // above.
+  Status send_message(const NewMessage& posted, bool* room);
+  // The same for a message of kind kOffer.
+  Status send_offer(const NewMessage& posted, bool* room, SentOffer* out);
+  // Callable anywhere. *waits: no turn has taken it yet. History shows what the turn made of it: a
+  // delivery with its number, or none.
+  Status is_offer_waiting(const SentOffer& offer, bool* waits);
+  // In a batch: takes the offer back. *withdrawn is false if a turn has taken it.
+  Status withdraw_offer(const SentOffer& offer, bool* withdrawn);
+  // kNotFound; kStale if it has ended.
+  Status cancel_instance(std::string_view id, std::string_view reason);
+  // The same by key, for the instances of a list. *asked = false with kOk: it is gone, has ended,
+  // or a cancel request waits for it already.
+  Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked);
+  // For messages that a turn takes and that are never stored. Callable anywhere. find_instance()
+  // gives the receiver (kNotFound; kStale if it has ended) and the living worker that ran it last
+  // (0: none); last_message() gives the highest number of a message so far and the limits in force.
+  Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
+  Status last_message(MessageId* number, MailboxLimits* limits);
+  // Reserves the `count` numbers behind `last`: if this batch writes something, no other connection
+  // gets them. kStale: others took numbers since last_message(), or other limits are in force;
+  // kQuota: as above.
+  Status reserve_messages(MessageId last, std::size_t count);
+
+  // ---- for the other classes of the storage ----
+  // On kAlreadyExists and kInvalidArgument nothing was written.
+  Status insert_instance(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
+  // Starts the instance that a kChild or kDetached event of the turn asks for. If there cannot be
+  // one, the parent gets the answer of a failed child; a refused detached start is reported to the
+  // sink.
+  Status start_instance(const TurnCommit& turn, EventId command);
+  // Sends cancel requests to the open children of these events of an execution.
+  Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
+                         std::string_view reason);
+  // Called once by any code that ends an instance, in the same batch: notifies its parent, if that
+  // execution of the parent still runs.
+  Status notify_parent(InstanceKey child, ErrorKind error, std::string_view output);
+
+ private:
+  Status check_new(const NewInstance& instance);
+  Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
+  Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
+
+  MailboxLimits seen_;  // as last_message() saw them
+  Rows& rows_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_INSTANCE_DELIVERIES_HPP

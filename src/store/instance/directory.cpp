@@ -1,0 +1,500 @@
+#include "store/instance/directory.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "codec/event.hpp"
+#include "core/clock_rules.hpp"
+#include "store/instance/arguments.hpp"
+#include "store/instance/rows.hpp"
+#include "store/place/arguments.hpp"
+#include "store/row_rules.hpp"
+#include "store/work/work_sql.hpp"
+
+namespace pawl::store {
+namespace {
+
+static_assert(
+    static_cast<int>(OrchestrationState::kRunning) == static_cast<int>(InstanceState::kRunning) &&
+    static_cast<int>(OrchestrationState::kCompleted) ==
+        static_cast<int>(InstanceState::kCompleted) &&
+    static_cast<int>(OrchestrationState::kFailed) == static_cast<int>(InstanceState::kFailed) &&
+    static_cast<int>(OrchestrationState::kStopped) == static_cast<int>(InstanceState::kStopped) &&
+    static_cast<int>(OrchestrationState::kSuspended) ==
+        static_cast<int>(InstanceState::kSuspended));
+static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
+              static_cast<int>(EndKind::kContinuedAsNew));
+
+// After the parent's id comes the number of open timers in UTC, while the database does not know
+// UTC.
+#define PAWL_INFO_COLUMNS                                                                     \
+  "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
+  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent),"                                   \
+  "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
+  " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
+  " AND q.due IS NOT NULL AND q.base=",                                                       \
+      sql::number<TimeBase::kUtc>, ") ELSE 0 END,i.trace," PAWL_UNREAD
+
+InstanceInfo info_of(const Statement& row) {
+  InstanceInfo info;
+  info.key = row.integer(0);
+  info.id = row.bytes(1);
+  info.name = row.bytes(2);
+  info.version = row.bytes(3);
+  info.state = static_cast<OrchestrationState>(row.integer(4));
+  info.execution_id = row.integer(5);
+  info.created_ms = row.integer(6);
+  info.updated_ms = row.integer(7);
+  info.parent_id = row.bytes(9);
+  info.timers_without_clock = row.integer(10);
+  info.trace_id = row.bytes(11);
+  info.unread_messages = row.integer(12);
+  return info;
+}
+
+bool within(std::int64_t stamp, std::int64_t from, std::int64_t before) {
+  return stamp >= from && (before == 0 || stamp < before);
+}
+
+bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
+  return (filter.name.empty() || info.name == filter.name) &&
+         info.id.view().substr(0, filter.id_prefix.size()) == filter.id_prefix &&
+         (filter.any_state || info.state == filter.state) &&
+         !(filter.roots_only && !info.parent_id.empty()) &&
+         within(info.created_ms, filter.created_from_ms, filter.created_before_ms) &&
+         within(info.updated_ms, filter.updated_from_ms, filter.updated_before_ms);
+}
+
+}  // namespace
+
+constexpr auto kListText = sql::join("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                                     " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
+constexpr sql::Query kList{kListText};
+
+Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
+                                         InstanceVisitor& visitor) {
+  if (page->rows_max == 0) {
+    context_.diagnostic.format("a page of no instances");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  if (filter.ids != nullptr) return list_ids(filter, page, visitor);
+  Statement row = connection_.use(kList);
+  row.bind(page->after);
+  page->more = true;
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    const InstanceInfo info = info_of(row);
+    if (info.key <= page->after) return no_progress("instances");
+    page->after = info.key;
+    if (row.integer(13) == 0 || !passes(info, filter)) continue;
+    visitor.on_instance(info);
+    ++reported;
+  }
+  return fail(row.status(), "list instances");
+}
+
+constexpr auto kListTreeText = sql::join(
+    "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
+    "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+    ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
+    "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
+    " ORDER BY i.key)");
+constexpr sql::Query kListTree{kListTreeText};
+
+// Deliveries have higher keys than their parents, so the root comes first.
+Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
+                                    InstanceVisitor& visitor) {
+  if (page->rows_max == 0) {
+    context_.diagnostic.format("a page of no instances");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kListTree);
+  row.bind(of).bind(page->after).bind(children_only ? 1 : 0);
+  page->more = true;
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    if (row.integer(0) <= page->after) return no_progress("instances");
+    page->after = row.integer(0);
+    if (children_only && row.integer(8) != of) continue;
+    visitor.on_instance(info_of(row));
+    ++reported;
+  }
+  return fail(row.status(), "list a tree");
+}
+
+constexpr auto kInfoText =
+    sql::join("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kInfo{kInfoText};
+
+Status InstanceDirectory::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kInfo);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  visitor.on_instance(info_of(row));
+  return Status::kOk;
+}
+
+constexpr sql::Query kHistoryStats{
+    "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
+    "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
+    "execution=(SELECT execution FROM instances WHERE key=?1)"};
+constexpr auto kMessageStatsText = sql::join(
+    "SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS "
+    "NULL AND waiting<>",
+    sql::number<Waiting::kUnread>, "");
+constexpr sql::Query kMessageStats{kMessageStatsText};
+constexpr sql::Query kValueStats{
+    "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
+    "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
+    "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
+
+Status InstanceDirectory::read_instance_stats(std::string_view id, InstanceStats* out) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  InstanceKey key = 0;
+  PAWL_TRY(rows_.instances.find_key(id, &key));
+  {
+    Statement row = connection_.use(kHistoryStats);
+    if (row.bind(key).row()) *out = {row.integer(0), row.integer(1), 0, 0, 0};
+    PAWL_TRY(fail(row.status(), "history"));
+  }
+  {
+    Statement row = connection_.use(kMessageStats);
+    if (row.bind(key).row()) out->messages_waiting = row.integer(0);
+    PAWL_TRY(fail(row.status(), "messages"));
+  }
+  Statement row = connection_.use(kValueStats);
+  if (row.bind(key).row()) {
+    out->kv_keys = row.integer(0);
+    out->kv_bytes = row.integer(1);
+  }
+  return fail(row.status(), "values");
+}
+
+constexpr sql::Query kExecutions{
+    "SELECT execution,end,coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE "
+    "i.key=e.instance AND i.execution=e.execution)),started_stamp,ended_stamp FROM executions AS e "
+    "WHERE instance=?1 ORDER BY execution"};
+
+Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kExecutions);
+  row.bind(key);
+  while (row.row()) {
+    ExecutionInfo info;
+    info.execution_id = row.integer(0);
+    info.state = static_cast<ExecutionState>(row.integer(1));
+    info.events = row.integer(2);
+    info.started_ms = row.integer(3);
+    info.ended_ms = row.integer(4);
+    if (info.state == ExecutionState::kRunning) {
+      visitor.on_execution(info);
+    } else {
+      PAWL_TRY(visit_ended(key, &info, visitor));
+    }
+  }
+  return fail(row.status(), "list executions");
+}
+
+// The output is in the history only. A damaged output does not stop the list.
+Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
+                                      ExecutionVisitor& visitor) {
+  class Ended final : public EventSink {
+   public:
+    Ended(ExecutionInfo* of, ExecutionVisitor& to) : info(of), visitor(to) {}
+    Status on_event(const Event& end) override {
+      info->error = end.error;
+      info->output = end.payload;
+      visitor.on_execution(*info);
+      return Status::kOk;
+    }
+    ExecutionInfo* info;
+    ExecutionVisitor& visitor;
+  } ended(info, visitor);
+  const Status read = rows_.history.read_end(key, info->execution_id, ended);
+  if (read != Status::kCorrupt) return read;
+  info->error = ErrorKind::kCorrupt;
+  info->output = context_.diagnostic.text();
+  visitor.on_execution(*info);
+  return Status::kOk;
+}
+
+#define PAWL_ACTIVITIES(from, where)                                                           \
+  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"          \
+  " FROM worker_queue q" from                                                                  \
+  " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
+  " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
+  " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
+constexpr auto kListActivitiesText =
+    sql::join(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
+              " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>,
+              " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
+              " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
+#undef PAWL_ACTIVITIES
+constexpr sql::Query kListActivities{kListActivitiesText};
+
+Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
+                                          ActivityVisitor& visitor) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kListActivities);
+  row.bind(key).bind(execution);
+  while (row.row()) {
+    Event event;
+    event.kind = EventKind::kActivity;
+    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
+    const Status decoded =
+        decode_meta(row.bytes(7), &event, context_.meta_text, sizeof context_.meta_text);
+    ActivityInfo info;
+    info.activity_id = row.integer(0);
+    if (decoded == Status::kOk) info.name = event.name;
+    info.state = static_cast<ActivityState>(row.integer(1));
+    info.attempt = row.integer(2);
+    info.retry_attempt = add_saturating(row.integer(3), 1);
+    info.node = row.bytes(4);
+    info.last_progress = row.bytes(5);
+    info.last_error = row.bytes(6);
+    visitor.on_activity(info);
+  }
+  return fail(row.status(), "list activities");
+}
+
+// For a list by ids Page::after is a count of ids.
+Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
+                                   InstanceVisitor& visitor) {
+  class Passing final : public InstanceVisitor {
+   public:
+    Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
+    void on_instance(const InstanceInfo& info) noexcept override {
+      if (!passes(info, filter)) return;
+      visitor.on_instance(info);
+      ++reported;
+    }
+    const InstanceFilter& filter;
+    InstanceVisitor& visitor;
+    std::size_t reported = 0;
+  } passing(filter, visitor);
+  const auto count = static_cast<std::int64_t>(filter.id_count);
+  for (std::size_t looks = 0; page->after < count; ++looks) {
+    page->more = true;
+    if (looks == kListLooksMax || passing.reported == page->rows_max) return Status::kOk;
+    const Status read = read_instance_info(filter.ids[page->after], passing);
+    if (read != Status::kNotFound) PAWL_TRY(read);
+    ++page->after;
+  }
+  page->more = false;
+  return Status::kOk;
+}
+
+constexpr auto kReadStatusText = sql::join(
+    "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
+    "custom_status,custom_status_version," PAWL_UNREAD
+    " FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+constexpr sql::Query kReadStatus{kReadStatusText};
+
+Status InstanceDirectory::read_status(std::string_view id, InstanceStatus* out, char* buffer,
+                                      std::size_t capacity) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kReadStatus);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *out = InstanceStatus();
+  out->key = row.integer(0);
+  out->state = static_cast<InstanceState>(row.integer(1));
+  out->execution = row.integer(2);
+  out->revision = row.integer(3);
+  out->created_ms = row.integer(4);
+  out->updated_ms = row.integer(5);
+  out->error = static_cast<ErrorKind>(row.integer(6));
+  out->custom_status_version = row.integer(9);
+  out->unread_messages = row.integer(10);
+  PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
+  const std::size_t used = out->custom_status.size();
+  if (has_ended(row.integer(1)))
+    return rows_.history.read_status_of_end(out, buffer + used, capacity - used);
+  return rows_.history.copy_output(row.bytes(7), out, buffer + used, capacity - used);
+}
+
+constexpr sql::Query kReadId{"SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1"};
+
+Status InstanceDirectory::read_id(InstanceKey key, FixedText<kNameBytesMax>* id,
+                                  bool* unregistered) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kReadId);
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  id->assign_cut(row.bytes(0));
+  if (unregistered != nullptr) *unregistered = row.integer(1) != 0;
+  return Status::kOk;
+}
+
+Status InstanceDirectory::copy_custom_status(std::string_view text, InstanceStatus* out,
+                                             char* buffer, std::size_t capacity) {
+  if (text.size() > capacity) {
+    context_.diagnostic.format("the custom status has %zu bytes, the buffer %zu", text.size(),
+                               capacity);
+    return Status::kResourceExhausted;
+  }
+  if (!text.empty()) std::memcpy(buffer, text.data(), text.size());
+  out->custom_status = {buffer, text.size()};
+  return Status::kOk;
+}
+
+namespace {
+
+constexpr std::int64_t kCountMax = 100'000;  // rows counted of each table
+
+}  // namespace
+
+Status InstanceDirectory::read_metrics(Metrics* out) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  *out = Metrics();
+  PAWL_TRY(count_instances(out));
+  PAWL_TRY(count_executions(out));
+  PAWL_TRY(count_messages(out));
+  PAWL_TRY(count_work(out));
+  PAWL_TRY(session_directory_.count_states(kCountMax, out));
+  PAWL_TRY(session_directory_.read_session_totals(&out->session_ends));
+  out->sessions_created += static_cast<std::int64_t>(out->session_ends.ended);
+  SpaceUse use;
+  PAWL_TRY(rows_.place.read_use(&use));
+  out->used_bytes = use.used_bytes;
+  out->log_bytes = use.log_bytes;
+  out->quota_bytes = use.quota_bytes;
+  const Status room = rows_.place.look_for_room();
+  out->refuses_new = room == Status::kQuota;
+  return out->refuses_new ? Status::kOk : room;
+}
+
+constexpr sql::Query kCountInstances{"SELECT state FROM instances WHERE key>0 LIMIT ?1"};
+
+Status InstanceDirectory::count_instances(Metrics* out) {
+  Statement row = connection_.use(kCountInstances);
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    switch (static_cast<InstanceState>(row.integer(0))) {
+      case InstanceState::kRunning: ++out->instances_running; break;
+      case InstanceState::kCompleted: ++out->instances_completed; break;
+      case InstanceState::kFailed: ++out->instances_failed; break;
+      case InstanceState::kStopped: ++out->instances_stopped; break;
+      case InstanceState::kSuspended: ++out->instances_suspended; break;
+      case InstanceState::kDeleted: break;
+    }
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count instances");
+}
+
+constexpr sql::Query kCountExecutions{
+    "SELECT coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE i.key=e.instance "
+    "AND "
+    "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1"};
+
+// Reads no history: the row of the execution, or that of its instance, has the number of events.
+Status InstanceDirectory::count_executions(Metrics* out) {
+  Statement row = connection_.use(kCountExecutions);
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    const std::int64_t events = row.integer(0);
+    ++out->executions;
+    if (events > 0) out->events = add_saturating(out->events, events);
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count executions");
+}
+
+constexpr auto kCountMessagesText =
+    sql::join("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+              " FROM orchestrator_queue WHERE id>0 LIMIT ?1");
+constexpr sql::Query kCountMessages{kCountMessagesText};
+
+Status InstanceDirectory::count_messages(Metrics* out) {
+  Statement row = connection_.use(kCountMessages);
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    std::int64_t& stored = row.integer(1) != 0 ? out->unread_messages : out->messages_waiting;
+    ++(row.integer(0) != 0 ? out->timers_waiting : stored);
+  }
+  if (rows == kCountMax) out->complete = false;
+  return fail(row.status(), "count messages");
+}
+
+constexpr sql::Query kCountWork{"SELECT state FROM worker_queue WHERE id>0 LIMIT ?1"};
+
+Status InstanceDirectory::count_work(Metrics* out) {
+  Statement row = connection_.use(kCountWork);
+  row.bind(kCountMax + 1);
+  std::int64_t rows = 0;
+  for (; row.row() && rows < kCountMax; ++rows) {
+    switch (row.integer(0)) {
+      case 0: ++out->activities_ready; break;
+      case 2: ++out->activities_delayed; break;
+      default: ++out->activities_running; break;  // also items cancelled while they run
+    }
+  }
+  if (rows == kCountMax) out->complete = false;
+  PAWL_TRY(fail(row.status(), "count work"));
+  PAWL_TRY(rows_.sessions.count_waiting(&out->sessions_waiting));
+  if (out->sessions_waiting == kWaitingSessionsMax) out->complete = false;
+  return Status::kOk;
+}
+
+constexpr auto kListMessagesText = sql::join(
+    "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");
+constexpr sql::Query kListMessages{kListMessagesText};
+
+Status InstanceDirectory::list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) {
+  if (page->rows_max == 0) {
+    context_.diagnostic.format("a page of no messages");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  const std::size_t rows_max = page->rows_max < kListLooksMax ? page->rows_max : kListLooksMax;
+  Statement row = connection_.use(kListMessages);
+  row.bind(key).bind(page->after).bind(static_cast<std::int64_t>(rows_max));
+  std::size_t reported = 0;
+  while (row.row()) {
+    if (row.integer(0) <= page->after) return no_progress("messages");
+    page->after = row.integer(0);
+    MessageInfo info;
+    info.number = row.integer(0);
+    info.kind = message_kind_name(static_cast<MessageKind>(row.integer(1)));
+    info.name = row.bytes(2);
+    info.payload = row.bytes(3);
+    info.is_timer = row.integer(4) != 0;
+    info.is_unread = row.integer(5) != 0;
+    visitor.on_message(info);
+    ++reported;
+  }
+  page->more = reported == rows_max;
+  return fail(row.status(), "list messages");
+}
+
+}  // namespace pawl::store

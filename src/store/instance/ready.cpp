@@ -1,0 +1,548 @@
+#include "store/instance/ready.hpp"
+
+#include "core/clock_rules.hpp"
+#include "core/text.hpp"
+#include "store/instance/rows.hpp"
+#include "store/sql/damage.hpp"
+#include "store/walk.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kHomesMax = 16;  // homes looked at in one call; the next call goes on behind them
+
+constexpr int kHomeInstancesMax = 16;  // instances of a living home, which may be too young
+
+constexpr int kTimersMax = 256;  // due timers, which may belong to other workers
+
+constexpr int kFiredMax = 64;  // timers of one instance, in one call
+
+constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
+constexpr int kUnregisteredLooksMax = 16;  // instances of one name, which may be too young
+
+constexpr int kLargerLooksMax = 256;  // instances of one name that need a larger worker
+
+constexpr int kUnregisteredInstancesLeft = 16;  // young ones that are left where they are
+
+constexpr int kNewestLooksMax = 32;  // while there are many unregistered instances
+
+constexpr int kBehindLooksMax = 512;  // the same, at instances of one home, or at due timers
+
+// The columns of every query for candidates: they decide whether one can be run.
+#define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
+// Follow PAWL_RUN_COLUMNS in queries that meet instances marked as unregistered. Instances that are
+// not marked need no more room than any worker has.
+#define PAWL_NEEDS_COLUMNS \
+  "iif(i.unregistered IS NULL,0,i.needs_messages),iif(i.unregistered IS NULL,0,i.needs_bytes)"
+
+constexpr int kNeedsColumn = 4;  // counted from the first of PAWL_RUN_COLUMNS
+
+}  // namespace
+
+// The answer, and the keys that must not be in it.
+class ReadyInstances::ReadyList {
+ public:
+  ReadyList(const ReadyQuery& asked, InstanceKey* out, std::size_t capacity)
+      : query(asked), out_(out), capacity_(capacity) {}
+
+  void add(InstanceKey key) {
+    if (full() || has(query.skip, query.skip_count, key) || has(out_, count_, key)) return;
+    out_[count_++] = key;
+  }
+  // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`, or notes it as
+  // unregistered. `since`: from when another worker could come for it; none: the others have had
+  // time enough.
+  void add(const Statement& row, InstanceKey key, int column, OptionalMs since) {
+    if (can_run(query, row, column)) return add(key);
+    if (query.unregistered == nullptr) return;
+    UnregisteredInstances& unregistered = *query.unregistered;
+    if (has(unregistered.keys, unregistered.count, key)) return;
+    const bool is_young = since.has_value() && !waited(since.value());
+    if (is_young && young_ < kUnregisteredInstancesLeft) {
+      ++young_;
+      const std::int64_t look = add_saturating(since.value(), query.home_grace_ms + 1);
+      unregistered.look_at.keep_earlier(look);
+    } else if (!crowded()) {
+      unregistered.keys[unregistered.count++] = key;
+      unregistered.more = true;
+    }
+  }
+  // Adds the instance if it can be run; false: it cannot.
+  bool add_known(const Statement& row, InstanceKey key, int column) {
+    if (!can_run(query, row, column)) return false;
+    add(key);
+    return true;
+  }
+  // Notes an instance that may not run now, but has a due timer.
+  void note_parked(InstanceKey key) {
+    if (query.unregistered == nullptr || crowded()) return;
+    UnregisteredInstances& unregistered = *query.unregistered;
+    if (!has(unregistered.keys, unregistered.count, key))
+      unregistered.keys[unregistered.count++] = key;
+    unregistered.more = true;
+  }
+  [[nodiscard]] bool full() const { return count_ == capacity_; }
+  // No more unregistered instances can be noted; those behind them come with the next list.
+  [[nodiscard]] bool crowded() const {
+    return query.unregistered != nullptr &&
+           query.unregistered->count == UnregisteredInstances::kMax;
+  }
+  static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
+    // Any worker can end an instance that an operator ends.
+    if (query.runnable == nullptr || row.integer(column + 3) == kTerminating) return true;
+    for (std::size_t i = 0; i < query.runnable_count; ++i) {
+      const Runnable& one = query.runnable[i];
+      if (one.behaviour == row.integer(column + 2) && one.name == row.bytes(column) &&
+          one.version == row.bytes(column + 1))
+        return true;
+    }
+    return false;
+  }
+  // True if the caller has room for the messages that wait for the instance. `column`: the first of
+  // PAWL_NEEDS_COLUMNS.
+  static bool fits(const ReadyQuery& query, const Statement& row, int column) {
+    return query.runnable == nullptr || (row.integer(column) <= query.mailbox.messages &&
+                                         row.integer(column + 1) <= query.mailbox.bytes);
+  }
+  [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
+  [[nodiscard]] bool waited(std::int64_t since) const {
+    return subtract_saturating(query.now, since) > query.home_grace_ms;
+  }
+
+  const ReadyQuery& query;
+
+ private:
+  static constexpr auto kTerminating = static_cast<std::int64_t>(ErrorKind::kTerminated);
+
+  static bool has(const InstanceKey* keys, std::size_t count, InstanceKey key) {
+    for (std::size_t i = 0; i < count; ++i) {
+      if (keys[i] == key) return true;
+    }
+    return false;
+  }
+
+  InstanceKey* out_;
+  std::size_t capacity_;
+  std::size_t count_ = 0;
+  int young_ = 0;
+};
+
+Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
+                                  std::size_t* count) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  rows_.due.set_home_grace(query.home_grace_ms);
+  ReadyList list(query, out, capacity);
+  PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
+  if (context_.clock.off_known)
+    PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, context_.clock.off)));
+  PAWL_TRY(list_unregistered(list, capacity));
+  PAWL_TRY(list_own(list));
+  PAWL_TRY(list_others(list));
+  *count = list.count();
+  return Status::kOk;
+}
+
+constexpr auto kFindUnregisteredText =
+    sql::join("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
+              ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
+              " FROM instances AS i "
+              "WHERE key=? AND (state=",
+              sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
+constexpr sql::Query kFindUnregistered{kFindUnregisteredText};
+constexpr sql::Query kMarkUnregistered{
+    "UPDATE instances SET unregistered=1,needs_messages=0,needs_bytes=0,stop_kind=?2,stop_text=?3,"
+    "updated_stamp=?4 WHERE key=?1"};
+
+Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& query) {
+  require_batch();
+  FixedText<kNameBytesMax> name;
+  FixedText<kNameBytesMax> version;
+  std::int64_t behaviour = 0;
+  bool is_out_of_the_way = false;
+  bool is_there = false;
+  {
+    Statement row = connection_.use(kFindUnregistered);
+    if (!row.bind(key).row()) return fail(row.status(), "find an unregistered instance");
+    const bool is_parked = row.integer(6) != 0;
+    if (!is_parked && ReadyList::can_run(query, row, 0) &&
+        ReadyList::fits(query, row, kNeedsColumn))
+      return Status::kOk;
+    name.assign_cut(row.bytes(0));
+    version.assign_cut(row.bytes(1));
+    behaviour = row.integer(2);
+    is_out_of_the_way = is_parked || row.integer(7) != 0;
+    is_there = row.integer(8) != 0;
+  }
+  PAWL_TRY(fire_due_timers(key));
+  if (is_out_of_the_way) return Status::kOk;
+  Diagnostic why;
+  why.format("no process that looked for work can run \"%s%s%s\"", name.c_str(),
+             version.empty() ? "" : "@", version.c_str());
+  {
+    Statement put = connection_.use(kMarkUnregistered);
+    put.bind(key).bind(static_cast<std::int64_t>(ErrorKind::kUnregistered)).bind_text(why.text());
+    PAWL_TRY(fail_written(put.bind(batch_.stamp_ms).run(), "mark an instance as unregistered"));
+  }
+  // An instance of a deleted tree is in the way until its rows are removed, but is not logged.
+  if (is_there && context_.sink != nullptr)
+    context_.sink->on_unregistered_instance(name.view(), version.view(), behaviour, key);
+  return Status::kOk;
+}
+
+Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
+  TimerCursor& behind = timers_behind_[base == TimeBase::kUtc ? 1 : 0];
+  TimerCursor at;
+  PAWL_TRY(list_timers(list, base, due_max, kTimersMax, &at));
+  if (!list.crowded()) {
+    behind = TimerCursor();
+    return Status::kOk;
+  }
+  if (behind.due < at.due || (behind.due == at.due && behind.id < at.id)) behind = at;
+  return list_timers(list, base, due_max, kBehindLooksMax, &behind);
+}
+
+constexpr sql::Query kDueTimers{
+    "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
+    "," PAWL_NEEDS_COLUMNS
+    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
+    "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
+    "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
+    "ORDER BY q.due,q.id"};
+
+// Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
+// instances that it can run.
+Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
+                                   int looks_max, TimerCursor* at) {
+  Statement row = connection_.use(kDueTimers);
+  row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
+  const bool only_known = list.crowded();
+  bool found = false;
+  for (int looks = 0;
+       looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(10));
+    if (row.integer(11) != 0 || (row.integer(12) != 0 && row.integer(3) == 0)) {
+      connection_.blame(Status::kCorrupt, kOddTimer);
+      continue;
+    }
+    const Incarnation home = row.integer(2);
+    const bool is_parked =
+        row.integer(3) != 0 || !ReadyList::fits(list.query, row, 4 + kNeedsColumn);
+    bool takes = !is_parked;
+    if (is_parked && !only_known) list.note_parked(row.integer(0));
+    if (takes) {
+      takes =
+          list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), context_.clock));
+      if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
+    }
+    if (takes && !only_known) list.add(row, row.integer(0), 4, {});
+    if (takes && only_known) found = list.add_known(row, row.integer(0), 4) || found;
+    if (!found) *at = {row.integer(1), row.integer(10)};
+  }
+  return fail(row.status(), "list due timers");
+}
+
+constexpr sql::Query kOwnReady{
+    "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i\fINDEXED BY i_ready\r"
+    "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
+    "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2"};
+
+Status ReadyInstances::list_own(ReadyList& list) {
+  {
+    Statement row = connection_.use(kOwnReady);
+    row.bind(list.query.me);
+    while (!list.full() && !list.crowded() && row.row()) {
+      const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
+      list.add(row, row.integer(0), 4,
+               row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
+    }
+    PAWL_TRY(fail(row.status(), "list ready instances"));
+  }
+  if (!list.crowded()) {
+    unowned_behind_ = 0;
+    return Status::kOk;
+  }
+  PAWL_TRY(list_newest(list));
+  PAWL_TRY(list_behind(list, 0, &unowned_behind_));
+  std::int64_t all = 0;
+  return list.query.me == 0 ? Status::kOk : list_behind(list, list.query.me, &all);
+}
+
+constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
+                                  " FROM instances AS i\fINDEXED BY i_ready\r"
+                                  "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
+                                  "AND unregistered IS NULL ORDER BY ready_id DESC"};
+
+// Lists the instances that became ready last, among those without a home.
+Status ReadyInstances::list_newest(ReadyList& list) {
+  Statement row = connection_.use(kNewestReady);
+  for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
+    static_cast<void>(list.add_known(row, row.integer(0), 1));
+  return fail(row.status(), "list the newest instances");
+}
+
+constexpr sql::Query kBehindReady{
+    "SELECT key,ready_id," PAWL_RUN_COLUMNS
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id>?2 "
+    "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
+    "ORDER BY ready_id"};
+
+// Lists the instances that can be run, among those whose oldest message came after *after. *after
+// then is where the next list goes on: it moves past unregistered instances only.
+Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64_t* after) {
+  Statement row = connection_.use(kBehindReady);
+  row.bind(home).bind(*after);
+  bool found = false;
+  for (int looks = 0; looks < kBehindLooksMax && !list.full() && row.row(); ++looks) {
+    found = list.add_known(row, row.integer(0), 2) || found;
+    if (!found) *after = row.integer(1);
+  }
+  return fail(row.status(), "list instances behind others");
+}
+
+constexpr sql::Query kAnyUnregistered{
+    "SELECT key FROM instances\fINDEXED BY i_unregistered\rWHERE ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND unregistered IS NOT NULL"};
+
+// Takes at most a quarter of a list and begins with another name each time, so that neither marked
+// instances nor the others starve.
+Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) {
+  {
+    Statement any = connection_.use(kAnyUnregistered);
+    const bool everything = list.query.runnable == nullptr;
+    bool found = false;
+    while (!list.full() && any.row()) {
+      found = true;
+      if (!everything) break;
+      list.add(any.integer(0));
+    }
+    PAWL_TRY(fail(any.status(), "find unregistered instances"));
+    // A look for each name would be most of the cost of an idle look.
+    if (everything || !found || list.full()) return Status::kOk;
+  }
+  const std::size_t kinds = list.query.runnable_count;
+  const std::size_t most = list.count() + capacity / 4 + 1;
+  for (std::size_t i = 0; i < kinds && list.count() < most; ++i) {
+    unregistered_cursor_ = (unregistered_cursor_ + 1) % kinds;
+    PAWL_TRY(list_unregistered_kind(list, list.query.runnable[unregistered_cursor_], most));
+  }
+  if (list.count() >= most && list.query.unregistered != nullptr)
+    list.query.unregistered->more = true;
+  return Status::kOk;
+}
+
+constexpr sql::Query kUnregisteredOfKind{
+    "SELECT key,home,ready_at,ready_id,needs_messages,needs_bytes FROM instances"
+    "\fINDEXED BY i_unregistered\rWHERE name=?1 AND version=?2 AND behaviour=?3 AND ready_id>?4 "
+    "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT NULL "
+    "ORDER BY ready_id"};
+
+Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& kind,
+                                              std::size_t most) {
+  Statement row = connection_.use(kUnregisteredOfKind);
+  row.bind_text(kind.name).bind_text(kind.version).bind(kind.behaviour);
+  // Instances that need a larger worker lie in front of the others; a later list goes on behind
+  // them.
+  const bool goes_on = larger_behind_.has_value() && larger_behind_->kind == unregistered_cursor_;
+  row.bind(goes_on ? larger_behind_->after : std::numeric_limits<std::int64_t>::min());
+  if (goes_on) larger_behind_.reset();
+  int larger = 0;
+  for (int looks = 0;
+       looks < kUnregisteredLooksMax && list.count() < most && !list.full() && row.row(); ++looks) {
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
+    if (!ReadyList::fits(list.query, row, kNeedsColumn)) {
+      --looks;
+      if (++larger < kLargerLooksMax) continue;
+      if (!larger_behind_.has_value()) larger_behind_ = {unregistered_cursor_, row.integer(3)};
+      break;
+    }
+    const Incarnation home = row.integer(1);
+    bool takes = list.is_mine(home) || list.waited(row.integer(2));
+    if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
+    if (takes) list.add(row.integer(0));
+  }
+  return fail(row.status(), "list unregistered instances");
+}
+
+constexpr sql::Query kNextHome{
+    "SELECT home FROM instances\fINDEXED BY i_ready\r"
+    "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
+    "ORDER BY home LIMIT 1"};
+
+Status ReadyInstances::next_home(Incarnation after, Incarnation* home) {
+  Statement row = connection_.use(kNextHome);
+  *home = row.bind(after).row() ? row.integer(0) : 0;
+  return fail(row.status(), "list homes");
+}
+
+Status ReadyInstances::list_others(ReadyList& list) {
+  const Incarnation start = home_cursor_;
+  bool wrapped = start == 0;
+  for (int looks = 0; looks < kHomesMax && !list.full(); ++looks) {
+    Incarnation home = 0;
+    PAWL_TRY(next_home(home_cursor_, &home));
+    if (home == 0 && wrapped) {
+      home_cursor_ = 0;
+      return Status::kOk;
+    }
+    if (wrapped && start != 0 && home > start) return Status::kOk;
+    wrapped = wrapped || home == 0;
+    home_cursor_ = home;
+    if (!list.is_mine(home)) PAWL_TRY(list_home(list, home));
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kHomeReady{
+    "SELECT key,ready_at," PAWL_RUN_COLUMNS
+    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id IS NOT NULL "
+    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id"};
+
+Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
+  bool gone = false;
+  PAWL_TRY(rows_.workers.is_gone(home, &gone));
+  {
+    Statement row = connection_.use(kHomeReady);
+    row.bind(home);
+    for (int looks = 0;
+         (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
+         ++looks) {
+      if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, {});
+    }
+    PAWL_TRY(fail(row.status(), "list ready instances of a home"));
+  }
+  return gone && list.crowded() ? list_behind_in(list, home) : Status::kOk;
+}
+
+// For a home whose worker is gone. If there are several such homes, the look begins anew with each.
+Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
+  if (home_behind_.home != home) home_behind_ = {home, 0};
+  return list_behind(list, home, &home_behind_.after);
+}
+
+constexpr auto kFirstDueText = sql::join(
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
+    "instance=?1 AND waiting=",
+    sql::number<Waiting::kNo>,
+    " "
+    "AND due IS NOT NULL AND due<=max(?2,?3) "
+    "AND due<=CASE base WHEN ",
+    sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
+    " THEN ?3 END "
+    "ORDER BY iif(base=",
+    sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
+constexpr sql::Query kFirstDue{kFirstDueText};
+// The row becomes a message that has just come. Its id is the next of the counter that all messages
+// take theirs from; an id that the engine chose would be given out a second time later.
+constexpr sql::Query kFire{
+    "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves};
+constexpr sql::Query kMakeReady{
+    "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
+    "AND ready_id IS NULL"};
+
+// Turns due timers into messages behind all that are there, as if a look had found them due now. A
+// timer that stays in the index of due times would be met by every worker again and again.
+Status ReadyInstances::fire_due_timers(InstanceKey key) {
+  const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
+                                                    : std::numeric_limits<std::int64_t>::min();
+  for (int fired = 0; fired < kFiredMax; ++fired) {
+    MessageId timer = 0;
+    {
+      Statement row = connection_.use(kFirstDue);
+      row.bind(key)
+          .bind(batch_.now)
+          .bind(utc)
+          .bind(context_.clock.off_known ? context_.clock.off : 0);
+      if (!row.row()) return fail(row.status(), "find due timers");
+      timer = row.integer(0);
+    }
+    const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
+    const MessageId message = context_.next_token();
+    PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).bind(message).run(), "fire a timer"));
+    if (connection_.changes() == 0) return no_progress("orchestrator_queue");
+    PAWL_TRY(fail_written(
+        connection_.use(kMakeReady).bind(key).bind(message).bind(batch_.now).run(), "make ready"));
+  }
+  return Status::kOk;
+}
+
+Status ReadyInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
+                                                   const Parking& parking, bool strike,
+                                                   ErrorKind why, std::string_view text) {
+  require_batch();
+  InstanceRow row;
+  const Status found = rows_.instances.read_instance(key, &row);
+  if (found == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(found);
+  if (row.state != InstanceState::kRunning || row.revision != revision || row.parked)
+    return Status::kStale;
+  InstanceWrite park;
+  if (!parking.delay_ms.has_value()) {
+    park.state = InstanceState::kStopped;
+    park.parked_until = kNever;
+  } else if (parking.delay_ms.value() > 0) {
+    park.parked_until = make_due(batch_.now, parking.delay_ms.value());
+  }
+  // Keep a pending terminate request. Clear the home, so that any worker may retry at once.
+  park.home = 0;
+  park.keeps_why = row.terminating;
+  park.why = why;
+  park.text = cut_text(text, kErrorTextBytesMax);
+  park.keeps_unregistered = !parking.needs.has_value();
+  park.needs = parking.needs;
+  park.stamps = true;
+  park.strikes = strike ? 1 : 0;
+  return written(rows_.instances.write_state(key, park));
+}
+
+constexpr auto kNextStoppedText =
+    sql::join("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
+              sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1");
+constexpr sql::Query kNextStopped{kNextStoppedText};
+
+Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
+  require_batch();
+  Walk walk;
+  for (*retried = 0; *retried < limit; ++*retried) {
+    InstanceKey key = 0;
+    {
+      Statement next = connection_.use(kNextStopped);
+      if (!next.row()) return fail(next.status(), "find a stopped instance");
+      key = next.integer(0);
+      if (!walk.rises(key)) return no_progress("instances");
+    }
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+    InstanceWrite write;
+    write.ready_at = batch_.now;
+    write.keeps_why = true;
+    write.keeps_unregistered = true;
+    PAWL_TRY(written(rows_.instances.write_state(key, write)));
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kUnpark{
+    "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
+    "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
+    "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",
+    kParkedMoves | kTimerMoves};
+
+Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
+  require_batch();
+  *woken = 0;
+  PAWL_TRY(fail_written(
+      connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
+      "wake parked instances"));
+  *woken = static_cast<std::size_t>(connection_.changes());
+  // Overdue work ends first, so that no item past its limit is handed over once more.
+  if (*woken < limit) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));
+  if (*woken < limit) PAWL_TRY(moves_.end_unavailable_work(limit - *woken, woken));
+  if (*woken < limit) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));
+  return *woken < limit ? rows_.work.wake_delayed_work(limit - *woken, woken) : Status::kOk;
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,336 @@
+#include "store/instance/removal.hpp"
+
+#include "store/walk.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
+
+constexpr std::int64_t kEventsPlausible = 1'000'000;
+constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
+
+}  // namespace
+
+constexpr auto kFindRootText = sql::join(
+    "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c"
+    "\fINDEXED BY i_alive\rWHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
+    "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kFindRoot{kFindRootText};
+Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
+  require_batch();
+  {
+    Statement row = connection_.use(kFindRoot);
+    if (!row.bind(key).row())
+      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (!row.is_null(1)) return Status::kChildInstance;
+    if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
+  }
+  InstanceWrite write;
+  write.state = InstanceState::kDeleted;
+  write.parked_until = kNever;
+  write.home = 0;
+  write.leaves_queue = true;
+  write.keeps_why = true;
+  write.keeps_unregistered = true;
+  write.revisions = 1;
+  return written(rows_.instances.write_state(key, write));
+}
+
+Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,
+                                     std::size_t events_max, Removed* removed, bool* more) {
+  require_batch();
+  *more = false;
+  InstanceRow row;
+  PAWL_TRY(rows_.instances.read_instance(key, &row));
+  const std::int64_t kept = limits.keep_last > 1 ? limits.keep_last : 1;
+  if (kept > row.execution) return Status::kOk;
+  const ExecutionId below = row.execution - kept + 1;
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  Walk walk;
+  for (bool first = true;; first = false) {
+    Oldest oldest;
+    const Status found = oldest_execution(key, below, &oldest);
+    if (found == Status::kNotFound) return Status::kOk;
+    PAWL_TRY(found);
+    if (!walk.rises(oldest.execution)) return no_progress("executions");
+    if (limits.ended_before_ms != 0 && oldest.ended >= limits.ended_before_ms) return Status::kOk;
+    bool clear = false;
+    PAWL_TRY(prune_children(key, oldest.execution, budget, &clear));
+    // At least one execution goes, however long it is.
+    *more = budget.spent() || (!first && oldest.events > budget.events);
+    if (*more || !clear) return Status::kOk;
+    Budget whole{kNever, removed};
+    PAWL_TRY(delete_history(key, oldest.execution, whole, &clear));
+    budget.events -= oldest.events;
+  }
+}
+
+Status TreeRemoval::delete_ended(const Retention& which, EndedCursor* cursor, OptionalMs* next_end,
+                                 bool* more) {
+  require_batch();
+  next_end->clear();
+  *more = false;
+  EndedCursor stays;
+  if (which.count_max > 0) PAWL_TRY(first_that_stays(which.count_max, &stays));
+  for (int looks = 0; looks < kEndedLooksMax; ++looks) {
+    EndedCursor next;
+    PAWL_TRY(next_ended(*cursor, &next));
+    if (next.key == 0) return Status::kOk;
+    const bool surplus =
+        next.ended < stays.ended || (next.ended == stays.ended && next.key < stays.key);
+    const bool is_old = which.ended_until.has_value() && next.ended <= which.ended_until.value();
+    if (!is_old && !surplus) {
+      *next_end = next.ended;
+      return Status::kOk;
+    }
+    *cursor = next;
+    const Status status = delete_instance(next.key, false);
+    if (status != Status::kStillRunning) PAWL_TRY(status);
+  }
+  *more = true;
+  return Status::kOk;
+}
+
+Status TreeRemoval::sweep_deleted(std::size_t events_max, Removed* removed, bool* more) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  return sweep_trees(budget, more);
+}
+
+// Ended trees go first, then earlier executions. Those are ordered by the wall clock, since no
+// other order is stored.
+Status TreeRemoval::remove_oldest(std::size_t events_max, Removed* removed) {
+  require_batch();
+  Budget budget{static_cast<std::int64_t>(events_max), removed};
+  bool more = false;
+  for (bool any = true; any;) {
+    PAWL_TRY(sweep_trees(budget, &more));
+    if (more) return Status::kOk;
+    PAWL_TRY(delete_oldest_ended(&any));
+  }
+  const bool removed_trees = budget.events < static_cast<std::int64_t>(events_max);
+  return removed_trees ? Status::kOk : prune_oldest(events_max, removed);
+}
+
+Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
+  while (true) {
+    InstanceKey key = 0;
+    ExecutionId current = 0;
+    PAWL_TRY(next_deleted(&key, &current));
+    *more = key != 0 && budget.spent();
+    if (key == 0 || *more) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(key, current + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    bool clear = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest.execution, budget, &clear));
+    if (clear && (found == Status::kNotFound || oldest.execution == current))
+      PAWL_TRY(delete_whole(key, current, budget));
+  }
+}
+
+constexpr sql::Query kNextEnded{
+    "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\rWHERE "
+    "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
+    "ORDER BY finished_at,key LIMIT 1"};
+
+Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
+  *out = EndedCursor();
+  Statement row = connection_.use(kNextEnded);
+  // An end that is no number sorts behind all numbers; when that instance ended is unknown.
+  if (row.bind(after.ended).bind(after.key).row() && row.is_integer(0))
+    *out = {row.integer(0), row.integer(1)};
+  const bool rises =
+      out->ended > after.ended || (out->ended == after.ended && out->key > after.key);
+  if (out->key != 0 && !rises) return no_progress("instances");
+  return fail(row.status(), "find ended instance");
+}
+
+constexpr sql::Query kFirstThatStays{
+    "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\r"
+    "WHERE finished_at IS NOT NULL AND root IS NULL "
+    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
+
+// Finds the oldest of the `count_max` trees that ended last; all that ended before it go. The count
+// itself bounds the look.
+Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
+  Statement row = connection_.use(kFirstThatStays);
+  if (row.bind(count_max - 1).row()) *out = {row.integer(0), row.integer(1)};
+  return fail(row.status(), "count ended instances");
+}
+
+constexpr auto kNextDeletedText =
+    sql::join("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
+              sql::number<InstanceState::kDeleted>, " LIMIT 1");
+constexpr sql::Query kNextDeleted{kNextDeletedText};
+constexpr sql::Query kNextOfTree{
+    "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
+    "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
+
+// Deliveries come before the root, because the root carries the mark.
+Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
+  *key = 0;
+  InstanceKey root = 0;
+  {
+    Statement row = connection_.use(kNextDeleted);
+    if (!row.row()) return fail(row.status(), "find deleted instance");
+    root = *key = row.integer(0);
+    *execution = row.integer(1);
+  }
+  Statement row = connection_.use(kNextOfTree);
+  if (!row.bind(root).row()) return fail(row.status(), "find deleted child");
+  *key = row.integer(0);
+  *execution = row.integer(1);
+  return Status::kOk;
+}
+
+constexpr sql::Query kCutHistory{
+    "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
+    "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
+    "ORDER BY execution,id LIMIT ?3)"};
+constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
+
+// Deletes as much of the history as the budget allows; the row of the execution goes with the last
+// event. This is the oldest execution, so rows before it are damaged, and go with it.
+Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
+                                   bool* clear) {
+  const std::int64_t most = budget.events;
+  PAWL_TRY(fail_written(connection_.use(kCutHistory).bind(key).bind(execution).bind(most).run(),
+                        "delete history"));
+  const std::int64_t events = connection_.changes();
+  budget.events -= events;
+  budget.removed->events += events;
+  *clear = events < most;
+  if (!*clear) return Status::kOk;
+  PAWL_TRY(fail_written(connection_.use(kDeleteExecution).bind(key).bind(execution).run(),
+                        "delete execution"));
+  budget.removed->executions += connection_.changes();
+  return Status::kOk;
+}
+
+constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1",
+                                     kTimerMoves};
+constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
+constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
+constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
+constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
+
+// Deletes an instance that has no history left, except rows that belong to no execution. A worker
+// that returns work in flight later is refused.
+Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
+  PAWL_TRY(written(rows_.work.cancel_all_work(key, execution)));
+  PAWL_TRY(written(verbs_.close_all_sessions(key)));
+  PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
+  PAWL_TRY(
+      fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
+  if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
+  budget.events -= kInstanceCost;
+  ++budget.removed->instances;
+  return Status::kOk;
+}
+
+constexpr sql::Query kOldest{
+    "SELECT execution,last_event,ended_stamp FROM executions "
+    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1"};
+
+Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
+  Statement row = connection_.use(kOldest);
+  if (!row.bind(key).bind(below).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  *out = {row.integer(0), row.integer(1), row.integer(2)};
+  // A damaged number must not add to the budget.
+  if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
+  return Status::kOk;
+}
+
+constexpr sql::Query kFirstChild{
+    "SELECT key,execution,state FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
+    "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
+    "ORDER BY parent_execution LIMIT 1"};
+
+// Follows the first child of an execution down to an instance that has no children.
+Status TreeRemoval::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
+  *out = Leaf();
+  while (true) {
+    Statement row = connection_.use(kFirstChild);
+    // Only the first step is bound to one execution; below it all executions count.
+    row.bind(parent).bind(out->key == 0 ? execution : 0);
+    if (!row.bind(out->key == 0 ? execution : kNever).row())
+      return fail(row.status(), "find child");
+    *out = {row.integer(0), row.integer(1), has_ended(row.integer(2))};
+    // Deliveries have higher keys than their parents.
+    if (out->key <= parent) return no_progress("instances");
+    parent = out->key;
+  }
+}
+
+Status TreeRemoval::prune_children(InstanceKey key, ExecutionId execution, Budget& budget,
+                                   bool* clear) {
+  *clear = false;
+  while (!budget.spent()) {
+    Leaf leaf;
+    PAWL_TRY(first_leaf(key, execution, &leaf));
+    *clear = leaf.key == 0;
+    if (*clear || !leaf.ended) return Status::kOk;
+    Oldest oldest;
+    const Status found = oldest_execution(leaf.key, leaf.execution + 1, &oldest);
+    if (found != Status::kNotFound) PAWL_TRY(found);
+    Budget whole{kNever, budget.removed};
+    bool done = true;
+    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest.execution, whole, &done));
+    budget.events -= oldest.events;
+    if (found == Status::kNotFound || oldest.execution == leaf.execution)
+      PAWL_TRY(delete_whole(leaf.key, leaf.execution, budget));
+  }
+  return Status::kOk;
+}
+
+Status TreeRemoval::delete_oldest_ended(bool* any) {
+  *any = false;
+  EndedCursor cursor;
+  for (int looks = 0; looks < kEndedLooksMax && !*any; ++looks) {
+    PAWL_TRY(next_ended(EndedCursor(cursor), &cursor));
+    if (cursor.key == 0) return Status::kOk;
+    const Status status = delete_instance(cursor.key, false);
+    *any = status == Status::kOk;
+    if (status != Status::kStillRunning) PAWL_TRY(status);
+  }
+  return Status::kOk;
+}
+
+constexpr auto kNextPastText = sql::join(
+    "SELECT ended_stamp,instance,execution FROM executions\fINDEXED BY e_past\rWHERE end=",
+    sql::number<EndKind::kContinuedAsNew>,
+    " AND "
+    "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
+    "1");
+constexpr sql::Query kNextPast{kNextPastText};
+
+Status TreeRemoval::next_past(const PastCursor& after, PastCursor* out) {
+  *out = PastCursor();
+  Statement row = connection_.use(kNextPast);
+  row.bind(after.ended).bind(after.instance).bind(after.execution);
+  if (row.row()) *out = {row.integer(0), row.integer(1), row.integer(2)};
+  return fail(row.status(), "find earlier execution");
+}
+
+Status TreeRemoval::prune_oldest(std::size_t events_max, Removed* removed) {
+  PastCursor past;
+  past.ended = INT64_MIN;
+  const std::int64_t before = removed->executions;
+  for (int looks = 0; looks < kEndedLooksMax && removed->executions == before; ++looks) {
+    PAWL_TRY(next_past(PastCursor(past), &past));
+    if (past.instance == 0) return Status::kOk;
+    bool more = false;
+    const Status pruned =
+        prune_executions(past.instance, PruneLimits(), events_max, removed, &more);
+    if (pruned != Status::kNotFound) PAWL_TRY(pruned);
+  }
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

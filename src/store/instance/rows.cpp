@@ -1,0 +1,217 @@
+#include "store/instance/rows.hpp"
+
+#include "codec/event.hpp"
+#include "core/clock_rules.hpp"
+#include "core/text.hpp"
+#include "store/sql/damage.hpp"
+
+namespace pawl::store {
+constexpr auto kFindRunningText = sql::join(
+    "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
+    "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+constexpr sql::Query kFindRunning{kFindRunningText};
+
+Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
+  Statement row = connection_.use(kFindRunning);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  if (home != nullptr) *home = row.integer(2);
+  return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
+}
+
+constexpr auto kFindKeyText =
+    sql::join("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+constexpr sql::Query kFindKey{kFindKeyText};
+
+Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
+  Statement row = connection_.use(kFindKey);
+  if (!row.bind_text(id).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  *key = row.integer(0);
+  return Status::kOk;
+}
+
+constexpr auto kFindInstanceText = sql::join(
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,i.last_event,"
+    "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
+    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
+    "coalesce(i.stop_kind=",
+    sql::number<ErrorKind::kTerminated>,
+    ",0),"
+    // An instance that is not ready has no message that no turn has read.
+    "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
+    "orchestrator_queue "
+    "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
+    sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
+    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>,
+    ")) END FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
+constexpr sql::Query kFindInstance{kFindInstanceText};
+
+// An instance whose root has no row counts as there, because its tree was not deleted.
+Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
+                                    std::optional<MessageId> read_up_to) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  Statement row = connection_.use(kFindInstance);
+  row.bind(key);
+  read_up_to.has_value() ? row.bind(*read_up_to) : row.bind_null();
+  if (!row.row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  out->state = static_cast<InstanceState>(row.integer(0));
+  out->execution = row.integer(1);
+  out->revision = row.integer(2);
+  out->parked = row.integer(3) != 0;
+  out->last_event = row.integer(4);
+  out->ready = row.integer(5) == 0;
+  out->home = row.integer(6);
+  out->clean = row.integer(7) != 0;
+  out->terminating = row.integer(8) != 0;
+  out->has_news = row.integer(9) != 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteState{
+    "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
+    "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
+    "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,"
+    "unregistered,iif(?19 IS NULL,NULL,1)),needs_messages=coalesce(?19,needs_messages),"
+    "needs_bytes=coalesce(?20,needs_bytes),"
+    "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
+    "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
+    "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
+    "last_event=coalesce(?18,last_event) WHERE key=?1",
+    kParkedMoves | kTimerMoves};
+
+Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
+  Statement row = connection_.use(kWriteState);
+  row.bind(key).bind(static_cast<std::int64_t>(write.state));
+  row.bind_due(write.parked_until, kParkedComes).bind_optional(write.ended_at);
+  write.home.has_value() ? row.bind(*write.home) : row.bind_null();
+  row.bind(write.leaves_queue ? 1 : 0).bind_optional(write.ready_at);
+  row.bind(write.keeps_why ? 1 : 0).bind_or_null(static_cast<std::int64_t>(write.why));
+  row.bind_text_or_null(write.text).bind(write.keeps_unregistered ? 1 : 0);
+  row.bind(write.forgives ? 1 : 0).bind(write.strikes);
+  write.stamps ? row.bind(batch_.stamp_ms) : row.bind_null();
+  row.bind(write.revisions).bind_text(write.version).bind(write.behaviour);
+  row.bind_or_null(write.last_event);
+  if (write.needs.has_value()) {
+    row.bind(write.needs->messages).bind(write.needs->bytes);
+  } else {
+    row.bind_null().bind_null();
+  }
+  // While the instance was parked, none of its timers counted.
+  if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
+    connection_.add_marks(kTimerComes);
+  return fail(row.run(), "change an instance");
+}
+
+constexpr sql::Query kIsStateWhole{
+    "SELECT \ftypeof(state)='integer'\r AND (\ftypeof(finished_at)='integer'\r OR finished_at IS "
+    "NULL) FROM instances "
+    "WHERE key=?1"};
+constexpr sql::Query kMend{
+    "UPDATE instances SET parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
+    "ready_at=?5,updated_stamp=?6,unregistered=NULL,"
+    "ready_id=iif(\ftypeof(ready_id)='integer'\r,ready_id,NULL),"
+    "execution=iif(\ftypeof(execution)='integer'\r,execution,0),"
+    "revision=iif(\ftypeof(revision)='integer'\r,revision,0)+1,"
+    "crashes=iif(\ftypeof(crashes)='integer'\r,crashes,0),"
+    "strikes=iif(\ftypeof(strikes)='integer'\r,strikes,0),"
+    "reboots=iif(\ftypeof(reboots)='integer'\r,reboots,0),"
+    "root=iif(\ftypeof(root)='integer'\r,root,NULL),"
+    "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
+    "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
+    "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
+    kParkedComes | kTimerMoves};
+
+// The damaged columns are written first: otherwise a large text in them would be copied with the
+// row, for which SQLite's memory may not suffice.
+Status InstanceRows::stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text) {
+  bool is_whole = true;
+  {
+    Statement read = connection_.use(kIsStateWhole);
+    if (!read.bind(key).row())
+      return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "instances");
+    is_whole = read.integer(0) != 0;
+  }
+  InstanceWrite stopped;
+  stopped.state = InstanceState::kStopped;
+  stopped.parked_until = kNever;
+  stopped.keeps_why = true;
+  if (!is_whole) PAWL_TRY(write_state(key, stopped));
+  {
+    Statement mend = connection_.use(kMend);
+    mend.bind(key).bind(kNever).bind(static_cast<std::int64_t>(kind));
+    mend.bind_text(text).bind(batch_.now).bind(batch_.stamp_ms);
+    PAWL_TRY(fail(mend.run(), "stop a damaged instance"));
+  }
+  return is_whole ? write_state(key, stopped) : Status::kOk;
+}
+
+constexpr sql::Query kIdOf{"SELECT id FROM instances WHERE key=?1"};
+
+void InstanceRows::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
+  if (context_.sink == nullptr) return;
+  FixedText<kNameBytesMax> id;
+  Statement read = connection_.use(kIdOf);
+  if (read.bind(instance).row()) id.assign_cut(read.bytes(0));
+  context_.sink->on_damage(row, id.view(), text);
+}
+
+constexpr sql::Query kFindState{"SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?"};
+constexpr sql::Query kMakeReady{"UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1"};
+
+Status InstanceRows::insert_message(InstanceKey instance, const Message& message) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
+  bool was_ready = false;
+  {
+    Statement row = connection_.use(kFindState);
+    if (!row.bind(instance).row())
+      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (has_ended(row.integer(0))) return Status::kStale;
+    was_ready = row.integer(1) != 0;
+  }
+  PAWL_TRY(store_message(instance, message, nullptr));
+  context_.batch_sent = true;
+  if (was_ready) return Status::kOk;
+  // The revision stays. It belongs to the history, and a turn that did not see this message is
+  // still right.
+  return fail_written(connection_.use(kMakeReady)
+                          .bind(instance)
+                          .bind(connection_.last_insert_id())
+                          .bind(batch_.now)
+                          .run(),
+                      "make ready");
+}
+
+constexpr sql::Query kInsertMessage{
+    "INSERT INTO "
+    "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
+    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
+
+// Afterwards the row's id is the last inserted one. `timer`: when the message is due, and in which
+// time; null: ready now.
+Status InstanceRows::store_message(InstanceKey instance, const Message& message, const Due* timer,
+                                   Waiting waiting) {
+  Statement insert = connection_.use(kInsertMessage);
+  // The id comes from the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch
+  // one more page.
+  insert.bind(message.id == 0 ? context_.next_token() : message.id)
+      .bind(static_cast<std::int64_t>(waiting))
+      .bind(instance)
+      .bind(message.execution)
+      .bind(static_cast<std::int64_t>(message.kind))
+      .bind(static_cast<std::int64_t>(message.error))
+      .bind(message.ref);
+  ++context_.messages_stored;
+  if (timer != nullptr) {
+    insert.bind(static_cast<std::int64_t>(timer->base));
+    insert.bind_due(timer->due, kTimerComes).bind(batch_.boot_seq);
+  } else {
+    insert.bind_null().bind_null().bind_null();
+  }
+  insert.bind_text_or_null(message.name).bind_blob_or_null(message.payload);
+  return fail_written(insert.bind(message_crc(instance, message)).run(), "insert message");
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,127 @@
+// InstanceRows: the rows of instances, of their messages, and of the values that they keep
+// (values.cpp).
+//
+// Purpose: finds an instance by its id, reads its state, has the one statement that writes the
+// state, and stops an instance whose row is damaged. It is the one way to give an instance a
+// message, so that it becomes ready with it. The row of a value names the execution that wrote it.
+// Therefore the values that an execution found at its start are still there while it runs, and when
+// its history is read again.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_INSTANCE_ROWS_HPP
+#define PAWL_STORE_INSTANCE_ROWS_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "codec/event.hpp"
+#include "pawl/management.hpp"
+#include "store/context.hpp"
+#include "store/instance/arguments.hpp"
+#include "store/instance/turn_commit.hpp"
+#include "store/sql/damage.hpp"
+
+namespace pawl::store {
+
+struct InstanceRow {
+  InstanceState state = InstanceState::kRunning;
+  ExecutionId execution = 0;
+  std::int64_t revision = 0;
+  bool parked = false;
+  std::int64_t last_event = 0;
+  bool ready = false;  // or marked as unregistered
+  Incarnation home = 0;
+  bool clean = false;  // nothing was ever counted against it, or the counts were reset
+  bool terminating = false;
+  bool has_news = false;  // a queue message or a raised event waits that no turn has read
+};
+
+// The state that is written to an instance's row. For a field that is not set, its comment says
+// what happens; counts are added.
+struct InstanceWrite {
+  InstanceState state = InstanceState::kRunning;
+  OptionalMs parked_until;          // none: a turn may run at once
+  OptionalMs ended_at;              // none: it has not ended
+  std::optional<Incarnation> home;  // none: unchanged
+  OptionalMs ready_at;              // none: unchanged
+  bool leaves_queue = false;        // it has nothing to run, and ready_at becomes none
+  bool keeps_why = false;  // the reason why it stopped stays; else `why` and `text` replace it
+  ErrorKind why = ErrorKind::kNone;
+  std::string_view text;
+  bool keeps_unregistered = false;  // false: the mark as unregistered goes, unless `needs` sets it
+  std::optional<MailboxLimits> needs;  // it waits for a worker with this much room
+  bool forgives = false;               // all counts become 0
+  bool stamps = false;                 // updated_stamp shows people that it changed
+  std::int64_t revisions = 0;
+  std::int64_t strikes = 0;
+  std::string_view version;    // empty: unchanged
+  std::int64_t behaviour = 0;  // 0: unchanged
+  EventId last_event = 0;      // 0: unchanged
+};
+
+struct Due {
+  TimeBase base = TimeBase::kPawl;
+  std::int64_t due = 0;
+};
+
+// The state of a stored message. These numbers are stored.
+enum class Waiting : std::uint8_t {
+  kNo = 0,
+  kYes = 1,      // a turn saw it, and it waits on; it no longer makes its instance ready
+  kDamaged = 2,  // no turn gets it
+  kUnread = 3,   // its instance ended without it (R7.8)
+};
+
+// The number of messages that the instance of a row i left unread at its end. Parts of a
+// sql::join().
+#define PAWL_UNREAD                                                                  \
+  "CASE WHEN i.state IN (", sql::number<InstanceState::kCompleted>, ",",             \
+      sql::number<InstanceState::kFailed>,                                           \
+      ") THEN (SELECT count(*) FROM "                                                \
+      "orchestrator_queue AS u\fINDEXED BY oq_instance\rWHERE u.instance=i.key AND " \
+      "u.waiting=",                                                                  \
+      sql::number<Waiting::kUnread>, ") ELSE 0 END"
+
+class InstanceRows : private Table {
+ public:
+  explicit InstanceRows(StoreContext& context) : Table(context) {}
+
+  // A read; callable anywhere. *found is false if there is no value. kNotFound: the instance.
+  // kResourceExhausted: the value is longer than `capacity`.
+  Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
+                    char* buffer, std::size_t capacity);
+  // Lists values with keys behind page->after, in order of their keys. kNotFound: the instance.
+  Status list_values(std::string_view id, KvPage* page, KvVisitor& visitor);
+  // Gives what the executions before this one left: the custom status, then values in order of
+  // their keys. Views and kCorrupt as above.
+  Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink);
+
+  // ---- for the other classes of the storage ----
+  Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
+  Status find_key(std::string_view id, InstanceKey* key);
+  // has_news: about messages behind `read_up_to`; none: not asked for.
+  Status read_instance(InstanceKey key, InstanceRow* out, std::optional<MessageId> read_up_to = {});
+  // The one statement that writes the state of a row, and when it ended.
+  Status write_state(InstanceKey key, const InstanceWrite& write);
+  Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);
+  void log_damage(RowRef row, InstanceKey instance, std::string_view text);
+  // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
+  // otherwise.
+  Status insert_message(InstanceKey instance, const Message& message);
+  Status store_message(InstanceKey instance, const Message& message, const Due* timer,
+                       Waiting waiting = Waiting::kNo);
+  Status write_value(const TurnCommit& turn, const Event& write);
+  Status answer_read(const TurnCommit& turn, EventId read);
+  // For an execution that is over: keeps only the last value of each key.
+  Status settle_values(InstanceKey instance, ExecutionId execution);
+  // Leaves the values as if this execution had written none.
+  Status drop_values(InstanceKey instance, ExecutionId execution);
+
+ private:
+  Status broken_value(InstanceKey instance, std::string_view key);
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_INSTANCE_ROWS_HPP

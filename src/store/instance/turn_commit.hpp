@@ -1,0 +1,133 @@
+// TurnCommit: what one turn of an instance writes.
+//
+// Purpose: holds the events that a turn made, the messages that it took, and the work and timers
+// that it asks for. Ownership: views that live until the call returns. Thread rule: one thread.
+#ifndef PAWL_STORE_INSTANCE_TURN_COMMIT_HPP
+#define PAWL_STORE_INSTANCE_TURN_COMMIT_HPP
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "codec/event.hpp"
+#include "core/ids.hpp"
+#include "core/span.hpp"
+#include "pawl/management.hpp"
+#include "store/work/arguments.hpp"
+
+namespace pawl {
+
+class EventSource {
+ public:
+  [[nodiscard]] virtual const Event& event(EventId id) const = 0;
+  // Whether this command of a new event still waits for its completion: the turn did not close it,
+  // and did not end the execution.
+  [[nodiscard]] virtual bool is_open(EventId command) const = 0;
+
+ protected:
+  ~EventSource() = default;
+};
+
+struct NewWork {
+  EventId event = 0;
+  std::string_view session;      // empty: none
+  std::string_view policy = {};  // policy.hpp; empty: defaults
+  std::string_view tag = {};     // empty: none
+  // With a session: the id of the instance that opened it; empty: this instance did, or it is
+  // shared.
+  std::string_view opened_by = {};
+  // The name of the activity, if the worker of the batch cannot run it. If no living worker can,
+  // the item waits for one that does.
+  std::string_view unregistered_name = {};
+  // Not null: the item is handed over to the worker of the batch together with the turn, until its
+  // locked_until, as fetch_work_item() would do; gets id, token, session and epoch. Only without
+  // policy and tag. The id stays 0 if the worker does not hold the session or cannot serve it at
+  // once: then the item is queued as usual.
+  WorkItem* handed_over = nullptr;
+  std::int64_t session_lease_until = 0;  // with handed_over and session
+};
+
+// A timer without an event is the grace of a cancel request: it belongs to the instance and not to
+// one of its executions.
+struct NewTimer {
+  EventId event = 0;
+  TimerBase base = TimerBase::kPawlTime;
+  std::int64_t delay_or_utc_ms = 0;
+};
+
+// How the instance goes on after an end of kind kContinuedAsNew.
+struct NextExecution {
+  std::string_view input;
+  std::string_view version;  // empty: none yet
+  // The cancel request that is handed on, and how many times it has been, this time included; 0:
+  // there is none.
+  std::string_view cancel_reason;
+  EventId cancel_handed_on = 0;
+  // How many executions stay, the next one included; 0: all. Bounded as a sweep is.
+  std::int64_t keep_executions = 0;
+  Removed* removed = nullptr;  // with keep_executions; added to
+};
+
+// How many sessions may be open.
+struct OpenSessionsMax {
+  std::int64_t of_instance = 10;
+  std::int64_t of_label = 0;  // for one owner label, all instances together; 0: no limit
+};
+
+// How the end of an execution treats messages.
+struct AtEnd {
+  // Set: the end waits for messages (R7.7). The end is written only if the turn has read every
+  // queue message and raised event that is stored; the ids of those it read are at most this one.
+  // None: the end does not wait.
+  std::optional<MessageId> read_up_to;
+  std::int64_t unread = 0;  // set by the storage: how many messages it leaves unread (R7.8)
+};
+
+// An execution that began with this turn.
+struct Begun {
+  std::int64_t behaviour = 0;  // the engine's; 0: the execution began before
+  std::string_view version;    // set if the instance had none yet; else empty
+};
+
+// The storage reads these from the new events: values written and asked for, instances started,
+// sessions opened and closed, the custom status. The lists hold what the events do not say.
+struct TurnCommit {
+  InstanceKey key = 0;
+  std::string_view id;        // the instance's
+  std::string_view trace;     // the instance's, and that of those it starts; empty: none
+  std::int64_t revision = 0;  // the one that was fetched
+  ExecutionId execution = 0;
+  Span<const MessageId> messages;  // stored messages that the turn took; deleted
+  // Stored messages that it saw and that wait on: they no longer make the instance ready.
+  Span<const MessageId> kept;
+  // Messages taken in an earlier turn, or never stored, that wait again: stored under their ids.
+  Span<const Message> given_back;
+  Span<const WorkDone> done;
+  const EventSource* events = nullptr;
+  EventId first_new = 0;  // events [first_new, last_new] are inserted; none if first > last
+  EventId last_new = 0;
+  // For an execution that continues the history of the one before (R10.2): new events up to this id
+  // were carried out by that one. The storage still derives values, the status and the instance's
+  // own sessions from them, and acts on the lists; it starts and closes nothing else again. 0: the
+  // execution does not continue a history.
+  EventId carried = 0;
+  bool more = false;  // passes_max reached: ready again at once
+  EndKind end = EndKind::kNone;
+  ErrorKind error = ErrorKind::kNone;
+  AtEnd* mailbox = nullptr;  // null: the end waits for no message, and unread ones are not counted
+  Span<const NewWork> work;
+  OpenSessionsMax sessions_max;
+  Span<const NewTimer> timers;
+  // Commands of this execution that are closed: their work items and timers are removed, their
+  // children are cancelled.
+  Span<const EventId> closed;
+  std::string_view output;  // kCompleted, kFailed: what a parent gets
+  Begun begun;
+  NextExecution next;
+  Incarnation home = 0;  // the worker that commits
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_STORE_INSTANCE_TURN_COMMIT_HPP

@@ -1,0 +1,357 @@
+#include "store/instance/history.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <string_view>
+
+#include "codec/event.hpp"
+#include "core/check.hpp"
+#include "core/clock_rules.hpp"
+#include "store/column_fits.hpp"
+#include "store/instance/rows.hpp"
+#include "store/sql/damage.hpp"
+
+namespace pawl::store {
+namespace {
+
+// The columns of every query for messages, in this order.
+#define PAWL_MESSAGE_COLUMNS "id,kind,error,execution,ref,name,payload,crc"
+
+bool decode(const Statement& row, InstanceKey instance, Message* message) {
+  message->id = row.integer(0);
+  message->execution = row.integer(3);
+  message->name = row.bytes(5);
+  message->payload = row.bytes(6);
+  return fits(row.integer(1), &message->kind) && fits(row.integer(2), &message->error) &&
+         fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
+}
+
+// Asks for the room first, because an arena that has refused once refuses for ever. False: no
+// memory.
+bool copy(Arena& arena, std::string_view* text) {
+  if (text->empty()) return true;
+  if (arena.capacity() - arena.used() < text->size()) return false;
+  char* const bytes = arena.buffer(text->size());
+  if (bytes == nullptr) return false;
+  std::memcpy(bytes, text->data(), text->size());
+  *text = {bytes, text->size()};
+  return true;
+}
+
+}  // namespace
+
+// Copies messages out of rows into the arena.
+class InstanceHistory::MessageReader {
+ public:
+  MessageReader(Arena& arena, const MessageLimits& limits, OrchestrationItem* item)
+      : arena_(arena), limits_(limits), item_(item) {}
+
+  Status start() {
+    // The messages that still wait take their part of mailbox_max.
+    posted_room_ = limits_.mailbox_max - std::min(limits_.mailbox_max, item_->waiting_count);
+    capacity_ = kBeginningMax + item_->waiting_count + posted_room_ + limits_.messages_max;
+    item_->messages = arena_.array<Message>(capacity_);
+    item_->more_messages = item_->messages == nullptr;
+    return item_->more_messages ? Status::kResourceExhausted : Status::kOk;
+  }
+  // False: no more rows are wanted.
+  bool take(const Statement& row) {
+    if (row.integer(0) == first_ || row.integer(0) == request_) return true;
+    if (limits_.mailbox_max > 0 && is_of_mailbox(row)) {
+      if (posted_room_ == 0) return cut();
+      --posted_room_;
+      return add(row);
+    }
+    // The turn needs memory too, but it must get at least one message.
+    const bool leaves_too_little = arena_.capacity() - arena_.used() < arena_.capacity() / 2;
+    if (other_count_ == limits_.messages_max || (other_count_ > 0 && leaves_too_little)) {
+      static_cast<void>(cut());
+      return limits_.mailbox_max > 0;
+    }
+    ++other_count_;
+    return add(row);
+  }
+  // Takes a message that an execution begins with. It is never left out, so that the code finds a
+  // request that was handed on to it, whatever the limits are.
+  bool take_beginning(const Statement& row) {
+    if (!add(row)) return false;
+    ++item_->beginning_count;
+    return true;
+  }
+  // Takes a message that still waits. It is never left out.
+  bool take_waiting(const Statement& row) {
+    if (!add(row)) return false;
+    if (pawl::is_of_mailbox(last().kind)) return true;
+    broken(row.integer(0), ": what it holds cannot wait");
+    return false;
+  }
+  void broken(MessageId id, std::string_view what) {
+    FixedText<kErrorTextBytesMax> text;
+    const bool fits = text.append("orchestrator_queue row ") == Status::kOk &&
+                      text.append_number(id) == Status::kOk &&
+                      text.append(" of instance '") == Status::kOk &&
+                      text.append(item_->id.view()) == Status::kOk &&
+                      text.append("'") == Status::kOk && text.append(what) == Status::kOk;
+    PAWL_CHECK("store-43", fits);
+    std::string_view kept = text.view();
+    if (!copy(arena_, &kept)) {
+      item_->more_messages = true;  // the row is met again, when there is more memory
+      return;
+    }
+    item_->broken = Status::kCorrupt;
+    item_->broken_text = kept;
+  }
+  // The query for the other messages skips these rows, which were read first.
+  void note_first(MessageId id) { first_ = id; }
+  void note_request(MessageId id) { request_ = id; }
+  [[nodiscard]] const Message& last() const { return item_->messages[item_->message_count - 1]; }
+  [[nodiscard]] bool wants_more() const {
+    return item_->broken == Status::kOk && !item_->more_messages;
+  }
+  static bool is_of_mailbox(const Statement& row) {
+    MessageKind kind = MessageKind::kStart;
+    return fits(row.integer(1), &kind) && pawl::is_of_mailbox(kind);
+  }
+
+ private:
+  bool add(const Statement& row) {
+    Message message;
+    if (!decode(row, item_->key, &message)) {
+      broken(row.integer(0), ": checksum or form is wrong");
+      return false;
+    }
+    if (!copy(arena_, &message.name) || !copy(arena_, &message.payload)) return cut();
+    PAWL_CHECK("store-44", item_->message_count < capacity_);
+    item_->messages[item_->message_count++] = message;
+    return true;
+  }
+  bool cut() {
+    item_->more_messages = true;
+    return false;
+  }
+  static constexpr std::size_t kBeginningMax = 2;  // a start, and a request that was handed on
+
+  Arena& arena_;
+  MessageLimits limits_;
+  OrchestrationItem* item_;
+  std::size_t capacity_ = 0;
+  std::optional<MessageId> first_;
+  std::optional<MessageId> request_;
+  std::size_t posted_room_ = 0;  // for messages of the mailbox, if mailbox_max is set
+  std::size_t other_count_ = 0;  // messages that may be left out
+};
+
+Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t now,
+                                            const MessageLimits& limits, Arena& arena,
+                                            OrchestrationItem* out) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  *out = OrchestrationItem();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  PAWL_TRY(read_item_row(key, arena, out));
+  if (out->broken != Status::kOk) return Status::kOk;
+  if (out->terminate) return read_last_stored_event(out);
+  MessageReader reader(arena, limits, out);
+  PAWL_TRY(reader.start());
+  if (out->last_event == 0) PAWL_TRY(read_first_message(reader, *out));
+  if (reader.wants_more() && out->waiting_count > 0) PAWL_TRY(read_waiting_messages(reader, *out));
+  // Without the messages that wait, the others might be given to the wrong wait.
+  if (out->more_messages) return Status::kResourceExhausted;
+  std::int64_t first_due = kNever;
+  if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
+  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now, first_due));
+  const bool none_fits =
+      out->message_count == out->waiting_count && out->more_messages && limits.messages_max > 0;
+  return none_fits ? Status::kResourceExhausted : Status::kOk;
+}
+
+constexpr auto kReadItemText = sql::join(
+    "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
+    "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
+    "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=i.key AND waiting>",
+    sql::number<Waiting::kNo>,
+    "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
+    ",i.trace FROM instances AS i WHERE i.key=?");
+constexpr sql::Query kReadItem{kReadItemText};
+
+Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+  Statement row = connection_.use(kReadItem);
+  if (!row.bind(key).row())
+    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  // If the root has no row, nothing says whether its tree was deleted.
+  const bool has_root = !row.is_null(17);
+  if (has_root && row.integer(17) == 0) return Status::kNotFound;
+  bool whole = has_root;
+  const auto number = [&](int column) { return row.integer(column, &whole); };
+  const std::int64_t state = number(3);
+  // The instance has ended, or was stopped or parked, since it was listed.
+  if (!row.is_null(4)) return Status::kNotFound;
+  if (state != 0 && number(16) == 0) return Status::kNotFound;
+  out->key = key;
+  out->execution = number(5);
+  out->revision = number(6);
+  whole = fits_count(number(7), &out->crashes) && whole;
+  whole = fits_count(number(8), &out->strikes) && whole;
+  whole = fits_count(number(9), &out->reboots) && whole;
+  bool has_reason = true;
+  out->terminate =
+      row.integer(11, &has_reason) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->waiting_count = static_cast<std::size_t>(number(14));
+  out->has_parent = number(13) != 0;
+  out->behaviour = number(15);
+  whole = fits(number(10), &out->last_event) && whole;
+  out->id.assign_cut(row.bytes(0));
+  out->name.assign_cut(row.bytes(1));
+  out->version.assign_cut(row.bytes(2));
+  // The trace is for logs only, so one that is too long stops nothing.
+  out->trace.assign_cut(row.bytes(18));
+  if (out->terminate && state == 0) {
+    out->broken_text = cut_text(row.bytes(12), kErrorTextBytesMax);
+    return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
+  }
+  // An instance that is ready runs, in some execution, under names that Registry could know.
+  whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
+          out->revision < kNumbersMax && out->execution < kNumbersMax &&
+          out->id.view().size() == row.bytes(0).size() &&
+          out->name.view().size() == row.bytes(1).size() &&
+          out->version.view().size() == row.bytes(2).size();
+  if (whole) return Status::kOk;
+  out->broken = Status::kCorrupt;
+  FixedText<kErrorTextBytesMax> text;
+  PAWL_TRY(text.append("instances row "));
+  PAWL_TRY(text.append_number(key));
+  PAWL_TRY(text.append(": a column has a type or value that it cannot have"));
+  out->broken_text = text.view();
+  return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
+}
+
+constexpr sql::Query kLastStored{
+    "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2"};
+
+// The end of a terminated instance goes behind the last event that is stored, because the
+// last_event in its row may be damaged.
+Status InstanceHistory::read_last_stored_event(OrchestrationItem* out) {
+  Statement row = connection_.use(kLastStored);
+  if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
+  bool whole = true;
+  static_cast<void>(fits(row.integer(0, &whole), &out->last_event));
+  return Status::kOk;
+}
+
+constexpr auto kFirstMessageText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=? AND waiting=",
+              sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (",
+              sql::number<MessageKind::kStart>, ",", sql::number<MessageKind::kContinue>, ",",
+              sql::number<MessageKind::kRestart>, ") ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstMessage{kFirstMessageText};
+
+// Messages kept from the execution before are older than the start of this one, so the start is
+// read first.
+Status InstanceHistory::read_first_message(MessageReader& reader, const OrchestrationItem& item) {
+  bool has_request = false;
+  {
+    Statement first = connection_.use(kFirstMessage);
+    if (first.bind(item.key).row() && reader.take_beginning(first)) {
+      reader.note_first(first.integer(0));
+      has_request = reader.last().error == ErrorKind::kCancelled;
+    }
+    PAWL_TRY(fail(first.status(), "read first message"));
+  }
+  return has_request ? read_request(reader, item) : Status::kOk;
+}
+
+constexpr auto kRequestText = sql::join(
+    "SELECT " PAWL_MESSAGE_COLUMNS
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=? AND waiting=",
+    sql::number<Waiting::kNo>, " AND due IS NULL AND kind=", sql::number<MessageKind::kCancel>,
+    " AND execution>0 ORDER BY id LIMIT 1");
+constexpr sql::Query kRequest{kRequestText};
+
+// The execution before handed the request on. It comes right behind the start, so that the code
+// begins with it.
+Status InstanceHistory::read_request(MessageReader& reader, const OrchestrationItem& item) {
+  Statement row = connection_.use(kRequest);
+  if (row.bind(item.key).row() && reader.take_beginning(row)) reader.note_request(row.integer(0));
+  return fail(row.status(), "read cancel request");
+}
+
+constexpr auto kWaitingMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=? AND waiting=",
+              sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
+constexpr sql::Query kWaitingMessages{kWaitingMessagesText};
+
+Status InstanceHistory::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
+  Statement row = connection_.use(kWaitingMessages);
+  row.bind(item.key);
+  std::size_t count = 0;
+  while (row.row() && reader.take_waiting(row))
+    ++count;
+  // The rows that the query leaves out are timers, or were found damaged before.
+  if (count < item.waiting_count && reader.wants_more())
+    reader.broken(0, ": its messages that wait are not all messages that can");
+  return fail(row.status(), "read waiting messages");
+}
+
+constexpr auto kReadyMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              ",due,base FROM orchestrator_queue"
+              "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
+              sql::number<Waiting::kNo>, " ORDER BY due,id");
+constexpr sql::Query kReadyMessages{kReadyMessagesText};
+
+// Behind the ready messages the index has the timers, the earliest first. Reading one of them says
+// whether any is due.
+Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey key,
+                                       std::int64_t* first_due) {
+  constexpr int kDueColumn = 8;  // behind the message columns
+  Statement row = connection_.use(kReadyMessages);
+  row.bind(key);
+  while (row.row()) {
+    if (!row.is_null(kDueColumn)) {
+      bool whole = !row.is_null(kDueColumn + 1);
+      *first_due = row.integer(kDueColumn, &whole);
+      const std::int64_t base = row.integer(kDueColumn + 1, &whole);
+      if (!whole || base < 0 || base > 1) reader.broken(row.integer(0), ": it has no due time");
+      break;
+    }
+    if (!reader.take(row)) break;
+  }
+  return fail(row.status(), "read messages");
+}
+
+constexpr auto kDueMessagesText =
+    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
+              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+              "WHERE instance=?1 AND waiting=",
+              sql::number<Waiting::kNo>,
+              " AND due IS NOT NULL AND due<=max(?2,?3) "
+              "AND due<=CASE base WHEN ",
+              sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
+              " THEN ?3 END "
+              "ORDER BY iif(base=",
+              sql::number<TimeBase::kPawl>, ",due,due-?4),id");
+constexpr sql::Query kDueMessages{kDueMessagesText};
+
+Status InstanceHistory::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
+                                     std::int64_t first_due) {
+  constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
+  const std::int64_t utc =
+      context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;
+  if (first_due > now && first_due > utc) return Status::kOk;
+  Statement row = connection_.use(kDueMessages);
+  row.bind(key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
+  while (row.row() && reader.take(row)) {
+  }
+  return fail(row.status(), "read due messages");
+}
+
+}  // namespace pawl::store

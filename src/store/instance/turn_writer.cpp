@@ -1,0 +1,402 @@
+#include "store/instance/turn_writer.hpp"
+
+#include <cstddef>
+#include <limits>
+
+#include "codec/event.hpp"
+#include "core/clock_rules.hpp"
+#include "store/instance/arguments.hpp"
+#include "store/place/arguments.hpp"
+#include "store/sql/damage.hpp"
+
+namespace pawl::store {
+namespace {
+
+constexpr EventId kEveryEvent = std::numeric_limits<EventId>::max();
+
+// Selects, from the commands that were carried out before, those that bring the instance's own
+// sessions back to where they were. Shared sessions belong to others too; a hold has passed, and
+// the session that a handoff moved is gone.
+bool is_made_again(const Event& event) {
+  switch (event.kind) {
+    case EventKind::kSessionOpen:
+    case EventKind::kSessionCheck: return true;
+    case EventKind::kSessionClose: return event.number == 0;
+    case EventKind::kSessionSettings: return event.number != 0;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
+  require_batch();
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, turn.key);
+  InstanceRow row;
+  PAWL_TRY(check_turn(turn, &row));
+  return written(write_turn(turn, row));
+}
+
+// Checks all of this before anything is written.
+Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
+  std::optional<MessageId> read_up_to;
+  if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
+  const Status read = rows_.instances.read_instance(turn.key, found, read_up_to);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  const InstanceRow& row = *found;
+  if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
+      row.execution != turn.execution)
+    return Status::kStale;
+  for (const MessageId message : turn.messages)
+    PAWL_TRY(check_message(turn.key, message));
+  for (const WorkDone& done : turn.done)
+    PAWL_TRY(items_.check_done(done, turn.key));
+  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
+  // An instance that an operator ends may lack the row of its execution.
+  const bool is_terminated = turn.error == ErrorKind::kTerminated;
+  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new)
+    return row.has_news ? Status::kStillRunning : Status::kOk;
+  // The revision shows that no other turn came between, so the row is not what we wrote.
+  connection_.diagnostic().format(
+      "instances row of instance %lld, execution %lld: last event is %lld, not %lld",
+      static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
+      static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
+  return fail(Status::kCorrupt, "check a turn");
+}
+
+constexpr sql::Query kFindMessage{
+    "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?"};
+
+// A timer must be due by the clock of this transaction, not by the clock of the look that found it.
+Status TurnWriter::check_message(InstanceKey key, MessageId message) {
+  Statement row = connection_.use(kFindMessage);
+  if (!row.bind(message).bind(key).row())
+    return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
+  if (row.is_null(1)) return Status::kOk;
+  const auto base = static_cast<TimeBase>(row.integer(0));
+  return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
+}
+
+constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
+
+Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
+  const std::int64_t stored_before = context_.messages_stored;
+  for (const MessageId message : turn.messages) {
+    Statement statement = connection_.use(kDeleteMessage);
+    PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
+  }
+  bool aborted = false;  // an abort may have changed what was checked before
+  for (const WorkDone& done : turn.done) {
+    PAWL_TRY(items_.take_work(done, aborted));
+    aborted = aborted || done.abort_session;
+  }
+  EventKinds kinds;
+  PAWL_TRY(rows_.history.insert_events(turn, &kinds));
+  if (turn.carried != 0) PAWL_TRY(take_back_state(turn));
+  PAWL_TRY(write_values(turn, kinds));
+  PAWL_TRY(start_instances(turn, kinds));
+  PAWL_TRY(write_sessions_and_work(turn, kinds));
+  if (turn.end != EndKind::kNone) return end_execution(turn);
+  for (const NewTimer& timer : turn.timers)
+    PAWL_TRY(insert_timer(turn, timer));
+  PAWL_TRY(answer_reads(turn, kinds));
+  PAWL_TRY(write_message(turn));
+  // This comes last, so that a command that is made and closed in one turn leaves nothing.
+  for (const EventId command : turn.closed)
+    PAWL_TRY(close_command(turn, command));
+  // The instance was not ready, so no message waited for it, and none has come since.
+  const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
+                     turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
+                     stored_before == context_.messages_stored;
+  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
+  const std::int64_t last = has_events ? turn.last_new : row.last_event;
+  return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
+}
+
+constexpr sql::Query kResetStatus{
+    "UPDATE instances SET custom_status=found_status,custom_status_version=custom_status_version+1 "
+    "WHERE key=?1"};
+
+// Drops what the execution before wrote. The events that were carried over, up to where its history
+// was cut, write it again.
+Status TurnWriter::take_back_state(const TurnCommit& turn) {
+  PAWL_TRY(rows_.instances.drop_values(turn.key, turn.execution - 1));
+  return fail(connection_.use(kResetStatus).bind(turn.key).run(), "reset custom status");
+}
+
+// Comes before any value is read, so that a read of this turn sees what the turn wrote.
+Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds) {
+  if (kinds.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
+  if (!kinds.has(EventKind::kStateWrite)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (event.kind == EventKind::kStateWrite) PAWL_TRY(rows_.instances.write_value(turn, event));
+  }
+  return Status::kOk;
+}
+
+// A child that is no longer wanted at the end of its turn is never started.
+Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kinds) {
+  if (!kinds.has(EventKind::kChild) && !kinds.has(EventKind::kDetached)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const EventKind kind = turn.events->event(id).kind;
+    const bool is_new_detached = kind == EventKind::kDetached && id > turn.carried;
+    if (is_new_detached || (kind == EventKind::kChild && turn.events->is_open(id)))
+      PAWL_TRY(deliveries_.start_instance(turn, id));
+  }
+  return Status::kOk;
+}
+
+// Each read is answered by a message, with the value as this turn stores it.
+Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds) {
+  if (!kinds.has(EventKind::kValueRead)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    if (turn.events->event(id).kind == EventKind::kValueRead && turn.events->is_open(id))
+      PAWL_TRY(rows_.instances.answer_read(turn, id));
+  }
+  return Status::kOk;
+}
+
+// Goes by the order of the commands: work scheduled between an opening and a closing belongs to
+// that session.
+Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds) {
+  const std::size_t works = turn.end == EndKind::kNone ? turn.work.size() : 0;
+  std::size_t work = 0;
+  const bool of_sessions =
+      kinds.has(EventKind::kSessionOpen) || kinds.has(EventKind::kSessionClose) ||
+      kinds.has(EventKind::kSessionHold) || kinds.has(EventKind::kSessionHandoff) ||
+      kinds.has(EventKind::kSessionCheck) || kinds.has(EventKind::kSessionSettings);
+  for (EventId id = turn.first_new; of_sessions && id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (!is_of_session(event.kind) || (id <= turn.carried && !is_made_again(event))) continue;
+    for (; work < works && turn.work[work].event < id; ++work)
+      PAWL_TRY(items_.insert_work(turn.key, turn.execution, turn.work[work]));
+    PAWL_TRY(verbs_.write_session(turn, event));
+  }
+  for (; work < works; ++work)
+    PAWL_TRY(items_.insert_work(turn.key, turn.execution, turn.work[work]));
+  return Status::kOk;
+}
+
+constexpr auto kKeepMessageText =
+    sql::join("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
+              " WHERE id=? AND waiting=", sql::number<Waiting::kNo>);
+constexpr sql::Query kKeepMessage{kKeepMessageText};
+
+Status TurnWriter::write_message(const TurnCommit& turn) {
+  for (const MessageId message : turn.kept) {
+    Statement keep = connection_.use(kKeepMessage);
+    PAWL_TRY(fail(keep.bind(message).run(), "keep message"));
+  }
+  for (const Message& message : turn.given_back)
+    PAWL_TRY(rows_.instances.store_message(turn.key, message, nullptr, Waiting::kYes));
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteStatus{
+    "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
+    "WHERE key=?1"};
+
+// The status is kept in the row of the instance, so that it outlives the execution.
+Status TurnWriter::write_custom_status(const TurnCommit& turn) {
+  std::int64_t changes = 0;
+  std::string_view last;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
+    const Event& event = turn.events->event(id);
+    if (event.kind != EventKind::kCustomStatus) continue;
+    ++changes;
+    last = event.payload;
+  }
+  Statement update = connection_.use(kWriteStatus);
+  update.bind(turn.key).bind_blob_or_null(last).bind(changes);
+  return fail(update.run(), "write custom status");
+}
+
+Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
+  Message fired;
+  fired.kind = MessageKind::kTimerFired;
+  fired.execution = timer.event == 0 ? 0 : turn.execution;
+  fired.ref = timer.event;
+  const bool is_utc = timer.base == TimerBase::kUtc;
+  Due due;
+  due.base = is_utc ? TimeBase::kUtc : TimeBase::kPawl;
+  due.due = is_utc ? timer.delay_or_utc_ms : make_due(batch_.now, timer.delay_or_utc_ms);
+  return rows_.instances.store_message(turn.key, fired, &due);
+}
+
+constexpr auto kDeleteTimerText = sql::join(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
+    " "
+    "AND due IS NOT NULL AND execution=?2 AND ref=?3");
+constexpr sql::Query kDeleteTimer{kDeleteTimerText, kTimerMoves};
+
+Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
+  PAWL_TRY(rows_.work.cancel_work(turn.key, turn.execution, command));
+  PAWL_TRY(deliveries_.cancel_children(turn.key, turn.execution, command, command,
+                                       "parent does not wait for it any more"));
+  return fail(connection_.use(kDeleteTimer).bind(turn.key).bind(turn.execution).bind(command).run(),
+              "delete timer");
+}
+
+constexpr auto kFirstReadyText = sql::join(
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    "WHERE instance=? AND waiting=",
+    sql::number<Waiting::kNo>,
+    " AND due IS NULL "
+    "ORDER BY id LIMIT 1");
+constexpr sql::Query kFirstReady{kFirstReadyText};
+
+Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
+  Statement row = connection_.use(kFirstReady);
+  if (row.bind(turn.key).row()) {
+    *id = row.integer(0);
+    return Status::kOk;
+  }
+  PAWL_TRY(fail(row.status(), "find ready message"));
+  // The instance is ready without a message, behind all messages that wait now.
+  *id = turn.more ? context_.next_token() : -1;
+  return Status::kOk;
+}
+
+constexpr sql::Query kGoOn{
+    "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
+    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
+    "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
+    "found_status=iif(?7,custom_status,found_status),"
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10 WHERE key=?1",
+    kTimerMoves | kParkedMoves};
+
+// The counts against the turn are reset, because it got through.
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event) {
+  std::int64_t ready = -1;
+  PAWL_TRY(first_ready(turn, &ready));
+  Statement update = connection_.use(kGoOn);
+  update.bind(turn.key).bind(execution).bind(turn.home);
+  if (ready >= 0) {
+    update.bind(ready).bind(batch_.now);
+  } else {
+    update.bind_null().bind_null();
+  }
+  const bool is_next = execution != turn.execution;
+  update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
+  update.bind_text(is_next ? turn.next.version : turn.begun.version).bind(turn.begun.behaviour);
+  return fail(update.bind(last_event).run(), "update instance");
+}
+
+constexpr sql::Query kGoOnAsBefore{
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1"};
+
+// Writes these columns only: the others, and all indexes of the row, would be written unchanged.
+Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_event) {
+  Statement update = connection_.use(kGoOnAsBefore);
+  return fail(update.bind(turn.key).bind(batch_.stamp_ms).bind(last_event).run(),
+              "update instance");
+}
+
+constexpr auto kDeleteOthersText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+              sql::number<Waiting::kDamaged>, " OR kind NOT IN (", sql::number<MessageKind::kEvent>,
+              ",", sql::number<MessageKind::kQueue>, "))");
+constexpr sql::Query kDeleteOthers{kDeleteOthersText, kTimerMoves};
+constexpr auto kLeaveUnreadText = sql::join(
+    "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
+constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
+
+// Timers, completions, cancel requests and offers go with the execution; messages whose senders
+// were answered kOk stay. An end that waited for messages has read all of them, so only those it
+// kept are left.
+Status TurnWriter::leave_unread(const TurnCommit& turn) {
+  PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
+  std::int64_t left = 0;
+  const bool has_waited = turn.mailbox != nullptr && turn.mailbox->read_up_to.has_value();
+  if (!has_waited || !turn.kept.empty()) {
+    PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
+    left = connection_.changes();
+  }
+  for (const Message& message : turn.given_back)
+    PAWL_TRY(rows_.instances.store_message(turn.key, message, nullptr, Waiting::kUnread));
+  if (turn.mailbox != nullptr)
+    turn.mailbox->unread = left + static_cast<std::int64_t>(turn.given_back.size());
+  return Status::kOk;
+}
+
+Status TurnWriter::end_execution(const TurnCommit& turn) {
+  PAWL_TRY(rows_.work.cancel_all_work(turn.key, turn.execution));
+  // A failed execution may be restarted from one of its events, and then needs the values as it
+  // found them.
+  if (turn.end != EndKind::kFailed)
+    PAWL_TRY(rows_.instances.settle_values(turn.key, turn.execution));
+  const bool ends = turn.end != EndKind::kContinuedAsNew;
+  PAWL_TRY(deliveries_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
+                                       ends ? "parent ended" : "parent continued as new"));
+  if (!ends) return continue_as_new(turn);
+  PAWL_TRY(verbs_.close_all_sessions(turn.key));
+  PAWL_TRY(deliveries_.notify_parent(turn.key, turn.error, turn.output));
+  PAWL_TRY(leave_unread(turn));
+  InstanceWrite write;
+  write.state =
+      turn.end == EndKind::kCompleted ? InstanceState::kCompleted : InstanceState::kFailed;
+  write.ended_at = batch_.now;
+  write.home = turn.home;
+  write.leaves_queue = true;
+  write.forgives = true;
+  write.stamps = true;
+  write.revisions = 1;
+  write.version = turn.begun.version;
+  write.behaviour = turn.begun.behaviour;
+  write.last_event = turn.last_new;
+  return rows_.instances.write_state(turn.key, write);
+}
+
+constexpr auto kDeleteCompletionsText = sql::join(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+    sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
+    sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>,
+    ") AND "
+    "execution BETWEEN 1 AND ?2");
+constexpr sql::Query kDeleteCompletions{kDeleteCompletionsText};
+
+// The first request counts, so later ones need not be kept.
+constexpr auto kDeleteRequestsText =
+    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
+              sql::number<MessageKind::kCancel>);
+constexpr sql::Query kDeleteRequests{kDeleteRequestsText, kTimerMoves};
+
+// Hands a cancel request on to the next execution. `next`, the message that starts it, says that
+// there is a request.
+Status TurnWriter::hand_on_request(const TurnCommit& turn, Message* next) {
+  for (const NewTimer& timer : turn.timers)
+    if (timer.event == 0) PAWL_TRY(insert_timer(turn, timer));
+  if (turn.next.cancel_handed_on == 0) return Status::kOk;
+  PAWL_TRY(fail(connection_.use(kDeleteRequests).bind(turn.key).run(), "delete requests"));
+  Message request;
+  request.kind = MessageKind::kCancel;
+  request.execution = turn.execution + 1;
+  request.ref = turn.next.cancel_handed_on;
+  request.payload = turn.next.cancel_reason;
+  next->error = ErrorKind::kCancelled;
+  return rows_.instances.store_message(turn.key, request, nullptr);
+}
+
+// Completions and timers belong to the execution that asked for them. A cancel request with its
+// grace, raised events that came meanwhile and queue messages belong to the instance, and stay.
+Status TurnWriter::continue_as_new(const TurnCommit& turn) {
+  PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
+                "delete completions"));
+  PAWL_TRY(write_message(turn));
+  Message next;
+  next.kind = MessageKind::kContinue;
+  next.execution = turn.execution + 1;
+  next.payload = turn.next.input;
+  PAWL_TRY(hand_on_request(turn, &next));
+  PAWL_TRY(rows_.instances.store_message(turn.key, next, nullptr));
+  PAWL_TRY(go_on(turn, turn.execution + 1, 0));
+  if (turn.next.keep_executions == 0) return Status::kOk;
+  PruneLimits limits;
+  limits.keep_last = turn.next.keep_executions;
+  bool more = false;  // what is left goes with the next execution
+  return removal_.prune_executions(turn.key, limits, kSweepEventsMax, turn.next.removed, &more);
+}
+
+}  // namespace pawl::store

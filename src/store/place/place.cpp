@@ -1,0 +1,288 @@
+#include "store/place/place.hpp"
+
+#include <cstddef>
+
+#include "core/clock_rules.hpp"
+#include "pawl/port.hpp"
+
+namespace pawl::store {
+namespace {
+
+// A wall clock that moved less than this against boot time drifted; one that moved further was set.
+constexpr std::int64_t kStepMs = 1000;
+constexpr LockToken kTokensAhead = 1'000;
+constexpr std::size_t kBootIdBytes = sizeof(port::BootId::bytes);
+
+std::string_view bytes_of(const port::BootId& id) {
+  return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
+}
+
+// How long starts are persisted first after a crash in a first turn of which nothing was stored.
+constexpr std::int64_t kPersistStartsFirstMs = 3'600'000;
+
+}  // namespace
+
+// Applies T1 and T3, and sets what the batch sees. The sample is taken now, with the lock held: an
+// older one could lie before a mark of another process.
+Status Place::start_clock() {
+  if (meta_is_known_) {
+    context_.next = context_.committed;  // a batch that wrote nothing took numbers that no row has
+  } else {
+    PAWL_TRY(read_meta(&context_.clock));
+  }
+  const ClockSample sample = sample_clock();
+  PAWL_TRY(adopt_boot(sample));
+  clock_now_ = context_.clock;
+  PAWL_TRY(sync_clock(sample));
+  batch_.now = pawl_time(context_.clock, sample.boot_ms);
+  batch_.stamp_ms = stamp(context_.clock, sample).utc_ms;
+  batch_.boot_seq = context_.clock.boot_seq;
+  batch_.clock_confirmed =
+      context_.clock.off_known && context_.clock.off_seq == context_.clock.boot_seq;
+  batch_.utc_known = context_.clock.off_known;
+  batch_.utc_ms = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off) : 0;
+  batch_.persist_starts_first = batch_.now < persist_starts_until_;
+  return Status::kOk;
+}
+
+// Reads the row, which also shows a sync that another process made.
+Status Place::refresh_clock() {
+  if (meta_is_known_) return Status::kOk;
+  ClockRow row;
+  PAWL_TRY(read_meta(&row));
+  // A row of an earlier boot means that our adoption of this boot was rolled back.
+  if (row.boot_seq >= context_.clock.boot_seq) {
+    context_.clock = row;
+  } else {
+    meta_is_known_ = false;  // context_.clock is not what the row says
+  }
+  return Status::kOk;
+}
+
+Status Place::write_mark() {
+  if (needs_mark(context_.clock, batch_.now)) {
+    context_.clock = mark(clock_now_, batch_.now);
+    PAWL_TRY(write_meta());
+  }
+  return store_counters();
+}
+
+std::int64_t Place::pawl_now() {
+  return pawl_time(context_.clock, context_.file.port().clock->boot_ms());
+}
+
+std::int64_t Place::boot_ms_of(std::int64_t pawl_time) const {
+  return boot_time(context_.clock, pawl_time);
+}
+
+constexpr sql::Query kKeepMailboxLimits{
+    "UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1"};
+
+Status Place::keep_mailbox_limits(const MailboxLimits& limits) {
+  MailboxLimits& last = context_.last_mailbox;
+  if (last.messages == limits.messages && last.bytes == limits.bytes) return Status::kOk;
+  Statement keep = connection_.use(kKeepMailboxLimits);
+  keep.bind(limits.messages).bind(limits.bytes);
+  PAWL_TRY(fail(keep.run(), "keep the limits of waiting messages"));
+  last = limits;
+  return Status::kOk;
+}
+
+constexpr sql::Query kPersistStartsFirst{"UPDATE meta SET persist_starts_until=?1 WHERE id=1"};
+
+Status Place::require_persisted_starts() {
+  meta_is_known_ = false;
+  Statement keep = connection_.use(kPersistStartsFirst);
+  keep.bind(add_saturating(batch_.now, kPersistStartsFirstMs));
+  return fail(keep.run(), "require persisted starts");
+}
+
+void Place::forget_meta() { meta_is_known_ = false; }
+
+constexpr sql::Query kReadMeta{
+    "SELECT "
+    "boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,quota,"
+    "reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1"};
+
+Status Place::read_meta(ClockRow* out) {
+  Statement row = connection_.use(kReadMeta);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
+  PAWL_TRY(check_meta(row));
+  *out = ClockRow();
+  const std::string_view id = row.bytes(0);
+  out->boot_id.known = id.size() == kBootIdBytes;
+  for (std::size_t i = 0; out->boot_id.known && i < kBootIdBytes; ++i)
+    out->boot_id.bytes[i] = static_cast<std::uint8_t>(id[i]);
+  out->boot_seq = row.integer(1);
+  out->k = row.integer(2);
+  out->mark = row.integer(3);
+  out->off_known = !row.is_null(4);
+  out->off = row.integer(4);
+  out->off_seq = row.integer(5);
+  out->adopted = row.integer(6) != 0;
+  persist_starts_until_ = row.integer(7);
+  context_.stored = {row.integer(8), row.integer(9)};
+  context_.next = context_.committed = context_.stored;
+  context_.quota_bytes = row.integer(10);
+  context_.reserve_bytes = row.integer(11);
+  context_.log_max_bytes = row.integer(12);
+  context_.last_mailbox = {row.integer(13), row.integer(14)};
+  meta_is_known_ = true;
+  return Status::kOk;
+}
+
+// Everything depends on these numbers. Within their ranges no sum of them overflows.
+Status Place::check_meta(const Statement& row) {
+  constexpr std::int64_t kTimeMax = std::int64_t{1} << 53;  // 285,000 years
+  constexpr std::int64_t kCountMax = std::int64_t{1} << 62;
+  struct Range {
+    const char* name;
+    std::int64_t least;
+    std::int64_t most;
+    int column;
+    bool may_be_null;
+  };
+  constexpr Range kRanges[] = {
+      {"boot_seq", 0, kTimeMax, 1, false},
+      {"k", -kTimeMax, kTimeMax, 2, false},
+      {"mark", 0, kTimeMax, 3, false},
+      {"off", -kTimeMax, kTimeMax, 4, true},
+      {"off_seq", -1, kTimeMax, 5, false},
+      {"adopted", 0, 1, 6, false},
+      {"persist_starts_until", 0, kTimeMax, 7, false},
+      {"next_epoch", 1, kCountMax, 8, false},
+      {"next_token", 1, kCountMax, 9, false},
+      {"quota", 0, kCountMax, 10, false},
+      {"reserve", 0, kCountMax, 11, false},
+      {"messages_max", 0, kCountMax, 13, false},
+      {"message_bytes_max", 0, kCountMax, 14, false},
+  };
+  for (const Range& range : kRanges) {
+    if (range.may_be_null && row.is_null(range.column)) continue;
+    bool whole = !row.is_null(range.column);
+    const std::int64_t number = row.integer(range.column, &whole);
+    if (whole && number >= range.least && number <= range.most) continue;
+    connection_.diagnostic().format("meta.%s is damaged: no number from %lld to %lld", range.name,
+                                    static_cast<long long>(range.least),
+                                    static_cast<long long>(range.most));
+    return fail(Status::kCorrupt, "meta");
+  }
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteMeta{
+    "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1",
+    kTimerMoves};
+
+Status Place::write_meta() {
+  Statement statement = connection_.use(kWriteMeta);
+  if (context_.clock.boot_id.known) {
+    statement.bind_blob(bytes_of(context_.clock.boot_id));
+  } else {
+    statement.bind_null();
+  }
+  statement.bind(context_.clock.boot_seq).bind(context_.clock.k).bind(context_.clock.mark);
+  if (context_.clock.off_known) {
+    statement.bind(context_.clock.off);
+  } else {
+    statement.bind_null();
+  }
+  return fail(statement.bind(context_.clock.off_seq).bind(context_.clock.adopted ? 1 : 0).run(),
+              "meta");
+}
+
+constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
+
+// No other connection can take from the counters while the batch has the write lock; therefore they
+// are written once, for all that a batch took. Numbers taken by a batch that wrote nothing are
+// in no row, and may be taken again. Tokens are stored ahead, so that not every commit writes them.
+// Once another connection has committed, both counters go on from the row; therefore numbers
+// that are taken later are higher, whichever worker takes them.
+Status Place::store_counters() {
+  if (context_.next.epoch == context_.stored.epoch && context_.next.token <= context_.stored.token)
+    return Status::kOk;
+  const StoreContext::Counters ahead = {context_.next.epoch,
+                                        context_.next.token <= context_.stored.token
+                                            ? context_.stored.token
+                                            : context_.next.token + kTokensAhead};
+  PAWL_TRY(
+      fail(connection_.use(kStoreCounters).bind(ahead.epoch).bind(ahead.token).run(), "counters"));
+  context_.stored = ahead;
+  return Status::kOk;
+}
+
+ClockSample Place::sample_clock() {
+  ClockSample sample;
+  sample.boot_ms = context_.file.port().clock->boot_ms();
+  sample.wall_ms = context_.file.port().clock->wall_ms();
+  sample.synced = context_.file.port().clock->synced();
+  sample.boot_id = context_.file.port().clock->boot_id();
+  return sample;
+}
+
+Status Place::adopt_boot(const ClockSample& sample) {
+  const AdoptResult result = adopt(context_.clock, sample);
+  if (result.kind == Adoption::kNone) return Status::kOk;
+  context_.clock = result.row;
+  PAWL_TRY(write_meta());
+  if (result.kind == Adoption::kSameBoot) return Status::kOk;
+  batch_.clock_adopted = true;
+  return note_clock("adopted", sample,
+                    static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
+}
+
+constexpr auto kCreditText = sql::join(
+    "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
+    "WHERE base=",
+    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2");
+constexpr sql::Query kCredit{kCreditText, kTimerMoves};
+
+Status Place::sync_clock(const ClockSample& sample) {
+  const SyncResult result = sync(context_.clock, sample, SyncLimits());
+  if (!result.changed) return Status::kOk;
+  const bool confirmed =
+      !context_.clock.off_known || context_.clock.off_seq != context_.clock.boot_seq;
+  const bool stepped = result.step >= kStepMs || result.step <= -kStepMs;
+  if (!confirmed && !stepped) {
+    // A drift of a few ms is no reason to write; the next mark stores it.
+    clock_now_ = result.row;
+    return Status::kOk;
+  }
+  context_.clock = result.row;
+  clock_now_ = context_.clock;
+  PAWL_TRY(write_meta());
+  if (stepped) return note_clock("stepped", sample, result.step);
+  batch_.clock_synced = true;
+  PAWL_TRY(note_clock("synced", sample, result.gap));
+  if (result.refused) return note_clock("refused", sample, result.gap);
+  if (!result.credited) return Status::kOk;
+  batch_.clock_credit_ms = result.gap;
+  PAWL_TRY(note_clock("credited", sample, result.gap));
+  // Due times that mean "never" stay unchanged.
+  return fail(connection_.use(kCredit).bind(result.gap).bind(result.credit_seg_max).run(),
+              "credit");
+}
+
+constexpr sql::Query kNoteClock{
+    "INSERT INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
+    "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
+    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) WHERE true "
+    "ON CONFLICT(slot) DO UPDATE SET seq=excluded.seq,kind=excluded.kind,"
+    "boot_seq=excluded.boot_seq,at=excluded.at,wall_stamp=excluded.wall_stamp,"
+    "detail=excluded.detail"};
+
+// Keeps the last 64 changes of the clock, for people.
+Status Place::note_clock(std::string_view kind, const ClockSample& sample,
+                             std::int64_t detail) {
+  return fail(connection_.use(kNoteClock)
+                  .bind_text(kind)
+                  .bind(context_.clock.boot_seq)
+                  .bind(pawl_time(context_.clock, sample.boot_ms))
+                  .bind(sample.wall_ms)
+                  .bind(detail)
+                  .run(),
+              "clock_ring");
+}
+
+}  // namespace pawl::store

@@ -1,0 +1,566 @@
+#include "store/session/rows.hpp"
+
+#include <cinttypes>
+#include <cstring>
+
+#include "core/clock_rules.hpp"
+#include "core/crc32c.hpp"
+#include "pawl/session.hpp"
+#include "store/sql/damage.hpp"
+#include "store/worker/lease_rules.hpp"
+
+namespace pawl::store {
+constexpr auto kFindNamedText =
+    sql::join("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
+              sql::number<rules::State::kLost>);
+constexpr sql::Query kFindNamed{kFindNamedText};
+
+Status SessionRows::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
+  Statement find = connection_.use(kFindNamed);
+  find.bind(scope).bind_text(name);
+  if (!find.row())
+    return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find session");
+  *key = find.integer(0);
+  return Status::kOk;
+}
+
+constexpr sql::Query kReadRow{
+    "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force,stop_reason FROM sessions WHERE "
+    "sid=?1"};
+
+Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement read = connection_.use(kReadRow);
+  read.bind(session);
+  if (!read.row())
+    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
+  out->state = rules::state_of(read.integer(0));
+  out->device = read.integer(1) != 0;
+  out->exclusive = read.integer(2) != 0;
+  out->fails_on_loss = read.integer(3) != 0;
+  if (!read.is_null(4)) out->owner = read.integer(4);
+  if (out->state != rules::State::kStopping) return Status::kOk;
+  rules::Stop stop;
+  if (!read.is_null(5)) stop.to = read.integer(5);
+  stop.due_ms = read.integer(6);
+  stop.force = read.integer(7) != 0;
+  stop.reason = rules::move_reason_of(read.integer(8));
+  out->stop = stop;
+  return Status::kOk;
+}
+
+constexpr sql::Query kWriteOwner{
+    "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
+    "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
+    "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
+    "stop_reason=?12,head_id=iif(?13,NULL,head_id) WHERE sid=?1",
+    kStopMoves};
+
+Status SessionRows::write_owner(SessionKey session, const rules::Transition& change,
+                                const OwnerWrite& how) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  const rules::SessionRow& next = change.next;
+  Statement write = connection_.use(kWriteOwner);
+  write.bind(session).bind(stored(next.state));
+  next.owner.has_value() ? write.bind(*next.owner) : write.bind_null();
+  change.epoch == rules::EpochEffect::kTake ? write.bind(how.epoch) : write.bind_null();
+  write.bind(change.node == rules::NodeEffect::kKeep ? 1 : 0);
+  write.bind_text_or_null(change.node == rules::NodeEffect::kNote ? how.node : std::string_view());
+  if (change.begins_lease) {
+    write.bind(rules::lease_until(batch_.now, how.lease_ms)).bind(batch_.boot_seq);
+  } else {
+    write.bind_null().bind_null();
+  }
+  if (next.stop.has_value()) {
+    next.stop->to.has_value() ? write.bind(*next.stop->to) : write.bind_null();
+    write.bind_due(next.stop->due_ms, kStopComes).bind(next.stop->force ? 1 : 0);
+    write.bind(static_cast<std::int64_t>(next.stop->reason));
+  } else {
+    write.bind_null().bind_null().bind_null().bind_null();
+  }
+  write.bind(change.clears_head ? 1 : 0);
+  return fail(write.run(), "change a session");
+}
+
+constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves};
+
+Status SessionRows::delete_row(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  {
+    Statement remove = connection_.use(kDeleteRow);
+    remove.bind(session);
+    PAWL_TRY(fail(remove.run(), "delete a session"));
+  }
+  return drop_summary(session);
+}
+
+Status SessionRows::read_moving(SessionKey session, Moving* out) {
+  out->session = session;
+  PAWL_TRY(read_row(session, &out->row));
+  return has_running(session, &out->running);
+}
+
+constexpr sql::Query kReadOpened{
+    "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard,"
+    "coalesce(limited_by,0) FROM sessions WHERE scope=?1 AND name=?2"};
+
+Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
+  Statement read = connection_.use(kReadOpened);
+  read.bind(instance).bind_text(name);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
+  out->session = read.integer(0);
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
+  out->state = rules::state_of(read.integer(1));
+  out->unreported = rules::is_closing_unlogged(out->state, !read.is_null(2));
+  out->owner_label.assign_cut(read.bytes(3));
+  out->ended.assign_cut(read.bytes(4));
+  out->limits.assign_cut(read.bytes(5));
+  out->given = read.integer(6);
+  out->rate_at = read.optional_ms(7);
+  out->epoch = read.integer(8);
+  out->device = read.integer(9) != 0;
+  out->limited_by = read.integer(10);
+  return Status::kOk;
+}
+
+constexpr sql::Query kFindOpener{"SELECT key FROM instances WHERE id=?1"};
+
+Status SessionRows::find_opener(std::string_view id, InstanceKey* scope) {
+  Statement find = connection_.use(kFindOpener);
+  find.bind_text(id);
+  *scope = find.row() ? find.integer(0) : -1;
+  return fail(find.status(), "find the instance of a session");
+}
+
+constexpr sql::Query kHold{
+    "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
+    " WHERE scope=?1 AND name=?2"};
+
+Status SessionRows::hold(InstanceKey scope, std::string_view name, std::int64_t hold_ms,
+                         bool* held) {
+  Statement hold = connection_.use(kHold);
+  hold.bind(scope).bind_text(name);
+  hold.bind(make_due(batch_.now, hold_ms));
+  PAWL_TRY(fail(hold.run(), "hold a session"));
+  *held = connection_.changes() > 0;
+  if (*held) ++context_.made_ready;  // a shorter hold leaves room for another session sooner
+  return Status::kOk;
+}
+
+constexpr auto kHasRunningText = sql::join(
+    "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kLocked>,
+    "),"
+    "EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kCancelledRunning>, ")");
+constexpr sql::Query kHasRunning{kHasRunningText};
+
+Status SessionRows::has_running(SessionKey session, rules::Running* running) {
+  Statement find = connection_.use(kHasRunning);
+  find.bind(session);
+  if (!find.row()) return fail(find.status(), "find running work");
+  running->handed_over = find.integer(0) != 0;
+  running->cancelled = find.integer(1) != 0;
+  return Status::kOk;
+}
+
+Status SessionRows::session_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  PAWL_TRY(read_claim(session, claim, &soft));
+  return claim->holder != 0 && soft ? Status::kOk : Status::kNotFound;
+}
+
+Status SessionRows::device_claim(SessionKey session, Claim* claim) {
+  bool soft = false;
+  return read_claim(session, claim, &soft);
+}
+
+constexpr sql::Query kCountOwned{
+    "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_owner\r"
+    "WHERE owner=?1 AND hard=0 LIMIT ?2)"};
+
+Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
+  Statement owned = connection_.use(kCountOwned);
+  owned.bind(me).bind(at_most);
+  if (!owned.row()) return fail(owned.status(), "count sessions");
+  *count = owned.integer(0);
+  return Status::kOk;
+}
+
+constexpr auto kCountWaitingText = sql::join(
+    "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
+    " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    sql::number<rules::State::kOpen>, " LIMIT ?1)");
+constexpr sql::Query kCountWaiting{kCountWaitingText};
+
+// Follows the index of claimable sessions.
+Status SessionRows::count_waiting(std::int64_t* count) {
+  Statement waiting = connection_.use(kCountWaiting);
+  waiting.bind(kWaitingSessionsMax);
+  if (!waiting.row()) return fail(waiting.status(), "count waiting sessions");
+  *count = waiting.integer(0);
+  return Status::kOk;
+}
+
+constexpr auto kFirstWaitingText = sql::join(
+    "SELECT s.name,i.id,s.last_activity_at,h.time FROM sessions s\fINDEXED BY s_claim\r"
+    "LEFT JOIN instances i ON i.key=s.scope LEFT JOIN worker_queue q ON q.id=s.head_id"
+    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " WHERE s.head_id>0 AND s.head_id IS NOT NULL AND s.owner IS NULL AND s.hard=0 AND s.state=",
+    sql::number<rules::State::kOpen>, " ORDER BY s.head_id LIMIT 1");
+constexpr sql::Query kFirstWaiting{kFirstWaitingText};
+
+Status SessionRows::read_waiting(WaitingSessions* out) {
+  std::int64_t count = 0;
+  PAWL_TRY(count_waiting(&count));
+  out->count = static_cast<std::size_t>(count);
+  if (count == 0) return Status::kOk;
+  Statement first = connection_.use(kFirstWaiting);
+  if (!first.row()) return fail(first.status(), "find the session that waits longest");
+  out->session.assign_cut(first.bytes(0));
+  out->instance.assign_cut(first.bytes(1));
+  out->for_ms = rules::waited_ms(subtract_saturating(batch_.now, first.integer(2)),
+                                 subtract_saturating(batch_.stamp_ms, first.integer(3)));
+  return Status::kOk;
+}
+
+constexpr auto kHeadText = sql::join(
+    "UPDATE sessions SET head_id=CASE"
+    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
+    " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kReady>,
+    " ORDER BY id LIMIT 1),0) THEN NULL"
+    " WHEN excl=0 THEN (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kReady>,
+    " ORDER BY id LIMIT 1)"
+    " WHEN EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kLocked>,
+    ")"
+    "  OR EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kCancelledRunning>,
+    ")"
+    "  THEN NULL"
+    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kDelayed>,
+    " ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
+    " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kReady>,
+    " ORDER BY id LIMIT 1),0) THEN NULL"
+    " ELSE (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kReady>, " ORDER BY id LIMIT 1) END WHERE sid=?1");
+constexpr sql::Query kHead{kHeadText};
+
+// A session that is not exclusive: its lowest ready item, unless a barrier before it is not over.
+// An exclusive one: its lowest item of any state, and only if that is ready. `ORDER BY id LIMIT 1`
+// is a seek; min(id) would scan the session.
+Status SessionRows::recompute_head(SessionKey session) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  ++context_.heads_moved;
+  Statement head = connection_.use(kHead);
+  head.bind(session);
+  return fail(head.run(), "compute a session's head");
+}
+
+constexpr sql::Query kHasWorked{
+    "SELECT activities>0 OR EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+    "WHERE q.sid=?1) FROM sessions WHERE sid=?1"};
+
+Status SessionRows::has_worked(SessionKey session, bool* worked) {
+  Statement read = connection_.use(kHasWorked);
+  *worked = read.bind(session).row() && read.integer(0) != 0;
+  return fail(read.status(), "look whether a session was in use");
+}
+
+constexpr sql::Query kTighten{
+    "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3),fail=iif(?2,0,fail),"
+    "expires_at=iif(?2,NULL,expires_at),look_at=iif(?2,NULL,look_at) WHERE sid=?1",
+    kLookMoves};
+
+Status SessionRows::set_use(SessionKey session, const rules::Use& use) {
+  Statement write = connection_.use(kTighten);
+  write.bind(session).bind(use.device ? 1 : 0).bind(use.exclusive ? 1 : 0);
+  return fail(write.run(), "tighten a session");
+}
+
+constexpr auto kForgetText =
+    sql::join("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<rules::State::kClosed>,
+              " AND look_at IS NULL"
+              " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+              "WHERE q.sid=?1)");
+constexpr sql::Query kForget{kForgetText};
+
+Status SessionRows::forget_if_closed(SessionKey session) {
+  Statement forget = connection_.use(kForget);
+  forget.bind(session);
+  PAWL_TRY(fail(forget.run(), "forget a closed session"));
+  return connection_.changes() == 0 ? Status::kOk : drop_summary(session);
+}
+
+constexpr sql::Query kTouchAcknowledged{"UPDATE sessions SET last_activity_at=?2 WHERE sid=?1"};
+
+Status SessionRows::note_activity(SessionKey session) {
+  if (session == 0 || is_noted(session, 0)) return Status::kOk;
+  Statement touch = connection_.use(kTouchAcknowledged);
+  touch.bind(session).bind(batch_.now);
+  return fail(touch.run(), "note a session's activity");
+}
+
+constexpr sql::Query kCountActivity{"UPDATE sessions SET activities=activities+1 WHERE sid=?1"};
+constexpr sql::Query kTouchHandedOver{
+    "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
+    "locked_until=max(locked_until,?3) WHERE sid=?1"};
+
+// The first call of a batch gives the lease its full length, so later ones only count. The head
+// stays as it is.
+Status SessionRows::count_activity(SessionKey session, std::int64_t lease_until) {
+  if (is_noted(session, lease_until)) {
+    Statement count = connection_.use(kCountActivity);
+    return fail(count.bind(session).run(), "note a session's activity");
+  }
+  Statement touch = connection_.use(kTouchHandedOver);
+  touch.bind(session).bind(batch_.now).bind(lease_until);
+  return fail(touch.run(), "note a session's activity");
+}
+
+constexpr sql::Query kListOwned{
+    "SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"};
+
+Status SessionRows::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
+                                   std::size_t* count) {
+  *count = 0;
+  Statement owned = connection_.use(kListOwned);
+  owned.bind(me);
+  while (*count < capacity && owned.row()) {
+    OwnedSession& one = out[(*count)++];
+    one.session = owned.integer(0);
+    one.epoch = owned.integer(1);
+  }
+  return fail(owned.status(), "list own sessions");
+}
+
+constexpr sql::Query kCountOwn{
+    "SELECT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " FROM sessions AS s\fINDEXED BY s_owner\rWHERE s.owner=?1"};
+
+Status SessionRows::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
+  *active = *idle = 0;
+  Statement row = connection_.use(kCountOwn);
+  row.bind(me);
+  while (row.row())
+    ++*(row.integer(0) != 0 ? active : idle);
+  return fail(row.status(), "count own sessions");
+}
+
+constexpr auto kLivesText =
+    sql::join("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
+              sql::number<rules::State::kLost>, ")");
+constexpr sql::Query kLives{kLivesText};
+
+Status SessionRows::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
+  Statement read = connection_.use(kLives);
+  read.bind(session).bind(generation);
+  if (!read.row()) return fail(read.status(), "look whether a session lives");
+  *lives = read.integer(0) != 0;
+  return Status::kOk;
+}
+
+constexpr sql::Query kReadLabels{"SELECT owner_label,kind,name FROM sessions WHERE sid=?1"};
+
+Status SessionRows::read_labels(SessionKey session, SessionLabels* out) {
+  Statement read = connection_.use(kReadLabels);
+  if (read.bind(session).row()) {
+    out->owner.assign_cut(read.bytes(0));
+    out->kind.assign_cut(read.bytes(1));
+    out->name.assign_cut(read.bytes(2));
+  }
+  return fail(read.status(), "read the labels of a session");
+}
+
+Status SessionRows::last_epoch(Epoch* epoch) {
+  require_batch();
+  *epoch = context_.next.epoch - 1;
+  return Status::kOk;
+}
+
+constexpr auto kClaimOfText = sql::join(
+    "SELECT "
+    "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
+    "s.epoch,s.hard=0 AND s.state=",
+    sql::number<rules::State::kOpen>,
+    " FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+    " WHERE s.sid=?1");
+constexpr sql::Query kClaimOf{kClaimOfText};
+
+// holder 0: no owner. `soft`: a fetching worker may take it.
+Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
+  Statement row = connection_.use(kClaimOf);
+  row.bind(session);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read a claim");
+  *soft = row.integer(6) != 0;
+  claim->holder = row.integer(0);
+  claim->buried = row.integer(1) != 0;
+  claim->lock_visible = row.integer(2) != 0;
+  claim->locked_until = row.integer(3);
+  claim->boot_seq = row.integer(4);
+  claim->subject = session;
+  claim->version = row.integer(5);
+  return Status::kOk;
+}
+
+// True if this batch has written the session's activity and a lease of this length or longer (0:
+// any). Only the first sessions of a batch are remembered.
+bool SessionRows::is_noted(SessionKey session, std::int64_t lease_until) {
+  FixedVector<Noted, 16>& all = noted_.in(context_);
+  for (Noted& noted : all) {
+    if (noted.session != session) continue;
+    const bool is_known = noted.lease_until >= lease_until;
+    if (!is_known) noted.lease_until = lease_until;
+    return is_known;
+  }
+  if (!all.full()) static_cast<void>(all.push_back({session, lease_until}));
+  return false;
+}
+
+namespace {
+
+// The checksum covers the session's key, so that a summary under another row is noticed.
+std::uint32_t summary_crc(SessionKey session, std::string_view summary) {
+  unsigned char key[sizeof(std::uint64_t)];
+  for (unsigned i = 0; i < sizeof key; ++i)
+    key[i] = static_cast<unsigned char>(static_cast<std::uint64_t>(session) >> (8 * i));
+  return crc32c(summary.data(), summary.size(), crc32c(key, sizeof key));
+}
+
+}  // namespace
+
+constexpr sql::Query kDropSummary{"DELETE FROM session_summaries WHERE sid=?1"};
+
+Status SessionRows::drop_summary(SessionKey session) {
+  Statement drop = connection_.use(kDropSummary);
+  drop.bind(session);
+  return fail(drop.run(), "drop a summary");
+}
+
+constexpr sql::Query kPutSummary{
+    "INSERT INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3) "
+    "ON CONFLICT(sid) DO UPDATE SET summary=excluded.summary,crc=excluded.crc"};
+
+Status SessionRows::put_summary(SessionKey session, std::string_view summary) {
+  Statement put = connection_.use(kPutSummary);
+  put.bind(session).bind_blob_or_null(summary).bind(summary_crc(session, summary));
+  return fail(put.run(), "keep a summary");
+}
+
+constexpr sql::Query kReadSummary{"SELECT summary,crc FROM session_summaries WHERE sid=?1"};
+
+Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t capacity,
+                                 std::string_view* summary, bool* damaged) {
+  *summary = {};
+  *damaged = false;
+  Statement read = connection_.use(kReadSummary);
+  read.bind(session);
+  if (!read.row()) return fail(read.status(), "read a summary");
+  const std::string_view stored = read.bytes(0);
+  if (stored.size() > kSessionSummaryBytesMax ||
+      static_cast<std::uint32_t>(read.integer(1)) != summary_crc(session, stored)) {
+    *damaged = true;
+    context_.diagnostic.format(
+        "the summary kept for session %" PRId64 " has a wrong length or checksum", session);
+    return Status::kOk;
+  }
+  if (stored.size() > capacity)
+    return fail(Status::kResourceExhausted, "a summary for the buffer given");
+  if (!stored.empty()) std::memcpy(buffer, stored.data(), stored.size());
+  *summary = {buffer, stored.size()};
+  return Status::kOk;
+}
+
+constexpr auto kReadHolderText = sql::join(
+    "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
+    "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND d.role<>",
+    sql::number<rules::Role::kStandby>, " LIMIT 1");
+constexpr sql::Query kReadHolder{kReadHolderText};
+
+// Reads the holder, living or dead; worker 0: none.
+Status SessionRows::read_holder(SessionKey session, Declaration* out) {
+  *out = Declaration();
+  Statement read = connection_.use(kReadHolder);
+  read.bind(session);
+  if (!read.row()) return fail(read.status(), "read a declaration");
+  out->worker = read.integer(0);
+  out->role = rules::role_of(read.integer(1));
+  out->node.assign_cut(read.bytes(2));
+  out->pid = read.integer(3);
+  out->claim.holder = out->worker;
+  out->claim.buried = read.integer(4) != 0;
+  out->claim.lock_visible = read.integer(5) != 0;
+  out->claim.locked_until = read.integer(6);
+  out->claim.boot_seq = read.integer(7);
+  out->claim.subject = subtract_saturating(0, out->worker);  // neither a session's key nor 0
+  return Status::kOk;
+}
+
+constexpr sql::Query kReadRole{"SELECT role FROM devices WHERE sid=?1 AND inc=?2"};
+
+Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Role* role) {
+  Statement read = connection_.use(kReadRole);
+  read.bind(session).bind(worker);
+  if (!read.row())
+    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a role");
+  *role = rules::role_of(read.integer(0));
+  return Status::kOk;
+}
+
+constexpr sql::Query kPutDeclaration{
+    "INSERT INTO devices(sid,inc,role) VALUES(?1,?2,?3) "
+    "ON CONFLICT(sid,inc) DO UPDATE SET role=excluded.role"};
+
+Status SessionRows::put_declaration(SessionKey session, Incarnation worker, rules::Role role) {
+  Statement put = connection_.use(kPutDeclaration);
+  put.bind(session).bind(worker).bind(static_cast<std::int64_t>(role));
+  return fail(put.run(), "declare a device");
+}
+
+constexpr sql::Query kDropDeclaration{"DELETE FROM devices WHERE sid=?1 AND inc=?2"};
+
+Status SessionRows::drop_declaration(SessionKey session, Incarnation worker) {
+  Statement drop = connection_.use(kDropDeclaration);
+  drop.bind(session).bind(worker);
+  return fail(drop.run(), "withdraw a device");
+}
+
+constexpr auto kFirstStandbyText = sql::join(
+    "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND d.role=",
+    sql::number<rules::Role::kStandby>, " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1");
+constexpr sql::Query kFirstStandby{kFirstStandbyText};
+
+Status SessionRows::first_standby(SessionKey session, std::optional<Incarnation>* worker) {
+  Statement first = connection_.use(kFirstStandby);
+  first.bind(session);
+  worker->reset();
+  if (first.row()) *worker = first.integer(0);
+  return fail(first.status(), "find a standby");
+}
+
+constexpr sql::Query kHasDeclarer{
+    "SELECT EXISTS(SELECT 1 FROM devices d JOIN workers w ON w.inc=d.inc"
+    " WHERE d.sid=?1 AND w.buried=0)"};
+
+Status SessionRows::has_declarer(SessionKey session, bool* found) {
+  Statement find = connection_.use(kHasDeclarer);
+  find.bind(session);
+  if (!find.row()) return fail(find.status(), "find a declaration");
+  *found = find.integer(0) != 0;
+  return Status::kOk;
+}
+
+}  // namespace pawl::store

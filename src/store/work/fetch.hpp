@@ -1,0 +1,98 @@
+// WorkFetch: finds the work item a worker gets next, and hands it over.
+// Rules: docs/rules/session.md.
+// Ownership and thread rule: as context.hpp.
+#ifndef PAWL_STORE_WORK_FETCH_HPP
+#define PAWL_STORE_WORK_FETCH_HPP
+
+#include <cstddef>
+
+#include "store/context.hpp"
+#include "store/place/batches.hpp"
+#include "store/rows.hpp"
+#include "store/session/events.hpp"
+#include "store/session/owners.hpp"
+#include "store/session/rows.hpp"
+#include "store/work/arguments.hpp"
+#include "store/work/branch_scan.hpp"
+#include "store/work/rows.hpp"
+#include "store/work/unregistered.hpp"
+#include "store/work/work_row.hpp"
+#include "store/worker/evidence_rules.hpp"
+#include "store/worker/rows.hpp"
+#include "store/worker/term_rules.hpp"
+
+namespace pawl::store {
+
+// A scan of expired rows, which goes on where the last one ended.
+struct ExpiredScan {
+  Expired last;
+  OfBatch<bool> all_seen;
+};
+
+class WorkFetch : private Table {
+ public:
+  WorkFetch(StoreContext& context, Rows& rows, SessionOwners& owners, Batches& batches)
+      : Table(context), rows_(rows), owners_(owners), batches_(batches) {}
+
+  // Takes the lowest id that this worker may take, and claims its session. *found = false: none.
+  // Views go to `buffer`.
+  Status fetch_work_item(const FetchWork& how, char* buffer, std::size_t capacity, WorkItem* out,
+                         bool* found);
+  // Rises whenever this connection may have made an item ready for a worker.
+  [[nodiscard]] std::int64_t made_ready() const {
+    return context_.made_ready + context_.heads_moved;
+  }
+
+ private:
+  struct Fetch;
+  struct Candidate;
+  void begin_scans();
+  Status end_scans();
+  [[nodiscard]] bool passes_over(const Fetch& fetch) const;
+  Status next_candidate(Fetch& fetch, Candidate* candidate);
+  Status first_untagged(const Fetch& fetch, Candidate* candidate);
+  Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
+  void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
+  void moved_away(const Candidate& candidate);
+  Status try_candidate(Fetch& fetch, const Candidate& candidate);
+  Status may_take(const Fetch& fetch, const Candidate& candidate, const WorkRow& row,
+                  rules::Take* take);
+  Status take_up(Fetch& fetch, const Candidate& candidate, const WorkRow& row, rules::Take take);
+  [[nodiscard]] static bool is_no_head(const Candidate& candidate, rules::Take take);
+  Status repair_head(const Candidate& candidate);
+  Status runs_here(const WorkFilter& filter, const WorkRow& row, bool* runs);
+  Status read_activity(Fetch& fetch, const WorkRow& row);
+  Status unhandled(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status stop_too_large(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status may_claim(Fetch& fetch, const WorkRow& row, bool* may);
+  Status make_room(Fetch& fetch, const WorkRow& row, bool* released);
+  Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
+  Status hand_over(Fetch& fetch, const WorkRow& row);
+  Status take_expired_locks(Fetch& fetch);
+  Status take_expired_locks_of(Fetch& fetch, const sql::Query& query, ExpiredScan& scan,
+                               unsigned& looks);
+  Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
+  Status take_expired_sessions(Fetch& fetch);
+  Status take_expired_session(Fetch& fetch, const Candidate& candidate);
+
+  // Scans of the free, owned and claimable candidates; then one for each tag that this worker
+  // serves.
+  BranchScan scans_[3 + TagFilter::kTagsMax];
+  ExpiredScan expired_lock_;
+  ExpiredScan expired_at_once_;  // for items that were handed over in the commit that made them
+  ExpiredScan expired_session_;
+  // The item that waits longest because this worker is at its limit of sessions, and when this
+  // worker met it first. Kept in memory only: losing it costs a wait.
+  struct Met {
+    WorkItemId item = 0;
+    std::int64_t at = 0;
+  };
+  Met met_;
+  Rows& rows_;
+  SessionOwners& owners_;
+  Batches& batches_;
+};
+
+}  // namespace pawl::store
+
+#endif  // PAWL_STORE_WORK_FETCH_HPP

@@ -1,0 +1,319 @@
+#include "store/work/items.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "codec/event.hpp"
+#include "codec/policy.hpp"
+#include "core/check.hpp"
+#include "core/clock_rules.hpp"
+#include "store/instance/rows.hpp"
+#include "store/row_rules.hpp"
+#include "store/session/admission_rules.hpp"
+#include "store/work/arguments.hpp"
+#include "store/work/eligibility_rules.hpp"
+#include "store/work/work_row.hpp"
+#include "store/work/work_sql.hpp"
+#include "store/worker/evidence_rules.hpp"
+
+namespace pawl::store {
+constexpr sql::Query kInsert{
+    "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
+    "reboots,unregistered,id,tag,due,waits_for)"
+    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)"};
+
+Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work) {
+  if (work.handed_over != nullptr) {
+    PAWL_TRY(insert_handed_over(instance, execution, work));
+    if (work.handed_over->id != 0) return Status::kOk;
+  }
+  ActivityPolicy options;
+  if (!work.policy.empty() && !decode_policy(work.policy, &options))
+    return fail(Status::kInvalidArgument, "read a policy");
+  Admission to;
+  PAWL_TRY(session_of_work(instance, work, options, &to));
+  if (to.why != ErrorKind::kNone) {
+    // The refusal is the activity's outcome; the next turn takes it.
+    WorkRow row;
+    row.instance = instance;
+    row.execution = execution;
+    row.event = work.event;
+    return rows_.work.store_outcome(row, to.why, to.text.view());
+  }
+  bool waits = false;
+  if (!work.unregistered_name.empty() && !to.due.has_value())
+    PAWL_TRY(rows_.unregistered.must_wait(instance, work, to.session, &waits));
+  // The id comes from the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch
+  // one more page.
+  const WorkItemId id = kIndexedWorkFrom + context_.next_token();
+  {
+    Statement insert = connection_.use(kInsert);
+    insert.bind(instance).bind(execution).bind(work.event);
+    to.session == 0 ? insert.bind_null() : insert.bind(to.session);
+    const bool is_ready = !to.due.has_value() && !waits;
+    insert.bind(id).bind_text_or_null(work.tag).bind(
+        stored(is_ready ? rules::WorkState::kReady : rules::WorkState::kDelayed));
+    insert.bind_due(to.due, kWorkComes);
+    waits ? insert.bind_text(work.unregistered_name) : insert.bind_null();
+    PAWL_TRY(fail(insert.run(), "schedule an activity"));
+  }
+  if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
+  ++context_.made_ready;
+  return to.session == 0 ? Status::kOk : rows_.sessions.recompute_head(to.session);
+}
+
+constexpr sql::Query kFindHeld{
+    "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
+    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL),"
+    "limits IS NOT NULL FROM sessions WHERE scope=0 AND name=?1"};
+constexpr auto kInsertHandedOverText = sql::join(
+    "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
+    "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
+    " VALUES(?1,?2,?3,",
+    sql::number<rules::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
+constexpr sql::Query kInsertHandedOver{kInsertHandedOverText};
+
+// Does in one write what a fetch would do next. The item is never ready, so no index of ready items
+// gets it.
+Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution,
+                                     const NewWork& work) {
+  PAWL_CHECK("store-33", work.policy.empty() && work.tag.empty());
+  WorkItem& item = *work.handed_over;
+  std::int64_t generation = 0;
+  if (!work.session.empty()) {
+    Statement find = connection_.use(kFindHeld);
+    find.bind_text(work.session);
+    if (!find.row()) return fail(find.status(), "find a session");
+    rules::SessionRow row;
+    row.state = rules::state_of(find.integer(3));
+    row.device = find.integer(4) != 0;
+    row.exclusive = find.integer(5) != 0;
+    if (!find.is_null(6)) row.owner = find.integer(6);
+    rules::AtOnce facts;
+    facts.has_head = !find.is_null(7);
+    facts.is_first_use = find.integer(8) != find.integer(1);
+    facts.has_tag = !find.is_null(9);
+    facts.has_barrier = find.integer(10) != 0;
+    facts.has_limits = find.integer(11) != 0;
+    if (!rules::may_hand_over_at_once(row, facts, context_.batch_worker)) return Status::kOk;
+    item.session = find.integer(0);
+    item.epoch = find.integer(1);
+    generation = find.integer(2);
+  }
+  item.id = context_.next_token();
+  // Items of a session are found by its index, in the order of scheduling, so their ids lie in the
+  // indexed range.
+  if (item.session != 0) item.id += kIndexedWorkFrom;
+  item.token = context_.next_token();
+  {
+    Statement insert = connection_.use(kInsertHandedOver);
+    insert.bind(instance).bind(execution).bind(work.event).bind(item.id).bind(item.token);
+    insert.bind(context_.batch_worker)
+        .bind(item.epoch)
+        .bind(item.locked_until)
+        .bind(batch_.boot_seq);
+    insert.bind_or_null(item.session).bind_or_null(generation);
+    PAWL_TRY(fail(insert.run(), "hand an activity over"));
+  }
+  return item.session == 0 ? Status::kOk
+                           : rows_.sessions.count_activity(item.session, work.session_lease_until);
+}
+
+Status WorkItems::session_of_work(InstanceKey instance, const NewWork& work,
+                                  const ActivityPolicy& options, Admission* out) {
+  if (work.session.empty()) return Status::kOk;
+  InstanceKey scope = options.own_session ? instance : 0;
+  if (!options.own_session) {
+    SharedRow shared;
+    PAWL_TRY(
+        moves_.session_for(instance, work.session, {options.device, options.exclusive}, &shared));
+    out->session = shared.session;
+    if (shared.is_open && !shared.has_limits) return Status::kOk;
+  } else if (!work.opened_by.empty()) {
+    PAWL_TRY(rows_.sessions.find_opener(work.opened_by, &scope));
+  }
+  Opened row;
+  const Status found = rows_.sessions.read_opened(scope, work.session, &row);
+  if (found != Status::kNotFound) PAWL_TRY(found);
+  out->session = row.session;
+  PAWL_TRY(rows_.events.describe_refusal(row, found == Status::kOk, &out->why, &out->text));
+  if (out->why != ErrorKind::kNone) return Status::kOk;
+  const rules::LimitOf limit =
+      options.own_session ? rules::LimitOf::kItself : limit_of(row.limited_by, instance);
+  PAWL_TRY(openings_.admit_work(row, limit, out));
+  if (!out->begins_anew) return Status::kOk;
+  PAWL_TRY(openings_.begin_anew_after_limit(row.session, "the session has had max_activities"));
+  PAWL_TRY(rows_.sessions.read_opened(scope, work.session, &row));
+  return openings_.admit_work(row, limit, out);
+}
+
+constexpr sql::Query kSetPolicy{
+    "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
+    "barrier=?6 WHERE id=?1",
+    kWorkComes};
+
+Status WorkItems::set_policy(WorkItemId item, std::string_view policy,
+                             const ActivityPolicy& options) {
+  Statement set = connection_.use(kSetPolicy);
+  set.bind(item).bind_text(policy);
+  for (const std::int64_t limit_ms :
+       {options.schedule_to_start_ms, options.schedule_to_close_ms, options.unavailable_ms})
+    limit_ms == 0 ? set.bind_null() : set.bind(make_due(batch_.now, limit_ms));
+  options.barrier ? set.bind(1) : set.bind_null();
+  return fail(set.run(), "keep a policy");
+}
+
+Status WorkItems::check_work_item(const WorkDone& done) {
+  WorkRow row;
+  PAWL_TRY(rows_.work.read_work(done.item, &row));
+  if (row.state == rules::WorkState::kCancelledRunning) return Status::kNotFound;
+  return check_row(row, done, 0);
+}
+
+Status WorkItems::check_done(const WorkDone& done, InstanceKey instance) {
+  WorkRow row;
+  const Status read = rows_.work.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  return check_row(row, done, instance);
+}
+
+Status WorkItems::check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance) {
+  checked_.in(context_) = {row.id, row.its_session.exclusive || row.policy.barrier,
+                           rules::is_open(row.its_session.state)};
+  const bool fits = rules::accepts(row.handed_over(), returned(done)) &&
+                    (instance == 0 || row.instance == instance);
+  return fits ? Status::kOk : Status::kStale;
+}
+
+Status WorkItems::ack_work_item(const WorkDone& done, const WorkResult& result) {
+  WorkRow row;
+  const Status read = rows_.work.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  const rules::Result how = {{result.error, result.permanent}, done.abort_session};
+  const rules::Acknowledged verdict =
+      rules::acknowledge(row.handed_over(), returned(done), how, row.policy.retry, row.failures);
+  if (verdict == rules::Acknowledged::kStale) return Status::kStale;
+  if (verdict == rules::Acknowledged::kCancelledEnded)
+    return rows_.work.delete_work(row.id, row.session);
+  PAWL_TRY(rows_.sessions.note_activity(row.session));
+  if (verdict == rules::Acknowledged::kRetries) return rows_.work.retry_work(row, result.payload);
+  PAWL_TRY(rows_.work.complete_work(row, result.error, result.payload));
+  return verdict == rules::Acknowledged::kAborts ? owners_.abort_session(row.session) : Status::kOk;
+}
+
+Status WorkItems::take_work(const WorkDone& done, bool again) {
+  if (done.session == 0) return rows_.work.delete_work(done.item, 0);
+  if (again || checked_.in(context_).item != done.item) PAWL_TRY(check_done(done, 0));
+  PAWL_TRY(rows_.sessions.note_activity(done.session));
+  // In an open session that is not exclusive, nothing depends on the row of a handed-over item.
+  const bool stands_alone = !checked_.in(context_).exclusive && checked_.in(context_).open;
+  PAWL_TRY(stands_alone ? rows_.work.delete_row(done.item)
+                        : rows_.work.delete_work(done.item, done.session));
+  return done.abort_session ? owners_.abort_session(done.session) : Status::kOk;
+}
+
+constexpr sql::Query kNoteProgress{
+    "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1"};
+
+Status WorkItems::note_progress(const WorkDone& done, std::string_view progress, std::int64_t at) {
+  WorkRow row;
+  const Status read = rows_.work.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  if (!rules::accepts(row.handed_over(), returned(done))) return Status::kStale;
+  Statement note = connection_.use(kNoteProgress);
+  note.bind(row.id);
+  note.bind_blob_or_null(progress);
+  const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
+  note.bind_due(silence_ms == 0 ? OptionalMs() : make_due(at, silence_ms), kWorkComes);
+  return fail(note.run(), "note the progress of work");
+}
+
+Status WorkItems::abandon_work_item(const WorkDone& done, std::int64_t delay_ms, bool strike,
+                                    const CrashLimits& limits) {
+  WorkRow row;
+  const Status read = rows_.work.read_work(done.item, &row);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  if (rules::ends_cancelled(row.handed_over(), returned(done)))
+    return rows_.work.delete_work(row.id, row.session);
+  if (!rules::accepts(row.handed_over(), returned(done))) return Status::kStale;
+  PutBack how;
+  how.delay_ms = delay_ms;
+  how.strike = strike;
+  PAWL_TRY(rows_.work.put_back(row, how));
+  return strike ? rows_.work.poison_if_at_limit(row.id, limits) : Status::kOk;
+}
+
+namespace {
+
+bool passes(const WorkInfo& info, const WorkListFilter& filter) {
+  return (filter.name.empty() || info.name == filter.name.view()) &&
+         (filter.tag.empty() || info.tag == filter.tag.view()) &&
+         (filter.session.empty() || info.session == filter.session.view()) &&
+         (filter.instance_id.empty() || info.instance_id == filter.instance_id.view()) &&
+         (!filter.state.has_value() || info.state == *filter.state);
+}
+
+}  // namespace
+
+constexpr auto kListWorkText = sql::join(
+    "SELECT q.id,i.id,q.execution,q.event,q.state,q.attempt,s.name,q.tag,w.node,"
+    "q.waits_for IS NOT NULL,h.meta," PAWL_IS_THERE
+    " FROM worker_queue AS q"
+    " LEFT JOIN instances AS i ON i.key=q.instance LEFT JOIN sessions AS s ON s.sid=q.sid"
+    " LEFT JOIN workers AS w ON w.inc=q.inc LEFT JOIN history AS h"
+    " ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " WHERE q.id>?1 AND q.state<",
+    sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY q.id");
+constexpr sql::Query kListWork{kListWorkText};
+
+Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
+  if (page->rows_max == 0) {
+    context_.diagnostic.format("a page of no work");
+    return Status::kInvalidArgument;
+  }
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  Statement row = connection_.use(kListWork);
+  row.bind(page->after);
+  page->more = true;
+  std::size_t reported = 0;
+  for (std::size_t looks = 0; looks < kListLooksMax && reported < page->rows_max; ++looks) {
+    if (!row.row()) {
+      page->more = false;
+      break;
+    }
+    if (row.integer(0) <= page->after) return no_progress("work");
+    page->after = row.integer(0);
+    // This check is not in the statement, so that a page looks at a bounded number of rows however
+    // large a deleted tree is.
+    if (row.integer(11) == 0) continue;
+    Event event;
+    event.kind = EventKind::kActivity;
+    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
+    const Status decoded =
+        decode_meta(row.bytes(10), &event, context_.meta_text, sizeof context_.meta_text);
+    WorkInfo info;
+    info.key = row.integer(0);
+    info.instance_id = row.bytes(1);
+    info.execution_id = row.integer(2);
+    info.activity_id = row.integer(3);
+    if (decoded == Status::kOk) info.name = event.name;
+    info.state = static_cast<ActivityState>(row.integer(4));
+    info.attempt = row.integer(5);
+    info.session = row.bytes(6);
+    info.tag = row.bytes(7);
+    if (info.state == ActivityState::kRunning) info.node = row.bytes(8);
+    info.is_unserved = row.integer(9) != 0;
+    if (!passes(info, filter)) continue;
+    visitor.on_work(info);
+    ++reported;
+  }
+  return fail(row.status(), "list work");
+}
+
+// Uses the instance's index, so that only the messages of that instance are sorted.
+}  // namespace pawl::store

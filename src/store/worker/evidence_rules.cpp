@@ -1,0 +1,60 @@
+#include "store/worker/evidence_rules.hpp"
+
+namespace pawl {
+
+namespace {
+
+// An entry that no call asked about for this many renewal intervals was taken, renewed or deleted
+// meanwhile.
+constexpr std::int64_t kForgottenAfterIntervals = 4;
+
+}  // namespace
+
+void Evidence::observe_tick(std::int64_t now) {
+  const bool overslept = last_tick_.has_value() && now - last_tick_.value() > options_.oversleep_ms;
+  // A live owner may have slept together with this process: what was observed before proves
+  // nothing.
+  if (!last_tick_.has_value() || overslept) {
+    running_since_ = now;
+    seen_.clear();
+  }
+  last_tick_ = now;
+  const std::int64_t forget = now - kForgottenAfterIntervals * options_.renewal_interval_ms;
+  for (std::size_t i = seen_.size(); i-- > 0;)
+    if (seen_[i].asked < forget) seen_.erase_at(i);
+}
+
+Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::int64_t boot_seq) {
+  if (claim.holder == me) return Gone::kNo;
+  if (claim.buried || claim.boot_seq < boot_seq) return Gone::kProof;
+  port::Held held = port::Held::kUntestable;
+  const bool asks = options_.fast_handoff || claim.is_own_node;
+  if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
+  if (held == port::Held::kFree) return Gone::kProof;
+  if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
+  // Recorded in both cases, so that watching() is true and the caller keeps ticking.
+  const std::int64_t since = expired_since(claim, now);
+  const std::int64_t undisturbed =
+      held == port::Held::kHeld ? now - since : now - running_since_.value();
+  return undisturbed >= options_.renewal_interval_ms ? Gone::kSuspicion : Gone::kNo;
+}
+
+std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
+  for (Seen& seen : seen_) {
+    if (seen.subject != claim.subject || seen.version != claim.version) continue;
+    seen.asked = now;
+    // The owner has renewed it since: this lease is a new one.
+    if (seen.locked_until != claim.locked_until) {
+      seen.locked_until = claim.locked_until;
+      seen.since = now;
+    }
+    return seen.since;
+  }
+  // A full table makes the newcomer wait: forgetting the oldest entry would let none of 257 ever
+  // ripen.
+  static_cast<void>(
+      seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
+  return now;
+}
+
+}  // namespace pawl

@@ -1,0 +1,74 @@
+// Evidence: decides in one place whether an incarnation is gone, by proof or by suspicion.
+//
+// Purpose: no worker takes another worker's sessions or locks without it. Rules:
+// docs/rules/session.md, S47. Ownership: keeps a bounded table of the leases it has seen expired;
+// none of it is stored. Thread rule: the Runtime's thread.
+#ifndef PAWL_STORE_WORKER_EVIDENCE_RULES_HPP
+#define PAWL_STORE_WORKER_EVIDENCE_RULES_HPP
+
+#include <cstdint>
+
+#include "core/ids.hpp"
+#include "core/vector.hpp"
+#include "pawl/optional_ms.hpp"
+#include "pawl/port.hpp"
+
+namespace pawl {
+
+// One claim on something: its holder, its end, and the boot it was made in.
+struct Claim {
+  Incarnation holder = 0;
+  bool buried = false;  // the holder's row is buried or missing
+  bool lock_visible = true;
+  // The worker lock is tested even where leases alone count: the claim belongs to the asking
+  // worker's own node, whose new process has watched no worker yet and would be refused for good.
+  bool is_own_node = false;
+  std::int64_t locked_until = 0;  // Pawl time
+  std::int64_t boot_seq = 0;
+  // Identifies the observed lease: (session key, epoch) or (0, token).
+  std::int64_t subject = 0;
+  std::int64_t version = 0;
+};
+
+enum class Gone : std::uint8_t { kNo, kProof, kSuspicion };
+
+class Evidence {
+ public:
+  struct Options {
+    bool fast_handoff = true;
+    std::int64_t renewal_interval_ms = 25'000;
+    std::int64_t oversleep_ms = 12'000;
+  };
+  Evidence(port::Storage& storage, const char* database_path, const Options& options)
+      : storage_(storage), path_(database_path), options_(options) {}
+
+  // Call it at every tick with Pawl time: an observer that overslept forgets all and starts anew.
+  void observe_tick(std::int64_t now);
+  // `boot_seq`: the present one. `me`: the asking incarnation, which is never gone for itself.
+  [[nodiscard]] Gone gone(const Claim& claim, Incarnation me, std::int64_t now,
+                          std::int64_t boot_seq);
+  // An expired lease is under observation: the observer must not sleep longer than oversleep_ms, or
+  // it counts as overslept and the interval starts anew.
+  [[nodiscard]] bool watching() const { return !seen_.empty(); }
+
+ private:
+  struct Seen {
+    std::int64_t subject = 0;
+    std::int64_t version = 0;
+    std::int64_t locked_until = 0;
+    std::int64_t since = 0;
+    std::int64_t asked = 0;
+  };
+  [[nodiscard]] std::int64_t expired_since(const Claim& claim, std::int64_t now);
+
+  port::Storage& storage_;
+  const char* path_;
+  Options options_;
+  OptionalMs running_since_;
+  OptionalMs last_tick_;
+  FixedVector<Seen, 256> seen_;
+};
+
+}  // namespace pawl
+
+#endif  // PAWL_STORE_WORKER_EVIDENCE_RULES_HPP
