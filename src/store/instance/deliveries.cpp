@@ -25,7 +25,7 @@ Status Deliveries::create_instance(const NewInstance& instance, InstanceKey* key
 }
 
 Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink& parent,
-                                     InstanceKey* key) {
+                                   InstanceKey* key) {
   PAWL_TRY(check_new(instance));
   return insert_checked(instance, parent, key);
 }
@@ -69,7 +69,7 @@ constexpr auto kInsertInstanceText = sql::join(
 constexpr sql::Query kInsertInstance{kInsertInstanceText};
 
 Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink& parent,
-                                    InstanceKey* key) {
+                                  InstanceKey* key) {
   const OptionalMs parked =
       instance.start_after_ms == 0 ? OptionalMs() : make_due(batch_.now, instance.start_after_ms);
   Statement insert = connection_.use(kInsertInstance);
@@ -292,7 +292,7 @@ constexpr sql::Query kNextChild{kNextChildText};
 
 // Cancels one child at a time, so that no row is written while a reader stands on it.
 Status Deliveries::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
-                                 EventId last, std::string_view reason) {
+                                   EventId last, std::string_view reason) {
   Message cancel;
   cancel.kind = MessageKind::kCancel;
   cancel.payload = reason;

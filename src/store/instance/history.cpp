@@ -21,7 +21,7 @@ constexpr sql::Query kReadHistory{"SELECT " PAWL_EVENT_COLUMNS
                                   "AND id>? ORDER BY id"};
 
 Status InstanceHistory::load_history(InstanceKey key, ExecutionId execution, EventId after,
-                                  EventSink& sink) {
+                                     EventSink& sink) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   std::int64_t last = 0;
@@ -94,7 +94,8 @@ Status InstanceHistory::read_end(InstanceKey key, ExecutionId execution, EventSi
 }
 
 // The status of an ended instance is how its last execution ended.
-Status InstanceHistory::read_status_of_end(InstanceStatus* out, char* buffer, std::size_t capacity) {
+Status InstanceHistory::read_status_of_end(InstanceStatus* out, char* buffer,
+                                           std::size_t capacity) {
   class CopyEnd final : public EventSink {
    public:
     CopyEnd(InstanceHistory& history, InstanceStatus* to, char* bytes, std::size_t bytes_max)
@@ -112,7 +113,7 @@ Status InstanceHistory::read_status_of_end(InstanceStatus* out, char* buffer, st
 }
 
 Status InstanceHistory::broken_event(InstanceKey key, ExecutionId execution, std::int64_t event,
-                                  const char* what) {
+                                     const char* what) {
   context_.diagnostic.format("history of instance %lld, execution %lld, event %lld: %s",
                              static_cast<long long>(key), static_cast<long long>(execution),
                              static_cast<long long>(event), what);
@@ -122,7 +123,7 @@ Status InstanceHistory::broken_event(InstanceKey key, ExecutionId execution, std
 
 // The views of the row end with the row, and those of the meta with the next call.
 Status InstanceHistory::read_event(const Statement& row, InstanceKey key, ExecutionId execution,
-                                Event* event) {
+                                   Event* event) {
   *event = Event();
   event->time_ms = row.integer(5);
   event->payload = row.bytes(7);
@@ -177,7 +178,7 @@ Status InstanceHistory::insert_event(const TurnCommit& turn, const Event& event)
 }
 
 Status InstanceHistory::copy_output(std::string_view output, InstanceStatus* out, char* buffer,
-                                 std::size_t capacity) {
+                                    std::size_t capacity) {
   if (output.size() > capacity) {
     context_.diagnostic.format("the output has %zu bytes, the buffer %zu", output.size(), capacity);
     return Status::kResourceExhausted;

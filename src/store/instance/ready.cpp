@@ -471,8 +471,8 @@ Status ReadyInstances::fire_due_timers(InstanceKey key) {
 }
 
 Status ReadyInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,
-                                                   const Parking& parking, bool strike,
-                                                   ErrorKind why, std::string_view text) {
+                                                  const Parking& parking, bool strike,
+                                                  ErrorKind why, std::string_view text) {
   require_batch();
   InstanceRow row;
   const Status found = rows_.instances.read_instance(key, &row);

@@ -50,7 +50,7 @@ constexpr sql::Query kFindInstance{kFindInstanceText};
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
-                                    std::optional<MessageId> read_up_to) {
+                                   std::optional<MessageId> read_up_to) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kFindInstance);
   row.bind(key);

@@ -144,8 +144,8 @@ class InstanceHistory::MessageReader {
 };
 
 Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t now,
-                                            const MessageLimits& limits, Arena& arena,
-                                            OrchestrationItem* out) {
+                                                 const MessageLimits& limits, Arena& arena,
+                                                 OrchestrationItem* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
@@ -289,7 +289,8 @@ constexpr auto kWaitingMessagesText =
               sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
 constexpr sql::Query kWaitingMessages{kWaitingMessagesText};
 
-Status InstanceHistory::read_waiting_messages(MessageReader& reader, const OrchestrationItem& item) {
+Status InstanceHistory::read_waiting_messages(MessageReader& reader,
+                                              const OrchestrationItem& item) {
   Statement row = connection_.use(kWaitingMessages);
   row.bind(item.key);
   std::size_t count = 0;
@@ -311,7 +312,7 @@ constexpr sql::Query kReadyMessages{kReadyMessagesText};
 // Behind the ready messages the index has the timers, the earliest first. Reading one of them says
 // whether any is due.
 Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey key,
-                                       std::int64_t* first_due) {
+                                            std::int64_t* first_due) {
   constexpr int kDueColumn = 8;  // behind the message columns
   Statement row = connection_.use(kReadyMessages);
   row.bind(key);
@@ -342,7 +343,7 @@ constexpr auto kDueMessagesText =
 constexpr sql::Query kDueMessages{kDueMessagesText};
 
 Status InstanceHistory::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
-                                     std::int64_t first_due) {
+                                          std::int64_t first_due) {
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc =
       context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;

@@ -35,8 +35,8 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 constexpr sql::Query kReadValue{kLatestValue};
 
-Status InstanceRows::read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
-                              char* buffer, std::size_t capacity) {
+Status InstanceRows::read_value(std::string_view id, std::string_view key, KvEntry* out,
+                                bool* found, char* buffer, std::size_t capacity) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *found = false;

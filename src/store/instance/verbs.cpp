@@ -253,7 +253,8 @@ Status InstanceVerbs::check_child(const Found& found, EventId command) {
   const Status read = rows_.history.load_history(found.key, found.execution, command - 1, child);
   if (read != Status::kOk && read != Status::kStale) return read;
   InstanceKey key = 0;
-  if (child.id.view().empty() || rows_.instances.find_key(child.id.view(), &key) == Status::kNotFound)
+  if (child.id.view().empty() ||
+      rows_.instances.find_key(child.id.view(), &key) == Status::kNotFound)
     return Status::kOk;
   return refuse(Status::kAlreadyExists, "the id of its failed child is in use; delete that first");
 }
@@ -304,7 +305,7 @@ Status InstanceVerbs::go_on(const Found& found) {
 
 // The input is in the execution's first event; the next execution needs nothing else of it.
 Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const Restart& how,
-                                  ErrorKind about) {
+                                       ErrorKind about) {
   class Begin final : public EventSink {
    public:
     Begin(InstanceVerbs& restarts, const Found& instance, const Restart& restart, ErrorKind request)
@@ -365,7 +366,7 @@ Status InstanceVerbs::end_stopped(const Found& found) {
   PAWL_TRY(rows_.work.cancel_all_work(found.key, found.execution));
   PAWL_TRY(rows_.instances.settle_values(found.key, found.execution));
   PAWL_TRY(deliveries_.cancel_children(found.key, found.execution, 1, kEveryEvent,
-                                     "parent was restarted"));
+                                       "parent was restarted"));
   return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
 }
 

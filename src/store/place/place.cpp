@@ -273,8 +273,7 @@ constexpr sql::Query kNoteClock{
     "detail=excluded.detail"};
 
 // Keeps the last 64 changes of the clock, for people.
-Status Place::note_clock(std::string_view kind, const ClockSample& sample,
-                             std::int64_t detail) {
+Status Place::note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail) {
   return fail(connection_.use(kNoteClock)
                   .bind_text(kind)
                   .bind(context_.clock.boot_seq)

@@ -58,8 +58,7 @@ Status SessionMoves::declare_session(const DeclareSession& declare, Evidence& ev
     case rules::HeldSession::kMovesNow: row.running = {}; break;
     case rules::HeldSession::kMoves: break;
   }
-  return move_or_stop(row,
-                             {declare.me, declare.stop_ms, false, rules::MoveReason::kDeclared});
+  return move_or_stop(row, {declare.me, declare.stop_ms, false, rules::MoveReason::kDeclared});
 }
 
 Status SessionMoves::withdraw_session(Incarnation me, std::string_view device,

@@ -58,7 +58,8 @@ struct OwnerChange {
 
 class SessionEvents : private Table {
  public:
-  SessionEvents(StoreContext& context, InstanceRows& instances) : Table(context), instances_(instances) {}
+  SessionEvents(StoreContext& context, InstanceRows& instances)
+      : Table(context), instances_(instances) {}
 
   Status describe(SessionKey session, SessionTexts* out);
   // Reports a change to the sink only; no end is counted and no instance is notified.

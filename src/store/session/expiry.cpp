@@ -251,13 +251,13 @@ Status SessionExpiry::report_older_than(std::int64_t for_ms, bool unused, LeakCu
       PAWL_TRY(fail(note.run(), "note a leak"));
     }
     PAWL_TRY(rows_.events.report_session(cursor->session, SessionChange::Kind::kLeak,
-                                    unused ? "never used" : "open for long"));
+                                         unused ? "never used" : "open for long"));
   }
   return Status::kOk;
 }
 
 Status SessionExpiry::cleanup_orphaned_sessions(Evidence& evidence, std::size_t limit,
-                                               std::size_t* removed) {
+                                                std::size_t* removed) {
   *removed = 0;
   PAWL_TRY(sweep_unowned(limit, removed));
   return sweep_owned_by_gone(evidence, limit, removed);
@@ -319,7 +319,7 @@ constexpr sql::Query kExpired{
     " ORDER BY locked_until,sid"};
 
 Status SessionExpiry::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
-                                         std::size_t* removed) {
+                                          std::size_t* removed) {
   Expired last;
   Walk walk;
   for (std::size_t looks = 0; looks < limit && *removed < limit; ++looks) {

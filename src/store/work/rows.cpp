@@ -207,7 +207,7 @@ constexpr sql::Query kRenewItsSession{
     " WHERE sid=?1 AND owner=?2 AND epoch=?3"};
 
 Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
-                                       const WorkerTerms& options) {
+                                      const WorkerTerms& options) {
   SessionKey session = 0;
   {
     Statement renew = connection_.use(kRenewItem);
@@ -241,7 +241,7 @@ constexpr sql::Query kNextAtOnce{kNextAtOnceText};
 
 // These items have no session in which they could hold others back, so their rows need not stay.
 Status WorkRows::cancel_handed_over_at_once(InstanceKey instance, ExecutionId execution,
-                                             EventId first, EventId last) {
+                                            EventId first, EventId last) {
   WorkItemId item = 0;
   Walk walk;
   while (true) {
@@ -259,7 +259,7 @@ Status WorkRows::cancel_handed_over_at_once(InstanceKey instance, ExecutionId ex
 }
 
 Status WorkRows::cancel_range(InstanceKey instance, ExecutionId execution, EventId first,
-                               EventId last) {
+                              EventId last) {
   PAWL_TRY(cancel_handed_over_at_once(instance, execution, first, last));
   std::int64_t event = first;
   WorkItemId item = 0;

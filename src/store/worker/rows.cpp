@@ -1,7 +1,5 @@
 #include "store/worker/rows.hpp"
 
-
-
 namespace pawl::store {
 constexpr sql::Query kNodeOf{"SELECT node FROM workers WHERE inc=?1"};
 
@@ -18,7 +16,7 @@ constexpr sql::Query kHandlerElsewhere{
     " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))"};
 
 Status WorkerRows::handler_elsewhere(std::string_view activity, std::string_view tag,
-                                      Incarnation me, bool to_claim, bool* found) {
+                                     Incarnation me, bool to_claim, bool* found) {
   // A draining worker claims no session.
   Statement find = connection_.use(kHandlerElsewhere);
   find.bind_text(activity).bind(me).bind(to_claim ? 1 : 0).bind_text(tag);
@@ -35,7 +33,7 @@ constexpr sql::Query kRoomElsewhere{
     "WHERE s.owner=w.inc AND s.hard=0))"};
 
 Status WorkerRows::room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
-                                   bool* found) {
+                                  bool* found) {
   Statement find = connection_.use(kRoomElsewhere);
   find.bind_text(activity).bind(me).bind_text(tag);
   if (!find.row()) return fail(find.status(), "find a worker with room");
