@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Words that docs/glossary.md retires do not come back.
+"""Words that CONTRIBUTING.md retires do not come back.
 
 usage: glossary_test.py PROJECT [--list WORD | --left]
 
@@ -11,11 +11,11 @@ import re
 import sys
 
 PROJECT = pathlib.Path(sys.argv[1])
-GLOSSARY = PROJECT / "docs" / "glossary.md"
+RETIRED = PROJECT / "CONTRIBUTING.md"
 FOLDERS = ("include", "src", "port", "test", "examples", "docs")
 SUFFIXES = (".hpp", ".cpp", ".md", ".txt")
-# The last page is about words of other systems.
-OTHERS = ("docs/glossary.md", "test/build/seed_tests.txt", "docs/coming-from.md")
+# The page is about words of other systems.
+OTHERS = ("test/build/seed_tests.txt", "docs/coming-from.md")
 # Word -> how often it is still there, in code (identifiers and texts) and in prose (comments and pages). No entry: zero.
 LEFT = {
     # In names of tests that proposals number.
@@ -26,12 +26,9 @@ problems = []
 
 
 def retired():
-    words = []
-    for line in GLOSSARY.read_text(encoding="utf-8").splitlines():
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if line.startswith("| ") and len(cells) == 3 and cells[0] != "word":
-            words += re.findall(r"`(\w+)`", cells[2])
-    return words
+    section = re.search(r"^## Retired words\n(.*?)(?=^## |\Z)", RETIRED.read_text(encoding="utf-8"), re.M | re.S)
+    rows = re.findall(r"^\| (`[^|]*)\|", section[1] if section else "", re.M)
+    return [word for row in rows for word in re.findall(r"`(\w+)`", row)]
 
 
 def split(text):
@@ -84,7 +81,7 @@ def main():
             places = found.get((word, kind), [])
             allowed = LEFT.get((word, kind), 0)
             if len(places) > allowed:
-                problems.append(f"\"{word}\" is retired (docs/glossary.md): {len(places)} times in {kind}, {allowed} may be left; "
+                problems.append(f"\"{word}\" is retired (CONTRIBUTING.md): {len(places)} times in {kind}, {allowed} may be left; "
                                 f"the last of them: {', '.join(places[-3:])}")
             elif len(places) < allowed:
                 problems.append(f"\"{word}\" is there {len(places)} times in {kind}: lower its number in LEFT, {allowed}")
