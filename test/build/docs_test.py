@@ -21,6 +21,7 @@ Marks of fenced blocks:
   sh execute, text output    commands that test/e2e/pages_test.py runs, and what they print
   sh machine, sh workstation what test/e2e/first_day_test.py runs in a Debian, and beside it
   cmake, sh consumers NAME   what test/consumers/consumers.py does outside of the tree
+  .. recipe FILE             a whole file of a recipe, on the pages that test/build/recipes_test.py reads
   sql run                    runs on an empty database of the real schema
   text                       for people
 
@@ -304,6 +305,10 @@ def check_blocks():
                 kind = {"cmake": "cmake", "sh": "(?:sh|shell)"}.get(language, "nothing")
                 if not re.search(rf"(?:take\(\"{language}\", |self\.{kind}\()\"{words[1]}\"", read("test/consumers/consumers.py")):
                     problem(where, f"test/consumers does nothing with {language} {words[1]}")
+            elif words[:1] == ["recipe"] and len(words) == 2:
+                count("files of recipes")
+                if f'"{one.name}"' not in read("test/build/recipes_test.py"):
+                    problem(where, "test/build/recipes_test.py does not read this page")
             elif language == "sh" and words == ["run"]:
                 check_commands(where, text)
             elif language == "sql" and words == ["run"]:
@@ -418,6 +423,7 @@ def check_names():
                    for folder in ("include", "src", "port", "toolchains", "test")
                    for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".h", ".cmake"))
     code += "".join(read(path) for path in ("CMakeLists.txt", "packaging/library.cmake", "packaging/endpoint_library.cmake", "packaging/debian.cmake"))
+    code += "".join(text for one in PARSED.values() for _, _, words, text in one.blocks if words[:1] == ["recipe"])
     for one in [*PARSED.values(), *LINKING]:
         for number, line in one.prose:
             where = f"{one.name}:{number}"
