@@ -90,7 +90,7 @@ set(CPACK_DEBIAN_ENDPOINT_PACKAGE_CONTROL_EXTRA ${debian_out}/endpoint/shlibs ${
 # The day of the release is in CHANGELOG.md; a package of a state between two has that of its build, or SOURCE_DATE_EPOCH.
 string(TIMESTAMP debian_day "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(WRITE ${debian_out}/${debian_changelog} "pawl (${debian_version}) unstable; urgency=medium\n
-  * What has changed is in /usr/share/doc/pawl/CHANGELOG.md of pawl-doc.\n
+  * What there is: /usr/share/doc/pawl/CHANGELOG.md of pawl-doc.\n
  -- ${PAWL_PACKAGE_CONTACT}  ${debian_day}\n")
 find_program(PAWL_GZIP gzip REQUIRED)
 execute_process(COMMAND ${PAWL_GZIP} -9nf ${debian_out}/${debian_changelog} COMMAND_ERROR_IS_FATAL ANY)

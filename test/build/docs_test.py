@@ -135,7 +135,7 @@ class Page:
 
 
 # Pages elsewhere in the tree, whose links and names are held, too.
-LINKING = [Page(PROJECT / name) for name in ("README.md", "CONTRIBUTING.md")] + [
+LINKING = [Page(PROJECT / name) for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + [
     Page(path) for path in sorted((PROJECT / "examples").glob("**/*.md"))]
 PARSED = {str(path.relative_to(PROJECT / "docs")): Page(path) for path in PAGES}
 
@@ -537,6 +537,20 @@ def check_citations():
                     problem(path.relative_to(PROJECT), f"cites docs/{file}{'#' + anchor if anchor else ''}, which is not there")
 
 
+CHANGES_BYTES_MAX = 4096  # one page, as long as there was no release
+
+
+def check_changes():
+    """The newest heading of CHANGELOG.md has the version of the tree."""
+    version = ".".join(re.findall(r"#define PAWL_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", read("include/pawl/version.h")))
+    changes = next(one for one in LINKING if one.name == "CHANGELOG.md")
+    newest = next((text for _, level, text in changes.headings if level == 2), "")
+    if newest.split(",")[0] != version:
+        problem(changes.name, f"begins with \"{newest}\", and the version is {version}")
+    if "not released yet" in newest and changes.path.stat().st_size > CHANGES_BYTES_MAX:
+        problem(changes.name, f"says what there is, in more than {CHANGES_BYTES_MAX} bytes")
+
+
 # --- limits.md, limits/ --------------------------------------------------------------------------------------------
 
 STRUCTS = {
@@ -818,3 +832,4 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
+    check_changes()
