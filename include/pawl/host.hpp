@@ -4,7 +4,8 @@
 // first error stays: what comes after it does nothing, and run() logs it and answers 1, so main()
 // needs no check of its own. A device that counts its memory, a program with a loop of its own, and
 // any other system do the same by hand with Process, a port and Runtime (docs/guide/running.md,
-// "A program of your own").
+// "A program of your own"). A first program includes this header and no other;
+// docs/guide/small-api.md has the calls that it needs.
 // Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by
 // start() and given back with it, but SQLite's while the program has connections of its own open
 // (Process::stop()). What its options point to outlives it, as do names given to it.

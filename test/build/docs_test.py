@@ -780,6 +780,38 @@ def check_public_calls():
             problem(guide.name, f"does not mention ErrorKind::{kind}")
 
 
+# --- guide/small-api.md -----------------------------------------------------------------------------------
+
+SCREEN = 66  # lines
+
+
+def includes_of(text):
+    return re.findall(r'^\s*#\s*include "(pawl/\w+\.h(?:pp)?)"', text, re.M)
+
+
+def check_small_api():
+    """Its program fits a screen, includes one header, and has all that the table lists; the headers that it names bring all."""
+    text = page("guide/small-api.md")
+    program = next((block for _, _, words, block in text.blocks if words == ["run", "small_api"]), "")
+    if includes_of(program) != ["pawl/host.hpp"] or program.count("\n") > SCREEN:
+        problem(text.name, f"the program has {program.count(chr(10))} lines, of {SCREEN}, and includes {includes_of(program)}")
+    rows = 0
+    for where, cells, _ in text.rows("call or type"):
+        rows += 1
+        for name in re.findall(r"`(?:\w+::)?(\w+)", cells[0]):
+            if not re.search(rf"\b{name}\b", without_comments(program)):
+                problem(where, f"the program has no {name}")
+    known, left = set(), [name for _, cells, _ in text.rows("you write") for name in re.findall(r"`(pawl/[\w.]+)`", cells[1])]
+    while left:
+        name = left.pop()
+        if name not in known:
+            known.add(name)
+            left += includes_of(read(f"include/{name}"))
+    lacking = {f"pawl/{path.name}" for path in (PROJECT / "include/pawl").iterdir()} - known
+    if rows < 10 or lacking:
+        problem(text.name, f"{rows} rows of calls; no header that it names includes {sorted(lacking)}")
+
+
 # --- porting.md -------------------------------------------------------------------------------------------
 
 
@@ -815,6 +847,7 @@ def main():
     check_index()
     check_ways()
     check_citations()
+    check_changes()
     check_options()
     check_ranges()
     check_constants()
@@ -822,6 +855,7 @@ def main():
     check_enums()
     check_layers()
     check_public_calls()
+    check_small_api()
     check_porting()
     for text in problems:
         print(text)
@@ -832,4 +866,3 @@ def main():
 
 if __name__ == "__main__":
     sys.exit(main())
-    check_changes()
