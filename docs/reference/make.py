@@ -135,7 +135,7 @@ SHARED = (
 HEADERS = [path for path in sorted(INCLUDE.glob("*.hpp")) if path.name not in ("port.hpp", "port_sim.hpp")]
 
 
-# --- reading headers --------------------------------------------------------------------------------------
+# ---- reading headers ----
 
 
 def blank(text):
@@ -298,7 +298,7 @@ def entries():
     return found
 
 
-# --- writing pages ----------------------------------------------------------------------------------------
+# ---- writing pages ----
 
 
 def prose(lines):

@@ -19,7 +19,7 @@ using example::Agent;
 using pawl::ActivityContext;
 using pawl::ActivityStep;
 
-// ---- checkpoints: a file for each conversation, replaced in one step ----------------------------
+// ---- checkpoints: a file for each conversation, replaced in one step ----
 
 // Users choose the ids, so each character that is no plain letter or digit becomes a number.
 std::string file_of(const Worker& worker, const ActivityContext& ctx) {
@@ -58,7 +58,7 @@ bool store(const std::string& folder, const std::string& path, const std::string
   return parent >= 0 && sync_and_close(parent, true);
 }
 
-// ---- one question and its answer, in steps ------------------------------------------------------
+// ---- one question and its answer, in steps ----
 
 // The state of one activity. While it lives, its lease keeps the agent alive.
 struct Exchange {
@@ -108,7 +108,7 @@ ActivityStep hand_over(ActivityContext& ctx, const T& result) {
 
 constexpr std::int64_t kLookAgainMs = 60'000;
 
-// ---- the activities -----------------------------------------------------------------------------
+// ---- the activities ----
 
 ActivityStep hydrate(ActivityContext& ctx, Exchange& exchange) {
   Worker& worker = *static_cast<Worker*>(ctx.user());

@@ -16,7 +16,7 @@
 
 namespace device_gateway {
 
-// ---- Folder -------------------------------------------------------------------------------------
+// ---- Folder ----
 
 Folder::~Folder() {
   if (inotify_ >= 0) close(inotify_);
@@ -47,7 +47,7 @@ void Folder::look(std::set<std::string>* came, std::set<std::string>* went) {
   known_ = now;
 }
 
-// ---- OwnedDevices -------------------------------------------------------------------------------
+// ---- OwnedDevices ----
 
 OwnedDevices::~OwnedDevices() {
   for (const auto& [device, fd] : open_)

@@ -165,7 +165,7 @@ class ActivityContext {
   // Returns what the activity returns.
   ActivityResult hand_back();
 
-  // --- of a cooperative activity ------------------------------------------------------------------
+  // ---- of a cooperative activity ----
   // Asks for the next step after so long (0..kDurationMax; longer waits are cut to that). 0: with
   // the next tick.
   // Returns what the step returns.

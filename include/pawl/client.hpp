@@ -180,7 +180,7 @@ class Client : public TypedSenderCalls<Client> {
     return from_json(entry.value, out, why);
   }
 
-  // --- management ---------------------------------------------------------------------------------
+  // ---- management ----
   // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more.
   // Works for an instance that is stopped, suspended or of a name that no process has registered,
   // too. A Runtime that runs orchestrations writes the end with its next tick; until then the

@@ -66,7 +66,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   using TypedContextCalls::start_orchestration;
   using TypedContextCalls::try_dequeue_event;
 
-  // --- who am I ---
+  // ---- who am I ----
   // Which instance and execution this is, and the name that its code was registered with.
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
@@ -94,7 +94,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // execution)? Then it is time for continue_as_new(): at the limit the execution fails.
   [[nodiscard]] bool is_continue_as_new_due() const;
 
-  // --- cancellation (Client::cancel_instance()) ---
+  // ---- cancellation (Client::cancel_instance()) ----
   // From the request on, each await answers kCancelled, unless its result came before the request;
   // activities, timers, waits, children and reads of other instances are not scheduled any more,
   // and their handles answer kCancelled. What puts things right stands in a scope, which lets them
@@ -105,7 +105,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // The reason that was given; none: cancel_requested() is false.
   [[nodiscard]] std::optional<std::string_view> cancel_reason() const;
 
-  // --- commands: recorded, numbered, compared with history on replay ---
+  // ---- commands: recorded, numbered, compared with history on replay ----
   // Schedules an activity. The second form takes options: where it runs, retries, limits. The third
   // takes only the place where it runs. There is one handle and one result, however many attempts
   // it takes.
@@ -118,7 +118,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   Handle schedule_activity(std::string_view name, std::string_view input,
                            const ActivityOptions& options);
   Handle schedule_activity(std::string_view name, std::string_view input, const Target& target);
-  // --- sessions ---
+  // ---- sessions ----
   // Opens a session, in the commit of this turn. Without an id, its identity is the place of this
   // call in the code, so another execution opens another one. With an id, an open session of this
   // instance is found again as it is, also after continue_as_new(); one that has ended is opened
@@ -205,7 +205,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // the turn began.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle try_dequeue_event(std::string_view queue);
-  // --- other orchestrations: created in the commit of this turn ---
+  // ---- other orchestrations: created in the commit of this turn ----
   // Starts a child. The parent gets its end exactly once, over crashes of either and over
   // continue-as-new of the child. A child's kCancelled and kClosed arrive as kApplication, since at
   // this await they are the parent's own. When the parent closes the handle, ends or continues as
@@ -230,7 +230,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Reads the clock: UTC as well as this machine knows it, in ms since 1970. The value is recorded.
   std::int64_t utc_now_ms();
 
-  // --- shown to clients while it runs ---
+  // ---- shown to clients while it runs ----
   // Sets what Client::get_status() shows beside the state: any bytes. It belongs to the instance,
   // so it outlives continue_as_new() and the end. Each change is recorded. Clients see it when the
   // turn is committed; of several changes in one turn they see the last.
@@ -243,7 +243,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // branch sees what it would see of a value (below).
   std::string_view get_custom_status();
 
-  // --- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ---
+  // ---- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ----
   // A key is a name, a value any bytes. Writes are recorded and clients see them when the turn is
   // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those
   // of its ancestors before its opening, those of branches whose result it received, and of all
@@ -299,7 +299,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
     return text.has_value() ? from_json(*text, out, why) : Status::kNotFound;
   }
 
-  // --- several at once ---
+  // ---- several at once ----
   // Runs `body`, a callable Poll(OrchestrationContext&), as a branch: it runs to its first pending
   // await or its end, then the code behind open_branch() goes on. A branch has an order of its own
   // and shares nothing but handles: let it read what stood before its opening, write only its own
@@ -358,7 +358,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // then on.
   void cancel(const Handle& handle);
 
-  // --- endings ---
+  // ---- endings ----
   // Ends the execution, or the branch.
   // Returns what the function returns, at once and once.
   // Requires: an output of at most payload_bytes_max; else it ends as failed, with kLimit.

@@ -73,7 +73,7 @@ class Storage {
  public:
   [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
 
-  // --- the database's files -------------------------------------------------------------------
+  // ---- the database's files ----
   // The name of an SQLite VFS that already serves this storage ("unix"), or null: then Pawl
   // registers a VFS of its own over the calls below.
   [[nodiscard]] virtual const char* native_vfs() const = 0;
@@ -110,7 +110,7 @@ class Storage {
   virtual void shm_barrier(FileHandle file) = 0;
   virtual Status shm_unmap(FileHandle file, bool remove) = 0;
 
-  // --- files that come with room, of every port -------------------------------------------------
+  // ---- files that come with room, of every port ----
   // Makes the database's file, whole or not at all: its bytes are flushed before it gets its name,
   // so that neither a crash nor a power cut leaves a part of one. Its name is safe from a power cut
   // at the latest when the log beside it was flushed for the first time. kAlreadyExists: it is
@@ -122,7 +122,7 @@ class Storage {
   // failure the file may be there.
   virtual Status allocate(const char* path, std::int64_t size) = 0;
 
-  // --- checks before a database is opened -------------------------------------------------------
+  // ---- checks before a database is opened ----
   // kOk; kCannotOpen: the folder is missing, or something else is in the place of a file;
   // kReadOnly: file or folder cannot be written; kNetworkFilesystem: locks there cannot be trusted.
   // The diagnostic names the path.
@@ -139,7 +139,7 @@ class Storage {
     return Status::kUnsupported;
   }
 
-  // --- liveness: a lock that dies with its process ---------------------------------------------
+  // ---- liveness: a lock that dies with its process ----
   // `<database>-workers/<incarnation>`: created, locked, and mapped writable for `notes_bytes`
   // (zeroed). The lock must end with the process, however it ends, must not survive in children,
   // and must be testable by another Runtime of the same process.
@@ -160,11 +160,11 @@ class Storage {
                                    std::size_t offset, void* out, std::size_t size) = 0;
   virtual void worker_remove(const char* database_path, std::int64_t incarnation) = 0;
 
-  // --- the bell ---------------------------------------------------------------------------------
+  // ---- the bell ----
   // Wakes the sleepers of other connections after a commit: `<database>-bell`.
   virtual void ring(const char* database_path) = 0;
 
-  // --- turns at writing ---------------------------------------------------------------------------
+  // ---- turns at writing ----
   // A lock that a connection takes before it asks for the database's write lock, and gives when it
   // has got that. So a connection that has just written does not write again before those that
   // wait. One handle a connection; two connections of one process exclude each other, too. The lock
@@ -200,7 +200,7 @@ class Threads {
  public:
   [[nodiscard]] virtual std::uint32_t version() const { return kPortVersion; }
 
-  // --- waiting ------------------------------------------------------------------------------------
+  // ---- waiting ----
   // Watches the bell and the log of a database; null path: none. One database a Threads object.
   virtual Status open(const char* database_path, Diagnostic& diagnostic) = 0;
   virtual void close() = 0;
@@ -227,7 +227,7 @@ class Threads {
   // Is it readable now, or has it hung up? Does not wait.
   [[nodiscard]] virtual bool descriptor_ready(int fd) = 0;
 
-  // --- identity -----------------------------------------------------------------------------------
+  // ---- identity ----
   [[nodiscard]] virtual std::int64_t process_id() = 0;
   // Kernel's start time of a process (clock ticks since boot), 0 if unknown or gone: separates a
   // process from a later one with the same id.
@@ -235,7 +235,7 @@ class Threads {
   // True on the thread that called open().
   [[nodiscard]] virtual bool on_owner_thread() = 0;
 
-  // --- the executor: a bounded pool for blocking activities -----------------------------------------
+  // ---- the executor: a bounded pool for blocking activities ----
   // Creates `count` threads with stacks of `stack_bytes`, before the arenas are sealed, called
   // "pawl-work-<slot>" where threads have names. 0 is allowed; kInvalidArgument: more than kThreadsMax.
   virtual Status executor_start(unsigned count, std::size_t stack_bytes) = 0;

@@ -29,7 +29,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
-  // --- time ---
+  // ---- time ----
   void advance(std::int64_t ms);        // boot time and wall clock go on together
   void suspend(std::int64_t ms);        // as advance; every node's next wait() finds it overslept
   void set_wall(std::int64_t wall_ms);  // a step: boot time is untouched, nodes see `clock`
@@ -42,7 +42,7 @@ class Machine {
   void reboot(std::int64_t off_ms, bool rtc = true, std::int64_t wall_without_rtc_ms = 0);
   void set_boot_id_known(bool known);
 
-  // --- files ---
+  // ---- files ----
   // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
   // A sync call takes so long from now on. 0, as at first: no time.
@@ -59,7 +59,7 @@ class Machine {
   // Flips one byte of a file; kNotFound if there is none.
   Status damage(const char* path, std::int64_t offset);
 
-  // --- folders: of port::Folders, apart from the database's files; without contents ---
+  // ---- folders: of port::Folders, apart from the database's files; without contents ----
   enum class Entry : std::uint8_t { kNone, kFolder, kFile };
   // Puts it there, with the folders above it; kNone: takes it away, with all below it.
   void put_entry(const char* path, Entry entry);

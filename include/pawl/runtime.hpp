@@ -190,7 +190,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // given to start() must then live until the process ends.
   Status stop(std::chrono::milliseconds grace);
 
-  // --- the Client's calls on the Runtime's own thread: piggybacked on the next tick -----------------
+  // ---- the Client's calls on the Runtime's own thread: piggybacked on the next tick ----
   // Does what Client's call of the same name does, with the next tick. The answer has the status
   // that the Client's call would return; null: no answer wanted.
   // Returns kOk: it was asked; kStopped.

@@ -224,7 +224,7 @@ class SessionCache final : public SessionListener {
     return count;
   }
 
-  // --- called by the Runtime ------------------------------------------------------------------------
+  // ---- called by the Runtime ----
   // As SessionListener says: SessionOptions::listener is the cache, and the Runtime calls these.
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     trim();

@@ -64,7 +64,7 @@ class Lines final : public LogSink {
   std::vector<std::string> lines_;
 };
 
-// --- errors that a test announces ------------------------------------------------------------------
+// ---- errors that a test announces ----
 // Lines of the log at level error (tick_rolled_back, row_quarantined, instance_stopped and so on) are
 // counted by event, of all Workers and Worlds of the program, and of what an ErrorWatch is given to;
 // `busy_tick` counts ticks of a Worker that did not get the write lock. A test says which it causes,
@@ -187,7 +187,7 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  // --- life -----------------------------------------------------------------------------------------
+  // ---- life ----
   // Starts what does not run: the Runtime, and at first and after reboot() the Client.
   // Returns as Runtime::start() and Client::open(), with error_text().
   Status start();
@@ -210,7 +210,7 @@ class World {
   // Whether its Runtime runs: it was started, and has neither stopped nor died.
   [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }
 
-  // --- time: kStopped if the Runtime does not run, or died meanwhile ----------------------------------
+  // ---- time: kStopped if the Runtime does not run, or died meanwhile ----
   // Runs everything that is ready now; no time passes.
   // Returns kOk; kTimeout: it does not come to rest (an instance that goes round without waiting
   // for anything).
@@ -230,7 +230,7 @@ class World {
   // Of the simulated machine, since 1970 UTC.
   [[nodiscard]] std::int64_t now_ms() const { return machine_.wall_ms(); }
 
-  // --- what to do and what to look at -----------------------------------------------------------------
+  // ---- what to do and what to look at ----
   // In a process of its own. Its calls are there at once and take effect with the calls above.
   // Those that wait would wait for the thread they are on: use run_until_done(). Requires: start()
   // answered kOk.

@@ -26,7 +26,7 @@ namespace pawl {
 // The input or the result of what has none.
 struct Nothing {};
 
-// --- definitions ------------------------------------------------------------------------------------
+// ---- definitions ----
 
 namespace internal {
 class TypedName {
@@ -63,7 +63,7 @@ class QueueType : public internal::TypedName {
   using TypedName::TypedName;
 };
 
-// --- values and their bytes -------------------------------------------------------------------------
+// ---- values and their bytes ----
 
 namespace internal {
 
@@ -169,7 +169,7 @@ class [[nodiscard]] TypedHandle : public Handle {
   [[nodiscard]] TypedOutcome<T> await() const { return TypedOutcome<T>(Handle::await()); }
 };
 
-// --- endings ----------------------------------------------------------------------------------------
+// ---- endings ----
 
 // What complete() and continue_as_new() of a value answer: a Poll that knows the type.
 template <typename T>
@@ -227,7 +227,7 @@ struct TypedEnd {
   Diagnostic why;            // it has completed with what is no Out: kCorrupt, and why
 };
 
-// --- the calls --------------------------------------------------------------------------------------
+// ---- the calls ----
 
 // The typed calls of OrchestrationContext. Each does what the call of this name does with a text;
 // a value that does not go as JSON is kBadPayload, at the await or as the answer.

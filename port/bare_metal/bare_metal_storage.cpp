@@ -27,7 +27,7 @@ std::size_t index_pieces(const Layout& layout) {
 
 }  // namespace
 
-// ---- the machine --------------------------------------------------------------------------------
+// ---- the machine ----
 
 std::size_t Machine::required_memory(const NorFlash::Geometry& geometry, const Layout& layout,
                                      std::size_t workers) {
@@ -105,7 +105,7 @@ unsigned char* Machine::notes_of(const Worker& worker) {
   return notes_ + static_cast<std::size_t>(&worker - workers_) * MachineMemory::kNotesBytes;
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files ----
 
 Result<port::FileHandle> BareMetalStorage::open(const char* path, OpenMode mode) {
   const FilePlace place = machine_.files_.find(path);
@@ -191,7 +191,7 @@ Result<bool> BareMetalStorage::exists(const char* path) {
          !machine_.removed_while_open_[static_cast<std::size_t>(place)];
 }
 
-// ---- locks --------------------------------------------------------------------------------------
+// ---- locks ----
 
 Status BareMetalStorage::lock(port::FileHandle file, int level) {
   Machine::Handle* const handle = machine_.handle(file);
@@ -227,7 +227,7 @@ Result<bool> BareMetalStorage::reserved(port::FileHandle file) {
   return handle->level >= kReserved || machine_.highest_of_others(*handle) >= kReserved;
 }
 
-// ---- the index of the log -----------------------------------------------------------------------
+// ---- the index of the log ----
 
 Status BareMetalStorage::shm_map(port::FileHandle file, int index, std::size_t size, bool extend,
                                  void volatile** out) {
@@ -278,7 +278,7 @@ Status BareMetalStorage::shm_unmap(port::FileHandle file, bool) {
   return Status::kOk;
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- places ----
 
 Status BareMetalStorage::create_whole(const char* path, const void* data, std::size_t size) {
   const FilePlace place = machine_.files_.find(path);
@@ -302,7 +302,7 @@ Result<std::int64_t> BareMetalStorage::free_bytes(const char*) {
   return machine_.files_.free_bytes();
 }
 
-// ---- workers ------------------------------------------------------------------------------------
+// ---- workers ----
 
 // The lock and the notes are in memory: a reset ends every worker of this machine, and its lock
 // with it. After a reset it is not known what a worker ran.

@@ -12,7 +12,7 @@ std::uint32_t sectors_of(std::uint32_t bytes) { return (bytes + kSector - 1) / k
 
 }  // namespace
 
-// ---- the directory ------------------------------------------------------------------------------
+// ---- the directory ----
 
 Status FlashFiles::mount(FlashSectors& sectors, const char* database_path,
                          std::uint32_t log_sectors, Diagnostic& diagnostic) {
@@ -161,7 +161,7 @@ Status FlashFiles::truncate(FilePlace place, std::int64_t size) {
   return Status::kOk;
 }
 
-// ---- bytes --------------------------------------------------------------------------------------
+// ---- bytes ----
 
 Result<std::size_t> FlashFiles::read(FilePlace place, void* out, std::size_t size,
                                      std::int64_t offset) {

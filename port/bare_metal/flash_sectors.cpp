@@ -62,7 +62,7 @@ std::size_t FlashSectors::required_memory(const NorFlash::Geometry& geometry) {
   return sizeof(Block) * geometry.block_count + sizeof(Slot) * capacity(geometry);
 }
 
-// ---- mount --------------------------------------------------------------------------------------
+// ---- mount ----
 
 Status FlashSectors::mount(NorFlash& flash, void* memory, std::size_t bytes, bool may_format,
                            Diagnostic& diagnostic) {
@@ -181,7 +181,7 @@ void FlashSectors::find_open_block() {
   }
 }
 
-// ---- reading and writing ------------------------------------------------------------------------
+// ---- reading and writing ----
 
 std::uint32_t FlashSectors::address_of(std::uint32_t slot) const {
   return slot / slots_a_block_ * geometry_.block_bytes + static_cast<std::uint32_t>(kHeadBytes) +

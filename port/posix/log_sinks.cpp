@@ -162,7 +162,7 @@ void add_json(LogLevel level, std::string_view event, const LogField* fields, st
   out.end_object();
 }
 
-// ---- the journal --------------------------------------------------------------------------------
+// ---- the journal ----
 
 int severity_of(LogLevel level) {
   switch (level) {
@@ -235,7 +235,7 @@ void FdLogSink::write(LogLevel level, std::string_view event, const LogField* fi
   put(line);
 }
 
-// ---- logs that take datagrams -------------------------------------------------------------------
+// ---- logs that take datagrams ----
 
 DatagramLogSink::DatagramLogSink(std::string_view identifier, LogLevel least, const Path& socket)
     : fd_(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)), least_(least) {

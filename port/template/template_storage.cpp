@@ -8,7 +8,7 @@ namespace pawl::port_template {
 // write them.
 const char* TemplateStorage::native_vfs() const { return nullptr; }
 
-// ---- files, without a native VFS ----------------------------------------------------------------
+// ---- files, without a native VFS ----
 
 // kNotFound: the file does not exist and is not to be created. Two opens of one path are two
 // handles with locks of their own.
@@ -77,7 +77,7 @@ void TemplateStorage::shm_barrier(port::FileHandle) {}
 // The last user removes the memory if `remove` is set.
 Status TemplateStorage::shm_unmap(port::FileHandle, bool) { return Status::kUnsupported; }
 
-// ---- files that come with room ------------------------------------------------------------------
+// ---- files that come with room ----
 
 // Write the bytes under another name, flush them, and rename without replacing. If several
 // processes do it at the same time, one must win; the others return kAlreadyExists. kUnsupported is
@@ -91,7 +91,7 @@ Status TemplateStorage::create_whole(const char*, const void*, std::size_t) {
 // is full. kUnsupported is a correct permanent answer, too: Pawl then writes random bytes.
 Status TemplateStorage::allocate(const char*, std::int64_t) { return Status::kUnsupported; }
 
-// ---- checks before a database is opened ---------------------------------------------------------
+// ---- checks before a database is opened ----
 
 // Refuse here, with the path in the text, what SQLite would refuse later and less clearly. An empty
 // path: kCannotOpen.
@@ -103,7 +103,7 @@ Status TemplateStorage::check_place(const char* database_path, Diagnostic& diagn
 // kUnsupported is a correct permanent answer where the room cannot be known.
 Result<std::int64_t> TemplateStorage::free_bytes(const char*) { return Status::kUnsupported; }
 
-// ---- liveness locks and notes -------------------------------------------------------------------
+// ---- liveness locks and notes ----
 
 // Take a lock that the kernel frees when the process is gone, and that can be tested without being
 // taken (Linux: an open file description lock). It is on a file that others can still read
@@ -135,7 +135,7 @@ std::size_t TemplateStorage::worker_notes(const char*, std::int64_t, std::size_t
 // Called after the worker's notes were read. A missing file is no error.
 void TemplateStorage::worker_remove(const char*, std::int64_t) {}
 
-// ---- the bell -----------------------------------------------------------------------------------
+// ---- the bell ----
 
 // Called after every commit that others should look at: must not block. Linux: one byte written to
 // a file that the others watch. A lost ring costs time and never work, since workers also look at

@@ -3,7 +3,7 @@
 
 namespace pawl::port_template {
 
-// ---- waiting ------------------------------------------------------------------------------------
+// ---- waiting ----
 
 // Remember the calling thread as the owner; begin to watch `<database>-bell` and `<database>-wal`,
 // which may not exist yet. Earlier changes are not reported.
@@ -56,7 +56,7 @@ void TemplateThreads::remove_descriptor(int) {}
 // Must not wait. Not called where add_descriptor() is kUnsupported.
 bool TemplateThreads::descriptor_ready(int) { return false; }
 
-// ---- identity -----------------------------------------------------------------------------------
+// ---- identity ----
 
 // Positive. With a single process: 1.
 std::int64_t TemplateThreads::process_id() { return 0; }
@@ -68,7 +68,7 @@ std::int64_t TemplateThreads::process_start_time(std::int64_t) { return 0; }
 // Pawl uses this to refuse waiting on the thread that must do the work.
 bool TemplateThreads::on_owner_thread() { return false; }
 
-// ---- the executor -------------------------------------------------------------------------------
+// ---- the executor ----
 
 // Make all threads and stacks here and nowhere else. More than the machine can have: end those
 // already made and return kInvalidArgument.

@@ -10,7 +10,7 @@
 
 namespace pawl::internal {
 
-// --- places --------------------------------------------------------------------------------------
+// ---- places ----
 
 bool JsonPlace::enter(Level level) {
   if (depth_ == kLevelsMax) return fail(Status::kResourceExhausted, "has more than 16 levels");
@@ -39,7 +39,7 @@ bool JsonPlace::fail(Status status, const char* what) {
   return false;
 }
 
-// --- writing -------------------------------------------------------------------------------------
+// ---- writing ----
 
 bool JsonWriter::put(std::string_view text) {
   if (text.size() > capacity_ - size_) return fail(Status::kResourceExhausted, "does not fit");

@@ -20,7 +20,7 @@ namespace {
 // Pawl writes flat objects; deeper values can only be members of a newer writer.
 constexpr int kNestingMax = 4;
 
-// --- writing -------------------------------------------------------------------------------------
+// ---- writing ----
 
 char* put_hex(std::uint64_t number, char* out) {
   constexpr char kDigits[] = "0123456789abcdef";
@@ -95,7 +95,7 @@ class MetaWriter {
   bool valid_ = true;
 };
 
-// --- reading -------------------------------------------------------------------------------------
+// ---- reading ----
 
 bool read_number(const cJSON& item, std::int64_t* number) {
   if (cJSON_IsNumber(&item)) {

@@ -64,7 +64,7 @@ struct ClockSample {
 // The clock in which a due time is counted; stored.
 enum class TimeBase : std::uint8_t { kPawl = 0, kUtc = 1 };
 
-// --- time ----------------------------------------------------------------------------------------
+// ---- time ----
 
 [[nodiscard]] std::int64_t add_saturating(std::int64_t a, std::int64_t b);
 [[nodiscard]] std::int64_t subtract_saturating(std::int64_t a, std::int64_t b);
@@ -77,7 +77,7 @@ enum class TimeBase : std::uint8_t { kPawl = 0, kUtc = 1 };
 // kBuildDateMs on and before 2200.
 [[nodiscard]] bool wall_trusted(const ClockSample& sample);
 
-// --- T1: adopt -----------------------------------------------------------------------------------
+// ---- T1: adopt ----
 
 enum class Adoption : std::uint8_t {
   kNone,      // the boot is known and nothing is to be written
@@ -92,7 +92,7 @@ struct AdoptResult {
 // Call it in the first write transaction of a process, before anything is made, marked or fired.
 [[nodiscard]] AdoptResult adopt(const ClockRow& row, const ClockSample& sample);
 
-// --- T2: mark ------------------------------------------------------------------------------------
+// ---- T2: mark ----
 
 // Whether the mark is old enough to be piggybacked on a commit.
 [[nodiscard]] bool needs_mark(const ClockRow& row, std::int64_t p);
@@ -106,7 +106,7 @@ struct AdoptResult {
                                              std::int64_t marked_boot_ms,
                                              std::int64_t clock_mark_ms);
 
-// --- T3: sync ------------------------------------------------------------------------------------
+// ---- T3: sync ----
 
 struct SyncLimits {
   std::int64_t max_gap_ms = kMaxGapMs;
@@ -141,7 +141,7 @@ struct SyncResult {
 // `previous_ms`: 0 at first and after a step notice.
 [[nodiscard]] std::int64_t next_sync_look_ms(std::int64_t previous_ms);
 
-// --- T4, T5: due and make ------------------------------------------------------------------------
+// ---- T4, T5: due and make ----
 
 [[nodiscard]] bool due(TimeBase base, std::int64_t due_ms, const ClockRow& row, std::int64_t p);
 // The P at which an item is due; kNever while a UTC item has no offset. Items of one look fire in
@@ -151,7 +151,7 @@ struct SyncResult {
 // The due time of a duration: P + delay, kNever if that overflows; a negative delay counts as 0.
 [[nodiscard]] std::int64_t make_due(std::int64_t p, std::int64_t delay_ms);
 
-// --- T9: stamps ----------------------------------------------------------------------------------
+// ---- T9: stamps ----
 
 // The quality of a stamp of this boot.
 enum class StampQuality : std::uint8_t {

@@ -7,7 +7,7 @@
 
 namespace pawl::internal {
 
-// --- handles -------------------------------------------------------------------------------------
+// ---- handles ----
 
 Awaits::Leaves Awaits::leaves_of(const Handle& handle) const {
   Leaves leaves;
@@ -96,7 +96,7 @@ bool Awaits::may_await(const Record& leaf) const {
   return branch != nullptr;
 }
 
-// --- resolving -----------------------------------------------------------------------------------
+// ---- resolving ----
 
 Awaits::Resolution Awaits::resolve(const Record& leaf) const {
   if (!may_await(leaf)) return {How::kRefused, 0};
@@ -173,7 +173,7 @@ bool Awaits::counts_as_ignored(const Handle& handle) {
   return false;
 }
 
-// --- awaiting ------------------------------------------------------------------------------------
+// ---- awaiting ----
 
 // Whether the command is completed and owned by this branch: most awaits of a long history are
 // answered this way, as receive() would answer them.
@@ -315,7 +315,7 @@ void Awaits::add_to_path(const Handle& handle) {
   run_.current().path_hash = hash.value();
 }
 
-// --- closing -------------------------------------------------------------------------------------
+// ---- closing ----
 
 void Awaits::close(Record* leaf) {
   const History::InPass& target = leaf->pass;

@@ -47,7 +47,7 @@ class Awaits {
   Awaits(const Awaits&) = delete;
   Awaits& operator=(const Awaits&) = delete;
 
-  // --- handles ---
+  // ---- handles ----
   Handle handle_of(Record* command) {
     return handle_of(command == nullptr ? HandleForm::kNone : HandleForm::kCommand, command);
   }
@@ -57,7 +57,7 @@ class Awaits {
   Handle join(BranchRun& branch, const Handle* handles, std::size_t count);
   Selection select(BranchRun& branch, const Handle* handles, std::size_t count);
 
-  // --- calls of the current branch ---
+  // ---- calls of the current branch ----
   Outcome await(const Handle& handle);
   Outcome await_first(const Selection& selection);
   void cancel(BranchRun& branch, const Handle& handle);

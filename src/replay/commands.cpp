@@ -48,7 +48,7 @@ bool is_bare(const Event& event) {
 
 }  // namespace
 
-// --- recorded commands ---------------------------------------------------------------------------
+// ---- recorded commands ----
 
 // Marks the record as issued by this branch, the current one.
 inline void Commands::adopt(Record& record, BranchRun& branch) const {

@@ -75,7 +75,7 @@ const char* why_malformed(const Event& event) {
 
 }  // namespace
 
-// --- memory --------------------------------------------------------------------------------------
+// ---- memory ----
 
 bool ChunkList::add_chunk(std::size_t room) {
   const std::size_t least = aligned(sizeof(Chunk)) + room;
@@ -182,7 +182,7 @@ void History::drop_staged() {
   records_.truncate(last, last->size);
 }
 
-// --- state ---------------------------------------------------------------------------------------
+// ---- state ----
 
 std::uint32_t History::key_place(std::string_view name) const {
   const StateKey* const place = std::lower_bound(
@@ -233,7 +233,7 @@ Status History::carry(std::string_view key, std::string_view value, std::int64_t
   return Status::kOk;
 }
 
-// --- events --------------------------------------------------------------------------------------
+// ---- events ----
 
 namespace {
 
@@ -281,7 +281,7 @@ void History::rewind(Mark mark) {
   drop_staged();
 }
 
-// --- form of events ------------------------------------------------------------------------------
+// ---- form of events ----
 
 const char* History::why_not(const Event& event) const {
   if (event.id != count_ + 1) return "out of order";
@@ -359,7 +359,7 @@ EventId History::open_try() const {
   return oldest;
 }
 
-// --- index ---------------------------------------------------------------------------------------
+// ---- index ----
 
 std::uint32_t History::find_branch(BranchId number) const {
   if (number == 0) return 0;

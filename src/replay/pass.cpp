@@ -12,7 +12,7 @@ Status Pass::run() {
   return run_.is_ok() ? end_.finish(commands_, awaits_, ends_.staged()) : run_.status();
 }
 
-// --- how code ends -------------------------------------------------------------------------------
+// ---- how code ends ----
 
 void Pass::check_ending(const BranchRun& branch, bool pending) {
   if (pending && branch.suspended) return;
@@ -48,7 +48,7 @@ Poll Pass::stop_with_exception(const BranchRun& branch, const char* what) {
   return Poll::done();
 }
 
-// --- branches ------------------------------------------------------------------------------------
+// ---- branches ----
 
 Handle Pass::open_branch(BranchRun& branch, Poll (*call)(void*, OrchestrationContext&),
                          void* callable) {
@@ -76,7 +76,7 @@ void Pass::end_branch(BranchRun& branch, bool pending) {
   if (&branch != &run_.root()) awaits_.close_own(branch);
 }
 
-// --- reading -------------------------------------------------------------------------------------
+// ---- reading ----
 
 std::string_view Pass::start_payload() const { return run_.history().event(1).payload; }
 std::string_view Pass::start_version() const { return run_.history().event(1).version; }

@@ -56,7 +56,7 @@ class Pass {
   [[nodiscard]] EventId position() const { return run_.root().position; }
   [[nodiscard]] std::uint64_t path_hash() const { return run_.root().path_hash; }
 
-  // --- behind the public interface ---
+  // ---- behind the public interface ----
   [[nodiscard]] Calls& calls() { return calls_; }
   [[nodiscard]] SessionCalls& sessions() { return sessions_; }
   [[nodiscard]] StateCalls& state() { return state_; }

@@ -42,7 +42,7 @@ Status PassEnd::finish(const Commands& commands, const Awaits& awaits, Record* e
   return has_ended_ || has_closed_ ? append_returns() : Status::kOk;
 }
 
-// --- messages given back -------------------------------------------------------------------------
+// ---- messages given back ----
 
 // Whether the delivery is void: its wait no longer exists, and no branch received it within its
 // horizon.

@@ -102,7 +102,7 @@ class Run {
   // Requires: the caller has put the reason into diagnostic().
   void fail(Status status) { status_ = status; }
 
-  // --- branches ---
+  // ---- branches ----
   [[nodiscard]] BranchRun& root() { return root_; }
   [[nodiscard]] const BranchRun& root() const { return root_; }
   [[nodiscard]] BranchRun& current() const { return *current_; }
@@ -111,7 +111,7 @@ class Run {
   // Whether the branch may call: it runs, has not ended and is not suspended. A call on any branch
   // but a suspended one that may not call is a mistake, and ends the pass.
   bool is_active(const BranchRun& branch, const char* call);
-  // --- cancellation ---
+  // ---- cancellation ----
   // Whether the request stays; otherwise each branch is notified once.
   [[nodiscard]] bool is_cancel_sticky() const { return is_cancel_sticky_; }
   [[nodiscard]] bool has_seen_cancel(const BranchRun& branch) const {
@@ -134,7 +134,7 @@ class Run {
   // Opens a branch of the current one; null: the pass has failed.
   BranchRun* begin_branch(History::Record* opening);
 
-  // --- memory ---
+  // ---- memory ----
   // Memory that lives as long as this pass; null: the pass has failed.
   void* note_bytes(std::size_t size);
   template <typename T>

@@ -7,7 +7,7 @@
 
 namespace pawl::internal {
 
-// --- writing -------------------------------------------------------------------------------------
+// ---- writing ----
 
 // A refusal for a limit is recorded: another worker, or this one after a restart, may have other
 // limits.
@@ -89,7 +89,7 @@ bool StateCalls::has_room_for(std::string_view key, std::string_view value) cons
   return keys <= run_.limits().kv_keys_max && bytes <= run_.limits().kv_bytes_max;
 }
 
-// --- reading -------------------------------------------------------------------------------------
+// ---- reading ----
 
 // Finds the last visible write. Writes of this pass come after all of history, carried values
 // before it.
@@ -160,7 +160,7 @@ std::size_t StateCalls::clear(BranchRun& branch, std::int64_t updated_before_ms)
   return count;
 }
 
-// --- what each branch knows ----------------------------------------------------------------------
+// ---- what each branch knows ----
 
 bool StateCalls::knows(const BranchRun& branch, const Record& write) const {
   const History::InPass& pass = write.pass;

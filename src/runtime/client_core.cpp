@@ -98,7 +98,7 @@ NewMessage ClientCore::new_message(std::string_view id, MessageKind kind, std::s
   return posted;
 }
 
-// ---- offers -------------------------------------------------------------------------------------
+// ---- offers ----
 
 namespace {
 
@@ -237,7 +237,7 @@ Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last
   return out->custom_status_version > last_version ? Status::kOk : explain(Status::kStale, id);
 }
 
-// ---- progress -----------------------------------------------------------------------------------
+// ---- progress ----
 
 namespace {
 
@@ -289,7 +289,7 @@ Status ClientCore::watch_progress(std::string_view id, std::int64_t timeout_ms,
   }
 }
 
-// ---- values -------------------------------------------------------------------------------------
+// ---- values ----
 
 Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEntry* out,
                                 bool* found) {

@@ -59,7 +59,7 @@ bool Notices::has_lost_sessions() const {
          has_session_change({SessionChange::Kind::kLost, SessionChange::Kind::kExpired});
 }
 
-// ---- the log ------------------------------------------------------------------------------------
+// ---- the log ----
 
 void Notices::report(const Poisoned& notice) {
   ++loop_.stats.poisoned;
@@ -230,7 +230,7 @@ void Notices::log_use(const OfSession& notice) {
   loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
 }
 
-// ---- ChangeSink: in the batch -------------------------------------------------------------------
+// ---- ChangeSink: in the batch ----
 
 template <typename Kind>
 bool Notices::add(const Kind& notice, std::initializer_list<std::string_view Kind::*> texts) {

@@ -74,7 +74,7 @@ std::size_t RuntimeCore::required_memory(const Options& options) {
   return plan.exhausted() ? 0 : plan.required_memory();
 }
 
-// ---- Runtime ------------------------------------------------------------------------------------
+// ---- Runtime ----
 
 std::size_t Runtime::required_memory(const Options& options) {
   Diagnostic ignored;
@@ -271,7 +271,7 @@ std::string_view Runtime::error_text() const {
   return core_ == nullptr ? std::string_view() : core_->error_text();
 }
 
-// ---- Client -------------------------------------------------------------------------------------
+// ---- Client ----
 
 std::size_t Client::required_memory(const ClientOptions& options) {
   ArenaPlan plan;

@@ -224,7 +224,7 @@ Status RuntimeCore::post(const Request& request) {
   return stopped_ || loop_.draining ? Status::kStopped : parts_.inbox.post(request);
 }
 
-// ---- the tick -----------------------------------------------------------------------------------
+// ---- the tick ----
 
 Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;

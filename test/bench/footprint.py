@@ -236,7 +236,7 @@ class Build:
         return rows
 
 
-# --- the report -----------------------------------------------------------------------------------------------------
+# ---- the report ----
 
 
 def table(head, rows):
@@ -268,7 +268,7 @@ def report(build, resident):
         table(("process", *next(iter(resident.values()))), [(name, *sums.values()) for name, sums in resident.items()])
 
 
-# --- the budget -----------------------------------------------------------------------------------------------------
+# ---- the budget ----
 
 
 def read_budget():

@@ -49,7 +49,7 @@ void check(const char* what, pawl::Status status, std::string_view text = {}) {
   if (status != pawl::Status::kOk) die(what, status, text);
 }
 
-// ---- the painted stack of a thread --------------------------------------------------------------
+// ---- the painted stack of a thread ----
 
 struct Stack {
   unsigned char* low = nullptr;
@@ -112,7 +112,7 @@ std::size_t measure(void (*load)()) {
   return job.bytes;
 }
 
-// ---- orchestrations and activities --------------------------------------------------------------
+// ---- orchestrations and activities ----
 
 Wide wide() {
   Wide value;
@@ -211,7 +211,7 @@ pawl::Poll changing(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// ---- a program in a database --------------------------------------------------------------------
+// ---- a program in a database ----
 
 constexpr char kDatabase[] = "stack.db";
 constexpr char kCopy[] = "copy.db";
@@ -289,7 +289,7 @@ class Program {
   pawl::Host host_;
 };
 
-// ---- the loads ----------------------------------------------------------------------------------
+// ---- the loads ----
 
 // This load also makes the database.
 void load_json() {
@@ -373,7 +373,7 @@ void load_errors() {
   program.run_until([] { return log_of_all.stopped >= 2; });
 }
 
-// ---- without a loop -----------------------------------------------------------------------------
+// ---- without a loop ----
 
 // Takes whatever a call reads.
 class Sink final : public pawl::InstanceVisitor,

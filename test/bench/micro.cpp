@@ -25,7 +25,7 @@ void require(benchmark::State& state, bool well, std::string_view what) {
   if (!well) state.SkipWithError(std::string(what).c_str());
 }
 
-// ---- codec --------------------------------------------------------------------------------------
+// ---- codec ----
 
 pawl::Event activity_event() {
   pawl::Event event;
@@ -85,7 +85,7 @@ void hash(benchmark::State& state) {
 }
 BENCHMARK(hash)->Arg(64)->Arg(4096);
 
-// ---- arenas -------------------------------------------------------------------------------------
+// ---- arenas ----
 
 void arena(benchmark::State& state) {
   std::array<unsigned char, 4096> block;
@@ -117,7 +117,7 @@ void buddy(benchmark::State& state) {
 }
 BENCHMARK(buddy);
 
-// ---- replay -------------------------------------------------------------------------------------
+// ---- replay ----
 
 pawl::Poll chain(pawl::OrchestrationContext& ctx) {
   while (true) {
@@ -188,7 +188,7 @@ void replay_turn(benchmark::State& state) {
 }
 BENCHMARK(replay_turn)->Arg(1)->Arg(100)->Arg(1000);
 
-// ---- sessions -----------------------------------------------------------------------------------
+// ---- sessions ----
 
 // Fetch and acknowledgement of one activity by a worker that owns `range` sessions. SQLite is in
 // the memory of the simulated machine, without flushes.

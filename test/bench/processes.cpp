@@ -108,7 +108,7 @@ void print_line(const Figures& figures) {
               static_cast<unsigned long long>(figures.vmhwm_kib));
 }
 
-// ---- coldstart ----------------------------------------------------------------------------------
+// ---- coldstart ----
 
 bool run_coldstart(const Setup& setup, Figures* figures, std::string* error) {
   figures->latencies_ms.reserve(static_cast<std::size_t>(setup.n));
@@ -153,7 +153,7 @@ pawl::Status do_first(Machine& machine) {
   return pawl::Status::kOk;
 }
 
-// ---- several workers on one file ----------------------------------------------------------------
+// ---- several workers on one file ----
 
 pawl::Status do_work(Machine& machine) {
   std::puts("ready");

@@ -33,7 +33,7 @@ void fit_history(std::size_t events, pawl::Options* options) {
       std::max<std::size_t>((events + 16) * 512, options->limits.warm_bytes);
 }
 
-// ---- many at once -------------------------------------------------------------------------------
+// ---- many at once ----
 
 pawl::Status all_at_once(Machine& machine, const char* name, std::uint64_t steps_each,
                          const char* step) {
@@ -62,7 +62,7 @@ pawl::Status run_plain(Machine& machine) {
   return all_at_once(machine, "plain", kPinnedSteps, "activity");
 }
 
-// ---- one at a time ------------------------------------------------------------------------------
+// ---- one at a time ----
 
 pawl::Status run_latency(Machine& machine) {
   const std::size_t n = machine.setup.n;
@@ -179,7 +179,7 @@ pawl::Status run_fanout(Machine& machine) {
   return keep_steps(machine, machine.setup.n, "activity");
 }
 
-// ---- the machine at rest ------------------------------------------------------------------------
+// ---- the machine at rest ----
 
 // From construction to stop(): how often the loop and any thread woke, and the processor time.
 class Effort {
@@ -218,7 +218,7 @@ class Effort {
   double hours_ = 0;
 };
 
-// ---- timers and events --------------------------------------------------------------------------
+// ---- timers and events ----
 
 // Looks at the clock after every tick. An instance that ended in the tick was due when the Runtime
 // last said so, or later.
@@ -335,7 +335,7 @@ pawl::Status run_event(Machine& machine) {
   return keep_steps(machine, n, "event");
 }
 
-// ---- load for some time -------------------------------------------------------------------------
+// ---- load for some time ----
 
 void stress_options(const Setup& setup, pawl::Options* options) {
   options->slots.threads = static_cast<std::uint32_t>(setup.slots);
@@ -410,7 +410,7 @@ pawl::Status run_sensors(Machine& machine) {
   return keep_steps(machine, kSensors * n, "sample");
 }
 
-// ---- parked -------------------------------------------------------------------------------------
+// ---- parked ----
 
 void idle_options(const Setup&, pawl::Options* options) {
   options->sessions.max_sessions_per_worker = 10;
@@ -460,7 +460,7 @@ pawl::Status run_instances(Machine& machine) {
   return keep_steps(machine, n, "instance");
 }
 
-// ---- growth: the cost of 200 further steps after N existing rows --------------------------------
+// ---- growth: the cost of 200 further steps after N existing rows ----
 
 // Runs a chain and does not measure its first steps.
 pawl::Status run_steps(Machine& machine, std::size_t before, const char* name,
@@ -518,7 +518,7 @@ pawl::Status run_behind_queue(Machine& machine) {
   return run_steps(machine, 0, "chain", std::to_string(kFurtherSteps));
 }
 
-// ---- the table ----------------------------------------------------------------------------------
+// ---- the table ----
 
 struct Scenario {
   const char* name;

@@ -59,7 +59,7 @@ std::int64_t number_of(std::string_view text) {
   return std::strtoll(std::string(text).c_str(), nullptr, 10);
 }
 
-// ---- the work -----------------------------------------------------------------------------------
+// ---- the work ----
 
 std::int64_t mix(std::int64_t value) { return (value * 31 + 7) % 1'000'003; }
 
@@ -80,7 +80,7 @@ pawl::Poll job(pawl::OrchestrationContext& ctx) {
   return ctx.complete(second.value());
 }
 
-// ---- clocks -------------------------------------------------------------------------------------
+// ---- clocks ----
 
 // Prints its input, and when it ran by both clocks.
 pawl::ActivityResult report(pawl::ActivityContext& ctx) {
@@ -122,7 +122,7 @@ pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// ---- the parts of the program -------------------------------------------------------------------
+// ---- the parts of the program ----
 
 pawl::HostOptions options_of(const char* database) {
   pawl::HostOptions options;

@@ -49,7 +49,7 @@ def logged_drive(path, log, name):
             "-device", f"virtio-blk-device,drive={name},serial={name},write-cache=on"]
 
 
-# ---- a cut of the power ---------------------------------------------------------------------------------------------
+# ---- a cut of the power ----
 
 class Run:
     """A disk on which instances were started until the power failed."""
@@ -182,7 +182,7 @@ def power_cut(build, folder, count=3):
         print(f"{name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
 
 
-# ---- clocks ---------------------------------------------------------------------------------------------------------
+# ---- clocks ----
 
 def utc(year, month=1, day=1):
     return calendar.timegm((year, month, day, 0, 0, 0))
@@ -248,7 +248,7 @@ def clock(build, folder):
 
 
 
-# ---- sensors --------------------------------------------------------------------------------------------------------
+# ---- sensors ----
 
 # An i.MX6 UltraLite: its I2C controller, and three chips behind it. Debian's kernel has their drivers as modules, and
 # none of those that only pretend to be a device (i2c-stub, gpio-sim, gpio-mockup, iio_dummy).
@@ -316,7 +316,7 @@ def sensors(build, folder):
         board.run("kill $coordinator; wait $coordinator")
 
 
-# ---- energy ---------------------------------------------------------------------------------------------------------
+# ---- energy ----
 
 def energy(build, folder, seconds=3):
     """Nothing that is parked wakes the board; times under an emulator say nothing of a real one, and are printed."""
@@ -352,7 +352,7 @@ def cost(scenario, output):
     return seen
 
 
-# ---- resident memory ------------------------------------------------------------------------------------------------
+# ---- resident memory ----
 
 def resident_programs(build):
     """What footprint.py measures; a build without PAWL_FOOTPRINT has none of it."""

@@ -68,7 +68,7 @@ def without_comments(text):
     return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.S)
 
 
-# --- pages ------------------------------------------------------------------------------------------------
+# ---- pages ----
 
 
 def anchor_of(heading):
@@ -170,7 +170,7 @@ def name_in(cell):
     return found[1] if found else cell
 
 
-# --- values -----------------------------------------------------------------------------------------------
+# ---- values ----
 
 UNITS = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
 
@@ -203,7 +203,7 @@ def constants_of(path):
     return found
 
 
-# --- samples ----------------------------------------------------------------------------------------------
+# ---- samples ----
 
 INCLUDES = """#include <chrono>
 #include <csignal>
@@ -342,7 +342,7 @@ def check_executed(where, one, text):
             problem(where, f"no {program}.cpp")
 
 
-# --- commands and queries ---------------------------------------------------------------------------------
+# ---- commands and queries ----
 
 
 def schema():
@@ -411,7 +411,7 @@ def check_command(where, line):
     return None
 
 
-# --- names ------------------------------------------------------------------------------------------------
+# ---- names ----
 
 
 # What coming-from.md names of other systems.
@@ -457,7 +457,7 @@ def check_link(where, one, target):
             problem(where, f"no heading {target}")
 
 
-# --- sizes, contents, ways --------------------------------------------------------------------------------
+# ---- sizes, contents, ways ----
 
 WORDS_MAX = 2000  # ten minutes, at 200 a minute
 README_WORDS_MAX = 700  # a screen, and hello
@@ -674,7 +674,7 @@ def check_constants():
             problem(where, f"{name} is {wanted}, the page says {cells[1]}")
 
 
-# --- format.md, format/ --------------------------------------------------------------------------------------------
+# ---- format.md, format/ ----
 
 
 def check_tables():
@@ -735,7 +735,7 @@ def check_enums():
         problem(text.name, f"meta has the keys {keys}, the page {said}")
 
 
-# --- architecture.md, the guide ---------------------------------------------------------------------------
+# ---- architecture.md, the guide ----
 
 
 def check_layers():

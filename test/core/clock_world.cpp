@@ -20,7 +20,7 @@ struct World::Draft {
 
 World::World(Ms start, Variant variant) : processes_(1), variant_(variant), truth_(start) {}
 
-// --- the machine ---------------------------------------------------------------------------------
+// ---- the machine ----
 
 void World::boot(Ms delay) {
   running_ = true;
@@ -124,7 +124,7 @@ Ms World::truth_at(Ms boot_ms) const {
   return boots_.back().booted + duration + (rate_ppm_ == 0 ? 0 : 1);
 }
 
-// --- one transaction -----------------------------------------------------------------------------
+// ---- one transaction ----
 
 void World::transact(Process& process, Item* made) {
   const ClockSample now = sample(process);
@@ -270,7 +270,7 @@ void World::note_commit(const Draft& draft, const ClockSample& now) {
   if (rise > uptime + drift(uptime) + kSlack) violate("P counted more than passed");
 }
 
-// --- waking up -----------------------------------------------------------------------------------
+// ---- waking up ----
 
 bool World::could_help() const {
   std::int64_t seg_min = kNever;
@@ -315,7 +315,7 @@ Ms World::next_wake() const {
   return wake == kNever ? wake : std::max(wake, truth_ + 1);
 }
 
-// --- the table of guarantees ---------------------------------------------------------------------
+// ---- the table of guarantees ----
 
 Ms World::drift(Ms duration) const {
   const Ms rate = rate_ppm_ < 0 ? -rate_ppm_ : rate_ppm_;

@@ -76,7 +76,7 @@ class World {
  public:
   explicit World(Ms start, Variant variant = Variant::kRules);
 
-  // --- the machine ------------------------------------------------------------------------------
+  // ---- the machine ----
   // Starts the kernel now; the processes look for the first time `delay` later.
   void boot(Ms delay = 0);
   void run(Ms duration);  // including every wake-up in that time
@@ -92,7 +92,7 @@ class World {
   // The next transaction of a process is lost before its commit.
   void lose_next_commit() { lose_next_commit_ = true; }
 
-  // --- timers that wait --------------------------------------------------------------------------
+  // ---- timers that wait ----
   int make(Ms delay);
   int make_at(Ms utc);
   [[nodiscard]] Ms fired_at(int id) const {

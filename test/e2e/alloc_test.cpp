@@ -67,7 +67,7 @@ class Folder {
   std::string path_;
 };
 
-// ---- counting -----------------------------------------------------------------------------------
+// ---- counting ----
 
 void count_from_here() {
   with_alloc_counters([](const AllocCounter& counter) { counter.begin(); });
@@ -87,7 +87,7 @@ void expect_none(const AllocCounts& counts) {
   EXPECT_EQ(counts.frees, 0U);
 }
 
-// ---- the work -----------------------------------------------------------------------------------
+// ---- the work ----
 
 std::atomic<int> bodies{0};
 
@@ -203,7 +203,7 @@ void fill(pawl::Registry& registry) {
     ASSERT_EQ(status, Status::kOk);
 }
 
-// ---- a Process and its Runtimes -----------------------------------------------------------------
+// ---- a Process and its Runtimes ----
 
 class OwnProcess {
  public:
@@ -283,7 +283,7 @@ struct Goal {
   }
 };
 
-// ---- nothing allocates --------------------------------------------------------------------------
+// ---- nothing allocates ----
 
 // A thread with a Client. Between `go` and `done` it runs only Pawl.
 class ClientThread {
@@ -435,7 +435,7 @@ TEST(Alloc, OneDeliberateMallocInABody_IsCountedApart) {
 
 #endif
 
-// ---- the host -----------------------------------------------------------------------------------
+// ---- the host ----
 
 std::atomic<int> host_json_mallocs{0};
 void* host_json_malloc(std::size_t size) {
@@ -595,7 +595,7 @@ TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
   });
 }
 
-// ---- a small block ------------------------------------------------------------------------------
+// ---- a small block ----
 
 // A connection may ask for any number of cache pages. Pages beyond its part of the slots would come
 // from the heap, until a statement found no room there.
@@ -696,7 +696,7 @@ TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   });
 }
 
-// ---- two runtimes in one process ----------------------------------------------------------------
+// ---- two runtimes in one process ----
 
 // A loop on its own thread. Between `go` and `done` the thread runs only Pawl.
 class LoopThread {

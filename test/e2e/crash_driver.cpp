@@ -30,7 +30,7 @@ std::int64_t now_ns() {
 }
 std::int64_t now_ms() { return now_ns() / 1'000'000; }
 
-// ---- Folder -------------------------------------------------------------------------------------
+// ---- Folder ----
 
 Folder::Folder() {
   char name[] = "crash-XXXXXX";
@@ -68,7 +68,7 @@ Folder::~Folder() {
   std::filesystem::remove_all(path_, ignored);
 }
 
-// ---- Child --------------------------------------------------------------------------------------
+// ---- Child ----
 
 std::vector<std::string> environment_of(const CrashAt& crash) {
   return {std::string("LD_PRELOAD=") + CRASH_AT_LIBRARY, "PAWL_CRASH_PREFIX=" + crash.prefix,
@@ -190,7 +190,7 @@ std::string describe(int wait_status) {
   return "exit status " + std::to_string(WEXITSTATUS(wait_status));
 }
 
-// ---- Database -----------------------------------------------------------------------------------
+// ---- Database ----
 
 Database::Database(const std::string& path) {
   if (::sqlite3_open_v2(path.c_str(), &handle_, SQLITE_OPEN_READONLY, nullptr) == SQLITE_OK) {

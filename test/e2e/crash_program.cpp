@@ -39,7 +39,7 @@ namespace {
 using crash_work::Kind;
 using std::chrono::milliseconds;
 
-// ---- talking to the driver ----------------------------------------------------------------------
+// ---- talking to the driver ----
 
 __attribute__((format(printf, 1, 2))) void say(const char* format, ...) {
   char line[512];
@@ -62,7 +62,7 @@ long long now_ns() {
   std::_Exit(3);
 }
 
-// ---- the work -----------------------------------------------------------------------------------
+// ---- the work ----
 
 struct Number {
   char text[64];
@@ -243,7 +243,7 @@ void fill(pawl::Registry& registry) {
   if (status != pawl::Status::kOk) die("registration", status, "");
 }
 
-// ---- arguments ----------------------------------------------------------------------------------
+// ---- arguments ----
 
 struct Range {
   int first = 0;
@@ -325,7 +325,7 @@ Arguments parse(Words words) {
   return out;
 }
 
-// ---- starting instances -------------------------------------------------------------------------
+// ---- starting instances ----
 
 // Kills this process at the next write to the bell: see test/shim/crash_at.cpp.
 void arm_bell() {
@@ -406,7 +406,7 @@ void start_own(pawl::Runtime& runtime, Range range) {
   }
 }
 
-// ---- the runtime --------------------------------------------------------------------------------
+// ---- the runtime ----
 
 pawl::Runtime* serving = nullptr;
 void on_sigterm(int) { serving->request_stop(); }

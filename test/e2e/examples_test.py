@@ -59,7 +59,7 @@ def check(folder):
     return run.returncode, run.stdout
 
 
-# --- channels: every kind, by stable names ---------------------------------------------------------------
+# ---- channels: every kind, by stable names ----
 
 
 def fake_machine(folder, hwmon_numbers=(0, 1, 2)):
@@ -147,7 +147,7 @@ thermal:thermal_zone0 51.000 degC
     expect(len(own_proc) >= 6 and not any(" - " in line for line in own_proc), "unreadable: " + "\n".join(own_proc))
 
 
-# --- failures: a sensor that breaks, comes back, and moves to another file -------------------------------
+# ---- failures: a sensor that breaks, comes back, and moves to another file ----
 
 
 class Gateway:
@@ -228,7 +228,7 @@ def failures():
     expect(re.search(r"alarms raised +1 +hwmon:probe:temp1_input", output), "95 degrees, and not one alarm")
 
 
-# --- waiting: timers are due and nobody runs orchestrations --------------------------------------------
+# ---- waiting: timers are due and nobody runs orchestrations ----
 
 
 def wake_ups(pid):
@@ -265,7 +265,7 @@ def waiting():
     expect(wakes <= 30, "a worker must sleep while timers of orchestrations are due that it cannot run")
 
 
-# --- the whole show, and what the checker is worth ---------------------------------------------------------
+# ---- the whole show, and what the checker is worth ----
 
 
 def gateway_show():

@@ -49,7 +49,7 @@ def run(*command, **options):
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options)
 
 
-# --- the bare Debian ---------------------------------------------------------------------------------------
+# ---- the bare Debian ----
 
 
 def apt_sources():
@@ -160,7 +160,7 @@ class Machine:
         remove_group(self.group)
 
 
-# --- your own machine --------------------------------------------------------------------------------------
+# ---- your own machine ----
 
 
 class Workstation:
@@ -255,7 +255,7 @@ def newest_source():
     return max(path.stat().st_mtime for path in files)
 
 
-# --- the day -----------------------------------------------------------------------------------------------
+# ---- the day ----
 
 
 def fits(printed, wanted):

@@ -60,7 +60,7 @@ def wait_for(what, condition, seconds=60):
         time.sleep(0.05)
 
 
-# --- the processes -----------------------------------------------------------------------------------------
+# ---- the processes ----
 
 
 class Plant:
@@ -142,7 +142,7 @@ def quoted(text):
     return urllib.parse.quote(text, safe="")
 
 
-# --- the browser -------------------------------------------------------------------------------------------
+# ---- the browser ----
 
 
 class Browser:
@@ -228,7 +228,7 @@ class Browser:
                 expect(line["level"] not in ("SEVERE", "WARNING"), f"console: {line}")
 
 
-# --- the tests ---------------------------------------------------------------------------------------------
+# ---- the tests ----
 
 
 def test_size():
@@ -622,7 +622,7 @@ def run_all():
     expect(not errors, f"errors in the log of a worker: {errors}")
 
 
-# --- pictures ----------------------------------------------------------------------------------------------
+# ---- pictures ----
 
 
 def pictures(folder):

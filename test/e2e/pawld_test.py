@@ -130,7 +130,7 @@ def children(pid):
     return found.stdout.split("\n")
 
 
-# --- sequence -------------------------------------------------------------------------------------------
+# ---- sequence ----
 
 
 def sequence():
@@ -175,7 +175,7 @@ echo "{{\\"step\\": \\"$1\\", \\"input\\": $input}}"
     expect(len(lines("ran")) == 6, "a completed instance ran again")
 
 
-# --- programs -------------------------------------------------------------------------------------------
+# ---- programs ----
 
 
 def one_program(name, text, policy=None, given=None):
@@ -259,7 +259,7 @@ def programs():
     stop()
 
 
-# --- configuration --------------------------------------------------------------------------------------
+# ---- configuration ----
 
 
 def manual():
@@ -346,7 +346,7 @@ def config():
     expect(none.returncode == 0 and "no database yet" in none.stdout, none.stdout)
 
 
-# --- endpoint, log --------------------------------------------------------------------------------------
+# ---- endpoint, log ----
 
 def ask(path, token=None, port=None):
     """Status and body of a GET, over the Unix socket or a port."""
@@ -447,7 +447,7 @@ def start_json():
     until(lambda: '"event":"ready"' in log() or daemon.poll() is not None, "pawld is up")
 
 
-# --- flows ----------------------------------------------------------------------------------------------
+# ---- flows ----
 
 
 def flows():
@@ -531,7 +531,7 @@ echo "$bed"0
     stop()
 
 
-# --- updates --------------------------------------------------------------------------------------------
+# ---- updates ----
 
 
 def updates():
@@ -584,7 +584,7 @@ def updates():
     expect(done.returncode == 0 and done.stdout == "0 go, 0 no-go\n", done.stdout)
 
 
-# --- service --------------------------------------------------------------------------------------------
+# ---- service ----
 
 
 class Manager:

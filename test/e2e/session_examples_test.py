@@ -87,7 +87,7 @@ def query(statement):
     return rows
 
 
-# --- conversation ---------------------------------------------------------------------------------------
+# ---- conversation ----
 
 
 class Talk:
@@ -183,7 +183,7 @@ def conversation():
            "nothing is left over")
 
 
-# --- device gateway -------------------------------------------------------------------------------------
+# ---- device gateway ----
 
 
 def device_gateway():
@@ -263,7 +263,7 @@ def device_gateway():
     expect(not is_locked("bed-7"), "who stops lets go")
 
 
-# --- session broker -------------------------------------------------------------------------------------
+# ---- session broker ----
 
 
 def session_broker():

@@ -15,7 +15,7 @@ using pawl::Outcome;
 using pawl::Poll;
 using std::chrono::milliseconds;
 
-// ---- activities ---------------------------------------------------------------------------------
+// ---- activities ----
 
 void note_run(pawl::ActivityContext& ctx) {
   auto& witness = *static_cast<Witness*>(ctx.user());
@@ -45,7 +45,7 @@ pawl::ActivityResult is_sent(pawl::ActivityContext& ctx) {
                                                                                            : "no");
 }
 
-// ---- state passed to the next execution ---------------------------------------------------------
+// ---- state passed to the next execution ----
 
 struct State {
   int round = 0;
@@ -98,7 +98,7 @@ Poll again(OrchestrationContext& ctx, State& state) {
   return ctx.continue_as_new(state.text());
 }
 
-// ---- kinds --------------------------------------------------------------------------------------
+// ---- kinds ----
 
 Poll reader(OrchestrationContext& ctx) {
   State state(ctx.input());

@@ -25,7 +25,7 @@ bool Instance::is_cancelled() const {
   return std::find(actions.begin(), actions.end(), Verb::kCancel) != actions.end();
 }
 
-// ---- Plan ---------------------------------------------------------------------------------------
+// ---- Plan ----
 
 // Every eleventh instance gets a burst of more messages than one turn takes; the others share the
 // rest.
@@ -69,7 +69,7 @@ std::size_t Plan::actions() const {
   return sum;
 }
 
-// ---- Journal ------------------------------------------------------------------------------------
+// ---- Journal ----
 
 std::string token_of(const Try& one) {
   return std::to_string(one.action) + "." + std::to_string(one.generation);
@@ -135,7 +135,7 @@ bool Journal::is_sent(const std::string& id) const {
   return false;
 }
 
-// ---- Driver -------------------------------------------------------------------------------------
+// ---- Driver ----
 
 Driver::Driver(const Plan& plan, std::uint64_t seed, std::function<void(const std::string&)> write)
     : plan_(plan),
@@ -175,7 +175,7 @@ void Driver::on_answer(const Call& call, Answer answer) {
   journal_.apply(line);
 }
 
-// ---- expected results ---------------------------------------------------------------------------
+// ---- expected results ----
 
 namespace {
 

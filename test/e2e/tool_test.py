@@ -112,7 +112,7 @@ def sessions():
             worker.wait()
 
 
-# ---- whatever payload the engine takes ------------------------------------------------------------------------------
+# ---- whatever payload the engine takes ----
 
 
 def payloads():
@@ -144,7 +144,7 @@ def payloads():
                 expect(left.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), f"{table} is empty")
 
 
-# ---- texts that others wrote ----------------------------------------------------------------------------------------
+# ---- texts that others wrote ----
 
 HOSTILE = "n\nforged\tcompleted\x1b[31m\x9b31m\u009b31m\u202e\u2066\u200f\u2028\x7f\\"
 # Names that an older database may hold: no C0 in them.
@@ -287,7 +287,7 @@ def tool():
     sessions()
 
 
-# ---- JSON, held to docs/tool/values.md ------------------------------------------------------------------------------
+# ---- JSON, held to docs/tool/values.md ----
 
 
 def documented():
@@ -393,7 +393,7 @@ def keys_of_json():
     expect(set(page) == set(seen) | missing, f"documented and not run: {set(page) - set(seen) - missing}")
 
 
-# ---- files ----------------------------------------------------------------------------------------------------------
+# ---- files ----
 
 
 def execution_of(database):
@@ -604,7 +604,7 @@ def damage():
     expect(not left, f"left behind: {left}")
 
 
-# ---- restore --------------------------------------------------------------------------------------------------------
+# ---- restore ----
 
 
 def restore():
@@ -785,7 +785,7 @@ def new_identity():
     expect(diagnosis("camp.db.replaced", status=5)["database_id"] == own["database_id"], "the original is kept")
 
 
-# ---- doctor ---------------------------------------------------------------------------------------------------------
+# ---- doctor ----
 
 
 def diagnosis(database, *arguments, status=0):
@@ -948,7 +948,7 @@ def found_devices():
     expect(said["devices_waiting_first"] == ["bed-8"] and not said["healthy"], f"{said}")
 
 
-# ---- misuse ---------------------------------------------------------------------------------------------------------
+# ---- misuse ----
 
 
 def commands():

@@ -16,7 +16,7 @@ using testing::Worker;
 bool g_holds = true;      // work does not end, or fails
 bool g_is_newer = false;  // the code of "changes" is not what its history says
 
-// --- activities ----------------------------------------------------------------------------------
+// ---- activities ----
 
 ActivityResult note(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -41,7 +41,7 @@ ActivityResult second_time(ActivityContext& ctx) {
   return ctx.retry_attempt() == 1 ? ctx.fail("once") : ctx.ok("twice");
 }
 
-// --- instances that wait -------------------------------------------------------------------------
+// ---- instances that wait ----
 
 Poll sleeps(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(120'000)));
@@ -106,7 +106,7 @@ Poll naps(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- work that no worker takes -------------------------------------------------------------------
+// ---- work that no worker takes ----
 
 Poll asks_for_unknown_work(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_activity("nobody knows", "in"));
@@ -128,7 +128,7 @@ Poll asks_for_absent_device(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- sessions ------------------------------------------------------------------------------------
+// ---- sessions ----
 
 // Uses the shared session that the input names: one activity runs on, others wait behind it.
 Poll uses_session(OrchestrationContext& ctx) {
@@ -224,7 +224,7 @@ Poll opens_briefly(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- trees, executions, values -------------------------------------------------------------------
+// ---- trees, executions, values ----
 
 Poll has_children(OrchestrationContext& ctx) {
   const Handle sleeper = ctx.schedule_sub_orchestration("sleeps", "");
@@ -260,7 +260,7 @@ Poll changes(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-// --- healthy neighbours --------------------------------------------------------------------------
+// ---- healthy neighbours ----
 
 Poll n_activity(OrchestrationContext& ctx) {
   PAWL_AWAIT(done, ctx.schedule_activity("note", "hello"));

@@ -68,7 +68,7 @@ class Boot {
   Status status_;
 };
 
-// ---- conformance --------------------------------------------------------------------------------
+// ---- conformance ----
 
 class BareMetalHost {
  public:
@@ -93,7 +93,7 @@ INSTANTIATE_TYPED_TEST_SUITE_P(BareMetal, PortConformance, BareMetalHost, );
 
 namespace {
 
-// ---- memory of the machine ----------------------------------------------------------------------
+// ---- memory of the machine ----
 
 // Pieces of the index for a log of this many sectors.
 std::size_t pieces(std::uint32_t log_sectors, std::size_t piece_bytes) {
@@ -131,7 +131,7 @@ TEST(BareMetalMachine, PieceOfTheIndexIsOneThatSqliteAsksFor) {
   }
 }
 
-// ---- a Runtime ----------------------------------------------------------------------------------
+// ---- a Runtime ----
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 

@@ -219,7 +219,7 @@ TEST(FlashSectors, WritesOfOneSector_WearAllFreeBlocks) {
   EXPECT_LE(sectors->erases_max(), 3'000 / 3 / kBlockCount * 2);
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files ----
 
 class FlashFilesTest : public testing::Test {
  protected:

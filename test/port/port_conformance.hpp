@@ -98,7 +98,7 @@ class PortConformance : public testing::Test {
 
 TYPED_TEST_SUITE_P(PortConformance);
 
-// ---- clock --------------------------------------------------------------------------------------
+// ---- clock ----
 
 TYPED_TEST_P(PortConformance, VersionsAreOurs) {
   const Port port = this->host_.add();
@@ -161,7 +161,7 @@ TYPED_TEST_P(PortConformance, RandomBytesDiffer) {
   EXPECT_EQ(untouched, 7);
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- places ----
 
 TYPED_TEST_P(PortConformance, EmptyPath_IsRefusedWithAText) {
   const Port port = this->host_.add();
@@ -180,7 +180,7 @@ TYPED_TEST_P(PortConformance, FreeBytes_AreSaidOrUnsupported) {
   }
 }
 
-// ---- files that come with room ------------------------------------------------------------------
+// ---- files that come with room ----
 
 // The bytes of a file, read by the port's own calls or by the C library.
 inline std::string contents(const Port& port, const char* path) {
@@ -235,7 +235,7 @@ TYPED_TEST_P(PortConformance, AllocatedFile_HasItsSize) {
   }
 }
 
-// ---- liveness -----------------------------------------------------------------------------------
+// ---- liveness ----
 
 TYPED_TEST_P(PortConformance, WorkerLock_IsHeldForEveryTesterUntilClosed) {
   const Port one = this->ready();
@@ -304,7 +304,7 @@ TYPED_TEST_P(PortConformance, WorkerNotes_AreZeroAtFirstAndSeenByOthers) {
   two.storage->worker_remove(this->database(), 7);
 }
 
-// ---- waiting ------------------------------------------------------------------------------------
+// ---- waiting ----
 
 TYPED_TEST_P(PortConformance, DueTimePassed_Polls) {
   const Port port = this->ready();
@@ -407,7 +407,7 @@ TYPED_TEST_P(PortConformance, OwnerIsTheThreadThatOpened) {
   EXPECT_TRUE(port.threads->on_owner_thread());
 }
 
-// ---- processes ----------------------------------------------------------------------------------
+// ---- processes ----
 
 TYPED_TEST_P(PortConformance, ProcessWithAnotherStartTime_IsDeadAtOnce) {
   const Port port = this->ready();
@@ -437,7 +437,7 @@ TYPED_TEST_P(PortConformance, ProcessThatIsGone_HasNoStartTime) {
   EXPECT_TRUE(poll(port).process);
 }
 
-// ---- the executor -------------------------------------------------------------------------------
+// ---- the executor ----
 
 inline void add_one(void* argument) { ++*static_cast<int*>(argument); }
 
@@ -482,7 +482,7 @@ TYPED_TEST_P(PortConformance, ExecutorOfNoThreads_IsAllowed) {
   EXPECT_EQ(port.threads->executor_start(100'000, 64 * 1024), Status::kInvalidArgument);
 }
 
-// ---- files, for ports without a native VFS ------------------------------------------------------
+// ---- files, for ports without a native VFS ----
 
 inline port::FileHandle open_file(const Port& port, const char* path) {
   port::Storage::OpenMode mode;
@@ -663,7 +663,7 @@ TYPED_TEST_P(PortConformance, SharedMemory_LockMatrix) {
   EXPECT_EQ(mine.close(a), Status::kOk);
 }
 
-// ---- folders ------------------------------------------------------------------------------------
+// ---- folders ----
 
 // A port without folders leaves them null.
 #define PAWL_FOLDERS_OR_RETURN(port, root) \

@@ -51,7 +51,7 @@ class Files : public testing::Test {
   Diagnostic why_;
 };
 
-// ---- allowed output files -----------------------------------------------------------------------
+// ---- allowed output files ----
 
 TEST_F(Files, ADatabaseAndAllBesideItIsRefusedByItsNameAndUnderAnyOther) {
   std::string endings[] = {"",         "-journal", "-wal",       "-shm",  "-bell",
@@ -128,7 +128,7 @@ TEST_F(Files, LinksPipesAndFoldersAreNoPlaceForAFile) {
   EXPECT_EQ(check(at("no/such/folder")), Status::kCannotOpen);
 }
 
-// ---- a new file ---------------------------------------------------------------------------------
+// ---- a new file ----
 
 TEST_F(Files, ANewFileHasItsNameWhenItIsWhole) {
   const std::string path = at("copy");
@@ -195,7 +195,7 @@ TEST_F(Files, WhatIsOpenIsLookedAtOnceMore) {
   EXPECT_EQ(second.put_in_place(why_), Status::kOk) << why_.text();
 }
 
-// ---- trusted files to read ----------------------------------------------------------------------
+// ---- trusted files to read ----
 
 TEST_F(Files, ATrustedFileIsTheUsersOwnAndNoOnesElse) {
   constexpr unsigned kOthersMayWrite = 022;

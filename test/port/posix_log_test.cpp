@@ -107,7 +107,7 @@ TEST(FdLogSink, LongLineIsCutAt512Bytes) {
   EXPECT_EQ(text[511], '\n');
 }
 
-// ---- times and JSON -----------------------------------------------------------------------------
+// ---- times and JSON ----
 
 // Whether the text has this form; 0 stands for any digit.
 bool is_time(const std::string& text) {
@@ -183,7 +183,7 @@ TEST(FdLogSink, JsonIsWholeHoweverLongItsTextsAre) {
   }
 }
 
-// ---- datagrams ----------------------------------------------------------------------------------
+// ---- datagrams ----
 
 class Log {
  public:

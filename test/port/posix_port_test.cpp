@@ -52,7 +52,7 @@ struct Pipe {
   int ends[2] = {-1, -1};
 };
 
-// ---- clock --------------------------------------------------------------------------------------
+// ---- clock ----
 
 TEST_F(PosixPort, BootTimeIsTheKernels) {
   const Port port = ready();
@@ -152,7 +152,7 @@ TEST_F(PosixPort, WallStep_IsReported) {
   }
 }
 
-// ---- places -------------------------------------------------------------------------------------
+// ---- places ----
 
 TEST_F(PosixPort, PlacesThatCannotHoldADatabase_AreNamed) {
   const Port port = ready();
@@ -377,7 +377,7 @@ TEST_F(PosixPort, BellThatWasReplaced_IsStillNoticed) {
   EXPECT_TRUE(wait_for(sleeper, bell));
 }
 
-// ---- waking -------------------------------------------------------------------------------------
+// ---- waking ----
 
 port::Threads* g_woken_by_signal = nullptr;
 extern "C" void wake_in_handler(int) { g_woken_by_signal->wake(); }
@@ -530,7 +530,7 @@ TEST_F(PosixPort, NoDescriptorsLeft_IsAnErrorAndNotAHang) {
   }
 }
 
-// ---- the executor -------------------------------------------------------------------------------
+// ---- the executor ----
 
 struct Hanging {
   Pipe pipe;

@@ -289,7 +289,7 @@ TEST_F(PosixProcess, StartTime_IsTheSameSeenFromInsideAndOutside) {
   EXPECT_EQ(reap(child), 0);
 }
 
-// ---- time namespaces ----------------------------------------------------------------------------
+// ---- time namespaces ----
 
 enum Outcome : char {
   kRight = 'r',

@@ -201,7 +201,7 @@ std::string RandomWorld::run() {
   return failure_;
 }
 
-// --- log -----------------------------------------------------------------------------------------
+// ---- log ----
 
 void RandomWorld::note_error(const Options& of, std::string_view event, const std::string& line) {
   if (!dying_ && !is_permitted(of, event, line)) fail("the log says: " + line);
@@ -240,7 +240,7 @@ bool RandomWorld::is_permitted(const Options& of, std::string_view event,
   return false;
 }
 
-// --- processes -----------------------------------------------------------------------------------
+// ---- processes ----
 
 void RandomWorld::note_least(const Options& options) {
   const auto lower = [](auto& least, auto value) { least = std::min(least, value); };
@@ -350,7 +350,7 @@ bool RandomWorld::dies_in(const Call& call) {
   return dies;
 }
 
-// --- actions -------------------------------------------------------------------------------------
+// ---- actions ----
 
 void RandomWorld::act() {
   const std::size_t what = any(12);
@@ -533,7 +533,7 @@ void RandomWorld::step(bool has_trouble) {
   if (!more) pass(std::max<std::int64_t>(1, due - machine_.boot_ms()));
 }
 
-// --- end -----------------------------------------------------------------------------------------
+// ---- end ----
 
 // Starts workers and a client with room for everything, and sends what programs may wait for.
 void RandomWorld::settle() {

@@ -139,7 +139,7 @@ TEST(Cancel, ClosesOnceAndOnlyWhatIsOpen) {
             "4 activity_done ->2 = ok\n5 close 0.2 of 0.1 at 4\n6 ended completed\n");
 }
 
-// --- joins and selects of anything ---------------------------------------------------------------
+// ---- joins and selects of anything ----
 
 // Lines of what the last run of the function saw.
 std::vector<std::string> seen;
@@ -372,7 +372,7 @@ TEST(Select, OfThousandsClosesAllOthers) {
   EXPECT_EQ(bench.history().event(bench.history().last_id()).payload, "1500");
 }
 
-// --- depth ---------------------------------------------------------------------------------------
+// ---- depth ----
 
 // Branches in branches, so many levels; the innermost waits for an activity.
 Poll nested(OrchestrationContext& ctx, std::uint32_t levels) {
@@ -407,7 +407,7 @@ TEST(Branches, DeeperOnesDoNotRunAndSayWhy) {
             "34 ended failed limit = branches are nested in at most 32 levels");
 }
 
-// --- refused uses --------------------------------------------------------------------------------
+// ---- refused uses ----
 
 void expect_refused(Orchestration function, const char* part) {
   Bench bench;

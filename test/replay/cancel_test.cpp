@@ -25,7 +25,7 @@ std::string answer_of(const Outcome& outcome) {
   return outcome.ok() ? std::string(outcome.value()) : error_kind_name(outcome.error().kind);
 }
 
-// --- sticky requests -----------------------------------------------------------------------------
+// ---- sticky requests ----
 
 // Rules: R8.3.
 TEST(StickyCancel, EachAwaitIsAnsweredUntilTheEnd) {
@@ -122,7 +122,7 @@ TEST(StickyCancel, EachBranchComesToItByItself) {
             "10 ended completed = a cancelled; cancelled cancelled\n");
 }
 
-// --- commands that are not issued ----------------------------------------------------------------
+// ---- commands that are not issued ----
 
 // Rules: R8.4.
 TEST(StickyCancel, WhatCouldCompleteIsNotIssued) {
@@ -239,7 +239,7 @@ TEST(StickyCancel, RecoveryOfASessionStopsAtOnce) {
   EXPECT_EQ(bench.history().event(bench.history().last_id()).payload, "undone");
 }
 
-// --- clean-up scopes -----------------------------------------------------------------------------
+// ---- clean-up scopes ----
 
 // Rules: R8.5.
 TEST(CleanUp, ScopesNestAndEnd) {
@@ -386,7 +386,7 @@ TEST(CleanUp, OfAnAwaitAloneIsPartOfThePath) {
   EXPECT_EQ(with.turn(awaits_one<false>), Status::kNondeterminism);
 }
 
-// --- code that ignores the request ---------------------------------------------------------------
+// ---- code that ignores the request ----
 
 int answers = 0;
 
@@ -483,7 +483,7 @@ TEST(IgnoredCancel, AnAwaitOfItsOwnInALoopCounts) {
   EXPECT_TRUE(bench.ignores_cancel());
 }
 
-// --- over continue-as-new ------------------------------------------------------------------------
+// ---- over continue-as-new ----
 
 Message handed_on(EventId times, std::string_view reason = "stop") {
   Message message = cancel(reason);
@@ -539,7 +539,7 @@ TEST(HandedOnCancel, AfterAHundredExecutionsNoMoreFollow) {
   EXPECT_EQ(bench.all(), "1 started\n2 cancel_requested = stop\n");
 }
 
-// --- instances begun by an older engine ----------------------------------------------------------
+// ---- instances begun by an older engine ----
 
 // Rules: R8.8.
 TEST(OldCancel, IsAnsweredOnceInABranchAndAllIsIssued) {

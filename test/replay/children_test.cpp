@@ -152,7 +152,7 @@ TEST(Detached, StillPending_EmitsNothing) {
   EXPECT_EQ(bench.go(starts_other, {start()}).go(starts_other).added(), "");
 }
 
-// --- one mismatch a field ------------------------------------------------------------------------
+// ---- one mismatch a field ----
 
 std::string mismatch(Orchestration first, Orchestration second) {
   Bench bench;

@@ -9,7 +9,7 @@ namespace {
 using Kind = Step::Kind;
 using Handles = std::vector<std::size_t>;
 
-// --- programs ------------------------------------------------------------------------------------
+// ---- programs ----
 
 class Generator {
  public:
@@ -204,7 +204,7 @@ class Generator {
   unsigned values_ = 0;
 };
 
-// --- changes -------------------------------------------------------------------------------------
+// ---- changes ----
 
 struct Place {
   std::vector<Step>* list;

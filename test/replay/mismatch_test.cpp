@@ -367,7 +367,7 @@ TEST(Mismatch, LongNamesStillShowBothSides) {
   EXPECT_NE(text.find("bbbb"), std::string::npos);
 }
 
-// --- verify --------------------------------------------------------------------------------------
+// ---- verify ----
 
 int static_counter = 0;
 

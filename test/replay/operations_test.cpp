@@ -51,7 +51,7 @@ Poll on_session(OrchestrationContext& ctx) {
   return ctx.complete(reading.value());
 }
 
-// --- ids: a new id must be plain, one that an older engine accepted goes on ----------------------
+// ---- ids: a new id must be plain, one that an older engine accepted goes on ----
 
 Poll on_given_session(OrchestrationContext& ctx) {
   PAWL_AWAIT(reading, ctx.schedule_activity("read", "x", Target::session(ctx.input())));

@@ -18,7 +18,7 @@ constexpr std::pair<const char*, Kind> kWords[] = {
     {"selj", Kind::kSelectJoin}, {"cancel", Kind::kCancel},  {"if", Kind::kIf},
     {"loop", Kind::kLoop},       {"shield", Kind::kShield},  {"end", Kind::kEnd}};
 
-// --- text ----------------------------------------------------------------------------------------
+// ---- text ----
 
 class Parser {
  public:
@@ -114,7 +114,7 @@ void print_steps(const Program& program, const std::vector<Step>& steps, std::st
     print_step(program, step, indent, out);
 }
 
-// --- observations of a run -----------------------------------------------------------------------
+// ---- observations of a run ----
 
 const Program* current = nullptr;
 bool texts_wanted = true;
@@ -186,7 +186,7 @@ void see(Me& me, const char* what, const Outcome& result, const std::string& nam
   observed.push_back(me.name + " " + what + name + " -> " + shown);
 }
 
-// --- the interpreter -----------------------------------------------------------------------------
+// ---- the interpreter ----
 
 enum class Flow { kGoOn, kPending, kEnded };
 

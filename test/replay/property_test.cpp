@@ -99,7 +99,7 @@ TEST_P(RandomWorlds, LiveAsTheyReplay) {
 
 INSTANTIATE_TEST_SUITE_P(Shard, RandomWorlds, testing::Range<std::uint64_t>(0, kShards));
 
-// --- grouping ------------------------------------------------------------------------------------
+// ---- grouping ----
 
 // The kind and name identify every command; a timer has no name, so its number does.
 std::string key_of(const Event& command) {
@@ -183,7 +183,7 @@ TEST(RandomPrograms, GroupingIntoTurnsDoesNotMatter) {
   }
 }
 
-// --- worlds that do one thing wrong --------------------------------------------------------------
+// ---- worlds that do one thing wrong ----
 
 class WrongWorld : public testing::TestWithParam<int> {};
 

@@ -157,7 +157,7 @@ TEST_P(Races, LiveAsReplayed) {
 }
 
 const Shape kShapes[] = {
-    // --- queues: a message given to a loser goes back and is received once, in its place ---
+    // ---- queues: a message given to a loser goes back and is received once, in its place ----
     {"QueueRaces_TimerThenMessage",
      "deq a  timer t  sel a t  deq b  timer u  sel b u  deq c  await c",
      {"timer q", "q"},
@@ -244,7 +244,7 @@ const Shape kShapes[] = {
      "deq a  timer t  sel a t  try b  await b  try c  await c  try d  await d",
      {"timer q q"},
      "sel 1 -> ; await b -> m1; await c -> m2; await d -> not_found"},
-    // --- raised events: one given to a loser goes to the next wait of the same turn ---
+    // ---- raised events: one given to a loser goes to the next wait of the same turn ----
     // An event that finds no wait in its turn is gone.
     {"PositionalRaces_MS1_LoserThenABarrier",
      "wait a name=e  timer t  sel a t  act w  await w  wait b name=e  await b",
@@ -331,7 +331,7 @@ const Shape kShapes[] = {
      {"e2 timer", "e2", "e"},
      "await t -> ; await a -> e3",
      "e1 e2"},
-    // --- others ---
+    // ---- others ----
     {"CancellationCornerCases_MS16_LosersInOrderOfTheirIssue",
      "act a  child c  deq d  wait e  timer t  sel a c d e t  act z  await z",
      {"timer", "z"},
@@ -355,7 +355,7 @@ const Shape kShapes[] = {
 INSTANTIATE_TEST_SUITE_P(Replay, Races, testing::ValuesIn(kShapes),
                          [](const auto& shape) { return std::string(shape.param.name); });
 
-// --- every select under every order --------------------------------------------------------------
+// ---- every select under every order ----
 
 #ifdef NDEBUG
 constexpr unsigned kEvery = 1;

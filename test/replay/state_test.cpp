@@ -31,7 +31,7 @@ std::string output(const Bench& bench) {
   return std::string(bench.history().event(bench.history().end_id()).payload);
 }
 
-// ---- reading and writing ------------------------------------------------------------------------
+// ---- reading and writing ----
 
 TEST(KvReplay, SetIsRecordedAndReadAtOnce) {
   Bench bench;
@@ -167,7 +167,7 @@ TEST(KvReplay, BranchesSeeByCause) {
   EXPECT_EQ(output(bench), "a=root's@1000 b=old b@20 |a=root's@1000 b=old b@20 |a=first's@1000 ");
 }
 
-// ---- clearing and pruning -----------------------------------------------------------------------
+// ---- clearing and pruning ----
 
 // The order of a hash map is not deterministic, so clearing goes in the order of the keys.
 TEST(KvReplay, ClearAllGoesInOrderOfKeys) {
@@ -227,7 +227,7 @@ TEST(KvReplay, WritingWhileGoingThroughThem) {
   EXPECT_EQ(output(bench), "abbbc ");
 }
 
-// ---- limits -------------------------------------------------------------------------------------
+// ---- limits ----
 
 EngineLimits small_limits() {
   EngineLimits limits;
@@ -329,7 +329,7 @@ TEST(KvReplay, ClearOfABranchMakesRoomOnceItIsRecorded) {
   EXPECT_EQ(output(bench), "limitnone3");
 }
 
-// ---- code that changed --------------------------------------------------------------------------
+// ---- code that changed ----
 
 template <typename Second>
 std::string mismatch_after_set(Second second) {
@@ -390,7 +390,7 @@ TEST(KvReplay, ChangedCodeIsNamed) {
                   "what was awaited before it"));
 }
 
-// ---- custom status ------------------------------------------------------------------------------
+// ---- custom status ----
 
 TEST(CustomStatusReplay, ReadsWhatWasSetLast) {
   const Orchestration reads = [](OrchestrationContext& ctx) {
@@ -413,7 +413,7 @@ TEST(CustomStatusReplay, ReadsWhatWasSetLast) {
   EXPECT_EQ(output(fresh), "");
 }
 
-// ---- messages taken without waiting -------------------------------------------------------------
+// ---- messages taken without waiting ----
 
 Poll tries_twice(OrchestrationContext& ctx) {
   std::string got;
@@ -538,7 +538,7 @@ TEST(TryDequeue, ChangedToWaitingIsNamed) {
   EXPECT_NE(bench.text().find("whether it waits differs"), std::string::npos) << bench.text();
 }
 
-// ---- reads from other instances -----------------------------------------------------------------
+// ---- reads from other instances ----
 
 TEST(KvReplay, CrossReadWaitsForItsAnswer) {
   const Orchestration reads = [](OrchestrationContext& ctx) {

@@ -17,7 +17,7 @@ Poll two_steps(OrchestrationContext& ctx) {
   return ctx.complete(second.value());
 }
 
-// --- messages ------------------------------------------------------------------------------------
+// ---- messages ----
 
 // Rules: R7.1.
 TEST(Messages, DuplicateInOneBatchIsDropped) {
@@ -171,7 +171,7 @@ TEST(Messages, EventsOfAnExecutionOfBehaviourOneAreForAWaitThatIsOpen) {
   EXPECT_EQ(bench.posted().size(), 1U);
 }
 
-// --- cancellation --------------------------------------------------------------------------------
+// ---- cancellation ----
 
 // Rules: R8.3.
 TEST(Cancel, ReachesAPendingAwait) {
@@ -234,7 +234,7 @@ TEST(Cancel, WithTheStartReachesTheFirstAwait) {
             "cancelled = stop\n");
 }
 
-// --- endings that are none -----------------------------------------------------------------------
+// ---- endings that are none ----
 
 void expect_stepped_over(Orchestration function, const char* part, std::vector<Message> more = {}) {
   Bench bench;
@@ -317,7 +317,7 @@ TEST(SteppedOver, AwaitOrCommandAfterEnding) {
       "called schedule_activity after complete()");
 }
 
-// --- arguments and limits ------------------------------------------------------------------------
+// ---- arguments and limits ----
 
 TEST(Arguments, BadOnesAreOutcomesAndNoCommands) {
   EngineLimits limits;
@@ -409,7 +409,7 @@ TEST(Limits, ShortMemoryUndoesTheTurn) {
   EXPECT_EQ(bench.pool().used(), bytes);
 }
 
-// --- traces --------------------------------------------------------------------------------------
+// ---- traces ----
 
 Poll tracing(OrchestrationContext& ctx) {
   ctx.trace(LogLevel::kInfo, "begin");
@@ -487,7 +487,7 @@ TEST(IsReplaying, FollowsWhatRanInEarlierTurns) {
   EXPECT_EQ(flags({done(4)}), "rrn");
 }
 
-// --- failures from outside -----------------------------------------------------------------------
+// ---- failures from outside ----
 
 TEST(AppendFailure, GivesAStartFirstWhereThereIsNone) {
   Bench bench;
@@ -518,7 +518,7 @@ TEST(AppendFailure, EndsARunningOneOnce) {
   EXPECT_EQ(bench.history().event(3).horizon, 2U);
 }
 
-// --- warm and cold -------------------------------------------------------------------------------
+// ---- warm and cold ----
 
 Poll mixed(OrchestrationContext& ctx) {
   const Guid guid = ctx.new_guid();

@@ -189,7 +189,7 @@ bool is_prefix(const std::vector<std::uint64_t>& a, const std::vector<std::uint6
   return a.size() <= b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
-// --- the world -----------------------------------------------------------------------------------
+// ---- the world ----
 
 class World {
  public:
@@ -266,7 +266,7 @@ class World {
       failure_ += text_of(one->event);
   }
 
-  // --- rows ---
+  // ---- rows ----
 
   MessageId store(Message message, std::string payload, const std::string& name,
                   bool timer = false) {
@@ -308,7 +308,7 @@ class World {
     return message;
   }
 
-  // --- events between turns ---
+  // ---- events between turns ----
 
   void arrive() {
     piggybacked_calls_.clear();
@@ -406,7 +406,7 @@ class World {
     }
   }
 
-  // --- a turn ---
+  // ---- a turn ----
 
   // The start, waiting messages, those that are ready, those that are due; and piggybacked results.
   std::vector<Message> read_batch() {
@@ -585,7 +585,7 @@ class World {
     }
   }
 
-  // --- an end waits for messages (R7.7) ---
+  // ---- an end waits for messages (R7.7) ----
 
   static bool ends_by_itself(const Decision& made) {
     return std::any_of(made.events.begin(), made.events.end(), [](const auto& one) {
@@ -631,7 +631,7 @@ class World {
     return waits;
   }
 
-  // --- its commit ---
+  // ---- its commit ----
 
   void commit(const std::vector<Message>& batch, const Decision& made) {
     for (const Message& message : batch) {
@@ -803,7 +803,7 @@ class World {
     over_ = true;
   }
 
-  // --- invariants, from an independent reading of the stored events ------------------------------
+  // ---- invariants, from an independent reading of the stored events ----
 
   // The fate of each command, read from the stored events.
   struct Fate {
@@ -921,7 +921,7 @@ class World {
       fail("the request was not handed on");
   }
 
-  // --- cancellation (R8.3, R8.4), from what is stored and what the code saw ---
+  // ---- cancellation (R8.3, R8.4), from what is stored and what the code saw ----
 
   [[nodiscard]] EventId request_id() const {
     for (const auto& one : stored_)
@@ -1086,7 +1086,7 @@ class World {
     }
   }
 
-  // --- damage to stored events in a wrong world --------------------------------------------------
+  // ---- damage to stored events in a wrong world ----
 
   void spoil() {
     spoiled_.clear();

@@ -74,7 +74,7 @@ struct Life {
 };
 Life live(const Program& program, std::uint64_t seed, Wrong wrong = Wrong::kNothing);
 
-// --- a recorded life, for changing the program under it ------------------------------------------
+// ---- a recorded life, for changing the program under it ----
 
 struct OwnedMessage {
   Message message;

@@ -15,7 +15,7 @@ using testing::Worker;
 
 constexpr char kPath[] = "/data/pawl.db";
 
-// ---- orchestrations -----------------------------------------------------------------------------
+// ---- orchestrations ----
 std::map<std::string, int> g_effects;  // runs of "note", by input
 
 ActivityResult note(ActivityContext& ctx) {

@@ -54,7 +54,7 @@ class ExplicitSessions : public SessionStory {
   std::size_t of_kind(std::string_view kind) { return count(history("i"), kind); }
 };
 
-// ---- opening and closing ------------------------------------------------------------------------
+// ---- opening and closing ----
 
 TEST_F(ExplicitSessions, open_session_returns_unique_id) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -164,7 +164,7 @@ TEST_F(ExplicitSessions, session_events_in_history) {
   EXPECT_EQ(seen, "session_open X;session_close X;");
 }
 
-// ---- routing of activities ----------------------------------------------------------------------
+// ---- routing of activities ----
 
 TEST_F(ExplicitSessions, session_activity_routes_to_same_worker) {
   code([](OrchestrationContext& ctx) {
@@ -253,7 +253,7 @@ TEST_F(ExplicitSessions, non_session_activity_has_none_session_id) {
   EXPECT_EQ(runs[0].session, "");
 }
 
-// ---- ownership and capacity ---------------------------------------------------------------------
+// ---- ownership and capacity ----
 
 TEST_F(ExplicitSessions, two_workers_claim_different_sessions) {
   options.sessions.max_sessions_per_worker = 1;
@@ -339,7 +339,7 @@ TEST_F(ExplicitSessions, at_capacity_worker_still_processes_owned_sessions) {
       "completed a");
 }
 
-// ---- renewal, idle sessions ---------------------------------------------------------------------
+// ---- renewal, idle sessions ----
 
 TEST_F(ExplicitSessions, session_lock_renewed_during_activity) {
   code([](OrchestrationContext& ctx) {
@@ -448,7 +448,7 @@ TEST_F(ExplicitSessions, idle_timeout_releases_after_duration) {
   EXPECT_EQ(end_of("i"), "completed b");
 }
 
-// ---- crashes and stops, with the lease alone as in the list -------------------------------------
+// ---- crashes and stops, with the lease alone as in the list ----
 
 TEST_F(ExplicitSessions, crash_then_reclaim) {
   wait_for_leases();
@@ -546,7 +546,7 @@ TEST_F(ExplicitSessions, graceful_shutdown_inflight_activities_cancelled) {
   EXPECT_EQ(ended_slow, 1) << "b's";
 }
 
-// ---- closing while work runs, and opening again -------------------------------------------------
+// ---- closing while work runs, and opening again ----
 
 TEST_F(ExplicitSessions, close_reopen_different_worker) {
   code([](OrchestrationContext& ctx) {
@@ -632,7 +632,7 @@ TEST_F(ExplicitSessions, close_ignores_late_completions) {
   EXPECT_EQ(a.runtime->stats().activities_completed, 0U) << "it came, and was refused";
 }
 
-// ---- wrong use, and limits ----------------------------------------------------------------------
+// ---- wrong use, and limits ----
 
 TEST_F(ExplicitSessions, close_without_open_is_noop) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -692,7 +692,7 @@ TEST_F(ExplicitSessions, max_sessions_close_then_reopen_within_limit) {
             "completed room");
 }
 
-// ---- replay: verify_turns replays each turn, each restart replays all of them -------------------
+// ---- replay: verify_turns replays each turn, each restart replays all of them ----
 
 TEST_F(ExplicitSessions, session_open_replay_matches) {
   const auto same = [](OrchestrationContext& ctx) {
@@ -776,7 +776,7 @@ TEST_F(ExplicitSessions, replay_session_id_restored) {
   EXPECT_EQ(outcome_of("i"), "completed restored");
 }
 
-// ---- continue-as-new ----------------------------------------------------------------------------
+// ---- continue-as-new ----
 
 TEST_F(ExplicitSessions, session_survives_continue_as_new) {
   code([](OrchestrationContext& ctx) {
@@ -867,7 +867,7 @@ TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
   EXPECT_EQ(epochs_of("s").size(), 1U);
 }
 
-// ---- ends of the orchestration ------------------------------------------------------------------
+// ---- ends of the orchestration ----
 
 TEST_F(ExplicitSessions, completed_orchestration_closes_all_sessions) {
   EXPECT_EQ(
@@ -913,7 +913,7 @@ TEST_F(ExplicitSessions, terminal_cleanup_stops_renewal_tasks) {
   EXPECT_EQ(workers.back()->runtime->stats().failed_ticks, 0U);
 }
 
-// ---- activities with and without a session ------------------------------------------------------
+// ---- activities with and without a session ----
 
 TEST_F(ExplicitSessions, session_and_nonsession_in_same_orchestration) {
   code([](OrchestrationContext& ctx) {
@@ -1008,7 +1008,7 @@ TEST_F(ExplicitSessions, sub_orchestration_does_not_inherit_session) {
             "completed session_closed");
 }
 
-// ---- several sessions ---------------------------------------------------------------------------
+// ---- several sessions ----
 
 TEST_F(ExplicitSessions, two_sessions_same_worker) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
@@ -1079,7 +1079,7 @@ TEST_F(ExplicitSessions, concurrent_activities_different_sessions) {
   EXPECT_NE(workers_of("A"), workers_of("B"));
 }
 
-// ---- edge cases ---------------------------------------------------------------------------------
+// ---- edge cases ----
 
 TEST_F(ExplicitSessions, close_during_inflight_activity) {
   code([](OrchestrationContext& ctx) {
@@ -1260,7 +1260,7 @@ TEST_F(ExplicitSessions, very_long_session_id_handled) {
   EXPECT_EQ(runs.size(), 1U);
 }
 
-// ---- log lines ----------------------------------------------------------------------------------
+// ---- log lines ----
 
 TEST_F(ExplicitSessions, session_open_logged) {
   static_cast<void>(run(two(seconds(1))));
@@ -1316,7 +1316,7 @@ TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   EXPECT_EQ(a.lines.count("renewal_refused activity=slow session=s epoch=1"), 1U) << a.lines.all();
 }
 
-// ---- one thread for everything ------------------------------------------------------------------
+// ---- one thread for everything ----
 
 TEST_F(ExplicitSessions, sessions_work_in_current_thread) {
   options.slots.inline_activities = 1;

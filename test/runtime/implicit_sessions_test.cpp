@@ -82,7 +82,7 @@ class ImplicitSessions : public SessionStory {
   }
 };
 
-// ---- several workers ----------------------------------------------------------------------------
+// ---- several workers ----
 
 TEST_F(ImplicitSessions, test_session_pins_to_claiming_worker) {
   code(a_second_apart(5));
@@ -263,7 +263,7 @@ TEST_F(ImplicitSessions, test_session_reclaim_after_restart_with_same_node_id) {
   EXPECT_GT(runs[2].epoch, runs[1].epoch);
 }
 
-// ---- workers with different settings ------------------------------------------------------------
+// ---- workers with different settings ----
 
 // The lease of the dead worker counts, and not that of its successor.
 TEST_F(ImplicitSessions, test_different_session_lock_timeout_recovery) {
@@ -470,7 +470,7 @@ TEST_F(ImplicitSessions, test_worker_lock_timeout_exceeds_session_idle_timeout_e
   EXPECT_NE(text.find("600000"), std::string::npos) << text;
 }
 
-// ---- one worker ---------------------------------------------------------------------------------
+// ---- one worker ----
 
 TEST_F(ImplicitSessions, test_session_basic_affinity) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) { return a_second_apart(3)(ctx); }), "completed all");
@@ -635,7 +635,7 @@ TEST_F(ImplicitSessions, test_session_id_none_for_regular_activity) {
   EXPECT_EQ(runs[0].epoch, 0);
 }
 
-// ---- scenarios ----------------------------------------------------------------------------------
+// ---- scenarios ----
 
 TEST_F(ImplicitSessions, test_copilot_session_pattern) {
   code([](OrchestrationContext& ctx) {

@@ -443,7 +443,7 @@ TEST_F(Kv, WaitForValue) {
             Status::kCorrupt);
 }
 
-// ---- messages taken without waiting -------------------------------------------------------------
+// ---- messages taken without waiting ----
 
 TEST_F(Kv, TryDequeueTakesEachMessageOnceOverKills) {
   TestClient client(machine, kPath);

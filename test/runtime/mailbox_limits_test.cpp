@@ -74,7 +74,7 @@ class MailboxLimits : public Story {
   }
 };
 
-// ---- senders ------------------------------------------------------------------------------------
+// ---- senders ----
 
 TEST_F(MailboxLimits, a_default_client_cannot_stop_a_small_gateway) {
   Worker& gateway = start_worker(registry, small());
@@ -150,7 +150,7 @@ TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
   EXPECT_EQ(answers.full, 3);
 }
 
-// ---- messages that already wait -----------------------------------------------------------------
+// ---- messages that already wait ----
 
 TEST_F(MailboxLimits, what_is_too_much_for_one_runtime_is_left_to_a_larger_one) {
   leave_waiting(with(40), 30);

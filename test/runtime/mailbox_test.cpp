@@ -227,7 +227,7 @@ class Mailbox : public ::testing::Test {
   Options options;
 };
 
-// ---- events -------------------------------------------------------------------------------------
+// ---- events ----
 
 TEST_F(Mailbox, EventsGoToTheWaitThatIsOpen) {
   const auto at = worker();
@@ -346,7 +346,7 @@ TEST_F(Mailbox, OffersCountForTheLimit) {
   EXPECT_NE(client->error_text().find("queue_messages_max"), std::string_view::npos);
 }
 
-// ---- queues -------------------------------------------------------------------------------------
+// ---- queues ----
 
 TEST_F(Mailbox, MessagesBeforeAndAfterTheWaitComeInOrder) {
   const auto at = worker();
@@ -469,7 +469,7 @@ TEST_F(Mailbox, TwoWorkersReceiveAsOne) {
   EXPECT_EQ(output(client, {two.get(), one.get()}), "completed " + numbers(1, 20) + "end,");
 }
 
-// ---- errors for senders -------------------------------------------------------------------------
+// ---- errors for senders ----
 
 TEST_F(Mailbox, SendersAreNotifiedWhatIsWrong) {
   const auto at = worker();
@@ -561,7 +561,7 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
   EXPECT_EQ(runtime.enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
 }
 
-// ---- kills --------------------------------------------------------------------------------------
+// ---- kills ----
 
 // A message is sent before each of the first ticks; the worker is killed after `kill_at` ticks.
 TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {

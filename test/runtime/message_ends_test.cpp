@@ -258,7 +258,7 @@ class MessageEnds : public Story {
   int answered = 0;
 };
 
-// ---- an end waits for messages (R7.7) -----------------------------------------------------------
+// ---- an end waits for messages (R7.7) ----
 
 // Rules: R7.7.
 TEST_F(MessageEnds, SentByAnotherProcessInTheTurnThatEnds_IsReceived) {
@@ -375,7 +375,7 @@ TEST_F(MessageEnds, ContinueAsNewIsNotPutOff) {
   EXPECT_EQ(unread("a"), "1,");
 }
 
-// ---- unread messages (R7.8) ---------------------------------------------------------------------
+// ---- unread messages (R7.8) ----
 
 TEST_F(MessageEnds, LoadedAndPiggybackedOnes_StayUnread) {
   start_worker();
@@ -489,7 +489,7 @@ TEST_F(MessageEnds, ARestartFromTheLastGoodEvent_GivesEachOnce) {
   }
 }
 
-// ---- crashes and random steps -------------------------------------------------------------------
+// ---- crashes and random steps ----
 
 // A kill at each write of the worker and of the client: an acknowledged message is received or
 // unread, once. Any other may be there or not.

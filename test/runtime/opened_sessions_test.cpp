@@ -299,7 +299,7 @@ TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
   EXPECT_EQ(g_runs[3], "a stays@2 2");
 }
 
-// ---- loss as failure ----------------------------------------------------------------------------
+// ---- loss as failure ----
 
 Poll lose_and_recover(OrchestrationContext& ctx) {
   SessionSettings settings;

@@ -365,7 +365,7 @@ TEST_F(Piggyback, OverTheQuota_NothingIsReceived) {
   EXPECT_EQ(end_of("a"), "completed later");
 }
 
-// ---- calls before and behind the message --------------------------------------------------------
+// ---- calls before and behind the message ----
 
 TEST_F(Piggyback, ASuspendedInstance_ReceivesItWhenItGoesOn) {
   Worker& worker = with("listen_twice");
@@ -399,7 +399,7 @@ TEST_F(Piggyback, AnEventBeforeATermination_DoesNotUndoIt) {
   EXPECT_EQ(answers, all_ok(1));
 }
 
-// ---- other processes ----------------------------------------------------------------------------
+// ---- other processes ----
 
 // A message that another process stores while the turn runs is older: the turn runs again behind
 // it.
@@ -462,7 +462,7 @@ TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
   EXPECT_EQ(answers, all_ok(1));
 }
 
-// ---- turns that fail ----------------------------------------------------------------------------
+// ---- turns that fail ----
 
 TEST_F(Piggyback, CodeThatDoesNotMatch_StopsTheInstanceAndKeepsTheEvent) {
   testing::expect_errors("instance_stopped");

@@ -202,7 +202,7 @@ TEST_F(ProgressTest, an_attempt_whose_result_is_not_wanted_shows_nothing_more) {
   EXPECT_EQ(read_all(client, "a", &watch), std::vector<std::string>{"1:before"});
 }
 
-// ---- bytes of others ----------------------------------------------------------------------------
+// ---- bytes of others ----
 
 // A page that one process writes and another one reads, like those of a worker and a client.
 class ProgressPage : public ::testing::Test {

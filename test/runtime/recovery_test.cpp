@@ -171,7 +171,7 @@ TEST_F(Recovery, EqualEventsAreTwo) {
   EXPECT_EQ(end_of("a"), "completed same,same");
 }
 
-// ---- cancellation -------------------------------------------------------------------------------
+// ---- cancellation ----
 
 TEST_F(Recovery, CancelBeforeTheFirstTurn) {
   start("a", "cancellable");
@@ -203,7 +203,7 @@ TEST_F(Recovery, CompensationGoesOnAfterAKill) {
   EXPECT_EQ(count(history("a"), "cancel_requested"), 1U);
 }
 
-// ---- well-formed histories ----------------------------------------------------------------------
+// ---- well-formed histories ----
 
 // Holds for every history: numbers rise by one; one event ends it and is the last; each completion
 // refers to the event that asked for it; nothing is completed twice.

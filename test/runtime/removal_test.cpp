@@ -144,7 +144,7 @@ class Removal : public ::testing::Test {
   std::unique_ptr<TestClient> client;
 };
 
-// ---- trees --------------------------------------------------------------------------------------
+// ---- trees ----
 
 TEST_F(Removal, TreeIsDeletedByItsRootOnly) {
   begin();
@@ -260,7 +260,7 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   EXPECT_EQ(ids(), std::vector<std::string>{});
 }
 
-// ---- the runtime's own calls --------------------------------------------------------------------
+// ---- the runtime's own calls ----
 
 TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   begin();
@@ -322,7 +322,7 @@ TEST_F(Removal, LargeRequestsTakeSeveralTicks) {
   EXPECT_TRUE(until([&] { return has_ended("a"); }));
 }
 
-// ---- pruning ------------------------------------------------------------------------------------
+// ---- pruning ----
 
 TEST_F(Removal, SelfPruningEternal) {
   begin();
@@ -363,7 +363,7 @@ TEST_F(Removal, PruneInBulkTakesRunningOnesToo) {
   EXPECT_EQ(client->status("r1").output, "after 6");
 }
 
-// ---- retention ----------------------------------------------------------------------------------
+// ---- retention ----
 
 TEST_F(Removal, EndedTreesGoAfterTheirTime) {
   options.retention.age = std::chrono::seconds(30);

@@ -22,7 +22,7 @@ Options base_options() {
   return options;
 }
 
-// ---- orchestrations and activities that the tests share -----------------------------------------
+// ---- orchestrations and activities that the tests share ----
 int g_calls = 0;
 std::string g_last_input;
 

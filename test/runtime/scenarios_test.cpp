@@ -73,7 +73,7 @@ class Scenario : public Story {
   }
 };
 
-// ---- steps --------------------------------------------------------------------------------------
+// ---- steps ----
 
 Poll hello(OrchestrationContext& ctx) {
   PAWL_AWAIT(greeting, ctx.schedule_activity("greet", ctx.input()));
@@ -155,7 +155,7 @@ TEST_F(Scenario, Loop) {
   EXPECT_EQ(both_ways("loop"), "completed 01234");
 }
 
-// ---- failures -----------------------------------------------------------------------------------
+// ---- failures ----
 
 Poll falls_back(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("refuse", ""));
@@ -196,7 +196,7 @@ TEST_F(Scenario, CompensationSaga) {
   EXPECT_EQ(log_text(), "on valve;on pump;on lamp;off lamp;off pump;off valve;");
 }
 
-// ---- races --------------------------------------------------------------------------------------
+// ---- races ----
 
 Poll timeout_race(OrchestrationContext& ctx) {
   const Handle work = ctx.schedule_activity("slow", "");
@@ -317,7 +317,7 @@ TEST_F(Scenario, ActivityThatIgnoresItsCancellationHoldsNothingUp) {
   EXPECT_EQ(count(history("a"), "activity_done"), 0U);
 }
 
-// ---- time and system calls ----------------------------------------------------------------------
+// ---- time and system calls ----
 
 Poll system_calls(OrchestrationContext& ctx) {
   const Guid first = ctx.new_guid();
@@ -386,7 +386,7 @@ TEST_F(Scenario, TimerIsAbsoluteOverRestarts) {
   EXPECT_LE(machine.boot_ms() - begin, 60'050);
 }
 
-// ---- other orchestrations -----------------------------------------------------------------------
+// ---- other orchestrations ----
 
 Poll basic_child(OrchestrationContext& ctx) {
   PAWL_AWAIT(greeting, ctx.schedule_sub_orchestration("hello", ctx.input()));
@@ -481,7 +481,7 @@ TEST_F(Scenario, DetachedThenActivity) {
   EXPECT_EQ(end_with_kills("on its own"), "completed Hello, bed");
 }
 
-// ---- continue-as-new and versions ---------------------------------------------------------------
+// ---- continue-as-new and versions ----
 
 Poll counts_to_ten(OrchestrationContext& ctx) {
   const int n = std::stoi(std::string(ctx.input()));
@@ -553,7 +553,7 @@ TEST_F(Scenario, SelfPruningEternal) {
   EXPECT_EQ(executions.count, 2);
 }
 
-// ---- typed payloads -----------------------------------------------------------------------------
+// ---- typed payloads ----
 
 struct Order {
   JsonText<16> bed;
@@ -603,7 +603,7 @@ TEST_F(Scenario, TypedPayloadsAndEvents) {
             R"({"bed":"e","litres":11,"urgent":false}{"bed":"q","litres":21,"urgent":false})");
 }
 
-// ---- long-lived instances -----------------------------------------------------------------------
+// ---- long-lived instances ----
 
 // Works in rounds. Between them it takes a new configuration from its queue, and passes it on to
 // the next execution.
@@ -714,7 +714,7 @@ TEST_F(Scenario, AgentConversation) {
   EXPECT_EQ(g_session_of_model, "1,1,1,1,1,1,2,2,2,2,");
 }
 
-// ---- sessions and several processes -------------------------------------------------------------
+// ---- sessions and several processes ----
 
 std::vector<std::pair<std::string, std::string>> g_places;  // session, worker
 ActivityResult place(ActivityContext& ctx) {
@@ -839,7 +839,7 @@ TEST_F(Scenario, HeterogeneousRuntimes) {
     EXPECT_EQ(worker, "placing");
 }
 
-// ---- load ---------------------------------------------------------------------------------------
+// ---- load ----
 
 Poll large(OrchestrationContext& ctx) {
   std::size_t bytes = 0;

@@ -358,7 +358,7 @@ TEST_F(SessionCacheTest, an_orderly_stop_ends_all) {
   EXPECT_EQ(ends(), Lines({"lost s", "lost t"}));
 }
 
-// ---- comparison with a model --------------------------------------------------------------------
+// ---- comparison with a model ----
 
 // The content of a cache of two, most recently used first.
 struct Model {

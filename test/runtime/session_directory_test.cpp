@@ -252,7 +252,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
   EXPECT_EQ(outcome(client, "i"), "none: ok");
 }
 
-// ---- limits of an owner -------------------------------------------------------------------------
+// ---- limits of an owner ----
 
 // Rules: S24.
 TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_notifies_how_to_free_one) {
@@ -324,7 +324,7 @@ TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
   EXPECT_EQ(outcome(client, "i"), "none: ok");
 }
 
-// ---- closing from outside -----------------------------------------------------------------------
+// ---- closing from outside ----
 
 Poll waits_for_close(OrchestrationContext& ctx) {
   SessionSettings settings = for_owner("alice", "agent");
@@ -430,7 +430,7 @@ TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
   EXPECT_EQ(list(client), "");
 }
 
-// ---- audit trail --------------------------------------------------------------------------------
+// ---- audit trail ----
 
 // The value of a key in a line "event key=value key=value", or nothing.
 std::string field(const std::string& line, const std::string& key) {

@@ -52,7 +52,7 @@ constexpr char kGathered[] =
     "completed claimed expiring expired session_closed: the session has expired: max_age "
     "(60000 ms) has passed";
 
-// ---- age ----------------------------------------------------------------------------------------
+// ---- age ----
 
 // Rules: S27.
 TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
@@ -266,7 +266,7 @@ TEST_F(SessionLimits, an_idle_release_is_reported) {
             R"(completed {"change":"released","epoch":2,"from":"a","to":"","reason":"idle"})");
 }
 
-// ---- number of activities -----------------------------------------------------------------------
+// ---- number of activities ----
 
 SessionSettings at_most(std::int64_t activities, std::int64_t warning = 0) {
   SessionSettings settings;
@@ -361,7 +361,7 @@ TEST_F(SessionLimits, many_of_one_turn_are_counted_one_by_one) {
             "completed +++--");
 }
 
-// ---- rate of activities -------------------------------------------------------------------------
+// ---- rate of activities ----
 
 SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t wait_ms) {
   SessionSettings settings;
@@ -525,7 +525,7 @@ TEST_F(SessionLimits, limits_that_contradict_each_other_are_refused) {
             "completed ++--------");
 }
 
-// ---- log lines ----------------------------------------------------------------------------------
+// ---- log lines ----
 
 // Rules: S30.
 TEST_F(SessionLimits, each_ownership_is_reported_with_its_first_use_and_what_was_done_by_then) {

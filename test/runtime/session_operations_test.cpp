@@ -77,7 +77,7 @@ class SessionOperations : public testing::MachineTest {
   Registry coordinator;  // orchestrations only
 };
 
-// ---- holding ------------------------------------------------------------------------------------
+// ---- holding ----
 
 // Two activities with half an hour between them; completes with "kept" if both saw one epoch of the
 // session.
@@ -260,7 +260,7 @@ TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
       << client.status("i").output;
 }
 
-// ---- evicting -----------------------------------------------------------------------------------
+// ---- evicting ----
 
 // Like drive(), but the threads of `hung` never return.
 bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, const Worker& hung,
@@ -475,7 +475,7 @@ TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
   EXPECT_EQ(g_runs[1], "b s@2 2");
 }
 
-// ---- capacity -----------------------------------------------------------------------------------
+// ---- capacity ----
 
 // Works on as many sessions as its input says, a second apart.
 Poll many_sessions(OrchestrationContext& ctx) {
@@ -592,7 +592,7 @@ TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
   EXPECT_EQ(a.lines.count("session_released session=held"), 1U);
 }
 
-// ---- claiming at the start, announcing the end --------------------------------------------------
+// ---- claiming at the start, announcing the end ----
 
 struct Listener final : SessionListener {
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
@@ -698,7 +698,7 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
             R"({"change":"released","epoch":2,"from":"a","to":"","reason":"shutdown"} )");
 }
 
-// ---- neighbours ---------------------------------------------------------------------------------
+// ---- neighbours ----
 
 // One session has an activity that takes a minute; others work beside it, at one worker and one
 // loop.
@@ -730,7 +730,7 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
       machine, {&a}, [&] { return ended(client, "i"); }, 2 * kMinuteMs));
 }
 
-// ---- handoff to workers of another tag ----------------------------------------------------------
+// ---- handoff to workers of another tag ----
 
 // Notes what it was given: "worker@epoch tag=.. summary=..".
 ActivityResult describe(ActivityContext& ctx) {
@@ -939,7 +939,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
   }
 }
 
-// ---- report of a loss ---------------------------------------------------------------------------
+// ---- report of a loss ----
 
 // Rules: S40.
 TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {

@@ -35,7 +35,7 @@ class SessionPromises : public SessionStory {
   }
 };
 
-// ---- first design of implicit sessions ----------------------------------------------------------
+// ---- first design of implicit sessions ----
 
 TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_owner) {
   code([](OrchestrationContext& ctx) {
@@ -151,7 +151,7 @@ TEST_F(SessionPromises, migration_is_a_message_to_the_orchestration) {
             R"({"change":"migrated","epoch":3,"from":"a","to":"b","reason":""})");
 }
 
-// ---- sessions that are lost with their owner ----------------------------------------------------
+// ---- sessions that are lost with their owner ----
 
 TEST_F(SessionPromises, in_flight_work_of_a_dead_owner_fails_with_session_lost) {
   code(long_one());

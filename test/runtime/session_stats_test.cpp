@@ -226,7 +226,7 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   EXPECT_EQ(metrics(client).sessions_idle, 0);
 }
 
-// ---- sessions left open -------------------------------------------------------------------------
+// ---- sessions left open ----
 
 // The leaks as "name of instance", one a line.
 std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unused_for_ms) {

@@ -62,7 +62,7 @@ class SessionStory : public Story {
   }
   void TearDown() override { codes.clear(); }
 
-  // --- workers: full, only deciding, only working ---
+  // ---- workers: full, only deciding, only working ----
   Options of(const char* node) const {
     Options out = options;
     if (node != nullptr) out.worker_node_id = node;
@@ -84,7 +84,7 @@ class SessionStory : public Story {
   // Where a test of the list waits for a lease, no worker asks the kernel which processes live.
   void wait_for_leases() { options.leases.fast_handoff = false; }
 
-  // --- orchestrations ---
+  // ---- orchestrations ----
   void code(Code what) { codes["code"] = std::move(what); }
   void other(Code what) { codes["other"] = std::move(what); }
   // Runs the code to its end at one worker.
@@ -98,7 +98,7 @@ class SessionStory : public Story {
     return drive_until([&] { return runs.size() >= count; }, ms);
   }
 
-  // --- what was seen ---
+  // ---- what was seen ----
   static std::set<std::string> workers_of(std::string_view session) {
     std::set<std::string> all;
     for (const Run& one : runs)

@@ -619,7 +619,7 @@ TEST_F(Space, FailedWritesLoseNothing) {
   }
 }
 
-// ---- other processes in the way -----------------------------------------------------------------
+// ---- other processes in the way ----
 
 // Another process with a connection of its own, which works as long as the test lets it.
 class Other {

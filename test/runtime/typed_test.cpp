@@ -356,7 +356,7 @@ TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
             Status::kResourceExhausted);
 }
 
-// ---- ranges, and the pointer of an orchestration ------------------------------------------------
+// ---- ranges, and the pointer of an orchestration ----
 
 TEST_F(Typed, JoinsAndSelectsTakeRanges) {
   EXPECT_EQ(end_of_code([](OrchestrationContext& ctx) {

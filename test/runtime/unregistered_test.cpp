@@ -277,7 +277,7 @@ TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
   }
 }
 
-// ---- instances ----------------------------------------------------------------------------------
+// ---- instances ----
 
 TEST_F(UnknownNames, instances_delay_no_other) {
   testing::expect_errors("orchestration_unregistered", 64);
@@ -345,7 +345,7 @@ TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
       100'000));
 }
 
-// ---- a worker that comes ------------------------------------------------------------------------
+// ---- a worker that comes ----
 
 // The code of the instance; its input says where its only activity runs.
 Poll wanted(OrchestrationContext& ctx) {

@@ -9,7 +9,7 @@ namespace {
 
 class WholeSessions : public SessionStory {};
 
-// ---- outcome of an opening ----------------------------------------------------------------------
+// ---- outcome of an opening ----
 
 Poll open_as_many_as_said(OrchestrationContext& ctx) {
   SessionSettings settings;
@@ -82,7 +82,7 @@ TEST_F(WholeSessions, whether_a_session_is_open_is_asked_at_any_time) {
             "completed open session_lost open open session_closed invalid_argument ");
 }
 
-// ---- shared sessions with settings --------------------------------------------------------------
+// ---- shared sessions with settings ----
 
 SessionSettings settings_of_alice() {
   SessionSettings settings;
@@ -358,7 +358,7 @@ TEST_F(WholeSessions, the_counts_of_a_shared_one_outlive_a_pause) {
   EXPECT_EQ(client()->get_session("", "chat", &info), Status::kNotFound) << "but no longer";
 }
 
-// ---- settings that change -----------------------------------------------------------------------
+// ---- settings that change ----
 
 // Rules: S51, S52.
 TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
@@ -400,7 +400,7 @@ TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
   }
 }
 
-// ---- adopted sessions ---------------------------------------------------------------------------
+// ---- adopted sessions ----
 
 Poll child_on(OrchestrationContext& ctx) {
   const Session session = ctx.adopt_session("i", "device");

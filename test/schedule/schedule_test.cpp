@@ -166,7 +166,7 @@ TEST_F(Schedules, a_failed_run_is_counted_and_the_next_comes) {
   EXPECT_EQ(shown().failed, 2U);
 }
 
-// --- missed times ---
+// ---- missed times ----
 
 TEST_F(Schedules, missed_times_are_skipped_by_default) {
   open();
@@ -228,7 +228,7 @@ TEST_F(Schedules, missed_times_all_run_up_to_a_number) {
   }
 }
 
-// --- clocks ---
+// ---- clocks ----
 
 TEST_F(Schedules, nothing_runs_while_no_clock_is_trusted) {
   Schedule schedule = hourly();
@@ -325,7 +325,7 @@ TEST_F(Schedules, commands_under_a_clock_that_went_back_run_no_time_twice) {
   EXPECT_EQ(shown().failed, 0U);
 }
 
-// --- crashes ---
+// ---- crashes ----
 
 TEST_F(Schedules, a_crash_at_any_write_runs_each_time_once) {
   for (const RunOverlap overlap : {RunOverlap::kWait, RunOverlap::kStartBeside}) {
@@ -358,7 +358,7 @@ TEST_F(Schedules, a_crash_at_any_write_runs_each_time_once) {
   }
 }
 
-// --- overlaps ---
+// ---- overlaps ----
 
 TEST_F(Schedules, times_during_a_run_are_skipped) {
   open();
@@ -396,7 +396,7 @@ TEST_F(Schedules, times_during_a_run_start_beside_it) {
   EXPECT_EQ(state_of("s@2030-01-01T02:00:00Z"), OrchestrationState::kRunning);
 }
 
-// --- commands ---
+// ---- commands ----
 
 TEST_F(Schedules, a_pause_runs_nothing_and_is_not_made_up_for) {
   Schedule schedule = hourly();
@@ -493,7 +493,7 @@ TEST_F(Schedules, many_commands_during_a_run_do_not_end_it) {
   EXPECT_FALSE(shown().paused);
 }
 
-// --- ends ---
+// ---- ends ----
 
 TEST_F(Schedules, a_cancelled_schedule_completes_and_takes_its_run_along) {
   open();

@@ -306,7 +306,7 @@ TEST_F(Devices, after_a_reboot_have_no_owner_until_declared) {
   EXPECT_TRUE(again.fetch());
 }
 
-// ---- exclusive ----------------------------------------------------------------------------------
+// ---- exclusive ----
 
 // Rules: S15.
 TEST_F(Devices, exclusive_work_runs_one_at_a_time_and_in_order) {
@@ -352,7 +352,7 @@ TEST_F(Devices, a_session_becomes_exclusive_for_all_its_work) {
   EXPECT_TRUE(a_.fetch());
 }
 
-// ---- transfer -----------------------------------------------------------------------------------
+// ---- transfer ----
 
 // Rules: S16.
 TEST_F(Devices, a_session_is_transferred_to_a_named_worker) {

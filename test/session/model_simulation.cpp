@@ -124,7 +124,7 @@ void ModelSimulation::settle() {
       expect(model_->outcomes().count({instance, event}) == 1, "an activity without an outcome");
 }
 
-// ---- trouble ------------------------------------------------------------------------------------
+// ---- trouble ----
 
 void ModelSimulation::trouble() {
   const int index = pick(0, kNodes - 1);
@@ -339,7 +339,7 @@ void ModelSimulation::drain(int index) {
   called("a drain");
 }
 
-// ---- processes ----------------------------------------------------------------------------------
+// ---- processes ----
 
 void ModelSimulation::start(int index) {
   Process& process = processes_[index];
@@ -651,7 +651,7 @@ bool ModelSimulation::fetch(int index) {
   return true;
 }
 
-// ---- invariants ---------------------------------------------------------------------------------
+// ---- invariants ----
 
 void ModelSimulation::called(const char* what) {
   ++calls_;

@@ -43,7 +43,7 @@ std::string number(const OptionalMs& time) {
 
 }  // namespace
 
-// ---- rules, less the one that is left out -------------------------------------------------------
+// ---- rules, less the one that is left out ----
 
 rules::Transition ModelStore::transition(const Session& session, Cause cause,
                                          const rules::Facts& facts) const {
@@ -113,7 +113,7 @@ Retry ModelStore::retry_of(const Item& item) const {
   return retry;
 }
 
-// ---- the rows -----------------------------------------------------------------------------------
+// ---- the rows ----
 
 rules::Running ModelStore::running(SessionKey session) const {
   rules::Running out;
@@ -285,7 +285,7 @@ Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t leas
   return lacks(PureRule::kNextEpoch) ? sessions_.at(key).epoch : taken;
 }
 
-// ---- workers ------------------------------------------------------------------------------------
+// ---- workers ----
 
 Incarnation ModelStore::register_worker(const std::string& node, const WorkerTerms& options,
                                         Evidence& evidence, Incarnation asking) {
@@ -410,7 +410,7 @@ void ModelStore::free_locks_of(Incarnation worker) {
   }
 }
 
-// ---- moving -------------------------------------------------------------------------------------
+// ---- moving ----
 
 bool ModelStore::may_have(const Session& session, const Registered& worker,
                           const WorkerTerms& options) const {
@@ -506,7 +506,7 @@ void ModelStore::end_stops(const WorkerTerms& options) {
   }
 }
 
-// ---- orchestrations -----------------------------------------------------------------------------
+// ---- orchestrations ----
 
 void ModelStore::open(InstanceKey instance, const std::string& name,
                       const SessionSettings& settings) {
@@ -752,7 +752,7 @@ void ModelStore::end_instance(InstanceKey instance) {
     close_row(key, Cause::kInstanceEnds);
 }
 
-// ---- due work and looks -------------------------------------------------------------------------
+// ---- due work and looks ----
 
 void ModelStore::look_at_session(SessionKey key) {
   Session& session = sessions_.at(key);
@@ -796,7 +796,7 @@ void ModelStore::wake() {
     if (item.state == WorkState::kDelayed && item.due.has_passed(now_)) put_back(item, 0, false);
 }
 
-// ---- work ---------------------------------------------------------------------------------------
+// ---- work ----
 
 Status ModelStore::acknowledge(const HandedOver& done, ErrorKind error, bool aborts) {
   const auto found = items_.find(done.item);
@@ -857,7 +857,7 @@ Status ModelStore::renew(const HandedOver& done, Incarnation me, const WorkerTer
   return Status::kOk;
 }
 
-// ---- fetching -----------------------------------------------------------------------------------
+// ---- fetching ----
 
 std::optional<ModelStore::HandedOver> ModelStore::fetch(const Fetcher& who, Looks& looks) {
   std::optional<HandedOver> found;
@@ -1051,7 +1051,7 @@ void ModelStore::take_expired_session(const Fetcher& who, Candidate candidate, L
   try_candidate(who, candidate, true, verdict == Gone::kSuspicion, looks, passed_over, found);
 }
 
-// ---- text ---------------------------------------------------------------------------------------
+// ---- text ----
 
 std::string ModelStore::text() const {
   std::string out;

@@ -156,7 +156,7 @@ class ModelStore {
   void set_now(std::int64_t now) { now_ = now; }
   [[nodiscard]] std::int64_t now() const { return now_; }
 
-  // --- workers ---
+  // ---- workers ----
   // Returns 0 if a living worker has the node.
   Incarnation register_worker(const std::string& node, const WorkerTerms& options,
                               Evidence& evidence, Incarnation asking);
@@ -171,7 +171,7 @@ class ModelStore {
   // Handles what is due: sessions that expire, delayed work.
   void wake();
 
-  // --- orchestrations ---
+  // ---- orchestrations ----
   void open(InstanceKey instance, const std::string& name, const SessionSettings& settings);
   void close(InstanceKey instance, const std::string& name);
   // An instance gives settings to a shared session.
@@ -183,13 +183,13 @@ class ModelStore {
                 bool exclusive, bool barrier, const Retry& retry);
   void end_instance(InstanceKey instance);
 
-  // --- work ---
+  // ---- work ----
   std::optional<HandedOver> fetch(const Fetcher& who, Looks& looks);
   Status acknowledge(const HandedOver& done, ErrorKind error, bool aborts);
   Status abandon(const HandedOver& done, std::int64_t delay_ms, bool strike);
   Status renew(const HandedOver& done, Incarnation me, const WorkerTerms& options);
 
-  // --- rows ---
+  // ---- rows ----
   // Rises with every change of a row, except changes of its lease.
   [[nodiscard]] std::int64_t changes() const { return changes_; }
   [[nodiscard]] const std::map<SessionKey, Session>& sessions() const { return sessions_; }
@@ -255,7 +255,7 @@ class ModelStore {
   void release_idle(Incarnation me, std::int64_t default_ms);
   [[nodiscard]] bool has_work(SessionKey session) const;
 
-  // --- fetching ---
+  // ---- fetching ----
   void take_expired_locks(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
   void take_expired_sessions(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
   void take_expired_session(const Fetcher& who, Candidate candidate, Looks& looks,

@@ -32,7 +32,7 @@ class Ownership : public ::testing::Test {
   World world_;
 };
 
-// ---- fencing ------------------------------------------------------------------------------------
+// ---- fencing ----
 
 // Rules: S4.
 TEST_F(Ownership, a_duplicate_acknowledgement_is_stale_and_leaves_one_message) {
@@ -161,7 +161,7 @@ TEST_F(Ownership, tokens_and_epochs_of_a_batch_that_was_rolled_back_come_again_a
   EXPECT_GT(other->item.token, token);
 }
 
-// ---- burial and restart -------------------------------------------------------------------------
+// ---- burial and restart ----
 
 // Rules: S8.
 TEST_F(Ownership, burial_frees_everything_once_and_the_buried_writes_no_more) {
@@ -296,7 +296,7 @@ TEST_F(Ownership, buried_rows_are_few) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM handlers"), 0);
 }
 
-// ---- reboots ------------------------------------------------------------------------------------
+// ---- reboots ----
 
 TEST_F(Ownership, a_reboot_buries_the_earlier_boot_and_charges_no_crash) {
   const auto a = worker("A");
@@ -344,7 +344,7 @@ TEST_F(Ownership, the_wall_clock_moves_no_lease) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- capacity -----------------------------------------------------------------------------------
+// ---- capacity ----
 
 // Rules: S2.
 TEST_F(Ownership, own_expired_sessions_count_for_capacity) {
@@ -377,7 +377,7 @@ TEST_F(Ownership, a_full_worker_takes_over_nothing) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- idle ---------------------------------------------------------------------------------------
+// ---- idle ----
 
 // Rules: S6.
 TEST_F(Ownership, no_session_is_idle_while_a_row_of_it_is_queued) {
@@ -419,7 +419,7 @@ TEST_F(Ownership, a_held_session_is_not_idle) {
   EXPECT_EQ(a->renew_sessions(), 1u);
 }
 
-// ---- handlers -----------------------------------------------------------------------------------
+// ---- handlers ----
 
 class Handlers : public Ownership {
  protected:
@@ -591,7 +591,7 @@ TEST_F(Handlers, an_item_that_becomes_ready_behind_a_pass_is_found) {
   EXPECT_TRUE(found);
 }
 
-// ---- cancelled and exclusive work ---------------------------------------------------------------
+// ---- cancelled and exclusive work ----
 
 TEST_F(Ownership, cancelled_work_is_gone_and_its_result_refused) {
   const auto a = worker("A");
@@ -703,7 +703,7 @@ TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
   EXPECT_TRUE(b->fetch());
 }
 
-// ---- counts -------------------------------------------------------------------------------------
+// ---- counts ----
 
 // Rules: S48.
 TEST_F(Ownership, ten_crashes_poison) {
@@ -819,7 +819,7 @@ TEST_F(Ownership, a_crashed_turn_is_counted_on_its_instance) {
   EXPECT_EQ(world_.number("SELECT crashes FROM instances WHERE key=?1", {instance}), 1);
 }
 
-// ---- damaged rows -------------------------------------------------------------------------------
+// ---- damaged rows ----
 
 TEST_F(Ownership, a_damaged_event_fails_its_activity_and_blocks_no_other) {
   const auto a = worker("A");

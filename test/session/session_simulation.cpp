@@ -122,7 +122,7 @@ bool Simulation::alive(const Process& process) const {
   return process.worker != nullptr && clock_ >= process.frozen_until;
 }
 
-// ---- trouble ------------------------------------------------------------------------------------
+// ---- trouble ----
 
 void Simulation::trouble() {
   const int index = pick(0, kNodes - 1);
@@ -356,7 +356,7 @@ void Simulation::reboot() {
   notes_.clear();
 }
 
-// ---- time and ticks -----------------------------------------------------------------------------
+// ---- time and ticks ----
 
 void Simulation::pass(std::int64_t ms) {
   world_.machine.advance(ms);
@@ -514,7 +514,7 @@ void Simulation::acknowledge_again() {
   if (alive(processes_[index])) acknowledge(index, job, false);
 }
 
-// ---- invariants ---------------------------------------------------------------------------------
+// ---- invariants ----
 
 std::string Simulation::session_of(const Job& job) {
   if (job.session != "own") return job.session;

@@ -44,7 +44,7 @@ Job keep(const WorkItem& item) {
 
 }  // namespace
 
-// ---- Worker -------------------------------------------------------------------------------------
+// ---- Worker ----
 
 Worker::Worker(World& world)
     : node(world.machine), world_(world), port_(node.port()), store_(new store::SqliteStore) {
@@ -354,7 +354,7 @@ bool Worker::may_run_with(std::int32_t crashes) const {
                       [](const Job& job) { return job.item.crashes > 0; });
 }
 
-// ---- World --------------------------------------------------------------------------------------
+// ---- World ----
 
 // The events of one turn, made on demand: a start, then activities.
 struct World::Turn final : EventSource {

@@ -132,7 +132,7 @@ class World {
   explicit World(std::uint64_t seed = 1);
   ~World();
 
-  // --- scheduling: one instance, one turn, `count` activities as events 2, 3, ... ---
+  // ---- scheduling: one instance, one turn, `count` activities as events 2, 3, ... ----
   InstanceKey schedule(std::string_view activity, std::string_view session = {}, int count = 1,
                        std::string_view policy = {}, std::string_view tag = {});
   // The same in parts: an instance, and turns of it with commands in order. An activity names its
@@ -154,14 +154,14 @@ class World {
   // Commits another turn that closes a command.
   void close(InstanceKey instance, EventId command);
 
-  // --- time ---
+  // ---- time ----
   // Passes `ms` in steps that no observer oversleeps; the observers of all living workers tick.
   void pass(std::int64_t ms);
   [[nodiscard]] std::int64_t now();
   // Switches the power off and on: all workers are dead, the scheduler and the reader start anew.
   void reboot(std::int64_t off_ms, bool rtc = true);
 
-  // --- rows ---
+  // ---- rows ----
   std::int64_t number(const char* sql, const std::vector<std::int64_t>& values = {});
   std::string text(const char* sql);
   void execute(const char* sql);

@@ -408,7 +408,7 @@ TEST_F(SessionStorage, old_workitem_without_session_id_deserializes) {
   EXPECT_EQ(job->session, "");
 }
 
-// ---- further checks -----------------------------------------------------------------------------
+// ---- further checks ----
 
 TEST_F(SessionStorage, zero_max_sessions_takes_no_session) {
   a_.options.max_sessions_per_worker = 0;

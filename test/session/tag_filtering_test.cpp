@@ -131,7 +131,7 @@ TEST_F(Tags, survives_the_death_of_its_worker) {
   EXPECT_EQ(taken(heir), "gpu");
 }
 
-// ---- sessions -----------------------------------------------------------------------------------
+// ---- sessions ----
 
 // An owner takes those items of its session that its filter allows. When none is left, the session
 // moves.
@@ -166,7 +166,7 @@ TEST_F(Tags, session_of_a_foreign_tag_is_not_claimed) {
   EXPECT_EQ(taken(b_), "gpu");
 }
 
-// ---- names --------------------------------------------------------------------------------------
+// ---- names ----
 
 // Only a worker that has both the name and the tag counts as one that could take it.
 TEST_F(Tags, unregistered_counts_the_tag) {
@@ -195,7 +195,7 @@ TEST_F(Tags, a_buried_worker_serves_no_tag) {
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 0);
 }
 
-// ---- work that no worker takes ------------------------------------------------------------------
+// ---- work that no worker takes ----
 
 // The item is ended by a worker that could not take it.
 TEST_F(Tags, expires_if_the_tag_is_unserved) {

@@ -22,7 +22,7 @@ class WorkContract : public ::testing::Test {
   Worker b_{world_};
 };
 
-// ---- the queue ----------------------------------------------------------------------------------
+// ---- the queue ----
 
 TEST_F(WorkContract, worker_queue_fifo_ordering) {
   const InstanceKey first = world_.schedule("a");
@@ -95,7 +95,7 @@ TEST_F(WorkContract, lost_lock_token_handling) {
   EXPECT_EQ(a_.ack(*again), Status::kOk);
 }
 
-// ---- locks --------------------------------------------------------------------------------------
+// ---- locks ----
 
 TEST_F(WorkContract, lock_token_uniqueness) {
   world_.schedule("a", {}, 3);
@@ -172,7 +172,7 @@ TEST_F(WorkContract, abandon_work_item_releases_lock) {
   EXPECT_EQ(b_.ack(*again), Status::kOk);
 }
 
-// ---- counts -------------------------------------------------------------------------------------
+// ---- counts ----
 
 TEST_F(WorkContract, worker_attempt_count_starts_at_one) {
   world_.schedule("a");
@@ -201,7 +201,7 @@ TEST_F(WorkContract, attempt_count_is_per_message) {
   EXPECT_EQ(world_.number("SELECT min(strikes) FROM worker_queue"), 0);
 }
 
-// ---- cancellation -------------------------------------------------------------------------------
+// ---- cancellation ----
 
 TEST_F(WorkContract, cancelled_activities_deleted_from_worker_queue) {
   const InstanceKey instance = world_.schedule("a", {}, 3);

@@ -328,7 +328,7 @@ TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
-// ---- unregistered instances ---------------------------------------------------------------------
+// ---- unregistered instances ----
 
 TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
   Site& at = site();

@@ -128,7 +128,7 @@ TEST_P(Instances, CancelOfNoInstanceAndOfAnEndedOne) {
             Status::kStale);
 }
 
-// ---- which instance is ready, and for which worker ---------------------------------------------
+// ---- which instance is ready, and for which worker ----
 
 TEST_P(Instances, ReadyOnesComeInOrderOfWaiting) {
   Site& at = site();
@@ -292,7 +292,7 @@ TEST_P(Instances, MoreMakesReadyWithoutAMessage) {
   EXPECT_EQ(ready(at), (Keys{b}));
 }
 
-// ---- parked and stopped -------------------------------------------------------------------------
+// ---- parked and stopped ----
 
 TEST_P(Instances, ParkedUntilItsTime) {
   Site& at = site();

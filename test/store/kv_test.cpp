@@ -107,7 +107,7 @@ class Kv : public StoreWorld {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Kv, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
 
-// ---- set and read -------------------------------------------------------------------------------
+// ---- set and read ----
 
 TEST_P(Kv, SetAndGet) {
   Site& at = site();
@@ -206,7 +206,7 @@ TEST_P(Kv, SpecialCharsInKey) {
   EXPECT_EQ(shown(at, "a", 1), " =3 a'b\"c;--=1 \xc3\xa4::%_=2 ");
 }
 
-// ---- values at the start of an execution --------------------------------------------------------
+// ---- values at the start of an execution ----
 
 TEST_P(Kv, SnapshotInFetch) {
   Site& at = site();
@@ -249,7 +249,7 @@ TEST_P(Kv, SnapshotCrossExecution) {
   EXPECT_EQ(found(at, key, 4), "a=1 b=2 c=3 d=2 ");
 }
 
-// ---- executions ---------------------------------------------------------------------------------
+// ---- executions ----
 
 TEST_P(Kv, ExecutionIdTracking) {
   Site& at = site();
@@ -309,7 +309,7 @@ TEST_P(Kv, PruneCurrentExecutionProtected) {
   EXPECT_EQ(get(at, "a", "k"), "'1'");
 }
 
-// ---- isolation, deletion ------------------------------------------------------------------------
+// ---- isolation, deletion ----
 
 TEST_P(Kv, InstanceIsolation) {
   Site& at = site();
@@ -380,7 +380,7 @@ TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
             Status::kNotFound);
 }
 
-// ---- rows of the current execution --------------------------------------------------------------
+// ---- rows of the current execution ----
 
 TEST_P(Kv, DeltaSnapshotExcludesCurrentExecution) {
   Site& at = site();
@@ -481,7 +481,7 @@ TEST_P(Kv, DeltaPruneUntouchedKeySurvives) {
   EXPECT_EQ(found(at, key, 3), "k=1 l=2 ");
 }
 
-// ---- reads by others, damage, stats -------------------------------------------------------------
+// ---- reads by others, damage, stats ----
 
 TEST_P(Kv, ReadsAreAnsweredWithTheTurn) {
   Site& at = site();

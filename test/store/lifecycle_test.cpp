@@ -123,7 +123,7 @@ TEST_P(Lifecycle, OlderDatabaseIsRefusedWithBothVersions) {
   EXPECT_EQ(raw_text("SELECT database_id FROM meta"), before);
 }
 
-// ---- foreign objects in the schema --------------------------------------------------------------
+// ---- foreign objects in the schema ----
 
 struct Plant {
   const char* sql;

@@ -299,7 +299,7 @@ TEST_P(MailboxStory, DamagedOneBreaksItsInstance) {
   EXPECT_EQ(item.is.broken, Status::kCorrupt);
 }
 
-// ---- senders ------------------------------------------------------------------------------------
+// ---- senders ----
 
 TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
   Site& at = site();
@@ -321,7 +321,7 @@ TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
   EXPECT_FALSE(room) << "events count too";
 }
 
-// ---- numbers of messages that are never stored -------------------------------------------------
+// ---- numbers of messages that are never stored ----
 
 TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   Site& at = site();

@@ -67,7 +67,7 @@ class Management : public StoreWorld {
 INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
-// ---- reading ------------------------------------------------------------------------------------
+// ---- reading ----
 
 TEST_P(Management, PagesFollowEachOther) {
   Site& at = site();
@@ -279,7 +279,7 @@ TEST_P(Management, SessionsInPages) {
   EXPECT_FALSE(page.more);
 }
 
-// ---- suspended, resumed -------------------------------------------------------------------------
+// ---- suspended, resumed ----
 
 TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   Site& at = site();
@@ -366,7 +366,7 @@ TEST_P(Management, ResumeOfARunningOneDoesNothing) {
   EXPECT_EQ(ready(at), (Keys{}));
 }
 
-// ---- terminated ---------------------------------------------------------------------------------
+// ---- terminated ----
 
 TEST_P(Management, TerminatedWhateverItsState) {
   Site& at = site();
@@ -432,7 +432,7 @@ TEST_P(Management, TerminationDoesNotReadADamagedQueue) {
   EXPECT_EQ(item.is.broken, Status::kOk);
 }
 
-// ---- delayed start ------------------------------------------------------------------------------
+// ---- delayed start ----
 
 TEST_P(Management, DelayedStart) {
   Site& at = site();

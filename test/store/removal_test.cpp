@@ -165,7 +165,7 @@ class Removal : public StoreWorld {
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Removal, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
 
-// ---- deletion -----------------------------------------------------------------------------------
+// ---- deletion ----
 
 TEST_P(Removal, DeleteTerminalInstances) {
   Site& at = site();
@@ -419,7 +419,7 @@ TEST_P(Removal, SweepIsBoundedByEvents) {
   expect_no_row_of(key);
 }
 
-// ---- deletion in bulk ---------------------------------------------------------------------------
+// ---- deletion in bulk ----
 
 TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
   Site& at = site();
@@ -458,7 +458,7 @@ TEST_P(Removal, BulkTakesRootsOnly) {
   EXPECT_EQ(list(at, filter), (Ids{"root", "other"}));
 }
 
-// ---- retention of ended instances --------------------------------------------------------------
+// ---- retention of ended instances ----
 
 // Rules: T8.
 TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
@@ -524,7 +524,7 @@ TEST_P(Removal, RetentionIsBounded) {
   EXPECT_EQ(list(at).size(), 0U);
 }
 
-// ---- pruning ------------------------------------------------------------------------------------
+// ---- pruning ----
 
 TEST_P(Removal, PruneOptionsCombinations) {
   Site& at = site();

@@ -49,7 +49,7 @@ std::vector<std::string> Item::kinds() const {
   return kinds;
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life ----
 
 struct StoreWorld::RawHandle {
   sqlite3* handle = nullptr;
@@ -122,7 +122,7 @@ void StoreWorld::close(Site& at) {
   at.store = nullptr;
 }
 
-// ---- access without the storage -----------------------------------------------------------------
+// ---- access without the storage ----
 
 StoreWorld::RawHandle& StoreWorld::raw_handle() {
   if (raw_ != nullptr) return *raw_;
@@ -220,7 +220,7 @@ void StoreWorld::damage_file(std::int64_t offset, std::string_view bytes) {
   EXPECT_EQ(storage.close(file.value()), Status::kOk);
 }
 
-// ---- usual steps --------------------------------------------------------------------------------
+// ---- usual steps ----
 
 BatchInfo StoreWorld::touch(Site& at) {
   BatchInfo info;

@@ -177,7 +177,7 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
   EXPECT_EQ(ready(at, me), Keys{key});
 }
 
-// ---- wall clocks --------------------------------------------------------------------------------
+// ---- wall clocks ----
 
 // Rules: T9.
 TEST_P(Time, StampsAreOfThisCentury) {
@@ -259,7 +259,7 @@ TEST_P(Time, MarksArePiggybackedAtMostOnceASecond) {
   EXPECT_EQ(raw_number("SELECT mark FROM meta"), 1001);
 }
 
-// ---- reboots ------------------------------------------------------------------------------------
+// ---- reboots ----
 
 TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
   Site& at = site();

@@ -146,7 +146,7 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
   EXPECT_EQ(ready(at).size(), 2U);
 }
 
-// ---- faults of the disk, on the simulated machine ----------------------------------------------
+// ---- faults of the disk, on the simulated machine ----
 
 class DiskFaults : public StoreWorld {};
 INSTANTIATE_TEST_SUITE_P(Ports, DiskFaults, ::testing::Values(Ports::kSim), ports_name);

@@ -123,7 +123,7 @@ TEST_P(Turns, SinkMayEndTheLoading) {
   EXPECT_EQ(history(at, key).size(), 1U);
 }
 
-// ---- competing commits --------------------------------------------------------------------------
+// ---- competing commits ----
 
 TEST_P(Turns, OfTwoCommitsOneWins) {
   Site& at = site();
@@ -354,7 +354,7 @@ TEST_P(Turns, EventThatTheTurnCannotWriteKillsTheBatch) {
   EXPECT_EQ(dump(), before);
 }
 
-// ---- messages -----------------------------------------------------------------------------------
+// ---- messages ----
 
 TEST_P(Turns, NoMoreMessagesThanAskedFor) {
   Site& at = site();
@@ -404,7 +404,7 @@ TEST_P(Turns, GoneInstanceIsNotFound) {
   EXPECT_EQ(fetch(at, 4711, item), Status::kNotFound);
 }
 
-// ---- ends ---------------------------------------------------------------------------------------
+// ---- ends ----
 
 TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
   Site& at = site();
@@ -640,7 +640,7 @@ TEST_P(Turns, ClosedCommandsLoseTheirTimersAndWork) {
   EXPECT_EQ(raw_text("SELECT ref FROM orchestrator_queue"), "3");
 }
 
-// ---- damage -------------------------------------------------------------------------------------
+// ---- damage ----
 
 TEST_P(Turns, DamagedEventIsNamed) {
   Site& at = site();

@@ -83,7 +83,7 @@ std::string file(World& world, const std::string& path) {
   return bytes;
 }
 
-// ---- running instances --------------------------------------------------------------------------
+// ---- running instances ----
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 ActivityResult refuse(ActivityContext& ctx) { return ctx.fail("no"); }
@@ -278,7 +278,7 @@ TEST(ReplayCheck, NamesAndVersionsThatAreMissing_AreNoGo) {
   EXPECT_EQ(totals.go, 5);
 }
 
-// ---- changed code -------------------------------------------------------------------------------
+// ---- changed code ----
 
 // Events: 2 activity echo, 3 its result, 4 child kid@1.0.0, 5 timer 1 h, 6 custom status. Child and
 // timer wait.
@@ -413,7 +413,7 @@ TEST(ReplayCheck, StoppedInstances_AreCheckedToo) {
   EXPECT_TRUE(answers.of["a"].go);
 }
 
-// ---- limits and failures ------------------------------------------------------------------------
+// ---- limits and failures ----
 
 Poll large(OrchestrationContext& ctx) {
   for (int i = 0; i < 40; ++i)

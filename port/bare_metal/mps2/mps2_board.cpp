@@ -33,7 +33,7 @@ unsigned char* medium() { return pawl_medium_begin; }
 
 }  // namespace
 
-// ---- the board ----------------------------------------------------------------------------------
+// ---- the board ----
 
 void Mps2Board::start() {
   constexpr std::uint32_t kCountWithInterrupt = 7;
@@ -65,7 +65,7 @@ void Mps2Board::random(void* out, std::size_t size) {
 
 void Mps2Board::sleep(OptionalMs) { __asm__ volatile("wfi" ::: "memory"); }
 
-// ---- the flash ----------------------------------------------------------------------------------
+// ---- the flash ----
 
 bool FileFlash::start(const char* path) {
   constexpr std::size_t kBytes = std::size_t{kBlockBytes} * kBlockCount;
@@ -108,7 +108,7 @@ Status FileFlash::erase(std::uint32_t block) {
   return stored;
 }
 
-// ---- for programs -------------------------------------------------------------------------------
+// ---- for programs ----
 
 std::size_t stack_used() {
   constexpr unsigned char kPaint = 0xa5;

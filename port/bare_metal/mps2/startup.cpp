@@ -86,7 +86,7 @@ __attribute__((section(".vectors"), used)) const Handler pawl_handlers[15] = {
     pawl_fault, pawl_fault, nullptr,    pawl_fault, pawl_count_millisecond,
 };
 
-// ---- newlib -------------------------------------------------------------------------------------
+// ---- newlib ----
 
 // newlib's formatting of fractions takes memory from malloc(), which has this pool and no more.
 void* _sbrk(std::ptrdiff_t bytes);

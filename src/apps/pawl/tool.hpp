@@ -105,7 +105,7 @@ class Tool {
   std::unique_ptr<Opened> opened_;
 };
 
-// ---- options whose values people write ----------------------------------------------------------
+// ---- options whose values people write ----
 
 // Each adds an option, or a positional argument if the name has no dashes. For a wrong value it
 // says what is wrong and what was probably meant.

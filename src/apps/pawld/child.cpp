@@ -85,7 +85,7 @@ void close_at_exec(int first) {
 
 }  // namespace
 
-// ---- Leftovers ----------------------------------------------------------------------------------
+// ---- Leftovers ----
 
 void Leftovers::add(pid_t pid) {
   reap();
@@ -102,7 +102,7 @@ void Leftovers::reap() {
   }
 }
 
-// ---- Child --------------------------------------------------------------------------------------
+// ---- Child ----
 
 Child::~Child() {
   if (pid_ > 0) {

@@ -61,7 +61,7 @@ Poll run_call(OrchestrationContext& ctx, const Call& call, const Scope& scope, E
   return Poll::done();
 }
 
-// ---- sequence -----------------------------------------------------------------------------------
+// ---- sequence ----
 
 namespace {
 
@@ -109,7 +109,7 @@ Poll run_sequence(OrchestrationContext& ctx, const Sequence& sequence, Scope& sc
   return ctx.complete(output);
 }
 
-// ---- fan-out ------------------------------------------------------------------------------------
+// ---- fan-out ----
 
 namespace {
 
@@ -203,7 +203,7 @@ Poll run_fan_out(OrchestrationContext& ctx, const FanOut& fan_out, Scope& scope)
   return ctx.complete(output);
 }
 
-// ---- watch-and-alarm ----------------------------------------------------------------------------
+// ---- watch-and-alarm ----
 
 namespace {
 
@@ -361,7 +361,7 @@ Poll run_watch(OrchestrationContext& ctx, const Watch& watch, const Scope& scope
   return Watcher(ctx, watch, scope).run();
 }
 
-// ---- schedule -----------------------------------------------------------------------------------
+// ---- schedule ----
 
 // The times are those of the definition that this execution recorded; the input is not used.
 Poll run_schedule(OrchestrationContext& ctx, const pawl::Schedule& schedule) {

@@ -126,7 +126,7 @@ std::string compact_json(std::string_view json) {
   return out;
 }
 
-// ---- the tree -----------------------------------------------------------------------------------
+// ---- the tree ----
 
 std::string_view JsonDocument::raw(Id value) const {
   const Node& node = nodes_[value];
@@ -172,7 +172,7 @@ JsonPosition JsonDocument::position_of(std::size_t offset) const {
   return position;
 }
 
-// ---- the parser ---------------------------------------------------------------------------------
+// ---- the parser ----
 
 bool JsonDocument::fail(std::string why) {
   error_ = std::move(why);

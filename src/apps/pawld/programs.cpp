@@ -300,7 +300,7 @@ ActivityStep ProgramRun::end_failed(ActivityContext& ctx, const Ended& ended) {
   return is_permanent ? ctx.fail_permanently(text) : ctx.fail(text);
 }
 
-// ---- Programs -----------------------------------------------------------------------------------
+// ---- Programs ----
 
 Programs::Programs(const Config& config, Devices& devices) : devices_(devices) {
   for (char** variable = environ; *variable != nullptr; ++variable)

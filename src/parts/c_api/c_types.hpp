@@ -68,7 +68,7 @@ inline bool copy_text(std::string_view text, pawl_buffer* out) {
 
 using internal::function_cast;
 
-// --- casts: a pawl_ctx is the C++ object ---
+// ---- casts: a pawl_ctx is the C++ object ----
 
 inline OrchestrationContext& context_of(pawl_ctx* ctx) {
   return *reinterpret_cast<OrchestrationContext*>(ctx);

@@ -143,7 +143,7 @@ void answer(const Route& route, Exchange& exchange, Backend& backend);
 // Returns kOk; kIo: the sink took no more.
 Status write_all_metrics(const Backend& backend, TextSink& out);
 
-// ---- the answers --------------------------------------------------------------------------------
+// ---- the answers ----
 void get_page(Call& call);
 void get_page_file(Call& call);
 void get_openapi(Call& call);

@@ -90,7 +90,7 @@ class Keeper {
     return triggers ? run_trigger() : Poll::done();
   }
 
-  // --- commands ---
+  // ---- commands ----
 
   void refuse(const char* what, std::string_view why) {
     Diagnostic text;
@@ -132,7 +132,7 @@ class Keeper {
     skip_to_now();
   }
 
-  // --- choice of the times ---
+  // ---- choice of the times ----
 
   void skip_until(std::int64_t time) {
     std::uint64_t count = 0;
@@ -182,7 +182,7 @@ class Keeper {
     return first;
   }
 
-  // --- runs ---
+  // ---- runs ----
 
   Poll run_due() {
     const std::int64_t now = ctx_.utc_now_ms();

@@ -17,7 +17,7 @@ constexpr std::int64_t kSearchMinutes = std::int64_t{41} * 366 * kMinutesADay;
 constexpr std::int32_t kShiftsMax = 90;  // how many shifts of local time are searched
 constexpr std::int64_t kLastMinute = calendar::first_day(9'990) * kMinutesADay;
 
-// --- local time ----------------------------------------------------------------------------------
+// ---- local time ----
 
 // A moment at which the offset of local time changes, in minutes since 1970 UTC.
 struct Shift {
@@ -85,7 +85,7 @@ Surroundings around(const ZoneRules& zone, std::int64_t minute) {
   return found;
 }
 
-// --- the fields ----------------------------------------------------------------------------------
+// ---- the fields ----
 
 template <typename Set>
 bool has(Set set, std::int32_t bit) {

@@ -72,7 +72,7 @@ Status shared_process(Process** out, Diagnostic& diagnostic) {
   return process.start(options, block->data(), block->bytes(), diagnostic);
 }
 
-// --- Lines ---------------------------------------------------------------------------------------
+// ---- Lines ----
 
 void Lines::write(LogLevel level, std::string_view event, const LogField* fields,
                   std::size_t count) noexcept {
@@ -93,7 +93,7 @@ std::string Lines::all() const {
   return text;
 }
 
-// --- errors that a test announces ----------------------------------------------------------------
+// ---- errors that a test announces ----
 
 void expect_errors(std::string_view event, std::size_t count) {
   expect_errors(event, count, count);
@@ -142,7 +142,7 @@ void ErrorWatch::release() {
   held_.clear();
 }
 
-// --- FakeActivity --------------------------------------------------------------------------------
+// ---- FakeActivity ----
 
 FakeActivity& FakeActivity::returns(std::string_view result) {
   answers_.push_back({true, std::string(result), {}});
@@ -172,7 +172,7 @@ ActivityResult FakeActivity::run(ActivityContext& context) {
   return answer.ok ? context.ok(answer.text) : context.fail(answer.text);
 }
 
-// --- Worker --------------------------------------------------------------------------------------
+// ---- Worker ----
 
 Worker::Worker(sim::Machine& machine, const Registry& known, const Options& given)
     : node(machine),
@@ -232,7 +232,7 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
   }
 }
 
-// --- World ---------------------------------------------------------------------------------------
+// ---- World ----
 
 World::World(const Registry& registry, const WorldOptions& options)
     : machine_(options.seed), registry_(registry), options_(options) {

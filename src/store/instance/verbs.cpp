@@ -219,7 +219,7 @@ Status InstanceVerbs::restart_instance(const Restart& how) {
   return written(begin(found, how, message));
 }
 
-// ---- the cut of the history ---------------------------------------------------------------------
+// ---- the cut of the history ----
 
 // Cuts off a failed result and everything the code did with it, and also the results that came in
 // the same intake. The worker that begins the execution takes the good ones of these again.
@@ -259,7 +259,7 @@ Status InstanceVerbs::check_child(const Found& found, EventId command) {
   return refuse(Status::kAlreadyExists, "the id of its failed child is in use; delete that first");
 }
 
-// ---- the writes ---------------------------------------------------------------------------------
+// ---- the writes ----
 
 constexpr auto kPendingRestartText = sql::join(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",

@@ -21,7 +21,7 @@ Slot slot_of(const SessionSettings& settings, OptionalMs full_at, std::int64_t n
 
 }  // namespace
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening ----
 
 bool needs_label_count(const OpenCounts& counts) {
   return counts.has_label && counts.label_max != 0 && counts.of_instance < counts.instance_max;
@@ -48,7 +48,7 @@ bool keeps_settings(const SessionSettings& settings) {
          settings.expiry_notice.count() != 0;
 }
 
-// ---- scheduling ---------------------------------------------------------------------------------
+// ---- scheduling ----
 
 OpenedState opened_state_of(State state) {
   switch (state) {

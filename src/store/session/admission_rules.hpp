@@ -15,7 +15,7 @@
 
 namespace pawl::rules {
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening ----
 
 // How many sessions count as open, without the one that is about to be opened. Each count stops at
 // its limit.
@@ -44,7 +44,7 @@ struct Expiry {
 // columns hold.
 [[nodiscard]] bool keeps_settings(const SessionSettings& settings);
 
-// ---- scheduling ---------------------------------------------------------------------------------
+// ---- scheduling ----
 
 // The state of a session for work of the orchestration that opened it.
 enum class OpenedState : std::uint8_t { kOpen, kLost, kRefused, kNotOpen };

@@ -96,7 +96,7 @@ bool is_closing_unlogged(State state, bool has_look_at) {
   return state == State::kClosed && has_look_at;
 }
 
-// ---- left open ----------------------------------------------------------------------------------
+// ---- left open ----
 
 bool is_leak(const LeakRow& row, const LeakLimits& limits) {
   if (!row.is_opened || !counts_as_open(row.state)) return false;
@@ -106,7 +106,7 @@ bool is_leak(const LeakRow& row, const LeakLimits& limits) {
   return is_old || is_unused;
 }
 
-// ---- handing over to other workers --------------------------------------------------------------
+// ---- handing over to other workers ----
 
 bool may_hand_off(const SessionRow& session) { return !session.device; }
 

@@ -76,7 +76,7 @@ enum class Ending : std::uint8_t {
 // it.
 [[nodiscard]] bool is_closing_unlogged(State state, bool has_look_at);
 
-// ---- left open ----------------------------------------------------------------------------------
+// ---- left open ----
 
 struct LeakRow {
   State state = State::kOpen;
@@ -91,7 +91,7 @@ struct LeakLimits {
 };
 [[nodiscard]] bool is_leak(const LeakRow& row, const LeakLimits& limits);
 
-// ---- handing over to other workers --------------------------------------------------------------
+// ---- handing over to other workers ----
 
 // Whether the session may get a new tag and summary and leave its owner. A device stays with its
 // owner.

@@ -2,7 +2,7 @@
 
 namespace pawl::rules {
 
-// ---- which worker a session may go to -----------------------------------------------------------
+// ---- which worker a session may go to ----
 
 bool may_have(const SessionRow& session, const TargetFacts& target) {
   if (!target.worker.has_value() || target.worker->draining) return false;
@@ -17,7 +17,7 @@ bool may_claim_early(const SessionRow& session, std::int64_t owned, std::int64_t
 
 bool has_room(std::int64_t owned, std::int64_t sessions_max) { return owned < sessions_max; }
 
-// ---- moving and stopping ------------------------------------------------------------------------
+// ---- moving and stopping ----
 
 const char* move_reason_name(MoveReason reason) {
   switch (reason) {
@@ -69,7 +69,7 @@ bool may_evict(const SessionRow& session, Epoch epoch, Incarnation me, Epoch han
          !session.exclusive;
 }
 
-// ---- devices ------------------------------------------------------------------------------------
+// ---- devices ----
 
 Declared declare(const Holder& holder, Incarnation me, Gone holder_gone, bool as_standby) {
   if (!holder.worker.has_value() || holder.worker == me) return Declared::kHolds;
@@ -94,7 +94,7 @@ StandbyTurn look_as_standby(bool has_owner, Gone owner_gone) {
   return owner_gone == Gone::kSuspicion ? StandbyTurn::kTakesWithStrike : StandbyTurn::kWaits;
 }
 
-// ---- properties ---------------------------------------------------------------------------------
+// ---- properties ----
 
 Use added_use(const Use& has, const Use& wanted) {
   return {wanted.device && !has.device, wanted.exclusive && !has.exclusive};
@@ -104,7 +104,7 @@ bool lets_go_of_device(const SessionRow& session, const Use& added, const Holder
   return added.device && session.owner.has_value() && session.owner != holder.worker;
 }
 
-// ---- absent devices -----------------------------------------------------------------------------
+// ---- absent devices ----
 
 bool is_unavailable(WorkState state, bool is_declared) {
   const bool runs = state == WorkState::kLocked || state == WorkState::kCancelledRunning;

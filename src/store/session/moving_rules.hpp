@@ -20,7 +20,7 @@ namespace pawl::rules {
 // declaration.
 inline constexpr std::int64_t kMoveStopMs = 20'000;
 
-// ---- which worker a session may go to -----------------------------------------------------------
+// ---- which worker a session may go to ----
 
 // Facts about a worker that the session may go to. Only those for the session's kind must be read:
 // `role` for a device, `owned` for any other.
@@ -37,7 +37,7 @@ struct TargetFacts {
 // Capacity limits claims alone: a full worker goes on serving the sessions it has.
 [[nodiscard]] bool has_room(std::int64_t owned, std::int64_t sessions_max);
 
-// ---- moving and stopping ------------------------------------------------------------------------
+// ---- moving and stopping ----
 
 // The reason's name in events and errors, whether or not the session had to stop first.
 [[nodiscard]] const char* move_reason_name(MoveReason reason);
@@ -84,7 +84,7 @@ enum class FormerHolder : std::uint8_t { kKeeps, kIsStandby, kIsDropped };
 [[nodiscard]] bool may_evict(const SessionRow& session, Epoch epoch, Incarnation me,
                              Epoch handed_over_under);
 
-// ---- devices ------------------------------------------------------------------------------------
+// ---- devices ----
 
 enum class Declared : std::uint8_t {
   kHolds,           // from now on, or still
@@ -116,7 +116,7 @@ enum class Withdrawal : std::uint8_t {
 enum class StandbyTurn : std::uint8_t { kWaits, kTakes, kTakesWithStrike };
 [[nodiscard]] StandbyTurn look_as_standby(bool has_owner, Gone owner_gone);
 
-// ---- properties ---------------------------------------------------------------------------------
+// ---- properties ----
 
 // How work is scheduled on a session; its row keeps the strictest.
 struct Use {
@@ -129,7 +129,7 @@ struct Use {
 [[nodiscard]] bool lets_go_of_device(const SessionRow& session, const Use& added,
                                      const Holder& holder);
 
-// ---- absent devices -----------------------------------------------------------------------------
+// ---- absent devices ----
 
 // Whether work whose unavailable_due has come fails. False: the device is declared or the work
 // runs; then the time starts again from now.

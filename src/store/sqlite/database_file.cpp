@@ -430,7 +430,7 @@ int DatabaseFile::note_log(void* self, sqlite3* /*handle*/, const char* /*schema
   return SQLITE_OK;
 }
 
-// ---- waits and the reserve ----------------------------------------------------------------------
+// ---- waits and the reserve ----
 
 void DatabaseFile::pause(int ms) { static_cast<void>(sqlite3_sleep(ms)); }
 

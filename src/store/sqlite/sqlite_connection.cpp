@@ -38,7 +38,7 @@ Status status_of(int result_code) {
   }
 }
 
-// ---- one statement ------------------------------------------------------------------------------
+// ---- one statement ----
 
 namespace {
 
@@ -137,7 +137,7 @@ const char* Connection::column_name(void* prepared, int column) {
   return sqlite3_column_name(statement_of(prepared), column);
 }
 
-// ---- Connection ---------------------------------------------------------------------------------
+// ---- Connection ----
 
 Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic& diagnostic) {
   PAWL_CHECK("store-1", handle_ == nullptr);

@@ -70,7 +70,7 @@ int code_of(Status status, int otherwise) {
   }
 }
 
-// ---- files --------------------------------------------------------------------------------------
+// ---- files ----
 
 int file_close(sqlite3_file* base) {
   File& file = file_of(base);
@@ -182,7 +182,7 @@ constexpr sqlite3_io_methods kFileMethods = {2,
                                              nullptr,
                                              nullptr};
 
-// ---- the file system ----------------------------------------------------------------------------
+// ---- the file system ----
 
 int vfs_open(sqlite3_vfs* methods, const char* path, sqlite3_file* base, int flags,
              int* flags_out) {

@@ -57,7 +57,7 @@ bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts, Incar
          !facts.has_limits && !facts.is_first_use;
 }
 
-// ---- work that the asking worker cannot handle, or whose tag it does not serve ------------------
+// ---- work that the asking worker cannot handle, or whose tag it does not serve ----
 
 bool needs_session_runs(const Unhandled& facts) {
   return !facts.takes_over && facts.is_elsewhere && facts.is_owned && !facts.device;

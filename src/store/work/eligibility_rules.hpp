@@ -65,7 +65,7 @@ struct AtOnce {
 [[nodiscard]] bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts,
                                          Incarnation me);
 
-// ---- work that the asking worker cannot handle, or whose tag it does not serve ------------------
+// ---- work that the asking worker cannot handle, or whose tag it does not serve ----
 
 struct Unhandled {
   bool takes_over = false;            // it comes with another worker's session

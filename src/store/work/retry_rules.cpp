@@ -41,7 +41,7 @@ AfterFailure after_failure(const Retry& retry, std::int64_t failures, const Fail
   return can_mend && may_retry(retry, failures) ? AfterFailure::kRetry : AfterFailure::kFail;
 }
 
-// ---- limits of an activity ----------------------------------------------------------------------
+// ---- limits of an activity ----
 
 Overdue passed_limit(const Limits& limits, std::int64_t now) {
   if (limits.start_due.has_passed(now)) return Overdue::kNotStarted;
@@ -66,7 +66,7 @@ AfterFailure after_overdue(Overdue limit, const Retry& retry, std::int64_t failu
                                                                    : AfterFailure::kFail;
 }
 
-// ---- work that its owner cannot run -------------------------------------------------------------
+// ---- work that its owner cannot run ----
 
 std::int64_t unregistered_delay_ms(std::int64_t count) {
   const std::int64_t steps = count < kUnregisteredPatience ? count : kUnregisteredPatience;

@@ -36,7 +36,7 @@ struct Failure {
 [[nodiscard]] AfterFailure after_failure(const Retry& retry, std::int64_t failures,
                                          const Failure& failure);
 
-// ---- limits of an activity ----------------------------------------------------------------------
+// ---- limits of an activity ----
 
 struct Limits {
   OptionalMs start_due;   // for its first hand-over
@@ -51,7 +51,7 @@ enum class Overdue : std::uint8_t { kNotStarted, kAll, kAttempt, kSilence };
 [[nodiscard]] AfterFailure after_overdue(Overdue limit, const Retry& retry, std::int64_t failures,
                                          bool exclusive);
 
-// ---- work that its owner cannot run -------------------------------------------------------------
+// ---- work that its owner cannot run ----
 
 // How often a session with running work is left alone before it takes no more work and moves.
 inline constexpr std::int64_t kUnregisteredPatience = 7;

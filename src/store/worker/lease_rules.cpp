@@ -24,7 +24,7 @@ std::int64_t lease_left_ms(std::int64_t until, std::int64_t now) {
   return left > 0 ? left : 0;
 }
 
-// ---- idleness -----------------------------------------------------------------------------------
+// ---- idleness ----
 
 bool is_idle(const IdleRow& row, std::int64_t now, std::int64_t default_ms) {
   if (!is_quiet(row, now)) return false;
@@ -59,7 +59,7 @@ bool may_be_swept(const IdleRow& row, std::int64_t now) {
   return row.state == State::kOpen && (!row.has_settings || (is_old && !row.expires));
 }
 
-// ---- dead workers -------------------------------------------------------------------------------
+// ---- dead workers ----
 
 bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms, std::int64_t now) {
   if (gone == Gone::kProof) return true;

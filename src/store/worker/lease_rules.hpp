@@ -19,7 +19,7 @@ namespace pawl::rules {
 // that worker's own lease: the worker renews both together.
 [[nodiscard]] std::int64_t lease_left_ms(std::int64_t until, std::int64_t now);
 
-// ---- idleness -----------------------------------------------------------------------------------
+// ---- idleness ----
 
 struct IdleRow {
   State state = State::kOpen;
@@ -54,7 +54,7 @@ struct IdleRow {
 // that belong to its settings are kept for an hour without activity, and until it expires.
 [[nodiscard]] bool may_be_swept(const IdleRow& row, std::int64_t now);
 
-// ---- dead workers -------------------------------------------------------------------------------
+// ---- dead workers ----
 
 // Whether a newcomer may take the node of this registration: at once by proof; where a death cannot
 // be proved, two leases after the registration's own lease ended.
