@@ -6,9 +6,9 @@
 // that time. The rules T1 to T10: docs/rules/time.md. Here: T1 to T5, T9 and T10. No clock is read
 // and nothing is stored here.
 // How to use: inside a write transaction read the row, and only then take the sample; pass it
-// through adopt(), sync(), needs_mark() and mark(); write the row back; commit. A sample taken before
-// the lock was held could be older than a mark of another process, and adopt() would see time going
-// back.
+// through adopt(), sync(), needs_mark() and mark(); write the row back; commit. A sample taken
+// before the lock was held could be older than a mark of another process, and adopt() would see
+// time going back.
 // Ownership: plain values. Thread rule: pure functions. Errors: none; numbers saturate instead of
 // overflowing, so that a damaged row or a broken clock causes a late result, never an undefined
 // one.

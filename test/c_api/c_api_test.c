@@ -1,5 +1,5 @@
-/* Goal: a program of C runs orchestrations and activities to their ends, over restarts, in a loop of
- * its own, and from a client alone. */
+/* Goal: a program of C runs orchestrations and activities to their ends, over restarts, in a loop
+ * of its own, and from a client alone. */
 #define _POSIX_C_SOURCE 200809L
 #include "c_api_test.h"
 

@@ -55,7 +55,7 @@ void expect_clean(const World& world) {
     ADD_FAILURE() << text;
 }
 
-// ---- T1 ----
+// ---- adopt (T1) ----
 
 TEST(ClockAdopt, FirstEver_BeginsAtZero) {
   const AdoptResult result = adopt(ClockRow(), at(77 * kSecond, 1));
@@ -145,7 +145,7 @@ TEST(ClockAdopt, DamagedNumbers_SaturateAndDoNotOverflow) {
   static_cast<void>(next_mark_boot_ms(-kNever - 1, kNever, kNever));
 }
 
-// ---- T2 ----
+// ---- mark (T2) ----
 
 // Rules: T2.
 TEST(ClockMark, IsWrittenWhenOlderThanASecond) {
@@ -181,7 +181,7 @@ TEST(ClockMark, Schedule_LosesAtMostTwoThirds) {
   }
 }
 
-// ---- T3 ----
+// ---- sync (T3) ----
 
 // Rules: T3.
 TEST(ClockSync, Table) {
@@ -276,7 +276,7 @@ TEST(ClockSync, Looks_DoubleUpTo300Seconds) {
   }
 }
 
-// ---- T4, T5, T9 ----
+// ---- due and stamps (T4, T5, T9) ----
 
 // Rules: T4.
 TEST(ClockDue, Bases) {

@@ -69,7 +69,6 @@ struct Try {
 
 // The tries of each instance, in order. The lines of its text: "try I K G", then "answer I K G
 // ANSWER".
-// ANSWER".
 class Journal {
  public:
   explicit Journal(const Plan& plan) : plan_(plan), tries_(plan.instances().size()) {}

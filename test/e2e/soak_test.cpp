@@ -2,6 +2,7 @@
 // exactly once. Method: three workers and a sender, processes on one database, are killed by
 // SIGKILL at times that a seed determines, and started again with other options, over a plan of
 // mixed instances (soak_plan.hpp).
+//
 // Afterwards each instance's own count is compared with the sender's journal, and each repeated run
 // of an activity with the kills; the checker links nothing of Pawl. PAWL_SOAK=1 runs 220 instances
 // with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n runs so many

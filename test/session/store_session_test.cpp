@@ -177,9 +177,9 @@ TEST_F(SessionStorage, test_renew_session_lock_skips_other_workers) {
   EXPECT_EQ(world_.session_number("locked_until", "s"), until);
 }
 
-// 11. The validation renews no expired lease, since another worker may have claimed the session. In
-// Pawl such a claim ends the ownership, so an expired lease is renewed exactly if no other worker
-// has taken the session.
+// The validation of this name renews no expired lease, since another worker may have claimed the
+// session. In Pawl such a claim ends the ownership, so an expired lease is renewed exactly if no
+// other worker has taken the session.
 // Rules: S5.
 TEST_F(SessionStorage, test_renew_session_lock_skips_expired_locks_of_sessions_taken) {
   hide_locks();
@@ -357,8 +357,8 @@ TEST_F(SessionStorage, test_session_reclaim_after_lock_expiry_upserts) {
   EXPECT_EQ(b_.events.back(), "migrated s@" + std::to_string(second->item.epoch) + " from A to B");
 }
 
-// 24: a row that knows no sessions, as stored before there were any, and a row with members that
-// this version does not know.
+// Reads a row that was stored before there were sessions, and a row with members that this version
+// does not know.
 TEST_F(SessionStorage, test_session_id_serde_backward_compat) {
   for (const char* meta : {R"({"name":"a"})", R"({"name":"a","later":{"member":1}})"}) {
     const InstanceKey instance = world_.schedule("a", "s");

@@ -25,8 +25,9 @@ class FilePlace {
   void put_in_place();
   // The same for a free name: throws if a file has it meanwhile.
   void put_in_free_place();
-  // Does what put_in_place() does, but the file that has the name is renamed to `kept`, and the new one gets
-  // its mode and owner. At each moment one of the two has the name; after an exception the old one.
+  // Does what put_in_place() does, but the file that has the name is renamed to `kept`, and the new
+  // one gets its mode and owner. At each moment one of the two has the name; after an exception the
+  // old one.
   // Requires: no file is called `kept`.
   void change_places(const std::string& kept);
 

@@ -3,6 +3,7 @@
 // Purpose: the configuration file, and payloads that templates read. pawl/json.hpp reads structs of
 // known fields, up to 16 KiB and without positions. A file that people write needs lines in its
 // errors, and only the configuration knows the members of a payload.
+//
 // The parser keeps a stack of its own, so no text makes it recurse; it takes kLevelsMax levels, and
 // 28 bytes for each value. Ownership: values are views of the text given to parse(), which must
 // outlive the document. Thread rule: none.

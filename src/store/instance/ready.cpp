@@ -428,8 +428,7 @@ constexpr auto kFirstDueText = sql::join(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
     "instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
-    " "
-    "AND due IS NOT NULL AND due<=max(?2,?3) "
+    " AND due IS NOT NULL AND due<=max(?2,?3) "
     "AND due<=CASE base WHEN ",
     sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
     " THEN ?3 END "

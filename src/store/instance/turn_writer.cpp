@@ -227,8 +227,7 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
 
 constexpr auto kDeleteTimerText = sql::join(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
-    " "
-    "AND due IS NOT NULL AND execution=?2 AND ref=?3");
+    " AND due IS NOT NULL AND execution=?2 AND ref=?3");
 constexpr sql::Query kDeleteTimer{kDeleteTimerText, kTimerMoves};
 
 Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {

@@ -2,6 +2,7 @@
 //
 // The text is written for SQLite, and so is the form. Another engine has another text, with the
 // same tables, columns and indices.
+//
 // Keys are small integers that are never reused. Times are in ms, and in Pawl time unless the name
 // says stamp or utc.
 #ifndef PAWL_STORE_SQLITE_SCHEMA_HPP

@@ -18,9 +18,9 @@ using HeapUse = StoreFactory::HeapUse;
 using HeapPlan = StoreFactory::HeapPlan;
 
 // If remove_memory() had to leave a heap and this plan may overflow, too, that heap is used again
-// and the new block is not needed.
-// kSqliteAlreadyInitialised if SQLite was used before (the diagnostic names the other ways);
-// kAlreadyExists if another heap is installed; kResourceExhausted if the block is too small.
+// and the new block is not needed. kSqliteAlreadyInitialised if SQLite was used before (the
+// diagnostic names the other ways); kAlreadyExists if another heap is installed; kResourceExhausted
+// if the block is too small.
 Status install_memory(void* block, std::size_t size, const HeapPlan& plan, Diagnostic& diagnostic);
 [[nodiscard]] std::size_t row_slots_memory(std::size_t payload_bytes);
 // Call it after Pawl's last connection closed. True: SQLite is shut down and has its own allocator

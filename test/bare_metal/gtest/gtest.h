@@ -1,6 +1,6 @@
-// What test/port/port_conformance.hpp takes of GoogleTest, for a board that cannot have it: each typed
-// case registers itself for the one Host of the program, ConformanceHost, which is declared before.
-// A check that fails writes its place and its text; values are not shown.
+// The part of GoogleTest that test/port/port_conformance.hpp uses, for a board that cannot have
+// GoogleTest. Each typed case registers itself for the one Host of the program, ConformanceHost,
+// which is declared before. A check that fails writes its place and its text; it shows no values.
 #ifndef PAWL_TEST_BARE_METAL_GTEST_HPP
 #define PAWL_TEST_BARE_METAL_GTEST_HPP
 
