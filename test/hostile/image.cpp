@@ -92,7 +92,7 @@ Poll holds(OrchestrationContext& ctx) {
 }
 
 // Its results come while it is suspended.
-Poll waits_for_company(OrchestrationContext& ctx) {
+Poll gathers(OrchestrationContext& ctx) {
   const Handle all[] = {ctx.schedule_activity("slow", ""),
                         ctx.schedule_sub_orchestration("naps", ""),
                         ctx.schedule_timer(milliseconds(8'000))};
@@ -340,7 +340,7 @@ constexpr Code kCode[] = {
     {"waits", waits},
     {"retries", retries},
     {"holds", holds},
-    {"gathers", waits_for_company},
+    {"gathers", gathers},
     {"naps", naps},
     {"asks for unknown work", asks_for_unknown_work},
     {"asks for unserved tag", asks_for_unserved_tag},

@@ -429,9 +429,9 @@ TYPED_TEST_P(PortConformance, ProcessWithAnotherStartTime_IsDeadAtOnce) {
 
 TYPED_TEST_P(PortConformance, ProcessThatIsGone_HasNoStartTime) {
   const Port port = this->ready();
-  constexpr std::int64_t kNoWorker = 0x7FFFFFF0;
-  EXPECT_EQ(port.threads->process_start_time(kNoWorker), 0);
-  const Status status = port.threads->watch_process(kNoWorker, 1);
+  constexpr std::int64_t kNoProcess = 0x7FFFFFF0;
+  EXPECT_EQ(port.threads->process_start_time(kNoProcess), 0);
+  const Status status = port.threads->watch_process(kNoProcess, 1);
   if (status == Status::kUnsupported) return;  // the case above reports it
   ASSERT_EQ(status, Status::kOk);
   EXPECT_TRUE(poll(port).process);

@@ -48,22 +48,22 @@ class PosixFolders : public testing::Test {
 };
 
 // Permissions do not stop root, so the test runs as another user.
-class WithoutWorker {
+class AsOtherUser {
  public:
-  explicit WithoutWorker(const PosixHost& host, const std::string& root) {
-    constexpr uid_t kNoWorker = 65'534;
+  explicit AsOtherUser(const PosixHost& host, const std::string& root) {
+    constexpr uid_t kOtherUser = 65'534;
     if (::geteuid() == 0) {
       changed_ = ::chmod(host.folder().c_str(), 0711) == 0 &&
-                 ::chown(root.c_str(), kNoWorker, kNoWorker) == 0 && ::seteuid(kNoWorker) == 0;
+                 ::chown(root.c_str(), kOtherUser, kOtherUser) == 0 && ::seteuid(kOtherUser) == 0;
     }
     ok_ = ::faccessat(AT_FDCWD, root.c_str(), R_OK | W_OK | X_OK, AT_EACCESS) == 0;
   }
-  ~WithoutWorker() {
+  ~AsOtherUser() {
     if (!changed_) return;
     EXPECT_EQ(::seteuid(0), 0);
   }
-  WithoutWorker(const WithoutWorker&) = delete;
-  WithoutWorker& operator=(const WithoutWorker&) = delete;
+  AsOtherUser(const AsOtherUser&) = delete;
+  AsOtherUser& operator=(const AsOtherUser&) = delete;
   [[nodiscard]] bool ok() const { return ok_; }
 
  private:
@@ -126,7 +126,7 @@ TEST_F(PosixFolders, TreeDeeperThanAPath_IsRemoved) {
 }
 
 TEST_F(PosixFolders, FoldersWithoutRights_AreOpenedUpAndRemoved) {
-  const WithoutWorker other_user(host_, root_);
+  const AsOtherUser other_user(host_, root_);
   if (!other_user.ok()) GTEST_SKIP() << "no other user to be";
   ASSERT_EQ(make("a"), Status::kOk) << why_.text();
   const std::string folder = root_ + "/a";
@@ -143,7 +143,7 @@ TEST_F(PosixFolders, FoldersWithoutRights_AreOpenedUpAndRemoved) {
 }
 
 TEST_F(PosixFolders, RootThatCannotBeWritten_IsReported) {
-  const WithoutWorker other_user(host_, root_);
+  const AsOtherUser other_user(host_, root_);
   if (!other_user.ok()) GTEST_SKIP() << "no other user to be";
   ASSERT_EQ(make("a"), Status::kOk) << why_.text();
   ASSERT_EQ(::chmod(root_.c_str(), 0500), 0);

@@ -240,7 +240,7 @@ TEST(SimExecutor, LoopThatNeverSleeps_StillRunsItsJobs) {
   EXPECT_EQ(value, 1);
 }
 
-TEST(SimFolders, FailAsTheyAreNotified_AndNothingIsLost) {
+TEST(SimFolders, FailAsTheTestSays_AndNothingIsLost) {
   using Entry = sim::Machine::Entry;
   sim::Machine machine;
   sim::Node node(machine);

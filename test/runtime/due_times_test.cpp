@@ -84,8 +84,8 @@ class DueTimes : public Story {
     machine.reboot(kDayMs);
   }
   // Expects the end within a second of virtual time; no renewal (25 s) wakes the loop by then.
-  void expect_prompt(std::string_view id, std::string_view notified_at_its_end) {
-    EXPECT_EQ(end_of(id, 1'500), notified_at_its_end) << id;
+  void expect_prompt(std::string_view id, std::string_view end) {
+    EXPECT_EQ(end_of(id, 1'500), end) << id;
   }
 };
 

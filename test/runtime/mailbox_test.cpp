@@ -471,7 +471,7 @@ TEST_F(Mailbox, TwoWorkersReceiveAsOne) {
 
 // ---- errors for senders ----
 
-TEST_F(Mailbox, SendersAreNotifiedWhatIsWrong) {
+TEST_F(Mailbox, SendersLearnWhatIsWrong) {
   const auto at = worker();
   TestClient client(machine, kPath);
   EXPECT_EQ(client->raise_event("i", "go", ""), Status::kNotFound);

@@ -255,7 +255,7 @@ TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
 // ---- limits of an owner ----
 
 // Rules: S24.
-TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_and_notifies_how_to_free_one) {
+TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_with_the_way_to_free_one) {
   g_code = [](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner(ctx.input()));
     PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::own(session)));

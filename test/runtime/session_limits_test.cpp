@@ -34,7 +34,7 @@ std::string change_of(std::string_view payload) {
 class SessionLimits : public SessionStory {
  protected:
   // Opens a session, runs one activity, and gathers messages until the session has expired.
-  static Poll waits_for_company(OrchestrationContext& ctx) {
+  static Poll gather_until_expired(OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", aged(kMinute, kMinute / 6));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     std::string reported;
@@ -56,7 +56,7 @@ constexpr char kGathered[] =
 
 // Rules: S27.
 TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
-  EXPECT_EQ(run(waits_for_company), kGathered);
+  EXPECT_EQ(run(gather_until_expired), kGathered);
   const std::vector<std::int64_t> at = reported_at("i");
   ASSERT_EQ(at.size(), 3u);
   EXPECT_GE(at[1], 50'000);
@@ -67,7 +67,7 @@ TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
 }
 
 TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
-  code(waits_for_company);
+  code(gather_until_expired);
   full("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
@@ -175,7 +175,7 @@ TEST_F(SessionLimits, age_counts_over_continue_as_new_restarts_and_clock_steps) 
 }
 
 TEST_F(SessionLimits, what_passed_while_no_worker_lived_is_reported_without_a_warning) {
-  code(waits_for_company);
+  code(gather_until_expired);
   full("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
@@ -372,7 +372,7 @@ SessionSettings paced(std::int64_t interval_ms, std::int64_t burst, std::int64_t
 }
 
 // Schedules six activities at once; returns how each ended.
-Poll commit_immediately(OrchestrationContext& ctx) {
+Poll schedule_six(OrchestrationContext& ctx) {
   const std::int64_t wait_ms = ctx.input() == "waits" ? 60'000 : 0;
   const Session session = ctx.open_session("s", paced(10'000, 2, wait_ms));
   Handle all[6];
@@ -389,8 +389,8 @@ Poll commit_immediately(OrchestrationContext& ctx) {
 }
 
 // Rules: S29.
-TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_reported_when_to_come_again) {
-  code(commit_immediately);
+TEST_F(SessionLimits, what_comes_too_fast_is_refused_with_the_time_to_come_again) {
+  code(schedule_six);
   full("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"),
@@ -400,7 +400,7 @@ TEST_F(SessionLimits, what_comes_too_fast_is_refused_and_reported_when_to_come_a
 }
 
 TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
-  code(commit_immediately);
+  code(schedule_six);
   full("a");
   start("i", "code", "waits");
   const std::int64_t began = machine.boot_ms();
@@ -418,7 +418,7 @@ TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
 // it.
 // Rules: S29.
 TEST_F(SessionLimits, a_rate_outlives_its_owner_and_clock_steps) {
-  code(commit_immediately);
+  code(schedule_six);
   boss();
   hand("a");
   start("i", "code", "waits");

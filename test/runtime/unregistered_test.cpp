@@ -87,16 +87,16 @@ Poll hello_after(OrchestrationContext& ctx) {
 class UnknownNames : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (Registry* registry : {&plain, &without_worker, &holds}) {
+    for (Registry* registry : {&plain, &knows_names, &holds}) {
       ASSERT_EQ(registry->add_orchestration("hello", hello), Status::kOk);
       ASSERT_EQ(registry->add_orchestration("on_session", on_session), Status::kOk);
       ASSERT_EQ(registry->add_orchestration("flood", flood), Status::kOk);
       ASSERT_EQ(registry->add_activity("say", say), Status::kOk);
     }
-    ASSERT_EQ(without_worker.add_activity("nobody", say), Status::kOk);
+    ASSERT_EQ(knows_names.add_activity("nobody", say), Status::kOk);
     for (int i = 0; i < kEach; ++i) {
       names.push_back("nobody" + std::to_string(i));
-      ASSERT_EQ(without_worker.add_activity(names.back().c_str(), say), Status::kOk);
+      ASSERT_EQ(knows_names.add_activity(names.back().c_str(), say), Status::kOk);
     }
     ASSERT_EQ(holds.add_cooperative("nobody", forever), Status::kOk);
     machine.set_wall(1'800'000'000'000);
@@ -142,7 +142,7 @@ class UnknownNames : public ::testing::Test {
   std::deque<std::string> names;  // the registry keeps views
   sim::Machine machine{23};
   Registry plain;
-  Registry without_worker;
+  Registry knows_names;
   Registry holds;
   Options options;
 };
@@ -186,7 +186,7 @@ TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   again.stop();
   if (std::string(GetParam()) == "mix") return;  // a registry has no room for all of them
 
-  Worker able(machine, without_worker, options);
+  Worker able(machine, knows_names, options);
   ASSERT_EQ(able.start(), Status::kOk);
   std::uint64_t first = 0;
   while (able.runtime->stats().activities_started == 0 && first < 100) {
@@ -225,7 +225,7 @@ TEST_F(UnknownNames, what_a_worker_left_behind_delays_no_other) {
   EXPECT_LE(worker.runtime->stats().commits, static_cast<std::uint64_t>(kMany) / 64 + 40);
   expect_rest(worker);
   options.worker_node_id = "B";
-  Worker able(machine, without_worker, options);
+  Worker able(machine, knows_names, options);
   ASSERT_EQ(able.start(), Status::kOk);
   EXPECT_TRUE(drive(
       machine, {&worker, &able},

@@ -97,7 +97,7 @@ TEST_F(SessionDefects, two_owners_are_never_both_acknowledged) {
 }
 
 // The defect: claims and takeovers are reported alike, and idling is not reported at all.
-TEST_F(SessionDefects, claims_takeovers_and_idling_are_reported_apart) {
+TEST_F(SessionDefects, claims_takeovers_and_idling_are_distinguished) {
   world_.schedule("a", "s");
   const auto job = a_.fetch();
   ASSERT_TRUE(job);

@@ -261,12 +261,12 @@ TEST_P(Lifecycle, ReadOnlyFileIsRefused) {
   if (is_sim()) GTEST_SKIP() << "the simulated machine has no permissions";
   close(site());
   // Root may write everything, so the test changes to another user for a moment.
-  constexpr uid_t kNoWorker = 65534;
+  constexpr uid_t kOtherUser = 65534;
   const bool was_root = ::geteuid() == 0;
   const std::string folder = std::filesystem::path(path()).parent_path();
   ASSERT_EQ(::chmod(folder.c_str(), 0777), 0);
   ASSERT_EQ(::chmod(path(), 0444), 0);
-  if (was_root && ::seteuid(kNoWorker) != 0) GTEST_SKIP() << "cannot be another user";
+  if (was_root && ::seteuid(kOtherUser) != 0) GTEST_SKIP() << "cannot be another user";
   Site& at = process();
   const Status opened = open(at);
   ASSERT_TRUE(!was_root || ::seteuid(0) == 0);

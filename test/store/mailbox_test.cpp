@@ -399,7 +399,7 @@ TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
   EXPECT_EQ(home, 0);
 }
 
-TEST_P(MailboxStory, SendersAreNotifiedOfTheInstance) {
+TEST_P(MailboxStory, SendersLearnWhetherTheInstanceTakesMessages) {
   Site& at = site();
   EXPECT_EQ(send(at, "1"), Status::kNotFound);
   const InstanceKey key = create(at, "a");
