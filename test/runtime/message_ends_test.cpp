@@ -469,7 +469,7 @@ TEST_F(MessageEnds, ARestartFromTheStart_GivesThemInOrder) {
   EXPECT_EQ(unread("a"), "");
 }
 
-// Rules: R10.4. The history that goes on has two of them in deliveries again.
+// The history that goes on has two of the messages as deliveries again (R10.4).
 TEST_F(MessageEnds, ARestartFromTheLastGoodEvent_GivesEachOnce) {
   for (const std::uint32_t batch : {64U, 1U}) {
     SCOPED_TRACE(batch);

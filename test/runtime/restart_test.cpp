@@ -418,7 +418,7 @@ TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
   EXPECT_EQ(executions("parent"), "failed jammed; ");
 }
 
-// Rules: R8.7, R10.1. 60 s from the request on, whatever happens meanwhile.
+// The grace ends 60 s after the request, whatever happens meanwhile (R8.7, R10.1).
 TEST_F(RestartTest, AStoppedOneBegunAnewIsStillAskedToStop) {
   testing::expect_errors("instance_stopped");
   Worker& worker = start_worker();
@@ -453,7 +453,7 @@ TEST_F(RestartTest, AStoppedOneWhoseGraceIsOverEndsWithItsFirstTurn) {
   EXPECT_EQ(events[0].kind + events[1].kind, "startedended");
 }
 
-// Rules: R8.7, R10.1. No turn has taken the request: its grace begins with the one that does.
+// No turn has taken the request yet. Its grace begins with the turn that does (R8.7, R10.1).
 TEST_F(RestartTest, AStoppedOneThatIsAskedToStopIsAskedWhenItBeginsAnew) {
   testing::expect_errors("instance_stopped");
   start_worker();
@@ -469,7 +469,7 @@ TEST_F(RestartTest, AStoppedOneThatIsAskedToStopIsAskedWhenItBeginsAnew) {
   EXPECT_EQ(end_of("a", 2'000).substr(0, 16), "failed cancelled");
 }
 
-// Rules: R8.7, R10.1. It has ended, as it was asked to.
+// The request is over, since the instance ended as it was asked to (R8.7, R10.1).
 TEST_F(RestartTest, AFailedOneBegunAnewIsAskedNoMore) {
   Worker& worker = start_worker();
   start("a", "waits");
@@ -570,7 +570,8 @@ TEST_F(RestartTest, ReplaysLikeAnyOtherOverKills) {
   }
 }
 
-// Rules: R10.2. Its code has not run over the start, which is all that stands of it.
+// The limit ended the instance before its code recorded anything, so its history has the start
+// alone (R10.2).
 TEST_F(RestartTest, OneThatALimitEndedInItsFirstTurnGoesOnWithMoreRoom) {
   options.limits.commands_a_turn_max = 1;
   start_worker();

@@ -571,7 +571,8 @@ TEST_F(RuntimeTest, a_long_history_is_logged_once) {
       << worker.lines.all();
 }
 
-// Rules: R2.7. Code that goes on as new in time is no news; one that looks and does not, is.
+// Code that continues as new in time causes no line in the log. Code that asks whether it should
+// and does not continue causes one (R2.7).
 TEST_F(RuntimeTest, a_long_history_that_its_code_watches_is_logged_later) {
   Options options = base_options();
   options.limits.history_events_max = 40;

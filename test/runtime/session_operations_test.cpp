@@ -558,7 +558,7 @@ TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
   EXPECT_EQ(a.lines.count("session_released session=s1"), 1U);
 }
 
-// Rules: S34. An idle time of its own, or none, says nothing.
+// Whether a session has an idle time of its own does not matter here (S34).
 TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
   g_code = [](OrchestrationContext& ctx) {
     SessionSettings fails;

@@ -125,7 +125,7 @@ TEST_F(WholeSessions, a_shared_one_has_labels_and_is_closed_by_its_owner) {
   EXPECT_EQ(client()->close_session("", "nowhere"), Status::kNotFound);
 }
 
-// Rules: S25. A shared one without settings, too.
+// A shared session without settings can be closed from outside, too (S25).
 TEST_F(WholeSessions, a_shared_one_that_an_operator_closed_begins_anew_with_the_next_work) {
   code([](OrchestrationContext& ctx) {
     const Target bus = Target::exclusive_session("bus");

@@ -510,7 +510,7 @@ TEST_F(Reasons, of_a_move_are_the_same_whether_work_was_running_or_not) {
       EXPECT_EQ(heard(leaving, runs, false), std::string("released ") + leaving.reason);
 }
 
-// Rules: S16, S22. A device is not lost.
+// A device is not lost, so it is left out (S16, S22).
 TEST_F(Reasons, of_a_loss_are_the_same_whether_work_was_running_or_not) {
   for (const Leaving& leaving : leavings()) {
     if (leaving.makes_device) continue;
@@ -519,7 +519,7 @@ TEST_F(Reasons, of_a_loss_are_the_same_whether_work_was_running_or_not) {
   }
 }
 
-// Rules: S16. What ran beyond the limit has its result refused, and the reason stays all the same.
+// Work that ran beyond the limit has its result refused, and the reason stays the same (S16).
 TEST_F(Reasons, of_a_late_move_is_that_of_the_stop) {
   const InstanceKey instance = world_.schedule("a", "s");
   const auto job = a_.fetch();

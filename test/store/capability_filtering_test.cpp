@@ -192,7 +192,7 @@ TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
   EXPECT_EQ(behaviour_of(key), 4);
 }
 
-// Rules: R8.7, R8.8. Under behaviour 1 a cancel request ends with its execution.
+// Under behaviour 1 a cancel request ends with its execution (R8.7, R8.8).
 TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since_behaviour_2) {
   Site& at = site();
   for (const std::int64_t behaviour : {std::int64_t{1}, std::int64_t{2}}) {

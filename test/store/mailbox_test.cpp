@@ -159,7 +159,8 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   EXPECT_EQ(next.is.waiting_count, 3U);
 }
 
-// Rules: R7.8. One was taken, one came back under its old number, one came behind the look.
+// One message was taken, one came back under its old number, and one came after the turn had read
+// the mailbox (R7.8).
 TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
@@ -243,7 +244,8 @@ TEST_P(MailboxStory, AnEndThatWaitsForNothingIsWrittenWhateverCame) {
   EXPECT_EQ(status(at, "a").unread_messages, 1);
 }
 
-// Rules: R7.7. Others are not counted against them, nor they against others.
+// The limit of the mailbox does not count other messages, and the limit of other messages does not
+// count the mailbox (R7.7).
 TEST_P(MailboxStory, TheWholeMailboxIsReadIfAskedFor) {
   Site& at = site();
   const InstanceKey key = waiting(at, {"1"});

@@ -113,8 +113,7 @@ TEST_P(Time, DueTimersComeFirstAndInOrder) {
   EXPECT_EQ(ready(at), (Keys{early, late, message}));
 }
 
-// Rules: T5.
-// A timer with a negative delay does not overtake one that was made before it.
+// A timer with a negative delay does not overtake one that was made before it (T5).
 TEST_P(Time, DelayBelowZeroIsZero) {
   Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(0, 2), after(-5, 3)});
