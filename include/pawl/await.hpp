@@ -1,7 +1,7 @@
 // PAWL_AWAIT, PAWL_AWAIT_DONE and PAWL_CALL: how an orchestration waits.
 //
-// Purpose: each leaves the function with "pending" until there is a result; the function is run
-// again from its top then. Ownership and thread rule: as orchestration.hpp.
+// Purpose: each leaves the function with "pending" until there is a result; Pawl then runs the
+// function again from its top. Ownership and thread rule: as orchestration.hpp.
 #ifndef PAWL_AWAIT_HPP
 #define PAWL_AWAIT_HPP
 
@@ -26,8 +26,7 @@ bool is_pending_poll(const T& poll) {
 }  // namespace pawl
 
 // Declares `name` as the Outcome (or TypedOutcome) of the handle, or leaves the function with
-// "pending". A statement, never an expression; two statements, so it must stand in a block of its
-// own under an `if`.
+// "pending". It is two statements and no expression, so under an `if` it must stand in a block.
 #define PAWL_AWAIT(name, ...)              \
   const auto name = (__VA_ARGS__).await(); \
   if (name.is_pending()) return ::pawl::Poll::pending()
@@ -38,7 +37,7 @@ bool is_pending_poll(const T& poll) {
     if ((__VA_ARGS__).await().is_pending()) return ::pawl::Poll::pending(); \
   } while (false)
 
-// Calls a helper function that awaits; leaves with its Poll while it is pending.
+// Calls a helper function that awaits, and leaves with its Poll while it is pending.
 #define PAWL_CALL(...)                                                                  \
   do {                                                                                  \
     if (::pawl::internal::is_pending_poll(__VA_ARGS__)) return ::pawl::Poll::pending(); \

@@ -1,13 +1,15 @@
-// CallText: a text of a Client that lives until its next call, and says so when it is read later.
+// CallText: a text of a Client that lives until its next call, and ends the process if it is read
+// later.
 //
-// Purpose: a Client has one buffer, into which each call reads; copies for every answer would take
-// as much again, up to a MiB on a device that has few. So what an answer holds are views of that
-// buffer, and reading one of them after the next call would show another answer's bytes. A CallText
-// knows the call that it came from: read after the next one it ends the process, in every build, as
-// "pawl: invariant client-1 broken".
-// Ownership: the bytes are the Client's; copy what must stay, as std::string(status.output). Read
-// none after the Client and its memory are gone. A CallText made from a text is a plain view of it.
-// Thread rule: that of the Client.
+// Purpose: a Client has one buffer, into which each call reads. Copies for every answer would take
+// as much again, up to a MiB on a device that has few. So an answer holds views of that buffer, and
+// reading one after the next call would show another answer's bytes. A CallText knows the call that
+// it came from; if it is read after the next call, it ends the process, in every build, with "pawl:
+// invariant client-1 broken".
+// Ownership: the bytes are the Client's; copy those that must stay, as std::string(status.output).
+// Read none after the Client and its memory are gone. A CallText made from a text is a plain view
+// of it.
+// Thread rule: the Client's.
 #ifndef PAWL_CALL_TEXT_HPP
 #define PAWL_CALL_TEXT_HPP
 
@@ -26,7 +28,7 @@ namespace internal {
 class CallText {
  public:
   CallText() = default;
-  // Implicit: what a Client reads becomes one.
+  // Implicit: a text that a Client reads becomes a CallText.
   // NOLINTNEXTLINE(google-explicit-constructor)
   CallText(std::string_view text) : text_(text) {}
 
@@ -53,15 +55,15 @@ class CallText {
   friend bool operator!=(const CallText& a, const CallText& b) { return a.view() != b.view(); }
   friend bool operator!=(const CallText& a, std::string_view b) { return a.view() != b; }
   friend bool operator!=(std::string_view a, const CallText& b) { return a != b.view(); }
-  // To a stream of the standard library; <ostream> is not needed for the rest. What prints by such
-  // a stream, as an assertion of a test framework does, comes here by it.
+  // Writes to a stream of the standard library; the rest does not need <ostream>. Assertions of a
+  // test framework print through it.
   template <typename Stream, typename = decltype(std::declval<Stream&>().rdbuf())>
   friend Stream& operator<<(Stream& stream, const CallText& text) {
     stream << text.view();
     return stream;
   }
 
-  // For the Client: the text dies when `*calls` changes.
+  // Called by the Client: the text dies when `*calls` changes.
   void live_until_next(const std::uint64_t* calls) {
     calls_ = calls;
     call_ = *calls;

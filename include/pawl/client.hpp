@@ -1,10 +1,11 @@
-// Client: start, watch, cancel and manage orchestrations from anywhere on the machine.
+// Client: starts, watches, cancels and manages orchestrations from anywhere on the machine.
 //
 // Purpose: a connection of its own, in the process of the Runtime or in another one on the same
 // file. Every call that answers kOk is durable (see Options::synchronous_full); then it rings the
 // bell.
 // Ownership: memory given to open() belongs to the Client until close(); texts it hands out live
-// until its next call, and end the process when they are read later (CallText). Thread rule: one thread at a time; one Client a thread.
+// until its next call, and end the process when they are read later (CallText). Thread rule: one
+// thread at a time; one Client a thread.
 #ifndef PAWL_CLIENT_HPP
 #define PAWL_CLIENT_HPP
 
@@ -33,12 +34,12 @@ namespace pawl {
 
 class [[gnu::visibility("hidden")]] ClientCore;
 
-// Every call answers kStopped before open() and after close(); kBusy, kFull, kIo and kCorrupt of
-// the database as open() does; and one that writes kQuota where it says so. error_text() has the
-// text of what failed last.
+// Every call answers kStopped before open() and after close(). It answers kBusy, kFull, kIo and
+// kCorrupt for the database as open() does, and if it writes, kQuota where it says so. error_text()
+// has the text of the last failure.
 class Client : public TypedSenderCalls<Client> {
  public:
-  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  // Each of these also takes a definition of pawl/typed.hpp and a value.
   using TypedSenderCalls::enqueue_event;
   using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
@@ -49,10 +50,10 @@ class Client : public TypedSenderCalls<Client> {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // Bytes that open() needs.
+  // The number of bytes that open() needs.
   [[nodiscard]] static std::size_t required_memory(const ClientOptions& options);
-  // Opens the database, and creates it if it is to.
-  // Returns kOk; of the place and the file kCannotOpen, kReadOnly, kForeignDatabase,
+  // Opens the database, and creates it if the options ask for that.
+  // Returns kOk; for the place and the file kCannotOpen, kReadOnly, kForeignDatabase,
   // kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kCorrupt, kIo; kAlreadyExists: it is open.
   // Requires: a started Process (kInvalidArgument); valid options (kInvalidOptions); `bytes` of at
   // least required_memory() (kResourceExhausted).
@@ -60,55 +61,58 @@ class Client : public TypedSenderCalls<Client> {
               std::size_t bytes, Diagnostic& diagnostic);
   // Ends the connection; does nothing when there is none.
   void close();
-  // Text of the last failure.
+  // The text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
   // Creates an instance; a worker begins it.
   // Returns kOk; kAlreadyExists: the id is in use, running or ended, and that instance is
-  // untouched, whatever name, input and options were given now; kQuota: no room for anything new
-  // (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the numbers.
-  // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, the
-  // version, if there is one, a version, a trace_id, and start_after not below 0
-  // (kInvalidArgument); `input` of
-  // at most payload_bytes_max (kResourceExhausted).
+  // untouched, whatever name, input and options this call has; kQuota: there is no room for
+  // anything new (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the
+  // numbers.
+  // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, a valid
+  // version and trace_id if they are set, and start_after not below 0 (kInvalidArgument); `input`
+  // of at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions());
-  // Asks an instance to stop: from now on its awaits answer kCancelled, but in a clean-up scope
+  // Asks an instance to stop: from now on its awaits answer kCancelled, except in a clean-up scope
   // (OrchestrationContext::clean_up()). Only the first request counts.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
-  // Raises an event for a wait of this name (schedule_wait()). Without an open wait it waits for
+  // Raises an event for a wait of this name (schedule_wait()). If none is open, the event waits for
   // one, over continue_as_new() too, until the instance ends.
   // Returns kOk; kNotFound: no such instance; kStale: it has ended; kQuota; kResourceExhausted:
-  // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max, of
-  // the least of this Client and the living Runtimes; error_text() says which. Unless kOk nothing is written.
-  // Requires: `name` as of an instance (kInvalidArgument); `payload` of at most payload_bytes_max
-  // (kResourceExhausted).
+  // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max
+  // bytes, by the least limits of this Client and the living Runtimes; error_text() says which.
+  // Unless kOk nothing is written.
+  // Requires: `name` as in start_orchestration() (kInvalidArgument); `payload` of at most
+  // payload_bytes_max (kResourceExhausted).
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload);
-  // Offers an event for now or never: to a wait of this name that is open in the turn that takes it,
-  // and waits for that turn. *received says whether one got it. If not, it is gone.
-  // Returns kOk: a turn took it; kTimeout: none did, and the offer is withdrawn, so none will;
-  // kStale: the instance has ended, or what became of the offer was removed from its history before
-  // this call could read it; else as raise_event().
+  // Offers an event for now or never: only a wait of this name that is open in the turn that takes
+  // the offer gets it. Sleeps until that turn. *received says whether a wait got the event; if not,
+  // it is gone.
+  // Returns kOk: a turn took it; kTimeout: no turn took it, and the offer is withdrawn, so none
+  // will; kStale: the instance has ended, or the record of what became of the offer was removed
+  // before this call could read it; else as raise_event().
   // Requires: as raise_event() and wait_for_orchestration().
   Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
                      std::chrono::milliseconds timeout, bool* received);
-  // Puts a message into a queue of the instance, until dequeue_event() takes it or the instance
-  // ends.
-  // Returns as raise_event().
+  // Puts a message into a queue of the instance, where it stays until dequeue_event() takes it or
+  // the instance ends.
+  // Returns the same as raise_event().
   // Requires: as raise_event().
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload);
-  // What an instance is at, and its result.
+  // Reads an instance's state and result.
   // Returns kOk; kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);
   // Sleeps until the instance has ended or stopped; event-driven.
   // Returns kOk; kNotFound; kTimeout: `out` is the last known status.
-  // Requires: not the thread of a Runtime of this database, which would wait for itself
+  // Requires: another thread than that of a Runtime of this database, which would wait for itself
   // (kWouldBlock).
   Status wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                 OrchestrationStatus* out);
-  // The same of an OrchestrationType: end->value is its result, if it has completed.
-  // Returns as above; kCorrupt and kResourceExhausted: as from_json() says, end->why has the field.
+  // The same for an OrchestrationType: end->value is its result, if it has completed.
+  // Returns the same; kCorrupt and kResourceExhausted: as from_json() says, end->why names the
+  // field.
   // Requires: as above.
   template <typename In, typename Out>
   Status wait_for_orchestration(const OrchestrationType<In, Out>& /*type*/, std::string_view id,
@@ -118,8 +122,8 @@ class Client : public TypedSenderCalls<Client> {
     PAWL_TRY(wait_for_orchestration(id, timeout, out));
     return read_end(*out, end);
   }
-  // Likewise.
-  // Returns as get_status(); kCorrupt and kResourceExhausted: as above.
+  // Reads the state and the result of an OrchestrationType, as above.
+  // Returns the same as get_status(); kCorrupt and kResourceExhausted: as above.
   template <typename In, typename Out>
   Status get_status(const OrchestrationType<In, Out>& /*type*/, std::string_view id,
                     OrchestrationStatus* out, TypedEnd<Out>* end) {
@@ -128,29 +132,29 @@ class Client : public TypedSenderCalls<Client> {
     return read_end(*out, end);
   }
   // Sleeps until custom_status_version is above `last_version` (-1: answers at once); event-driven.
-  // Returns kOk; kNotFound; kStale: it does not run any more, so no change is to come; kTimeout.
-  // `out` is the last known status in all of them but kNotFound.
+  // Returns kOk; kNotFound; kStale: it does not run any more, so no change will come; kTimeout.
+  // After all of them but kNotFound `out` is the last known status.
   // Requires: as wait_for_orchestration().
   Status wait_for_status_change(std::string_view id, std::int64_t last_version,
                                 std::chrono::milliseconds timeout, OrchestrationStatus* out);
 
-  // Sleeps until an activity of the instance, on this machine, has reported something by a heartbeat
-  // with a text that this watch did not have yet. A watch begins with what the workers still keep:
-  // each its last 64 heartbeats, of all its activities. Those of one activity come in order.
-  // Returns kOk: watch->update() has one; kNotFound; kTimeout: none came; kStale: there is none, and
-  // the instance does not run any more.
+  // Sleeps until an activity of the instance, on this machine, reports a heartbeat with a text that
+  // this watch did not have yet. A watch begins with the heartbeats that the workers still keep:
+  // each keeps its last 64, of all its activities. Those of one activity come in order.
+  // Returns kOk: watch->update() has one; kNotFound; kTimeout: none came; kStale: there is none,
+  // and the instance does not run any more.
   // Requires: with a timeout above 0, as wait_for_orchestration().
   Status watch_progress(std::string_view id, std::chrono::milliseconds timeout,
                         ProgressWatch* watch);
 
-  // The value an instance keeps under `key`, as committed last, also after its end; its views live
-  // until the next call. *found is false if there is none.
+  // Reads the value that an instance keeps under `key`, as committed last, also after its end; its
+  // views live until the next call. *found is false if there is none.
   // Returns kOk; kNotFound: no such instance; kResourceExhausted: it is longer than
   // payload_bytes_max.
-  // Requires: `key` as a name (kInvalidArgument).
+  // Requires: a `key` that is a name (kInvalidArgument).
   Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found);
-  // The same of a struct with a PAWL_JSON.
-  // Returns as get_kv_value(); kCorrupt and kResourceExhausted: as from_json() says.
+  // The same for a struct with a PAWL_JSON.
+  // Returns the same as get_kv_value(); kCorrupt and kResourceExhausted: as from_json() says.
   // Requires: as get_kv_value().
   template <typename T>
   Status get_kv_value_typed(std::string_view id, std::string_view key, T* out, bool* found,
@@ -159,7 +163,7 @@ class Client : public TypedSenderCalls<Client> {
     PAWL_TRY(get_kv_value(id, key, &entry, found));
     return *found ? from_json(entry.value, out, why) : Status::kOk;
   }
-  // All values of an instance, in order of their keys.
+  // Lists all values of an instance, in the order of their keys.
   // Returns kOk; kNotFound.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
@@ -168,8 +172,8 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: as get_kv_value() and wait_for_orchestration().
   Status wait_for_kv_value(std::string_view id, std::string_view key,
                            std::chrono::milliseconds timeout, KvEntry* out);
-  // The same of a struct with a PAWL_JSON.
-  // Returns as wait_for_kv_value(); kCorrupt and kResourceExhausted: as from_json() says.
+  // The same for a struct with a PAWL_JSON.
+  // Returns the same as wait_for_kv_value(); kCorrupt and kResourceExhausted: as from_json() says.
   // Requires: as wait_for_kv_value().
   template <typename T>
   Status wait_for_kv_value_typed(std::string_view id, std::string_view key,
@@ -182,40 +186,40 @@ class Client : public TypedSenderCalls<Client> {
 
   // ---- management ----
   // Ends the instance now as kFailed with ErrorKind::kTerminated: none of its code runs any more.
-  // Works for an instance that is stopped, suspended or of a name that no process has registered,
-  // too. A Runtime that runs orchestrations writes the end with its next tick; until then the
+  // It works, too, if the instance is stopped or suspended, or if no process has registered its
+  // name. A Runtime that runs orchestrations writes the end with its next tick; until then the
   // status shows kTerminated.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status terminate_instance(std::string_view id, std::string_view reason);
-  // Asks the instances among the next page of list_instances() that have not ended to stop, as
-  // cancel_instance() does; in one transaction, of at most 64 instances. *asked counts them. One
-  // that a request waits for already is left as it is, so a page may be repeated; one whose row is
-  // damaged is left out.
-  // Returns kOk; unless kOk the page is where it was.
+  // Asks the instances in the next page of list_instances() that have not ended to stop, as
+  // cancel_instance() does; in one transaction, for at most 64 instances. *asked counts them. One
+  // that has a request already stays as it is, so a page may be repeated; one whose row is damaged
+  // is left out.
+  // Returns kOk; after any other answer the page is where it was.
   // Requires: as list_instances(); `reason` of at most payload_bytes_max (kResourceExhausted).
   Status cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                           std::int64_t* asked);
-  // Lets an instance that failed or is stopped go on, in a next execution; the failed one stays as
-  // it is. Queued messages went with the failure; values stay (kLastGoodEvent: as they were at that
-  // event). Of what was under way at the cut, activities and children are scheduled and timers begin
-  // anew, and sessions are opened anew. A stopped one has nothing to cut: kLastGoodEvent tries it
-  // again, as resume_instance() does.
+  // Lets an instance that failed or is stopped go on, in a next execution; the failed execution
+  // stays as it is. Unread messages go to the next execution; values stay (kLastGoodEvent: as they
+  // were at that event). Activities and children that were under way at the cut are scheduled
+  // again, timers begin anew, and sessions are opened anew. A stopped instance has nothing to cut:
+  // kLastGoodEvent tries it again, as resume_instance() does.
   // Returns kOk; kNotFound; kStillRunning: it runs or is suspended; kNotRestartable: it completed,
-  // or, of kLastGoodEvent, was asked to stop, or failed for no activity and no child; kChildInstance:
-  // it is a child that failed, which its parent knows; kAlreadyExists: the child that failed has an
-  // id of its own, which is in use; kCorrupt: its history is damaged; kQuota.
+  // or, with kLastGoodEvent, was asked to stop, or no activity or child made it fail;
+  // kChildInstance: it is a child that failed, and its parent knows that; kAlreadyExists: the child
+  // that failed has an id of its own, which is in use; kCorrupt: its history is damaged; kQuota.
   // Requires: a version as in start_orchestration(), only with kStart (kInvalidArgument).
   Status restart_instance(std::string_view id, RestartFrom from,
                           const RestartOptions& options = RestartOptions());
-  // Stops turns until resume_instance(): messages and due timers wait, activities that were already
-  // scheduled go on.
+  // Stops turns until resume_instance(): messages and due timers wait, and activities that were
+  // already scheduled go on.
   // Returns kOk, also if it was suspended; kNotFound; kStale: it has ended or is being terminated.
   Status suspend_instance(std::string_view id);
   // Lets a suspended or stopped instance go on; does nothing to one that runs.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status resume_instance(std::string_view id);
 
-  // Lists instances in order of their creation.
+  // Lists instances in the order of their creation.
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
@@ -223,33 +227,34 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk; kNotFound.
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   Status get_instance_stats(std::string_view id, InstanceStats* out);
-  // Lists the children that it started, or the whole tree that it belongs to, root first, in order
-  // of creation. InstanceInfo::parent_id is its own parent.
+  // Lists the children that the instance started, or the whole tree that it belongs to, root first,
+  // in the order of creation. InstanceInfo::parent_id is the parent of each.
   // Returns kOk; kNotFound.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_children(std::string_view id, Page* page, InstanceVisitor& visitor);
   Status get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor);
-  // Lists the executions that have a history, oldest first, with what each ended with. A damaged
-  // end stops no list.
+  // Lists the executions that have a history, oldest first, with the end of each. A damaged end
+  // does not stop the list.
   // Returns kOk; kNotFound.
   Status list_executions(std::string_view id, ExecutionVisitor& visitor);
-  // Lists the activities of the current execution that have no outcome yet, in order of their
+  // Lists the activities of the current execution that have no outcome yet, in the order of their
   // calls.
   // Returns kOk; kNotFound.
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
-  // Lists activities of all instances likewise, in order of their scheduling, and the messages that
-  // an instance has not taken, in order of their arrival.
+  // list_work() lists such activities of all instances, in the order of their scheduling;
+  // list_messages() lists the messages that an instance has not taken, in the order of their
+  // arrival.
   // Returns kOk; kNotFound.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor);
   Status list_messages(std::string_view id, Page* page, MessageVisitor& visitor);
   // Reads the events of one execution (0: the current one) in order.
-  // Returns kOk; kNotFound: the instance, or an execution that is not there or has no history yet;
+  // Returns kOk; kNotFound: the instance or the execution does not exist, or has no history yet;
   // kCorrupt: a row is damaged, those before it were reported.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
-  // Reads the next page of them: at most rows_max events, however long the history is. Page::after
+  // Reads the next page of the events: at most rows_max, however long the history is. Page::after
   // is the last event that was reported, and may be kept while the instance goes on.
-  // Returns as above.
+  // Returns the same.
   // Requires: rows_max of 1 or more, `after` of 0 or more (kInvalidArgument).
   Status read_history(std::string_view id, std::int64_t execution_id, Page* page,
                       HistoryVisitor& visitor);
@@ -257,14 +262,14 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk.
   Status get_metrics(Metrics* out);
   // Sets SpaceOptions::quota_bytes for all processes of the database, until a Runtime starts that
-  // has one. 0: no quota.
+  // has a quota. 0: no quota.
   // Returns kOk.
   // Requires: 0, or 256 KiB to 1 << 50 (kInvalidArgument).
   Status set_quota(std::int64_t bytes);
   // Lists the registered workers.
   // Returns kOk.
   Status list_workers(WorkerVisitor& visitor);
-  // Lists sessions in order of their creation.
+  // Lists sessions in the order of their creation.
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
@@ -280,28 +285,29 @@ class Client : public TypedSenderCalls<Client> {
   // kInvalidArgument: it is a device.
   Status close_session(std::string_view instance, std::string_view session,
                        std::string_view owner_label = {});
-  // Does for an operator what the call of this name does for code, to a session that this instance
-  // opened or, if `instance` is empty, to a shared one. History has none of it, so replay does not
-  // either: the next command of the code about the same thing wins. The log of the next Runtime that
-  // looks has each (session_operation).
+  // hold_session(), handoff_session() and change_session() do for an operator what the calls of
+  // these names do for code, with a session that this instance opened or, if `instance` is empty,
+  // with a shared one. They are not in the history, so replay does not repeat them: the next
+  // command of the code about the same thing wins. The log of the next Runtime that looks has each
+  // (session_operation).
   //
-  // Holds it for so long from now on, 0 or more: it does not idle, is not closed for idleness, and
+  // Holds the session for `hold` from now on: it does not idle, is not closed for idleness, and
   // makes no room. Of a shared one the longest hold counts.
   // Returns kOk; kNotFound: there is no such session, or it is not open.
   // Requires: `hold` of 0..kDurationMax (kInvalidArgument).
   Status hold_session(std::string_view instance, std::string_view session,
                       std::chrono::milliseconds hold);
-  // Hands it to the workers that serve `tag` (empty: to those of its work's own tags), with a
-  // summary for the next owner.
-  // Returns as hold_session(); kInvalidArgument: it is a device.
+  // Hands the session to the workers that serve `tag` (empty: to those of its work's own tags),
+  // with a summary for the next owner.
+  // Returns the same as hold_session(); kInvalidArgument: it is a device.
   // Requires: `tag` as a name or empty, at most kSessionSummaryBytesMax bytes of summary
   // (kInvalidArgument).
   Status handoff_session(std::string_view instance, std::string_view session, std::string_view tag,
                          std::string_view summary = {});
-  // Changes its settings. What its code relies on stays as the code has it: exclusive, fail_on_loss,
-  // notify. max_sessions_per_owner does not count for it.
-  // Returns as hold_session().
-  // Requires: settings that open_session() would take (kInvalidArgument, with what they would be).
+  // Changes the settings of the session. Those that its code relies on stay as the code has them:
+  // exclusive, fail_on_loss, notify. max_sessions_per_owner does not limit this call.
+  // Returns the same as hold_session().
+  // Requires: new settings that open_session() would take (kInvalidArgument; the text shows them).
   Status change_session(std::string_view instance, std::string_view session,
                         const SessionUpdate& update);
   // Moves a session to the living worker with this worker_node_id (as list_workers() shows it) or,
@@ -313,8 +319,8 @@ class Client : public TypedSenderCalls<Client> {
   Status transfer_session(std::string_view session, std::string_view node,
                           const TransferOptions& options = TransferOptions());
   // Drains a worker: it takes nothing new, and its sessions move away as with transfer_session(); a
-  // device moves only to a worker that stands by for it. WorkerInfo shows how far that is. It holds
-  // until undrain_worker(), or until its process registers anew.
+  // device moves only to a worker that stands by for it. WorkerInfo shows the progress. The drain
+  // holds until undrain_worker(), or until the worker's process registers anew.
   // Returns kOk; kNotFound: no living worker has this worker_node_id.
   // Requires: as transfer_session().
   Status drain_worker(std::string_view node, const TransferOptions& options = TransferOptions());
@@ -332,9 +338,9 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk; kNotFound; kChildInstance: delete its root; kStillRunning: it, or one below it,
   // has not ended, and `force` is false.
   Status delete_instance(std::string_view id, bool force, Removed* removed = nullptr);
-  // Removes the ended trees among the next page of list_instances(), each by its root. `removed` is
-  // counted also when the call fails.
-  // Returns kOk, also when a tree was left for a child that runs.
+  // Removes the ended trees in the next page of list_instances(), each by its root. `removed`
+  // counts also when the call fails.
+  // Returns kOk, also if a tree stayed because one of its children runs.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status delete_instances(const InstanceFilter& filter, Page* page, Removed* removed = nullptr);
   // Removes earlier executions of an instance with the children that they started, oldest first. It
@@ -344,7 +350,7 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk; kNotFound.
   Status prune_executions(std::string_view id, std::int64_t keep_last, std::int64_t ended_before_ms,
                           Removed* removed = nullptr);
-  // Likewise for all instances, running or not, of the next page of list_instances().
+  // Does the same for all instances, running or not, in the next page of list_instances().
   // Returns kOk.
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,

@@ -1,4 +1,4 @@
-// What the calls of a Client take as options, and the status of an instance.
+// The options of a Client's calls, and the status of an instance.
 //
 // Purpose: plain values for pawl/client.hpp. Ownership: names and paths own their bytes; texts of a
 // status live until the Client's next call. Thread rule: none.
@@ -23,29 +23,30 @@ struct ClientOptions {
   bool create = true;  // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
   std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
-  std::size_t payload_bytes_max = 64 * 1024;  // of inputs and messages given, and outputs read
-  // The same as in Options. The least of this and of the limits of the database's Runtimes counts.
+  std::size_t payload_bytes_max = 64 * 1024;  // limits inputs and messages given, and outputs read
+  // The limit of LimitOptions::queue_messages_max. The least of this one and those of the
+  // database's Runtimes counts.
   std::uint32_t queue_messages_max = 256;
   int cache_pages = 128;
 };
 
 struct StartOptions {
-  // The version of the code, in the form of Registry. None: the version that the worker that begins
-  // the instance takes by default.
+  // The version of the code, in the form of Registry. None: the default version of the worker that
+  // begins the instance.
   std::optional<Name> version = std::nullopt;
-  // The first turn comes so much later; 0 or more. Time without power counts as it does for timers.
-  // Until then the instance is kRunning and takes messages, and a cancel request waits.
+  // The first turn comes this much later; 0 or more. Time without power counts as it does for
+  // timers. Until then the instance is kRunning and takes messages, and a cancel request waits.
   std::chrono::milliseconds start_after{0};
-  // Names what this start belongs to in the logs of other programs: a traceparent of W3C, the id of a
-  // request. At most kTraceIdBytesMax bytes; empty: none. Children and detached instances have that
-  // of the instance that started them.
+  // Names what this start belongs to in the logs of other programs: a W3C traceparent, or the id of
+  // a request. At most kTraceIdBytesMax bytes; empty: none. Children and detached instances have
+  // the one of the instance that started them.
   Name trace_id = {};
 };
 
 struct TransferOptions {
-  // Running work has so long to end; 0 or more. Then the session moves all the same, and results of
-  // what still runs are refused. An exclusive session stays where it is instead, unless `force` is
-  // set.
+  // Running work has this long to end; 0 or more. Then the session moves all the same, and results
+  // of work that still runs are refused. An exclusive session stays where it is instead, unless
+  // `force` is set.
   std::chrono::milliseconds stop_timeout{20'000};
   bool force = false;
   // For transfer_session(): the instance that opened the session. Empty: the session is shared.
@@ -57,14 +58,14 @@ struct OrchestrationStatus {
   std::int64_t execution_id = 0;  // rises by one at every continue-as-new
   ErrorKind error = ErrorKind::kNone;
   CallText output;              // the result, or the error's text; valid until the next call
-  std::int64_t created_ms = 0;  // stamps, UTC as known then
+  std::int64_t created_ms = 0;  // stamps: UTC as it was known then
   std::int64_t updated_ms = 0;
-  // What the code set with set_custom_status(); empty: nothing, or reset. Valid until the next
-  // call.
+  // The text that the code set with set_custom_status(); empty: none, or it was reset. Valid until
+  // the next call.
   CallText custom_status;
   std::int64_t custom_status_version = 0;  // rises by one with every set and reset
-  // Events and queue messages that were stored for it and that no code has received by its end. A
-  // restart gives them to the next execution (Client::list_messages()).
+  // Events and queue messages that were stored for the instance and that no code had received by
+  // its end. A restart gives them to the next execution (Client::list_messages()).
   std::int64_t unread_messages = 0;
 };
 

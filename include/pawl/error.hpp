@@ -1,8 +1,8 @@
-// Error and Outcome: what an await of an orchestration answers.
+// Error and Outcome: the answers of an orchestration's awaits.
 //
-// Purpose: failures of activities, timers and orchestrations are data in history, read by kind and
-// not by matching text. Ownership: every view inside an Outcome stays valid until the orchestration
-// function returns. Thread rule: values of one orchestration pass; not shared.
+// Purpose: failures of activities, timers and orchestrations are data in history. Code reads them
+// by kind and does not match texts. Ownership: every view inside an Outcome stays valid until the
+// orchestration function returns. Thread rule: values of one orchestration pass; not shared.
 #ifndef PAWL_ERROR_HPP
 #define PAWL_ERROR_HPP
 
@@ -20,7 +20,7 @@ class [[gnu::visibility("hidden")]] Awaits;
 // Numbers are stored; never reuse one.
 enum class [[nodiscard]] ErrorKind : std::uint8_t{
     kNone = 0,
-    kApplication = 1,       // the activity, child or orchestration itself said so
+    kApplication = 1,       // the activity, child or orchestration itself reported it
     kCancelled = 2,         // a cancel request reached this await, or ended the instance
     kClosed = 3,            // the handle lost a select or was cancelled by the code
     kTimeout = 4,           // a limit of an activity passed; but see kNotStarted
@@ -41,23 +41,23 @@ enum class [[nodiscard]] ErrorKind : std::uint8_t{
     kHeartbeatTimeout = 19,  // an activity was silent for longer than its heartbeat_timeout
     kRateLimited = 20,       // activities of a session came faster than it allows
     kException = 21,         // an exception left the code of the orchestration
-    kBadPayload = 22,        // a typed value that is none: an input, a result, an event
+    kBadPayload = 22,        // an input, result or event that is no value of its type
 };
 
 // The stable, lower-case name ("application"); never null.
 [[nodiscard]] const char* error_kind_name(ErrorKind kind);
 
-// Why something failed: a kind for code, and a text for people.
+// The cause of a failure: a kind for code, and a text for people.
 struct Error {
   ErrorKind kind = ErrorKind::kNone;
   std::string_view text;
 };
 
-// What an await gives: a result or an error, or that there is none yet.
+// The answer of an await: a result, an error, or neither yet.
 class [[nodiscard]] Outcome {
  public:
   Outcome() = default;
-  // Makes one; for the library, and for tests of code that takes an Outcome.
+  // Makes an Outcome; for the library, and for tests of code that takes one.
   static Outcome success(std::string_view value) { return Outcome(value); }
   static Outcome failure(ErrorKind kind, std::string_view text) { return {kind, text}; }
   static Outcome pending() {
@@ -70,13 +70,13 @@ class [[nodiscard]] Outcome {
   [[nodiscard]] bool ok() const { return kind_ == ErrorKind::kNone; }
   // The result; empty when !ok().
   [[nodiscard]] std::string_view value() const { return ok() ? text_ : std::string_view(); }
-  // kind kNone when ok().
+  // The error; its kind is kNone when ok().
   [[nodiscard]] Error error() const { return {kind_, ok() ? std::string_view() : text_}; }
   // Whether error() is kCancelled.
   [[nodiscard]] bool cancelled() const { return kind_ == ErrorKind::kCancelled; }
   // Whether error() is kClosed.
   [[nodiscard]] bool closed() const { return kind_ == ErrorKind::kClosed; }
-  // Of a select: the argument that won, from 0; 0 when cancelled.
+  // The argument of a select that won, from 0; 0 when cancelled.
   [[nodiscard]] std::size_t index() const { return index_; }
   // For PAWL_AWAIT only.
   [[nodiscard]] bool is_pending() const { return pending_; }

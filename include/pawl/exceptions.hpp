@@ -1,14 +1,13 @@
 // Exceptions of the application: caught where its code is called, before they reach Pawl.
 //
-// Purpose: Pawl is compiled without exceptions, so none may unwind through it. A call of an
-// activity, an orchestration or a branch is made by a template of these headers, which is compiled
-// in the application's own translation unit. What is thrown by an activity fails its attempt with
-// ErrorKind::kApplication, as ActivityContext::fail() does; what is thrown by an orchestration or a
-// branch stops the instance with ErrorKind::kException, as code that does not match its history
-// does. Both have the text of what(). In a unit that is compiled without exceptions nothing of this
-// is there: it is the call alone. All other functions of the application that Pawl calls are
-// noexcept by their type, so the compiler refuses one that says nothing about exceptions, and one
-// that throws ends the process at its own frame.
+// Purpose: Pawl is compiled without exceptions, so none may unwind through it. A template of these
+// headers calls each activity, orchestration and branch; it is compiled in the application's own
+// translation unit. An exception of an activity fails its attempt with ErrorKind::kApplication, as
+// ActivityContext::fail() does; one of an orchestration or a branch stops the instance with
+// ErrorKind::kException, as code that does not match its history does. Both errors have the text of
+// what(). In a unit that is compiled without exceptions the template is the call alone. All other
+// functions of the application that Pawl calls are noexcept by their type, so the compiler refuses
+// one that says nothing about exceptions, and one that throws ends the process at its own frame.
 // Ownership: none. Thread rule: none.
 #ifndef PAWL_EXCEPTIONS_HPP
 #define PAWL_EXCEPTIONS_HPP
@@ -27,9 +26,9 @@ class Poll;
 
 namespace internal {
 
-// How this translation unit is compiled: a parameter of every template that calls the application.
-// Units of both kinds may be linked to one program; without it their functions would have one name,
-// and the linker would keep the one of either.
+// The mode that this translation unit is compiled in: a parameter of every template that calls the
+// application. Units of both modes may be linked to one program. Without the parameter their
+// functions would have one name, and the linker would keep only one of them.
 struct WithExceptions;
 struct WithoutExceptions;
 #if defined(__cpp_exceptions)
@@ -42,7 +41,7 @@ using ExceptionMode = WithoutExceptions;
 ActivityResult fail_with_exception(ActivityContext& context, const char* what);
 Poll stop_with_exception(OrchestrationContext& context, const char* what);
 
-// call(); what it throws becomes the answer of caught(what).
+// Answers call(); if that throws, answers caught(what).
 template <typename Mode, typename Call, typename Caught>
 auto call_application(const Call& call, [[maybe_unused]] const Caught& caught) -> decltype(call()) {
 #if defined(__cpp_exceptions)

@@ -1,8 +1,8 @@
-// What calls of an orchestration answer: a Handle to await, a Selection, a Poll to return, a
+// The answers of an orchestration's calls: a Handle to await, a Selection, a Poll to return, a
 // CleanUpScope, a Guid.
 //
 // Purpose: plain values between the code and PAWL_AWAIT. Ownership: they live until the function
-// returns, and a handle that was kept from another run is refused. Thread rule: as the context.
+// returns; a handle that was kept from another run is refused. Thread rule: as the context.
 #ifndef PAWL_HANDLE_HPP
 #define PAWL_HANDLE_HPP
 
@@ -25,10 +25,10 @@ class [[gnu::visibility("hidden")]] Run;
 struct [[gnu::visibility("hidden")]] BranchRun;
 }  // namespace internal
 
-// How one run of the function ended. Made by complete(), fail(), continue_as_new() and PAWL_AWAIT.
+// The end of one run of the function. complete(), fail(), continue_as_new() and PAWL_AWAIT make it.
 class [[nodiscard]] Poll {
  public:
-  // Whether it waits, or has come to its end. A helper for PAWL_CALL answers done().
+  // Whether the run waits, or has come to its end. A helper for PAWL_CALL answers done().
   enum class State : std::uint8_t { kPending, kDone };
   static Poll pending() { return Poll(State::kPending); }
   static Poll done() { return Poll(State::kDone); }
@@ -46,8 +46,8 @@ class [[nodiscard]] Poll {
 class [[nodiscard]] Handle {
  public:
   Handle() = default;
-  // For PAWL_AWAIT: the result, or pending. Of a join: success without a value, once all have a
-  // result.
+  // For PAWL_AWAIT: the result, or pending. A join has a success without a value, once all its
+  // handles have a result.
   Outcome await() const;
 
  private:
@@ -56,15 +56,15 @@ class [[nodiscard]] Handle {
       : awaits_(awaits), target_(target), run_(run), form_(form) {}
   internal::Awaits* awaits_ = nullptr;
   void* target_ = nullptr;
-  std::uint32_t run_ = 0;   // of the function; a handle kept from another run is refused
-  std::uint32_t form_ = 0;  // what the target is, or why there is none
+  std::uint32_t run_ = 0;   // the function's run; a handle of another run is refused
+  std::uint32_t form_ = 0;  // the kind of the target, or why there is none
 };
 
-// Waits for the first of several handles. For PAWL_AWAIT only; awaited twice it is a new select.
+// Waits for the first of several handles. For PAWL_AWAIT only; a second await makes a new select.
 class [[nodiscard]] Selection {
  public:
-  // The result of the one whose result came first in history, or pending; Outcome::index() says
-  // which. The others are closed.
+  // The result that came first in history, or pending; Outcome::index() says whose it is. The other
+  // handles are closed.
   Outcome await() const;
 
  private:
@@ -77,8 +77,9 @@ class [[nodiscard]] Selection {
   std::uint32_t run_;
 };
 
-// While it lives, the awaits of its context work as usual, though the instance was asked to cancel.
-// It belongs to the branch that made it, and to those that are opened meanwhile. Scopes nest.
+// While a scope lives, the awaits of its context work as usual, although the instance was asked to
+// cancel. It belongs to the branch that made it, and to those that are opened meanwhile. Scopes
+// nest.
 class [[nodiscard]] CleanUpScope {
  public:
   ~CleanUpScope();
@@ -91,11 +92,11 @@ class [[nodiscard]] CleanUpScope {
       : run_(run), branch_(branch), number_(number) {}
   internal::Run* run_;
   internal::BranchRun* branch_;
-  std::uint32_t number_;  // of the run
+  std::uint32_t number_;  // the run's number
 };
 
 namespace internal {
-// std::array, a C array, std::vector: Handles one behind the other.
+// True for std::array, a C array and std::vector, which hold Handles one behind the other.
 template <typename T, typename = void>
 inline constexpr bool kIsHandles = false;
 template <typename T>

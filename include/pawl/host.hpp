@@ -25,7 +25,7 @@
 
 namespace pawl {
 
-// What start() begins with: the options of each part, and how the program ends.
+// The options of each part, with which start() begins, and the way in which the program ends.
 struct HostOptions {
   HostOptions() {
     process.connections_max = 1;
@@ -33,36 +33,37 @@ struct HostOptions {
     process.payload_bytes_max = runtime.limits.payload_bytes_max;
   }
 
-  Options runtime;  // log null: warnings and errors go to standard error, with times
-  // connections_max: 1, for the Runtime; one more for each Client of this process, and its pages.
-  // page_cache_pages: as many as cache_pages of the Runtime are by default. payload_bytes_max: that
-  // of the Runtime, if it has more; set it to more if other processes write larger payloads.
+  Options runtime;  // if log is null, warnings and errors go to standard error, with times
+  // connections_max: 1, for the Runtime; add one for each Client of this process, and its pages.
+  // page_cache_pages: the default of the Runtime's cache_pages. payload_bytes_max: that of the
+  // Runtime, if it has more; set it to more if other processes write larger payloads.
   ProcessOptions process;
-  posix::PortOptions port;  // of this machine
+  posix::PortOptions port;  // the port of this machine
   bool catch_signals =
       true;  // SIGINT and SIGTERM stop it in order; a second one of a kind ends the process at once
   std::chrono::milliseconds grace{
-      10'000};  // running activities have so long when it stops, 0 or more
+      // The time that running activities have to end when the Host stops, 0 or more.
+      10'000};
 };
 
 class Host : public TypedRegistration<Host> {
  public:
-  // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
+  // Each of these also takes a definition of pawl/typed.hpp and a function of its types.
   using TypedRegistration::add_activity;
   using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
-  // Keeps the options, or the path and otherwise the defaults; start() is what uses them.
+  // Keeps the options, or the path and otherwise the defaults; start() uses them.
   explicit Host(const Path& database_path);
   explicit Host(const HostOptions& options);
-  // As stop(); a failure of that is in the log.
+  // Does what stop() does; the log has a failure of that.
   ~Host();
   Host(const Host&) = delete;
   Host& operator=(const Host&) = delete;
 
-  // Registers, as Registry's functions of these names do.
+  // Registers code, as Registry's functions of these names do.
   // Returns the Host, so that calls can be chained.
-  // Requires: before start(). Errors of Registry, each with the name.
+  // Requires: a call before start(). The errors are Registry's, each with the name.
   Host& add_orchestration(BorrowedText name, OrchestrationCode code, BorrowedText version = "1.0.0",
                           void* user = nullptr);
   Host& add_activity(BorrowedText name, ActivityCode code,
@@ -72,8 +73,8 @@ class Host : public TypedRegistration<Host> {
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, step, user));
   }
-  // The same; for the calls of pawl/typed_code.hpp.
-  // Returns as above.
+  // The same for the calls of pawl/typed_code.hpp.
+  // Returns the Host.
   Host& add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
                         void* user = nullptr) {
     return added("add_cooperative", name, registry().add_cooperative(name, code, user));
@@ -82,13 +83,13 @@ class Host : public TypedRegistration<Host> {
   // Takes the memory, opens or creates the database, and begins to work. The calls below do it,
   // too.
   // Returns the first error so far; kOk: it runs.
-  // Requires: once. Errors of Process::start() and Runtime::start(); kResourceExhausted: the heap
-  // has not as much.
+  // Requires: one call at most. The errors are those of Process::start() and Runtime::start();
+  // kResourceExhausted: the heap has too little memory.
   Status start();
-  // Starts an instance unless there is one of this id, running or ended: for what a program begins
-  // with.
+  // Starts an instance unless one of this id exists, running or ended. It is meant for the
+  // instances that a program begins with.
   // Returns the Host.
-  // Requires: errors of Client::start_orchestration() but kAlreadyExists; each ends run().
+  // Requires: as Client::start_orchestration(). Each of its errors but kAlreadyExists ends run().
   Host& start_once(std::string_view name, const InstanceId& id, std::string_view input);
   template <typename In, typename Out>
   Host& start_once(const OrchestrationType<In, Out>& type, const InstanceId& id,
@@ -101,23 +102,25 @@ class Host : public TypedRegistration<Host> {
   // Returns the exit status for main(): 0, or 1 after an error, which is in the log.
   int run();
   // Works until this instance has ended or is stopped, then stops.
-  // Returns 0 when it completed, 1 in any other case: the log has its error, or that a signal
+  // Returns 0 if it completed, 1 in any other case: the log has its error, or says that a signal
   // came before its end.
   int run_until_done(std::string_view id);
-  // Ends in order: running activities have `grace`. Does nothing when it does not run.
-  // Returns kOk; kTimeout: an activity did not come back; the log has "thread_runs" with the thread's
-  // name, run() answers 1, and what the thread uses stays where it is until the process ends.
+  // Ends in order: running activities have `grace`. Does nothing if it does not run.
+  // Returns kOk; kTimeout: an activity did not come back; the log has "thread_runs" with the
+  // thread's name, run() answers 1, and the memory that the thread uses stays until the process
+  // ends.
   Status stop();
 
-  // The parts, for all that they can do and the Host has no call for.
+  // The parts, for everything that the Host has no call for.
   [[nodiscard]] HostOptions& options();  // to be changed before start()
   [[nodiscard]] Registry& registry();    // to be filled before start()
   [[nodiscard]] Runtime& runtime();
   [[nodiscard]] Process& process();
-  [[nodiscard]] port::Clock& clock();  // the machine's, for a SessionCache
-  // Shows other threads how the Runtime is. Made by the first call, which comes before start().
+  [[nodiscard]] port::Clock& clock();  // the machine's clock, for a SessionCache
+  // Shows other threads the state of the Runtime. The first call makes it, and must come before
+  // start().
   [[nodiscard]] RuntimeBoard& board();
-  // The first error, kOk if there is none, and its text.
+  // The first error and its text; kOk if there is none.
   [[nodiscard]] Status status() const;
   [[nodiscard]] std::string_view error_text() const;
 

@@ -4,16 +4,17 @@
 // in its namespace, makes to_json() and from_json() work for it. Fields: bool; integers of up to 64
 // bits, exact; float and double; enums; JsonText<N>; structs with a PAWL_JSON of their own; arrays
 // of any of these: T[N] and std::array of fixed size, JsonArray<T, N> of a bounded one; and
-// std::optional of any of these. At most 24 fields a struct and 16 levels. Reading is strict: every
-// field must be there once, of its type and in its range. What may change between two versions of a
-// program is said in the struct:
-// - a std::optional that has no value is not written, and is read where it is absent or null;
+// std::optional of any of these. A struct has at most 24 fields and 16 levels. Reading is strict:
+// every field must be there once, of its type and in its range. The struct says what may change
+// between two versions of a program:
+// - a std::optional without a value is not written, and is read where it is absent or null;
 // - a field of PAWL_JSON_DEFAULTS(Type, field, ...) may be absent: it keeps the value that the
 //   struct gives it by default;
 // - members that the struct lacks are passed over, or kept in a JsonRest<N>.
 // Integers beyond 2^53 are written as texts, since most readers of JSON have doubles.
 // Ownership: nothing is kept and nothing allocated; from_json() takes the stack that a T needs, and
-// 2 KiB. It goes through the text of an object once for each field. Thread rule: callable from any.
+// 2 KiB. It goes through the text of an object once for each field. Thread rule: callable from any
+// thread.
 #ifndef PAWL_JSON_HPP
 #define PAWL_JSON_HPP
 
@@ -83,7 +84,7 @@ struct JsonFindName {
   }
 };
 
-// Unless PAWL_JSON_DEFAULTS says so, no field of a struct may be absent.
+// No field of a struct may be absent unless PAWL_JSON_DEFAULTS says so.
 template <typename T>
 bool pawl_json_defaults(JsonFindName&, const T&) {
   return true;
@@ -316,9 +317,9 @@ bool json_get(JsonReader& in, JsonNode node, T& value) {
 
 }  // namespace internal
 
-// Writes at most `capacity` bytes, without a zero behind them. `why`, if not null, names the field
-// that does not go.
-// Returns kOk; unless kOk, what is in `out` is of no use.
+// Writes at most `capacity` bytes, without a zero byte behind them. `why`, if not null, names the
+// field that cannot be written.
+// Returns kOk; after any other answer the bytes in `out` are of no use.
 // Requires: room for all of it, and at most 16 levels (kResourceExhausted); doubles that are finite
 // numbers (kInvalidArgument).
 template <typename T>
@@ -330,11 +331,11 @@ Status to_json(const T& value, char* out, std::size_t capacity, std::size_t* siz
   return Status::kOk;
 }
 
-// Reads a struct with a PAWL_JSON. `why`, if not null, names the field that does not go. Unless
+// Reads a struct with a PAWL_JSON. `why`, if not null, names the field that cannot be read. Unless
 // kOk, `out` is as it was.
-// Returns kOk; kCorrupt: no JSON, one of more than 16 levels or with a zero character, or a field
-// is missing, there twice, of another type or out of its range; kResourceExhausted: a text or an
-// array is too long for its field.
+// Returns kOk; kCorrupt: the text is no JSON, has more than 16 levels or a zero character, or a
+// field is missing, there twice, of another type or out of its range; kResourceExhausted: a text or
+// an array is too long for its field.
 template <typename T>
 Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
   T value{};
@@ -351,7 +352,7 @@ Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
 #define PAWL_JSON_FIELD(Type, f) fields(#f, value.f)
 #define PAWL_JSON_NAME(Type, e) names(#e, Type::e)
 
-// PAWL_JSON(Valve, number, is_open, label): in the namespace of the struct, behind it.
+// PAWL_JSON(Valve, number, is_open, label) stands in the namespace of the struct, behind it.
 #define PAWL_JSON(Type, ...)                                   \
   template <typename Fields>                                   \
   bool pawl_json_fields(Fields& fields, const Type& value) {   \
@@ -362,14 +363,16 @@ Status from_json(std::string_view text, T* out, Diagnostic* why = nullptr) {
     return PAWL_JSON_LIST(PAWL_JSON_FIELD, Type, __VA_ARGS__); \
   }
 
-// PAWL_JSON_DEFAULTS(Valve, label): behind PAWL_JSON(Valve, ..); fields that were added later.
+// PAWL_JSON_DEFAULTS(Valve, label) stands behind PAWL_JSON(Valve, ..) and names fields that were
+// added later.
 #define PAWL_JSON_DEFAULTS(Type, ...)                                                         \
   inline bool pawl_json_defaults(::pawl::internal::JsonFindName& fields, const Type& value) { \
     return PAWL_JSON_LIST(PAWL_JSON_FIELD, Type, __VA_ARGS__);                                \
   }
 
-// PAWL_JSON_ENUM(Mode, kOff, kOn): in the namespace of the enum, behind it. Its values are written
-// by these names, and no other is read; without it, as numbers of its underlying type.
+// PAWL_JSON_ENUM(Mode, kOff, kOn) stands in the namespace of the enum, behind it. Its values are
+// written by these names, and no other is read; without it, they are numbers of its underlying
+// type.
 #define PAWL_JSON_ENUM(Type, ...)                             \
   template <typename Names>                                   \
   bool pawl_json_names(Names& names, Type) {                  \

@@ -1,7 +1,7 @@
-// What PAWL_JSON reads and writes with: a writer into a buffer, and a reader over a parsed text.
+// The writer into a buffer and the reader over a parsed text that PAWL_JSON uses.
 //
 // Purpose: the part of pawl/json.hpp that is no template. Ownership: nothing is kept. Thread rule:
-// callable from any.
+// callable from any thread.
 #ifndef PAWL_JSON_IO_HPP
 #define PAWL_JSON_IO_HPP
 
@@ -16,14 +16,14 @@
 
 namespace pawl::internal {
 
-// What both directions share: where we are, and what went wrong first.
+// The part that both directions share: the current place, and the first error.
 class JsonPlace {
  public:
   explicit JsonPlace(Diagnostic* why) : why_(why) {}
   [[nodiscard]] Status status() const { return status_; }
   bool fail(Status status, const char* what);
   struct Level {
-    const char* name = nullptr;  // null: an element
+    const char* name = nullptr;  // null: the place is an element
     std::size_t index = 0;
   };
   bool enter(Level level);
@@ -57,27 +57,28 @@ class JsonWriter : public JsonPlace {
   std::size_t size_ = 0;
 };
 
-// A value in a text that has been checked; only JsonReader looks there.
+// A value in a text that has been checked; only JsonReader reads it.
 struct JsonNode {
   const char* at;  // its first character
 };
 
-// The text must live as long as this.
+// Reads values of a text, which must live as long as this.
 class JsonReader : public JsonPlace {
  public:
-  // Unless kOk, the text is no JSON or `use` failed.
+  // read() answers kOk unless the text is no JSON or `use` failed.
   using Use = bool (*)(JsonReader& reader, JsonNode root, void* value);
   static Status read(std::string_view text, Use use, void* value, Diagnostic* why);
 
   bool is_object(JsonNode node);
-  // None: it is there twice, or missing. Only if it is `required`, that is an error.
+  // None: the member is there twice, which is an error, or is missing, which is one only if it is
+  // `required`.
   std::optional<JsonNode> member(JsonNode object, const char* name, bool required);
-  // None: there is none at all, or it has another number of elements.
+  // None: the array is empty, or has another number of elements than `count`.
   std::optional<JsonNode> first_element(JsonNode array, std::size_t count);
   [[nodiscard]] std::optional<JsonNode> next_element(JsonNode element) const;
   bool element_count(JsonNode array, std::size_t most, std::size_t* count);
   static bool is_null(JsonNode node);
-  // The members whose names `fields` does not know, as text.
+  // get_rest() gets the text of the members whose names `fields` does not know.
   using Knows = bool (*)(const void* fields, std::string_view name);
   bool get_rest(JsonNode object, Knows knows, const void* fields, const JsonRoom& into);
   bool get_bool(JsonNode node, bool* value);

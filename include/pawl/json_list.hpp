@@ -1,4 +1,5 @@
-// How PAWL_JSON and its like go over their arguments: OP(Type, first) && OP(Type, second) && ..
+// The loop of PAWL_JSON and its like over their arguments: OP(Type, first) && OP(Type, second) &&
+// ..
 //
 // Purpose: the preprocessor has no loop. Included by pawl/json.hpp only.
 #ifndef PAWL_JSON_LIST_HPP

@@ -1,12 +1,12 @@
 // JsonOut: JSON text written piece by piece into a sink.
 //
-// Purpose: objects and lists of any length without memory of their own: what a tool, an endpoint or
-// a log prints for other programs. Structs have PAWL_JSON (pawl/json.hpp) instead.
-// Ownership: the sink is the caller's and outlives this. Thread rule: that of the sink.
+// Purpose: writes objects and lists of any length without memory of their own, for tools, endpoints
+// and logs that print for other programs. Structs have PAWL_JSON (pawl/json.hpp) instead.
+// Ownership: the sink is the caller's and outlives this. Thread rule: the sink's.
 //
-// A text that is not UTF-8 stands under its key with "_base64" behind it. What a terminal would obey
-// (write_printable()) is escaped as JSON has it, \u009b, so the text is safe to show and a reader of
-// JSON gets what was given. Integers are written in full: read them as 64-bit ones.
+// A text that is not UTF-8 stands under its key with "_base64" appended. Characters that a terminal
+// would obey (write_printable()) are escaped as JSON has it, \u009b, so the text is safe to show
+// and a reader of JSON gets what was given. Integers are written in full: read them as 64-bit ones.
 #ifndef PAWL_JSON_OUT_HPP
 #define PAWL_JSON_OUT_HPP
 
@@ -25,12 +25,12 @@ class JsonOut {
   JsonOut(const JsonOut&) = delete;
   JsonOut& operator=(const JsonOut&) = delete;
 
-  // As an element of a list, or as the whole text.
+  // Writes an element of a list, or the whole text.
   JsonOut& begin_object() { return begin('{'); }
   JsonOut& begin_list() { return begin('['); }
   JsonOut& text(std::string_view value);  // not UTF-8: an object with the one member "base64"
   JsonOut& number(std::int64_t value);
-  // As a member of an object.
+  // Writes a member of an object.
   JsonOut& begin_object(std::string_view key) { return put_key(key).open('{'); }
   JsonOut& begin_list(std::string_view key) { return put_key(key).open('['); }
   JsonOut& text(std::string_view key, std::string_view value);
@@ -38,7 +38,7 @@ class JsonOut {
     return value.empty() ? *this : text(key, value);
   }
   JsonOut& number(std::string_view key, std::int64_t value);
-  // Of what is written next as an element, by write_json() for example.
+  // Writes the key of a member; write_json(), for example, then writes its value as an element.
   JsonOut& key(std::string_view key) {
     put_key(key).first_ = true;
     return *this;
@@ -47,10 +47,10 @@ class JsonOut {
 
   JsonOut& end_object() { return end('}'); }
   JsonOut& end_list() { return end(']'); }
-  // Between two texts of their own: the next begins on a line of its own.
+  // Stands between two texts of their own: the next begins on a line of its own.
   JsonOut& end_line();
 
-  // False: the sink took no more, and was given no more.
+  // False: the sink took no more, and got no more.
   [[nodiscard]] bool ok() const { return !refused_; }
 
  private:
@@ -68,7 +68,7 @@ class JsonOut {
   }
 
   TextSink& sink_;
-  bool first_ = true;  // in what was begun last and has not ended
+  bool first_ = true;  // nothing was written into the innermost object or list yet
   bool refused_ = false;
 };
 

@@ -1,5 +1,5 @@
-// What a field of a typed payload may be besides numbers and structs: texts and lists of bounded
-// size, and the members that a struct does not know.
+// Fields of a typed payload besides numbers and structs: texts and lists of bounded size, and the
+// members that a struct does not know.
 //
 // Purpose: values of fixed size for PAWL_JSON (pawl/json.hpp). Ownership: the bytes are in the
 // object; nothing is allocated. Thread rule: plain values.
@@ -16,7 +16,7 @@
 namespace pawl {
 
 namespace internal {
-// Where the reader of PAWL_JSON puts bytes.
+// The place where the reader of PAWL_JSON puts bytes.
 struct JsonRoom {
   char* bytes;
   std::size_t capacity;
@@ -38,9 +38,9 @@ class JsonText {
     size_ = text.size();
     return Status::kOk;
   }
-  // The text; it lives as long as this and is gone with the next assign().
+  // The text; it lives as long as this, and until the next assign().
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
-  // For the reader of PAWL_JSON: where the bytes go.
+  // The place where the reader of PAWL_JSON puts the bytes.
   internal::JsonRoom room() { return {bytes_, N, &size_}; }
 
  private:
@@ -48,7 +48,7 @@ class JsonText {
   std::size_t size_ = 0;
 };
 
-// A list of at most N values; in JSON an array of as many elements as it has.
+// A list of at most N values; in JSON an array with as many elements as it has values.
 template <typename T, std::size_t N>
 class JsonArray {
  public:
@@ -60,16 +60,16 @@ class JsonArray {
     values_[size_++] = value;
     return Status::kOk;
   }
-  // Makes it empty.
+  // Makes the list empty.
   void clear() { size_ = 0; }
-  // How many values it has, and how many it can have.
+  // The number of its values, whether there are none, and how many there can be.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] static constexpr std::size_t capacity() { return N; }
   // Requires: an index below size().
   T& operator[](std::size_t index) { return values_[index]; }
   const T& operator[](std::size_t index) const { return values_[index]; }
-  // For a loop over its values.
+  // For a loop over the values.
   T* begin() { return values_; }
   T* end() { return values_ + size_; }
   [[nodiscard]] const T* begin() const { return values_; }
@@ -80,17 +80,17 @@ class JsonArray {
   std::size_t size_ = 0;
 };
 
-// Members that the struct does not have, kept as they were read and written again behind its own:
-// for a program that hands on what a newer one wrote. A struct has one such field at most; without
-// it, members it does not have are passed over.
+// Members that the struct does not have. They are kept as they were read and written again behind
+// its own, for a program that hands on what a newer one wrote. A struct has one such field at most;
+// without it, members that it does not have are passed over.
 template <std::size_t N>
 class JsonRest {
  public:
-  // The members as JSON, divided by commas; empty: there was none.
+  // The members as JSON, divided by commas; empty: there are none.
   [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
-  // Makes it empty.
+  // Drops the members.
   void clear() { size_ = 0; }
-  // For the reader of PAWL_JSON: where they go.
+  // The place where the reader of PAWL_JSON puts them.
   internal::JsonRoom room() { return {bytes_, N, &size_}; }
 
  private:

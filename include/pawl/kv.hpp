@@ -1,7 +1,7 @@
 // Values that an instance keeps under keys.
 //
-// Purpose: what orchestrations and clients see of them. Ownership: views live as long as the call
-// that gives them says. Thread rule: plain values.
+// Purpose: the form in which orchestrations and clients see them. Ownership: views live as long as
+// the call that gives them says. Thread rule: plain values.
 #ifndef PAWL_KV_HPP
 #define PAWL_KV_HPP
 
@@ -17,10 +17,10 @@ namespace pawl {
 struct KvEntry {
   CallText key;
   CallText value;
-  std::int64_t updated_ms = 0;  // stamp of the last write, UTC as known then
+  std::int64_t updated_ms = 0;  // stamp of the last write: UTC as it was known then
 };
 
-// Called with an instance's values; must not call the Client that calls it. Views end with the
+// Called with an instance's values; it must not call the Client that calls it. Views end with the
 // call.
 class KvVisitor {
  public:
@@ -30,12 +30,12 @@ class KvVisitor {
   ~KvVisitor() = default;
 };
 
-// Where a listing of values goes on.
+// The place where a listing of values goes on.
 class KvPage {
  public:
-  std::size_t rows_max = 100;  // of this page, 1 or more
+  std::size_t rows_max = 100;  // of this page; 1 or more
   bool more = false;           // answer: ask again with this page
-  // For listing: the last key reported, after which the next call goes on; empty: from the first.
+  // The last key that a listing reported, after which the next call goes on; empty: from the first.
   [[nodiscard]] std::string_view after_key() const { return {after_, after_size_}; }
   void move_behind(std::string_view key) {
     after_size_ = key.size() < sizeof after_ ? key.size() : sizeof after_;

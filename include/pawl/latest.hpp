@@ -1,8 +1,8 @@
-// Latest: the latest value of something, from one thread to others. A part of other headers.
+// Latest: the latest value of something, from one thread to others. It is a part of other headers.
 //
 // Purpose: neither the writer nor a reader ever waits for the other, whatever their priorities, and
-// no value is read in part. Atomics of 32 bits are enough: those of 64 are a lock in a library of
-// their own (libatomic) on ARMv6, on PowerPC and on processors without an operating system.
+// no value is read in part. Atomics of 32 bits are enough. On ARMv6, on PowerPC and on processors
+// without an operating system those of 64 bits are a lock in a library of their own (libatomic).
 // Ownership: a value. Thread rule: store() by one thread at a time, load() by any.
 #ifndef PAWL_LATEST_HPP
 #define PAWL_LATEST_HPP
@@ -17,8 +17,8 @@
 namespace pawl {
 namespace internal {
 
-// Two places, of which `version_` says which is valid. The other one is written, and a reader that
-// meets a writer in its place sees by the version that another value has become valid.
+// Holds two places; `version_` says which is valid. The writer writes the other one, and a reader
+// that meets the writer in its place sees by the version that another value has become valid.
 template <class Value>
 class Latest {
   static_assert(std::is_trivially_copyable_v<Value>, "it is copied word by word");
@@ -34,7 +34,7 @@ class Latest {
     write(value, words_[next % 2]);
     version_.store(next, std::memory_order_release);
   }
-  // Comes again only if a whole value was stored meanwhile.
+  // Repeats only if a whole value was stored meanwhile.
   [[nodiscard]] Value load() const {
     for (;;) {
       const std::uint32_t version = version_.load(std::memory_order_acquire);
@@ -49,7 +49,8 @@ class Latest {
   static constexpr std::size_t kWords =
       (kBytes + sizeof(std::uint32_t) - 1) / sizeof(std::uint32_t);
 
-  // Released and acquired one by one: who saw a new word sees a new version, too.
+  // Words are released and acquired one by one: a reader that saw a new word sees a new version,
+  // too.
   static void write(const Value& value, Word (&words)[kWords]) {
     std::uint32_t plain[kWords] = {};
     std::memcpy(plain, &value, kBytes);

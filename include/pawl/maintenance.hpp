@@ -1,7 +1,8 @@
-// maintenance: a database as a file: a copy of it, and whether it is sound.
+// maintenance: copies the file of a database, and checks whether it is sound.
 //
 // Purpose: backups while runtimes use the database, a look at all of its pages, and copies that
-// become databases of their own; for tools. Ownership: nothing is kept. Thread rule: one thread at a time.
+// become databases of their own; for tools. Ownership: nothing is kept. Thread rule: one thread at
+// a time.
 #ifndef PAWL_MAINTENANCE_HPP
 #define PAWL_MAINTENANCE_HPP
 
@@ -19,7 +20,7 @@ namespace pawl {
 
 class CopyVisitor {
  public:
-  // After each step. False: stop.
+  // Called after each step. False: stop.
   virtual bool on_copied(std::int64_t pages, std::int64_t of_pages) noexcept = 0;
 
  protected:
@@ -28,7 +29,7 @@ class CopyVisitor {
 
 class FindingVisitor {
  public:
-  // One thing that is wrong, for people.
+  // Called for each thing that is wrong, with a text for people.
   virtual void on_finding(std::string_view text) noexcept = 0;
 
  protected:
@@ -36,29 +37,29 @@ class FindingVisitor {
 };
 
 struct DatabaseReport {
-  std::int64_t format = 0;  // of the stored form (docs/format.md)
-  char id[33] = {};         // of the database; it begins idempotency keys and the names of folders
+  std::int64_t format = 0;  // version of the stored form (docs/format.md)
+  char id[33] = {};  // the database's; idempotency keys and the names of folders begin with it
   std::int64_t pages = 0;
   std::int64_t free_pages = 0;
   std::int64_t page_bytes = 0;
   bool clock_was_trusted = false;  // a trusted clock was seen at some time
-  // Rows that belong to what is not there: children without their parent; activities, messages and
-  // values without their instance.
+  // Rows whose owner does not exist: children without their parent; activities, messages and values
+  // without their instance.
   std::int64_t orphans = 0;
-  std::int64_t unfinished = 0;  // instances
-  std::int64_t findings = 0;    // a hundred at most, each given to the visitor
+  std::int64_t unfinished = 0;  // instances that have not ended
+  std::int64_t findings = 0;    // at most a hundred, each given to the visitor
 };
 
-// Bytes that copy_database() and check_database() need.
+// The number of bytes that copy_database() and check_database() need.
 [[nodiscard]] std::size_t maintenance_memory();
 
-// Copies the database `from`, as of one moment, into the file `to`, which is empty or not there.
-// Others go on reading and writing meanwhile; the log of `from` cannot begin anew until the copy is
-// made. Then the copy is flushed and checked as check_database() does.
-// Returns kOk; kCannotOpen, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kBusy,
-// kIo, kFull of either file; kAlreadyExists: `to` holds something; kInvalidArgument: `to` is called as
-// one of the files beside `from` is; kStopped: the visitor said so; kCorrupt:
-// the copy is damaged, as the database is then. Unless kOk, what is in `to` is of no use.
+// Copies the database `from`, as of one moment, into the file `to`, which is empty or does not
+// exist. Other processes go on reading and writing meanwhile; the log of `from` cannot begin anew
+// until the copy is made. Then the copy is flushed and checked as check_database() does.
+// Returns kOk; kCannotOpen, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem,
+// kBusy, kIo, kFull for either file; kAlreadyExists: `to` is not empty; kInvalidArgument: `to` has
+// the name of a file beside `from`; kStopped: the visitor said so; kCorrupt: the copy is damaged,
+// and then the database is, too. Unless kOk, the bytes in `to` are of no use.
 // Requires: a started Process with two connections more (kInvalidArgument); `bytes` of at least
 // maintenance_memory() (kResourceExhausted).
 Status copy_database(Process& process, const Path& from, const Path& to, const port::Port& port,
@@ -66,28 +67,28 @@ Status copy_database(Process& process, const Path& from, const Path& to, const p
 
 // Reads all of a database: its pages, its indices unless `quick`, and the rows that belong to
 // others.
-// Returns kOk: `report` has the answer, and `visitor` what is wrong, also where the file is so damaged
-// that nothing of it can be read; else as copy_database(), but for kCorrupt.
+// Returns kOk: `report` has the answer, and the visitor got what is wrong, also if the file is so
+// damaged that nothing of it can be read; else as copy_database(), but for kCorrupt.
 // Requires: as copy_database().
 Status check_database(Process& process, const Path& path, bool quick, const port::Port& port,
                       void* memory, std::size_t bytes, FindingVisitor& visitor,
                       DatabaseReport* report, Diagnostic& diagnostic);
 
-// Makes a copy a database of its own, in one commit: with another id, so idempotency keys and names
-// of session folders are not those of the database that it was copied from, and a Runtime of the
-// one never takes folders of the other for its own. Where its sessions had folders is forgotten;
-// they get new ones.
-// Returns kOk; as check_database(), but for kAlreadyExists; kCorrupt, kReadOnly.
+// Makes a copy a database of its own, in one commit: it gets another id, so idempotency keys and
+// names of session folders differ from those of the database that it was copied from, and a Runtime
+// of the one never takes folders of the other for its own. The places of its sessions' folders are
+// forgotten; the sessions get new ones.
+// Returns kOk; the same as check_database(), but for kAlreadyExists; kCorrupt, kReadOnly.
 // Requires: no other process has the file; as copy_database().
 Status renew_identity(Process& process, const Path& path, const port::Port& port, void* memory,
                       std::size_t bytes, Diagnostic& diagnostic);
 
-// Makes a copy go on in the place of the database that it was copied from, in one commit: it skips
-// a multiple of 2^30 numbers of instances, sessions, workers, messages and locks, which the other one
-// may have given out since. So a new instance has no idempotency key of one that is forgotten, a new
-// session no folder of one, and an epoch that fences a device is never lower than it was. Which
-// multiple is chance (one of 2^18), for a backup that is restored more than once.
-// Returns as renew_identity().
+// Lets a copy go on in place of the database that it was copied from, in one commit: it skips a
+// multiple of 2^30 numbers of instances, sessions, workers, messages and locks, which the other one
+// may have given out since. So a new instance has no idempotency key of one that is forgotten, a
+// new session no folder of one, and an epoch that fences a device is never lower than it was. The
+// multiple is random (one of 2^18), for a backup that is restored more than once.
+// Returns the same as renew_identity().
 // Requires: as renew_identity().
 Status skip_numbers(Process& process, const Path& path, const port::Port& port, void* memory,
                     std::size_t bytes, Diagnostic& diagnostic);

@@ -1,9 +1,8 @@
-// What the management calls of a Client take and answer.
+// The arguments and the answers of a Client's management calls.
 //
 // Purpose: plain values for tools and screens; nothing here is needed to run orchestrations.
-// Ownership: views handed to a visitor end with its call. Thread rule: that of the Client. A
-// visitor must not call the Client that calls it. Times are ms UTC since 1970 as known when they
-// were stored.
+// Ownership: views handed to a visitor end with its call. Thread rule: the Client's. A visitor must
+// not call the Client that calls it. Times are ms UTC since 1970 as known when they were stored.
 #ifndef PAWL_MANAGEMENT_HPP
 #define PAWL_MANAGEMENT_HPP
 
@@ -34,28 +33,28 @@ enum class OrchestrationState : std::uint8_t {
 inline constexpr std::size_t kOrchestrationStateCount = 5;
 [[nodiscard]] const char* orchestration_state_name(OrchestrationState state);
 
-// Everything that is set must hold.
+// An instance must match all members that are set.
 struct InstanceFilter {
-  Name name;       // of the orchestration; empty: any
+  Name name;       // the orchestration's; empty: any
   Name id_prefix;  // empty: any
   bool any_state = true;
-  OrchestrationState state = OrchestrationState::kRunning;  // unless any_state
-  // Ranges [from, before); 0: open.
+  OrchestrationState state = OrchestrationState::kRunning;  // not used if any_state
+  // Each range is [from, before); 0: open.
   std::int64_t created_from_ms = 0;
   std::int64_t created_before_ms = 0;
   std::int64_t updated_from_ms = 0;
   std::int64_t updated_before_ms = 0;
   bool roots_only = false;  // no children
-  // Only these instances, in this order; null: any. Must live until the call returns.
+  // Only these instances, in this order; null: any. They must live until the call returns.
   const InstanceId* ids = nullptr;
   std::size_t id_count = 0;
 };
 
-// Where a listing of instances, sessions or events goes on. A page may hold fewer than `rows_max` rows,
-// even none, though there are more, because one call reads a bounded number of rows
-// (docs/limits/inside.md).
+// The place where a listing of instances, sessions or events goes on. A page may hold fewer than
+// `rows_max` rows, even none, though there are more, because one call reads a bounded number of
+// rows (docs/limits/inside.md).
 struct Page {
-  std::int64_t after = 0;      // 0: from the first. Moved by the call
+  std::int64_t after = 0;      // 0: from the first. The call moves it
   std::size_t rows_max = 100;  // of this page, 1 or more
   bool more = false;           // answer: ask again with this page
 };
@@ -66,36 +65,36 @@ struct InstanceInfo {
   CallText name;
   CallText version;
   CallText parent_id;  // empty: a root
-  CallText trace_id;   // StartOptions; empty: none
+  CallText trace_id;   // StartOptions::trace_id; empty: none
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;  // the current one
   std::int64_t created_ms = 0;
   std::int64_t updated_ms = 0;
-  // Open timers on UTC (schedule_timer_at()) of a database that has seen no trusted clock yet: they
-  // fire when one comes, and at no time that is known. 0 as soon as one has been seen.
+  // Open timers on UTC (schedule_timer_at()) in a database that has seen no trusted clock yet: they
+  // fire when one comes, at a time that is not known. 0 as soon as one has been seen.
   std::int64_t timers_without_clock = 0;
-  std::int64_t unread_messages = 0;  // OrchestrationStatus
+  std::int64_t unread_messages = 0;  // OrchestrationStatus::unread_messages
 };
 
-// What one instance holds now.
+// The amounts that one instance holds now.
 struct InstanceStats {
-  std::int64_t history_events = 0;    // of the current execution
-  std::int64_t history_bytes = 0;     // of their payloads and meta
+  std::int64_t history_events = 0;    // in the current execution
+  std::int64_t history_bytes = 0;     // their payloads and meta
   std::int64_t messages_waiting = 0;  // for its next turn or in its queues
   std::int64_t kv_keys = 0;
-  std::int64_t kv_bytes = 0;  // of keys and values
+  std::int64_t kv_bytes = 0;  // keys and values
 };
 
-// Where Client::restart_instance() begins. kStart: with the input of the last execution, and nothing
-// of its history. kLastGoodEvent: with its history up to before the failed activity or child that
-// led to the failure, so that this is scheduled again; what had succeeded stays. A cancel request
-// goes on with an instance that is stopped; of one that failed, kStart revokes it.
+// The place where Client::restart_instance() begins. kStart: with the input of the last execution
+// and nothing of its history. kLastGoodEvent: with its history up to before the failed activity or
+// child that led to the failure, so that this one is scheduled again; everything that had succeeded
+// stays. A cancel request goes on with a stopped instance; kStart revokes that of a failed one.
 enum class RestartFrom : std::uint8_t { kStart, kLastGoodEvent };
 
 struct RestartOptions {
   // For kStart: the version of the code, as in StartOptions. kLastGoodEvent keeps the version.
   std::optional<Name> version = std::nullopt;
-  Name by;  // who asked: stays in the history and in the log; empty: "operator"
+  Name by;  // the person who asked, for history and log; empty: "operator"
 };
 
 class InstanceVisitor {
@@ -106,7 +105,8 @@ class InstanceVisitor {
   ~InstanceVisitor() = default;
 };
 
-// What a removal removed, children included. A transaction that failed counts for nothing.
+// The numbers of the things that a removal removed, children included. A transaction that failed
+// counts for nothing.
 struct Removed {
   std::int64_t instances = 0;
   std::int64_t executions = 0;
@@ -119,10 +119,11 @@ enum class ExecutionState : std::uint8_t { kRunning, kCompleted, kFailed, kConti
 struct ExecutionInfo {
   std::int64_t execution_id = 0;
   ExecutionState state = ExecutionState::kRunning;
-  std::int64_t events = 0;  // of its history
+  std::int64_t events = 0;  // in its history
   std::int64_t started_ms = 0;
   std::int64_t ended_ms = 0;  // 0 while it runs
-  // How it ended: kNone but for kFailed; kCorrupt, too, if the event of its end is damaged.
+  // The error of its end: kNone unless it is kFailed; kCorrupt also if the event of its end is
+  // damaged.
   ErrorKind error = ErrorKind::kNone;
   // The result, the text of the error, or the input of the next execution; empty while it runs.
   std::string_view output;
@@ -142,15 +143,15 @@ inline constexpr std::size_t kActivityStateCount = 3;
 
 // An activity of the current execution that has no outcome yet.
 struct ActivityInfo {
-  std::int64_t activity_id = 0;  // the event that asked
+  std::int64_t activity_id = 0;  // the event that scheduled it
   std::string_view name;         // empty: its event is damaged
-  ActivityState state =
-      ActivityState::kReady;  // kDelayed: pauses before an attempt, or no worker has registered it
-  std::int64_t attempt = 0;   // hand-overs so far
+  // kDelayed: it pauses before an attempt, or no worker has registered its name.
+  ActivityState state = ActivityState::kReady;
+  std::int64_t attempt = 0;        // hand-overs so far
   std::int64_t retry_attempt = 1;  // 1 + the attempts that failed
-  std::string_view node;           // kRunning: of the worker
-  std::string_view last_progress;  // of its heartbeats, as written last
-  std::string_view last_error;     // of the attempt that failed last
+  std::string_view node;           // kRunning: the worker's
+  std::string_view last_progress;  // the last stored heartbeat
+  std::string_view last_error;     // from the attempt that failed last
 };
 
 class ActivityVisitor {
@@ -166,19 +167,19 @@ struct WorkInfo {
   std::int64_t key = 0;  // order of scheduling
   std::string_view instance_id;
   std::int64_t execution_id = 0;
-  std::int64_t activity_id = 0;  // the event that asked
+  std::int64_t activity_id = 0;  // the event that scheduled it
   std::string_view name;         // empty: its event is damaged
   ActivityState state = ActivityState::kReady;
   std::int64_t attempt = 0;  // hand-overs so far
   std::string_view session;  // empty: none
   std::string_view tag;      // empty: none
-  std::string_view node;     // kRunning: of the worker
+  std::string_view node;     // kRunning: the worker's
   bool is_unserved = false;  // it waits for a worker that has registered its name
 };
 
-// Everything that is set must hold.
+// An activity must match all members that are set.
 struct WorkListFilter {
-  Name name;  // of the activity; empty: any
+  Name name;  // the activity's; empty: any
   Name tag;
   Name session;
   Name instance_id;
@@ -193,15 +194,15 @@ class WorkVisitor {
   ~WorkVisitor() = default;
 };
 
-// A message that an instance has not taken; of one that has ended, an unread one.
+// A message that an instance has not taken; if the instance has ended, an unread one.
 struct MessageInfo {
   std::int64_t number = 0;   // order of arrival
   const char* kind = "";     // "event", "queue", "timer_fired" .. (docs/format/numbers.md)
-  std::string_view name;     // of a start: the orchestration; of an event or queue: its name
+  std::string_view name;     // a start's: the orchestration; an event's or queue's: its name
   std::string_view payload;  // bytes
   bool is_timer = false;     // it has a due time, and comes then
-  bool is_unread =
-      false;  // its instance ended without it; a restart gives it to the next execution
+  // Its instance ended without it; a restart gives it to the next execution.
+  bool is_unread = false;
 };
 
 class MessageVisitor {
@@ -219,11 +220,11 @@ struct HistoryEvent {
   const char* kind = "";  // "activity", "activity_done", "ended", ...
   std::int64_t branch = 0;
   std::int64_t ordinal = 0;
-  std::int64_t ref = 0;  // of a completion: the event that asked
+  std::int64_t ref = 0;  // a completion's: the event that asked
   std::int64_t time_ms = 0;
   std::int64_t number = 0;
-  // A result or an end has it. The start of a restarted execution has kCancelled if the cancel
-  // request of the one before goes on, and kClosed if the restart revoked it.
+  // The error of a result or an end. The start of a restarted execution has kCancelled if the
+  // cancel request of the one before goes on, and kClosed if the restart revoked it.
   ErrorKind error = ErrorKind::kNone;
   std::string_view name;
   std::string_view session;
@@ -242,20 +243,20 @@ class HistoryVisitor {
 
 // A registered worker: a Runtime that lives, or one whose death was not noticed yet.
 struct WorkerInfo {
-  std::int64_t incarnation = 0;  // of this start of it
+  std::int64_t incarnation = 0;  // the number of this registration
   std::string_view node;         // Options::worker_node_id; "~7" if it has none
   std::int64_t pid = 0;
   std::int64_t lease_ends_in_ms = 0;  // below 0: it is overdue
   bool draining = false;              // Client::drain_worker(); done when it owns nothing
   std::int64_t sessions_max = 0;      // SessionOptions::max_sessions_per_worker
-  std::int64_t sessions = 0;          // that it owns, devices not among them
-  std::int64_t devices = 0;           // that it owns
-  std::int64_t sessions_busy = 0;     // of both, with work that is queued or runs
+  std::int64_t sessions = 0;          // owned sessions without devices
+  std::int64_t devices = 0;           // owned devices
+  std::int64_t sessions_busy = 0;     // of both, those with work that is queued or runs
   bool any_tag = false;               // TagFilter: takes work with any tag, and without one
   bool takes_untagged = false;
-  // A name a line, in their order; what does not fit into payload_bytes_max is left out.
+  // One name a line, in their order; names that do not fit into payload_bytes_max are left out.
   std::string_view tags;
-  std::string_view handlers;  // of activities
+  std::string_view handlers;  // names of activities
 };
 
 class WorkerVisitor {
@@ -273,16 +274,17 @@ enum class SessionState : std::uint8_t { kIdle, kActive, kLost, kClosed, kRefuse
 inline constexpr std::size_t kSessionStateCount = 6;
 [[nodiscard]] const char* session_state_name(SessionState state);
 
-// Everything that is set must hold.
+// A session must match all members that are set.
 struct SessionFilter {
-  Name node;         // of the worker that owns it; empty: any, or none
-  Name instance_id;  // that opened it; empty: any, or shared by all
+  Name node;         // the owner's; empty: any, or none
+  Name instance_id;  // the opener; empty: any, or shared by all
   Name owner_label;  // empty: any
   Name kind;         // empty: any
   bool any_state = true;
-  SessionState state = SessionState::kIdle;  // unless any_state
-  // Leaks: sessions, lost ones included, that an instance opened and has not closed for at least so
-  // long, or has not used at all for so long. 0: not asked for. If both are set, either is enough.
+  SessionState state = SessionState::kIdle;  // not used if any_state
+  // Leaks: sessions, lost ones included, that an instance opened and has not closed for at least
+  // this long, or has not used at all for this long. 0: not asked for. If both are set, either is
+  // enough.
   std::int64_t open_for_ms = 0;
   std::int64_t unused_for_ms = 0;
 };
@@ -290,28 +292,28 @@ struct SessionFilter {
 struct SessionInfo {
   std::int64_t key = 0;
   CallText name;
-  CallText instance_id;  // that opened it; empty: shared by all
-  CallText owner_label;  // SessionSettings
+  CallText instance_id;  // the opener; empty: shared by all
+  CallText owner_label;  // SessionSettings::owner_label
   CallText kind;
   SessionState state = SessionState::kIdle;
-  CallText node;  // of the worker that owns it; empty: no owner
-  // The path of its folder (SessionOptions::work_root), as its activities are given it
-  // (ActivityContext::session_folder()). Empty: no worker with a work_root was given work of it, or
-  // it is not open, so the folder goes.
+  CallText node;  // the owner's; empty: no owner
+  // The path of its folder (SessionOptions::work_root), as its activities get it
+  // (ActivityContext::session_folder()). Empty: no worker with a work_root got work of it, or it is
+  // not open, so the folder will be removed.
   CallText folder;
   std::int64_t epoch = 0;         // rises with every change of the owner; 0: never had one
-  std::int64_t created_ms = 0;    // or opened anew
-  std::int64_t age_ms = 0;        // since then, in Pawl time as the next
+  std::int64_t created_ms = 0;    // the time when it was made or opened anew
+  std::int64_t age_ms = 0;        // since created_ms, in Pawl time as quiet_for_ms
   std::int64_t quiet_for_ms = 0;  // since its last hand-over, renewal or result
   std::int64_t activities = 0;    // handed over so far
   OptionalMs expires_in_ms;       // SessionSettings::max_age; 0: it has expired; none: never
-  // With work that could be handed over and no owner: for how long; none: it does not wait. No
-  // worker has room for it, can run the work, or has declared the device.
+  // The time that it has had no owner and work that could be handed over; none: it does not wait.
+  // No worker has room for it, can run the work, or has declared the device.
   OptionalMs waits_for_ms;
-  std::int64_t lease_ends_in_ms = 0;  // with an owner
-  bool device = false;                // only who declared it may own it
+  std::int64_t lease_ends_in_ms = 0;  // if it has an owner
+  bool device = false;                // only the worker that declared it may own it
   bool exclusive = false;             // one activity at a time
-  bool stopping = false;              // to move when its running work has ended
+  bool stopping = false;              // it moves when its running work has ended
 };
 
 class SessionVisitor {
@@ -322,16 +324,17 @@ class SessionVisitor {
   ~SessionVisitor() = default;
 };
 
-// What the database holds now. Counted by reading at most a bounded number of rows of each table
-// (docs/limits/inside.md), so it is for people and screens, not for every loop of a program.
+// Counts of everything that the database holds now. Counting reads at most a bounded number of rows
+// of each table (docs/limits/inside.md), so it is for people and screens, not for every loop of a
+// program.
 struct Metrics {
   std::int64_t instances_running = 0;
   std::int64_t instances_completed = 0;
   std::int64_t instances_failed = 0;
   std::int64_t instances_stopped = 0;
   std::int64_t instances_suspended = 0;
-  std::int64_t executions = 0;        // of all instances, ended ones that are kept included
-  std::int64_t events = 0;            // of their histories
+  std::int64_t executions = 0;        // of all instances, kept ended ones included
+  std::int64_t events = 0;            // in their histories
   std::int64_t messages_waiting = 0;  // for instances
   std::int64_t unread_messages = 0;   // of instances that have ended
   std::int64_t timers_waiting = 0;
@@ -341,15 +344,16 @@ struct Metrics {
   // Sessions that have work and no owner: no worker has room for them, can run the work, or has
   // declared the device.
   std::int64_t sessions_waiting = 0;
-  // By SessionState. A session that will move when its running work has ended counts as one or the
-  // other.
+  // Counts by SessionState. A session that will move when its running work has ended is in one of
+  // these counts.
   std::int64_t sessions_active = 0;
   std::int64_t sessions_idle = 0;
   std::int64_t sessions_lost = 0;
-  // Of all workers, since the database was made: those that ended, and those that are open. One that
-  // was lost or closed and is opened again counts again, and a shared one that was swept.
+  // Sessions of all workers, since the database was made: those that ended, and those that are
+  // open. One that was lost or closed and is opened again counts again, and so does a shared one
+  // that was swept.
   std::int64_t sessions_created = 0;
-  SessionEnds session_ends;     // likewise
+  SessionEnds session_ends;     // of all workers, since the database was made
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none

@@ -18,25 +18,25 @@
 
 namespace pawl {
 
-inline constexpr std::size_t kNameBytesMax = 256;    // of every name and id
+inline constexpr std::size_t kNameBytesMax = 256;    // the limit of every name and id
 inline constexpr std::size_t kTraceIdBytesMax = 64;  // a traceparent of W3C has 55
 
-// What an id must be besides a name, for it also becomes a part of a path: not "." or "..", which lead
-// elsewhere there, and without a blank at its begin or end, which people do not see. That is asked of new
-// ids of instances, sessions, devices and workers. One that an older Pawl has stored can still be read,
-// ended and deleted.
+// Whether an id is plain. Besides being a name it also becomes a part of a path, so it may not be
+// "." or "..", which lead elsewhere there, nor have a blank at its begin or end, which people do
+// not see. New ids of instances, sessions, devices and workers must be plain. One that an older
+// Pawl has stored can still be read, ended and deleted.
 [[nodiscard]] constexpr bool is_plain_id(std::string_view id) {
   return id != "." && id != ".." && (id.empty() || (id.front() != ' ' && id.back() != ' '));
 }
 
 namespace internal {
 
-// One byte more than a name may have: of a longer text so much is kept, so each check of a name
-// refuses it as too long, and no flag can be forgotten.
+// Holds one byte more than a name may have. That much of a longer text is kept, so each check of a
+// name refuses it as too long, and no flag can be forgotten.
 class OwnedText {
  public:
-  // The bytes stay as they are: only those in use are ever read. With a default constructor `T()`
-  // would set all of them to 0.
+  // The bytes stay as they are, since only those in use are ever read. With a default constructor
+  // `T()` would set all of them to 0.
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init,modernize-use-equals-default)
   OwnedText() {}
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
@@ -65,8 +65,8 @@ template <typename T>
 inline constexpr bool kIsText =
     std::is_convertible_v<const std::remove_reference_t<T>&, std::string_view>;
 
-// Of whatever kIsText has. A null pointer is an empty text, as getenv() answers one for what is not
-// set.
+// The text of any type that kIsText accepts. A null pointer is an empty text, as getenv() answers
+// one for a variable that is not set.
 template <typename T>
 std::string_view text_of(const T& text) {
   if constexpr (std::is_pointer_v<T>) {
@@ -76,25 +76,26 @@ std::string_view text_of(const T& text) {
   }
 }
 
-// Of a forwarding reference: an object that has a name, or a value that does not own its bytes.
+// Whether an argument outlives the call: an object that has a name, or a value that does not own
+// its bytes.
 template <typename T>
 inline constexpr bool kOutlivesTheCall =
     std::is_lvalue_reference_v<T> || std::is_trivially_copyable_v<T>;
 
 }  // namespace internal
 
-// The name of a session, a tag, a version: anything short that an option has. A longer text than
-// kNameBytesMax is refused by the call that takes the name, as kInvalidArgument.
+// The name of a session, a tag, a version: any short text of an option. The call that takes the
+// name refuses a text longer than kNameBytesMax with kInvalidArgument.
 class Name {
  public:
   Name() = default;  // empty
-  // Implicit: whatever a string_view can be made of; a null pointer is an empty name.
+  // Implicit, for everything that a string_view can be made of; a null pointer is an empty name.
   template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
   Name(const T& text) : text_(internal::text_of(text)) {}
-  Name(std::nullptr_t) = delete;  // no name is Name(), and std::nullopt where one may be absent
+  Name(std::nullptr_t) = delete;  // without a name: Name(), or std::nullopt if it may be absent
 
-  // Lives as long as the Name, and until it is assigned to.
+  // The view lives as long as the Name, and until that is assigned to.
   [[nodiscard]] std::string_view view() const& { return text_.view(); }
   std::string_view view() const&& = delete;  // the bytes would be gone
   // Implicit, for the calls that take a name as text.
@@ -128,13 +129,13 @@ class Name {
 };
 
 // The id of an instance: 1 to kNameBytesMax bytes without control characters and without "::",
-// which ids of children have; a new one is a plain id (is_plain_id()). Any other text is refused by the
-// call that takes the id, as kInvalidArgument.
+// which ids of children have; a new one is a plain id (is_plain_id()). The call that takes the id
+// refuses any other text with kInvalidArgument.
 class InstanceId {
  public:
   explicit InstanceId(std::string_view text) : text_(text) {}
 
-  // Lives as long as the InstanceId, and until it is assigned to.
+  // The view lives as long as the InstanceId, and until that is assigned to.
   [[nodiscard]] std::string_view view() const& { return text_.view(); }
   std::string_view view() const&& = delete;  // the bytes would be gone
   // Implicit, for the calls that take the id of an instance as text.
@@ -149,22 +150,22 @@ class InstanceId {
   internal::OwnedText text_;
 };
 
-// The path of a file or a folder in an option. One that is longer than kBytesMax, or that has a zero
-// byte inside, does not fit: of it nothing is kept but its size, so it cannot be taken for another
-// path, and the start refuses it with the name of the option.
+// The path of a file or a folder in an option. A text that is longer than kBytesMax, or that has a
+// zero byte inside, does not fit: only its size is kept, so it cannot be taken for another path,
+// and the start refuses it with the name of the option.
 class Path {
  public:
   static constexpr std::size_t kBytesMax = 400;
 
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): only bytes in use are set
   Path() { assign({}); }  // empty
-  // Implicit: whatever a string_view can be made of; a null pointer is an empty path.
+  // Implicit, for everything that a string_view can be made of; a null pointer is an empty path.
   template <typename T, typename = std::enable_if_t<internal::kIsText<T>>>
   // NOLINTNEXTLINE(google-explicit-constructor,cppcoreguidelines-pro-type-member-init)
   Path(const T& text) {
     assign(internal::text_of(text));
   }
-  Path(std::nullptr_t) = delete;  // no path is Path(), and std::nullopt where one may be absent
+  Path(std::nullptr_t) = delete;  // without a path: Path(), or std::nullopt if it may be absent
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init)
   Path(const Path& other) { copy(other); }
   Path& operator=(const Path& other) {
@@ -173,14 +174,14 @@ class Path {
   }
   ~Path() = default;
 
-  // With a zero byte behind it; empty if it does not fit. Lives as long as the Path, and until it is
-  // assigned to.
+  // The path with a zero byte behind it; empty if it does not fit. It lives as long as the Path,
+  // and until that is assigned to.
   [[nodiscard]] const char* c_str() const& { return text_; }
   const char* c_str() const&& = delete;  // the bytes would be gone
   [[nodiscard]] std::string_view view() const& { return {text_, fits_ ? size_ : 0}; }
   std::string_view view() const&& = delete;
   [[nodiscard]] bool fits() const { return fits_; }
-  // Of the text it was made from, also if that does not fit.
+  // The size of the text that the Path was made from, also if that does not fit.
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
 
@@ -205,8 +206,9 @@ class Path {
   char text_[kBytesMax + 1];
 };
 
-// A text that is too long or too rare to be copied: who gives it keeps it alive as long as the taker
-// says. A temporary that owns its bytes, as a std::string that is made in the call, does not compile.
+// A text that is too long or too rare to be copied: the giver keeps it alive as long as the taker
+// says. A temporary that owns its bytes, as a std::string that is made in the call, does not
+// compile.
 class BorrowedText {
  public:
   BorrowedText() = default;
@@ -217,7 +219,7 @@ class BorrowedText {
   template <typename T, typename = std::enable_if_t<internal::kIsText<T>>,
             std::enable_if_t<!internal::kOutlivesTheCall<T>, int> = 0>
   // NOLINTNEXTLINE(google-explicit-constructor,bugprone-forwarding-reference-overload)
-  BorrowedText(T&&) = delete;  // its bytes are gone when they are read
+  BorrowedText(T&&) = delete;  // its bytes would be gone when they are read
 
   [[nodiscard]] std::string_view view() const { return view_; }
   // NOLINTNEXTLINE(google-explicit-constructor)

@@ -1,8 +1,8 @@
-// NameStats: what became of each orchestration and activity of a Runtime, by name.
+// NameStats: counts the results of each orchestration and activity of a Runtime, by name.
 //
 // Purpose: counters for screens and monitoring, kept in fixed storage; RuntimeStats has the sums.
-// Ownership: views live as long as the Registry's entries. Thread rule: the Runtime's thread.
-// Only what was committed counts, and once, however often it is replayed.
+// Ownership: views live as long as the Registry's entries. Thread rule: the Runtime's thread. Only
+// committed work counts, and once, however often it is replayed.
 #ifndef PAWL_NAME_STATS_HPP
 #define PAWL_NAME_STATS_HPP
 
@@ -13,10 +13,10 @@
 
 namespace pawl {
 
-// How long things took, in ms.
+// The times that things took, in ms.
 struct Durations {
   static constexpr std::size_t kBounds = 7;
-  // Inclusive; what took longer than the last is in the last count.
+  // Bounds are inclusive; a longer time is in the last count.
   static constexpr std::int64_t kUpToMs[kBounds] = {1, 10, 100, 1'000, 10'000, 60'000, 3'600'000};
   std::uint64_t counts[kBounds + 1] = {};
   std::int64_t total_ms = 0;
@@ -25,10 +25,10 @@ struct Durations {
   void add(std::int64_t ms);
 };
 
-// How many events the histories of executions had at their ends.
+// The numbers of events in the histories of executions at their ends.
 struct HistoryLengths {
   static constexpr std::size_t kBounds = 7;
-  // Inclusive; what was longer than the last is in the last count.
+  // Bounds are inclusive; a longer history is in the last count.
   static constexpr std::int64_t kUpTo[kBounds] = {10, 30, 100, 300, 1'000, 3'000, 10'000};
   std::uint64_t counts[kBounds + 1] = {};
   std::int64_t total = 0;
@@ -45,19 +45,19 @@ struct OrchestrationStats {
   std::uint64_t completed = 0;
   std::uint64_t failed = 0;  // cancelled, terminated and poisoned ones included
   std::uint64_t continued_as_new = 0;
-  std::uint64_t stopped = 0;  // for its code or a damaged row
+  std::uint64_t stopped = 0;  // because of its code or a damaged row
   Durations lasted;        // executions that ended here, from their first event to their last, UTC
-  Durations turn;          // its turns: the code, and what a replay took
+  Durations turn;          // its turns: the code and the replay
   HistoryLengths history;  // of executions that ended here
 };
 
 struct ActivityStats {
   std::string_view name;
   std::uint64_t completed = 0;  // accepted results
-  std::uint64_t failed = 0;     // accepted failures: the last word
+  std::uint64_t failed = 0;     // accepted failures that no attempt follows
   std::uint64_t retried = 0;    // accepted failures that are followed by another attempt
   std::uint64_t refused = 0;    // cancelled, past a limit, or taken over by another worker
-  Durations ran;                // bodies, whatever became of their results
+  Durations ran;                // bodies of activities, whatever became of their results
 };
 
 }  // namespace pawl

@@ -4,8 +4,8 @@
 // machine was off, and Pawl time is in a database that another machine's clock has written; so no
 // number is free to mean "none". The order of two of them is not defined here, because "none" is
 // neither early nor late: callers ask has_passed(), or keep the earlier one.
-// Ownership: a plain value. Thread rule: none. Units: milliseconds; of which clock the name of the
-// variable says.
+// Ownership: a plain value. Thread rule: none. Units: milliseconds; the name of the variable says
+// of which clock.
 #ifndef PAWL_OPTIONAL_MS_HPP
 #define PAWL_OPTIONAL_MS_HPP
 
@@ -31,7 +31,7 @@ class OptionalMs {
   [[nodiscard]] constexpr bool has_passed(std::int64_t now_ms) const {
     return has_value_ && ms_ <= now_ms;
   }
-  // The earlier of both; none if both are.
+  // Keeps the earlier of both; none if both are.
   constexpr void keep_earlier(OptionalMs other) {
     if (other.has_value_ && (!has_value_ || other.ms_ < ms_)) *this = other;
   }

@@ -1,9 +1,9 @@
-// OrchestrationContext: what an orchestration is written against.
+// OrchestrationContext: the calls of an orchestration's code.
 //
 // Purpose: an orchestration is an ordinary function that Pawl runs again from its top at every
 // turn; each await finds its recorded result or leaves the function with "pending". So one rule
-// comes first: what stands between two awaits runs many times. Keep it cheap and pure: no clock, no
-// random, no I/O, no static state; side effects belong into activities.
+// comes first: the code between two awaits runs many times. Keep it cheap and pure: no clock, no
+// random, no I/O, no static state; side effects belong in activities.
 // Ownership: the context, its handles and every view they return live until the function returns.
 // Thread rule: all of it happens on the thread that owns the Runtime.
 // Source of the semantics: docs/architecture/replay.md.
@@ -44,19 +44,18 @@ struct ChildOptions {
   // "<parent>::<execution>.<event>", which is unique for ever.
   std::optional<InstanceId> id = std::nullopt;
   // The version of the code, in the form of Registry; the worker that runs the child must have it
-  // registered. None: the version that this worker's Registry takes by default when the child
-  // begins.
+  // registered. None: this worker's default version at the time when the child begins.
   std::optional<Name> version = std::nullopt;
 };
 
-// Options of start_orchestration(), of an orchestration.
+// Options of start_orchestration().
 struct DetachedOptions {
   std::optional<Name> version = std::nullopt;  // as ChildOptions::version
 };
 
 class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
  public:
-  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  // Each of these also takes a definition of pawl/typed.hpp and a value.
   using TypedContextCalls::complete;
   using TypedContextCalls::continue_as_new;
   using TypedContextCalls::dequeue_event;
@@ -67,7 +66,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   using TypedContextCalls::try_dequeue_event;
 
   // ---- who am I ----
-  // Which instance and execution this is, and the name that its code was registered with.
+  // The instance and the execution that this is, and the name that its code was registered with.
   [[nodiscard]] std::string_view instance_id() const;
   [[nodiscard]] std::int64_t execution_id() const;
   [[nodiscard]] std::string_view orchestration_name() const;
@@ -77,8 +76,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   [[nodiscard]] std::string_view trace_id() const;
   // The bytes that this execution began with; the same in every turn.
   [[nodiscard]] std::string_view input() const;
-  // The pointer that the registration gave. What it points to must be the same in every turn:
-  // settings of the program, no clock and no counters.
+  // The pointer that the registration gave. Its target must be the same in every turn: settings of
+  // the program, no clock and no counters.
   [[nodiscard]] void* user() const;
   // True while the code between the last await and here has run in an earlier turn.
   [[nodiscard]] bool is_replaying() const;
@@ -88,19 +87,19 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // and costs nothing.
   [[nodiscard]] std::int64_t now_ms() const;
 
-  // How long the history of this execution is, up to the event that this function has come to.
+  // The length of this execution's history, up to the event that this function has come to.
   [[nodiscard]] std::uint32_t history_length() const;
-  // Has it come to three quarters of history_events_max (that of the worker that began the
-  // execution)? Then it is time for continue_as_new(): at the limit the execution fails.
+  // Whether that is three quarters of history_events_max (of the worker that began the execution).
+  // Then it is time for continue_as_new(): at the limit the execution fails.
   [[nodiscard]] bool is_continue_as_new_due() const;
 
   // ---- cancellation (Client::cancel_instance()) ----
   // From the request on, each await answers kCancelled, unless its result came before the request;
   // activities, timers, waits, children and reads of other instances are not scheduled any more,
-  // and their handles answer kCancelled. What puts things right stands in a scope, which lets them
-  // through: const pawl::CleanUpScope scope = ctx.clean_up(). The grace goes on.
+  // and their handles answer kCancelled. Code that puts things right stands in a scope, which lets
+  // them through: const pawl::CleanUpScope scope = ctx.clean_up(). The grace goes on.
   [[nodiscard]] CleanUpScope clean_up();
-  // Has this branch come to the request, by an await or from the start of its execution?
+  // Whether this branch has come to the request, by an await or from the start of its execution.
   [[nodiscard]] bool cancel_requested() const;
   // The reason that was given; none: cancel_requested() is false.
   [[nodiscard]] std::optional<std::string_view> cancel_reason() const;
@@ -112,8 +111,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Returns its handle. The outcome is the activity's result or error, or an ErrorKind of a limit,
   // a session or a cancellation.
   // Requires: a name, a session and a tag of 1..256 bytes without control characters, the session a
-  // plain id (is_plain_id()), and options in their ranges (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit
-  // at the await). Else nothing is recorded.
+  // plain id (is_plain_id()), and options in their ranges (kInvalidArgument at the await); `input`
+  // of at most payload_bytes_max (kLimit at the await). Else nothing is recorded.
   Handle schedule_activity(std::string_view name, std::string_view input);
   Handle schedule_activity(std::string_view name, std::string_view input,
                            const ActivityOptions& options);
@@ -121,43 +120,44 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // ---- sessions ----
   // Opens a session, in the commit of this turn. Without an id, its identity is the place of this
   // call in the code, so another execution opens another one. With an id, an open session of this
-  // instance is found again as it is, also after continue_as_new(); one that has ended is opened
-  // anew.
+  // instance is found again as it is, also after continue_as_new(); an ended one is opened anew.
   // Returns the session. If too many are open (SessionOptions), session_opened() says so.
-  // Requires: a plain id (is_plain_id()) of 1..248 bytes, and settings that agree (an empty Session: what is scheduled
-  // on it is kInvalidArgument at the await).
+  // Requires: a plain id (is_plain_id()) of 1..248 bytes, and settings that agree (an empty
+  // Session: activities scheduled on it are kInvalidArgument at the await).
   Session open_session(const SessionSettings& settings = SessionSettings());
   Session open_session(std::string_view id, const SessionSettings& settings = SessionSettings());
   // Gives settings to the shared session of this name, in the commit of this turn, and makes it if
-  // there is none, or it has ended. Those of an open one are changed, as by change_session().
+  // there is none, or it has ended. The settings of an open one change, as by change_session().
   // Returns the session, which Target::session() names, too.
-  // Requires: a plain id (is_plain_id()) of 1..241 bytes, and settings that agree (an empty Session).
+  // Requires: a plain id (is_plain_id()) of 1..241 bytes, and settings that agree (an empty
+  // Session).
   Session use_session(std::string_view name, const SessionSettings& settings);
-  // A session that another instance opened, to work on it until its opener closes it or ends
+  // Adopts a session that another instance opened, to work on it until its opener closes it or ends
   // (kSessionClosed). Nothing is recorded.
   // Returns the session.
   // Requires: ids that live until the function returns (an empty Session).
   Session adopt_session(std::string_view instance, std::string_view session) const;
-  // Whether the session is open when the commit of this turn comes to this place.
+  // Asks whether the session is open when the commit of this turn comes to this place.
   // Returns its handle. The outcome is ok and empty, or kLimit, whose text names the limit, the
   // owner label and a session to close; kSessionLost; kSessionClosed.
   // Requires: a session that is not empty (kInvalidArgument at the await).
   Handle session_opened(const Session& session);
-  // Changes the settings of an open session, in the commit of this turn: who comes last decides.
-  // Counts and age go on. A shared one stays exclusive, and notifies who asked for that; a device
-  // takes no age. Nothing happens if it is not open, or if too many of another label are.
+  // Changes the settings of an open session, in the commit of this turn; the last change counts.
+  // Counts and age go on. A shared one stays exclusive, and notifies the instance that asked for
+  // it; a device takes no age. Nothing happens if it is not open, or a new owner label has too
+  // many.
   // Returns kNone.
   // Requires: a session that was not adopted, and settings that agree (kInvalidArgument).
   ErrorKind change_session(const Session& session, const SessionSettings& settings);
-  // Closes an open session (an id is of one that this instance opened): its activities that have
-  // no result yet fail with kSessionClosed, and those that run are cancelled.
+  // Closes an open session (an id means one that this instance opened): its activities that have no
+  // result yet fail with kSessionClosed, and those that run are cancelled.
   // Returns kNone.
   // Requires: an id as above, or a session that was not adopted (kInvalidArgument).
   ErrorKind close_session(std::string_view id);
   ErrorKind close_session(const Session& session);
-  // Keeps a session without work with its owner for `hold` from the commit of this turn. Of one that
-  // this instance opened the last call counts, and 0 ends the hold; a shared one is held until the
-  // latest end asked for. A name is of the shared session, else of the one that this instance opened.
+  // Keeps a session without work with its owner for `hold` from the commit of this turn. If this
+  // instance opened it, the last call counts, and 0 ends the hold; a shared one is held until the
+  // latest end asked for. A name means the shared session, else one that this instance opened.
   // Returns kNone.
   // Requires: as close_session(), and 0..kDurationMax (kInvalidArgument).
   ErrorKind hold_session(const Session& session, std::chrono::milliseconds hold);
@@ -174,19 +174,19 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
                             std::string_view summary = {});
   ErrorKind handoff_session(std::string_view session, std::string_view tag,
                             std::string_view summary = {});
-  // The next message about a session with SessionSettings::notify; queued as for dequeue_event().
-  // The payload is a SessionEvent as JSON.
+  // Waits for the next message about a session with SessionSettings::notify, in a queue as that of
+  // dequeue_event(). The payload is a SessionEvent as JSON.
   // Returns its handle.
   // Requires: a session that was not adopted (kInvalidArgument at the await).
   Handle session_events(const Session& session);
-  // A durable timer. The first form fires `delay` after the commit of this turn, in time that truly
-  // passed; a negative delay counts as 0. The second fires when trusted UTC has reached `utc_ms`
-  // (ms since 1970).
+  // Starts a durable timer. The first form fires `delay` after the commit of this turn, in time
+  // that truly passed; a negative delay counts as 0. The second fires when trusted UTC has reached
+  // `utc_ms` (ms since 1970).
   // Returns its handle; the outcome has no value.
   Handle schedule_timer(std::chrono::milliseconds delay);
   Handle schedule_timer_at(std::int64_t utc_ms);
-  // Waits for the next event of this name (Client::raise_event()), raised before or after this call.
-  // If several waits of one name are open, the oldest gets the event. Events wait and go back as
+  // Waits for the next event of this name (Client::raise_event()), raised before or after this
+  // call. The oldest of several open waits of one name gets the event. Events wait and go back as
   // messages of queues do: see dequeue_event().
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
@@ -198,9 +198,9 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Returns its handle; the outcome is the payload.
   // Requires: a name as above (kInvalidArgument at the await).
   Handle dequeue_event(std::string_view queue);
-  // As dequeue_event(), but answered within this turn. If a turn reads only a part of the stored
-  // messages (instance_batch_max), the answer comes in the turn that has read all of them. An older
-  // open dequeue_event() of the same queue goes first. Costs two recorded events.
+  // Does what dequeue_event() does, but is answered within this turn. If a turn reads only a part
+  // of the stored messages (instance_batch_max), the answer comes in the turn that has read all of
+  // them. An older open dequeue_event() of the same queue goes first. Costs two recorded events.
   // Returns its handle; the outcome is the payload, or kNotFound: no message waits that came before
   // the turn began.
   // Requires: a name as above (kInvalidArgument at the await).
@@ -212,14 +212,14 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // new, an open child gets a cancel request.
   // Returns its handle; the outcome is the child's, or kApplication if another instance has this
   // id; that instance is left alone.
-  // Requires: a name, an id and a version as ChildOptions says, and without an id one of at most
-  // 256 bytes to be made (kInvalidArgument at the await); `input` of at most payload_bytes_max
-  // (kLimit at the await).
+  // Requires: a name, an id and a version as ChildOptions says, and without an id a made one of at
+  // most 256 bytes (kInvalidArgument at the await); `input` of at most payload_bytes_max (kLimit at
+  // the await).
   Handle schedule_sub_orchestration(std::string_view name, std::string_view input,
                                     const ChildOptions& options = ChildOptions());
   // Starts an instance without a parent: there is no result and no link, and it does not end with
-  // this instance. It is started by every turn that is recorded, also by one that ends or continues
-  // as new. If the id exists, that instance is left alone and the worker logs "start_refused".
+  // this instance. Every turn that is recorded starts it, also one that ends or continues as new.
+  // If the id exists, that instance is left alone and the worker logs "start_refused".
   // Returns kNone.
   // Requires: a name, an id and a version as above (kInvalidArgument); `input` of at most
   // payload_bytes_max (kLimit). Else nothing is recorded.
@@ -231,23 +231,24 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   std::int64_t utc_now_ms();
 
   // ---- shown to clients while it runs ----
-  // Sets what Client::get_status() shows beside the state: any bytes. It belongs to the instance,
-  // so it outlives continue_as_new() and the end. Each change is recorded. Clients see it when the
-  // turn is committed; of several changes in one turn they see the last.
+  // Sets the text that Client::get_status() shows beside the state: any bytes. It belongs to the
+  // instance, so it outlives continue_as_new() and the end. Each change is recorded. Clients see it
+  // when the turn is committed; of several changes in one turn they see the last.
   // Returns kNone.
   // Requires: at most 4096 bytes (kLimit, and nothing changes).
   ErrorKind set_custom_status(std::string_view text);
-  // Makes it empty again; a change like any other.
+  // Makes the text empty again; a change like any other.
   void reset_custom_status();
-  // What was set last, also by an earlier execution. Empty: nothing was set, or it was reset. A
-  // branch sees what it would see of a value (below).
+  // The text that was set last, also by an earlier execution. Empty: none was set, or it was reset.
+  // A branch sees it as it would see a value (below).
   std::string_view get_custom_status();
 
-  // ---- values of this instance, by keys: they outlive continue_as_new() and the end, and go with it ----
-  // A key is a name, a value any bytes. Writes are recorded and clients see them when the turn is
-  // committed; reads are answered from memory and cost nothing. A branch sees its own writes, those
-  // of its ancestors before its opening, those of branches whose result it received, and of all
-  // others what was recorded before the event it has come to.
+  // ---- values of this instance, by keys ----
+  // They outlive continue_as_new() and the end, and go with the instance. A key is a name, a value
+  // any bytes. Writes are recorded and clients see them when the turn is committed; reads are
+  // answered from memory and cost nothing. A branch sees its own writes, those of its ancestors
+  // before its opening, those of branches whose result it received, and of all others those that
+  // were recorded before the event it has come to.
 
   // Writes a value; an empty one is a value.
   // Returns kNone; kLimit: the instance would have more than kv_keys_max keys, or more than a
@@ -256,13 +257,12 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Requires: a key of 1..256 bytes without control characters (kInvalidArgument, nothing is
   // recorded).
   ErrorKind set_kv_value(std::string_view key, std::string_view value);
-  // Reads a value, whether there is one, and how many keys there are.
+  // The value of a key, whether there is one, and the number of keys.
   std::optional<std::string_view> get_kv_value(std::string_view key);
   bool has_kv_value(std::string_view key) { return get_kv_value(key).has_value(); }
   std::size_t get_kv_length();
-  // All keys with their values, in order of the keys: for (KvEntry entry;
-  // ctx.next_kv_value(&entry);) goes from one to the next and may write meanwhile. False: that was
-  // the last.
+  // Reads the next key and its value, in order of the keys: for (KvEntry entry;
+  // ctx.next_kv_value(&entry);) reads all, and may write meanwhile. False: there are no more.
   bool next_kv_value(KvEntry* entry);
   // Removes a value; recorded whether there is one or not.
   // Returns kNone.
@@ -270,8 +270,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   ErrorKind clear_kv_value(std::string_view key);
   // Removes all values, with one recorded event a key, and answers how many there were.
   std::size_t clear_all_kv_values();
-  // Likewise removes the values that were written last before this time (KvEntry::updated_ms, ms
-  // UTC since 1970).
+  // Removes in the same way the values that were written last before this time
+  // (KvEntry::updated_ms, ms UTC since 1970).
   std::size_t prune_kv_values_updated_before(std::int64_t utc_ms);
   // Reads a value of another instance, or of this one. It is read in the commit of this turn, and
   // the result comes with the next turn, which follows at once. Use from_json() on the result for a
@@ -281,9 +281,9 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Requires: an id and a key as above (kInvalidArgument at the await).
   Handle get_kv_value_from_instance(std::string_view instance, std::string_view key);
   // Writes a struct with a PAWL_JSON.
-  // Returns as set_kv_value().
-  // Requires: as set_kv_value(); a text of at most payload_bytes_max (kLimit); numbers that JSON has
-  // (kInvalidArgument).
+  // Returns the same as set_kv_value().
+  // Requires: as set_kv_value(); a text of at most payload_bytes_max (kLimit); numbers that JSON
+  // has (kInvalidArgument).
   template <typename T>
   ErrorKind set_kv_value_typed(std::string_view key, const T& value) {
     const internal::Encoded<T> encoded(typed_bytes(), value);
@@ -292,7 +292,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
     return set_kv_value(key, encoded.text());
   }
   // Reads a struct with a PAWL_JSON.
-  // Returns as from_json(); kNotFound: there is none.
+  // Returns the same as from_json(); kNotFound: there is none.
   template <typename T>
   Status get_kv_value_typed(std::string_view key, T* out, Diagnostic* why = nullptr) {
     const std::optional<std::string_view> text = get_kv_value(key);
@@ -320,11 +320,10 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
         },
         &body);
   }
-  // Has a result when all have one, be it an error; a join of none has one at once. The results
-  // come from awaiting the handles then, each in its place, whatever order they came in. Any number
-  // of handles: a handle may be there twice, and may be a join itself. One that is closed, or that
-  // cannot be awaited here (empty, of another run, of a branch that is not above), has its error
-  // already.
+  // Has a result when all have one, be it an error; a join of none has one at once. Await the
+  // handles then for their results, which may have come in any order. There may be any number of
+  // handles; one may be there twice, and may be a join itself. One that is closed, or that cannot
+  // be awaited here (empty, of another run, of a branch that is not above), has its error already.
   // Returns its handle; the outcome has no value.
   template <typename Range, std::enable_if_t<internal::kIsHandles<Range>, int> = 0>
   Handle join(const Range& handles) {
@@ -336,12 +335,12 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
     return join_all(list + 1, sizeof...(handles));
   }
   Handle join_all(const Handle* handles, std::size_t count);
-  // PAWL_AWAIT(first, ctx.select(a, b)): the first to have a result, ties going to the earlier
-  // argument. What lost is closed: an activity is cancelled, a timer removed, a branch retired;
-  // later completions are void. Handles of other branches are left open, and so is what was
-  // received before or belongs to the winner too. One that is closed already takes part with its
+  // PAWL_AWAIT(first, ctx.select(a, b)) gives the first to have a result; in a tie the earlier
+  // argument wins. Losers are closed: an activity is cancelled, a timer removed, a branch retired;
+  // later completions are void. Handles of other branches are left open, and so are those that were
+  // received before or belong to the winner too. One that is closed already takes part with its
   // kClosed, a join of none wins at once. Each loser that is closed counts as a command.
-  // Returns what is awaited.
+  // Returns the selection to await.
   // Requires: one handle or more, each of which can be awaited here (kInvalidArgument at the await,
   // or the error of its own call; nothing is closed then).
   template <typename Range, std::enable_if_t<internal::kIsHandles<Range>, int> = 0>
@@ -354,24 +353,25 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
     return select_of(list + 1, sizeof...(handles));
   }
   Selection select_of(const Handle* handles, std::size_t count);
-  // Closes what this branch owns of the handle and has not received; its result is kClosed from
-  // then on.
+  // Closes the parts of the handle that this branch owns and has not received; its result is
+  // kClosed from then on.
   void cancel(const Handle& handle);
 
   // ---- endings ----
   // Ends the execution, or the branch.
   // Returns what the function returns, at once and once.
   // Requires: an output of at most payload_bytes_max; else it ends as failed, with kLimit.
-  // Why `const`: by that a PollOf knows them from fail(), and refuses a text where it has none.
+  // Why `const`: it distinguishes them from fail(), so that a PollOf can refuse a text if it has
+  // none.
   // NOLINTNEXTLINE(readability-const-return-type)
   const Poll complete(std::string_view output);
   Poll fail(std::string_view text);
   Poll fail(const Error& error);
   // Ends this execution and starts the next of the same instance with an empty history. It begins
-  // with this version; without one, with that which the Registry takes by default then, so a newer
-  // one takes over here.
+  // with this version; without one, with the Registry's default at that time, so a newer version
+  // takes over here.
   // Returns what the function returns, at once and once.
-  // Requires: the root, no branch; a version as of ChildOptions, else the execution fails with
+  // Requires: the root, no branch; a version as in ChildOptions, else the execution fails with
   // kInvalidArgument; an input of at most payload_bytes_max, else it fails with kLimit.
   // NOLINTNEXTLINE(readability-const-return-type): as complete()
   const Poll continue_as_new(std::string_view input,

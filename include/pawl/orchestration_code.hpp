@@ -1,7 +1,7 @@
 // OrchestrationCode: the function of an orchestration, as it is registered.
 //
-// Purpose: a function with the code that calls it, and the pointer that goes with it. Ownership: a
-// plain value. Thread rule: the Runtime's.
+// Purpose: holds a function with the code that calls it, and the pointer that goes with it.
+// Ownership: a plain value. Thread rule: the Runtime's.
 #ifndef PAWL_ORCHESTRATION_CODE_HPP
 #define PAWL_ORCHESTRATION_CODE_HPP
 
@@ -15,25 +15,25 @@ namespace pawl {
 
 using Orchestration = Poll (*)(OrchestrationContext&);
 
-// An orchestration with the call of it, which is compiled where this value is made: no exception
-// comes out of that.
+// An orchestration and the code that calls it. That code is compiled where this value is made, and
+// lets no exception out.
 class OrchestrationCode {
  public:
   OrchestrationCode() = default;
-  // Implicit: of a function, or of a lambda without captures.
+  // Implicit. `function` is a function, or a lambda without captures.
   template <typename Function, typename Mode = internal::ExceptionMode,
             typename = std::enable_if_t<std::is_convertible_v<Function, Orchestration>>>
   // NOLINTNEXTLINE(google-explicit-constructor)
   OrchestrationCode(Function function) : function_(function), call_(call<Mode>) {}
-  // Of a function of another type, by what calls it.
+  // Takes a function of another type, with a `caller` that knows the type.
   OrchestrationCode(Orchestration function, Poll (*caller)(Orchestration, OrchestrationContext&))
       : function_(function), call_(caller) {}
-  // Calls the function; what it throws stops the instance.
+  // Calls the function; an exception that it throws stops the instance.
   // Returns what the function returned.
   // Requires: it is not empty.
   Poll operator()(OrchestrationContext& context) const { return call_(function_, context); }
   explicit operator bool() const { return function_ != nullptr; }
-  // OrchestrationContext::user().
+  // The pointer for OrchestrationContext::user().
   [[nodiscard]] void* user() const { return user_; }
   void set_user(void* user) { user_ = user; }
 

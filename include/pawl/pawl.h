@@ -1,31 +1,32 @@
 /* pawl.h: Pawl for C, and for languages that bind to C.
  *
  * Purpose: a host that runs orchestrations and activities, a client that starts and watches them,
- * and what their code may call. A part of what the C++ headers have, by the same rules: docs/guide.md.
+ * and the calls of their code. It is a part of what the C++ headers have, by the same rules:
+ * docs/guide.md.
  *
  * An orchestration is a function that runs again from its top at each turn. An await either has its
- * result, or says PAWL_PENDING: then return that at once, after freeing what the function holds.
- * Between two awaits: no clock, no random, no I/O, no static state. Call nothing but what takes a
- * pawl_ctx.
+ * result, or says PAWL_PENDING: then return that at once, after freeing everything that the
+ * function holds. Between two awaits: no clock, no random, no I/O, no static state. Call only
+ * functions that take a pawl_ctx.
  *
- * Ownership: Pawl copies what it is given, and names and user pointers of registrations are the only
- * ones that must live as long as the host. Texts of a pawl_ctx, an outcome or a pawl_activity live
- * until the callback returns; texts of a client are copied into buffers of the caller. Handles are
- * freed by the close function, once.
+ * Ownership: Pawl copies its arguments; only names and user pointers of registrations must live as
+ * long as the host. Texts of a pawl_ctx, an outcome or a pawl_activity live until the callback
+ * returns; texts of a client are copied into buffers of the caller. Handles are freed by the close
+ * function, once.
  * Threads: one thread at a time for a host or a client; a callback runs on the host's thread, but a
- * PAWL_THREADED activity on a pool thread. What else is allowed stands at the function.
- * Units: ms; absolute times are ms since 1970 UTC. Names: 1 to 256 bytes without control characters,
- * a zero byte behind them; new ids of instances, sessions, devices and workers are neither "." nor ".."
- * and have no blank at their ends. Payloads: any bytes, by address and length.
- * Options and answers with a `size`: set it by the init function, or to sizeof. A size of an earlier
- * release is taken as that release, and any other is PAWL_INVALID_ARGUMENT.
- * Errors: every function that may fail returns a pawl_status and says which; PAWL_INVALID_ARGUMENT is
- * also what a null pointer is answered with where one is needed; but a pawl_ctx and a pawl_activity
- * are always those that the callback was given. PAWL_BUSY, PAWL_FULL, PAWL_IO and
- * PAWL_CORRUPT may come from each that reads or writes the database.
+ * PAWL_THREADED activity on a pool thread. A function says so if more is allowed.
+ * Units: ms; absolute times are ms since 1970 UTC. Names: 1 to 256 bytes without control
+ * characters, a zero byte behind them; new ids of instances, sessions, devices and workers are
+ * neither "." nor ".." and have no blank at their ends. Payloads: any bytes, by address and length.
+ * Options and answers with a `size`: set it by the init function, or to sizeof. A size of an
+ * earlier release is taken as that release, and any other is PAWL_INVALID_ARGUMENT.
+ * Errors: every function that may fail returns a pawl_status and says which; a null pointer where
+ * none is allowed is PAWL_INVALID_ARGUMENT, too, but a pawl_ctx and a pawl_activity are always
+ * those that the callback was given. PAWL_BUSY, PAWL_FULL, PAWL_IO and PAWL_CORRUPT may come from
+ * each that reads or writes the database.
  * Enumerations that are given to Pawl are int in members and parameters: a number that is none of
  * theirs is refused.
- * Callbacks must not throw nor longjmp into or over Pawl.
+ * Callbacks: they must not throw nor longjmp into or over Pawl.
  */
 #ifndef PAWL_PAWL_H
 #define PAWL_PAWL_H
@@ -40,10 +41,10 @@
 extern "C" {
 #endif
 
-/* Rises when something is added. What is there stays. */
+/* Rises when something is added. Nothing that exists changes. */
 #define PAWL_C_API_VERSION 1
 
-/* As pawl::Status of pawl/status.hpp, by the same numbers. */
+/* The statuses of pawl::Status (pawl/status.hpp), with the same numbers. */
 typedef enum pawl_status {
   PAWL_OK = 0,
   PAWL_INVALID_ARGUMENT,
@@ -82,10 +83,10 @@ typedef enum pawl_status {
   PAWL_NOT_RESTARTABLE,
   PAWL_OLDER_DATABASE
 } pawl_status;
-/* The stable name ("not_found"); "unknown" of a number that is no pawl_status. Any thread. */
+/* The stable name ("not_found"); "unknown" for a number that is no pawl_status. Any thread. */
 const char* pawl_status_name(pawl_status status);
 
-/* As pawl::ErrorKind of pawl/error.hpp, by the same numbers, for example: */
+/* Some of the errors of pawl::ErrorKind (pawl/error.hpp), with the same numbers. */
 enum {
   PAWL_ERROR_NONE = 0,
   PAWL_ERROR_APPLICATION = 1,
@@ -102,13 +103,13 @@ enum {
 const char* pawl_error_name(int error);
 
 typedef struct pawl_text {
-  const char* data; /* never null in what Pawl gives; no zero byte behind it */
+  const char* data; /* never null if it comes from Pawl; no zero byte behind it */
   size_t size;
 } pawl_text;
 
-/* Where a client copies a text. `size` is the length of the whole text; when it is more than
- * `capacity`, nothing was copied and the call answers PAWL_RESOURCE_EXHAUSTED, with all its other
- * answers filled in. */
+/* A place where a client copies a text. `size` is the length of the whole text; when it is more
+ * than `capacity`, nothing was copied and the call answers PAWL_RESOURCE_EXHAUSTED, with all its
+ * other answers filled in. */
 typedef struct pawl_buffer {
   char* data;
   size_t capacity;
@@ -120,11 +121,11 @@ typedef struct pawl_client pawl_client;
 typedef struct pawl_ctx pawl_ctx;
 typedef struct pawl_activity pawl_activity;
 
-/* === activities ============================================================================== */
+/* ---- activities ---- */
 
 typedef enum pawl_mode {
-  PAWL_INLINE = 0,  /* short: on the host's thread */
-  PAWL_THREADED = 1 /* may block: on a pool thread */
+  PAWL_INLINE = 0,  /* short: runs on the host's thread */
+  PAWL_THREADED = 1 /* may block: runs on a pool thread */
 } pawl_mode;
 
 typedef enum pawl_cancel_reason {
@@ -135,27 +136,28 @@ typedef enum pawl_cancel_reason {
   PAWL_SHUTDOWN = 4
 } pawl_cancel_reason;
 
-/* Runs at least once: again after a crash, so use the idempotency key where it matters. It ends with
- * pawl_activity_ok() or one of its like; without, it fails and is not tried again. */
+/* Runs at least once, and again after a crash, so use the idempotency key where that matters. It
+ * ends with pawl_activity_ok() or one of its like; without one it fails and is not tried again. */
 typedef void (*pawl_activity_fn)(pawl_activity* activity, void* user);
 
-/* All of these on the thread of the activity. */
+/* Call all of these on the thread of the activity. */
 pawl_text pawl_activity_input(const pawl_activity* activity);
 pawl_text pawl_activity_instance_id(const pawl_activity* activity);
-/* Of pawl_start_options, to be handed on to whatever the activity calls. Empty: none. */
+/* The trace_id of pawl_start_options, for the activity to hand on to whatever it calls. Empty:
+ * none. */
 pawl_text pawl_activity_trace_id(const pawl_activity* activity);
-pawl_text pawl_activity_session_id(const pawl_activity* activity); /* empty: without a session */
+pawl_text pawl_activity_session_id(const pawl_activity* activity); /* empty: no session */
 pawl_text pawl_activity_idempotency_key(const pawl_activity* activity);
 int64_t pawl_activity_attempt(const pawl_activity* activity); /* from 1 */
-/* Should it return early? What it returns then is not taken; of PAWL_SHUTDOWN see "Stopped" in
- * docs/guide/activities.md. */
+/* The reason why it should return early, if there is one. Its result is not taken then; for
+ * PAWL_SHUTDOWN see "Stopped" in docs/guide/activities.md. */
 pawl_cancel_reason pawl_activity_cancel_reason(const pawl_activity* activity);
-/* It is alive, with at most 256 bytes of progress. PAWL_RESOURCE_EXHAUSTED: more. */
+/* Says that it is alive, with at most 256 bytes of progress. PAWL_RESOURCE_EXHAUSTED: more. */
 pawl_status pawl_activity_heartbeat(pawl_activity* activity, const void* progress, size_t size);
-pawl_text pawl_activity_last_progress(const pawl_activity* activity); /* of an earlier attempt */
-/* End the activity: its result, of at most payload_bytes_max bytes (else it fails); an error, after
- * which another attempt may follow; an error that none follows; the work goes back into the queue.
- * The last one counts. */
+pawl_text pawl_activity_last_progress(const pawl_activity* activity); /* an earlier attempt's */
+/* These end the activity, in order: with its result, of at most payload_bytes_max bytes (else it
+ * fails); with an error, after which another attempt may follow; with an error that none follows;
+ * without an outcome, and the work goes back into the queue. The last call counts. */
 void pawl_activity_ok(pawl_activity* activity, const void* result, size_t size);
 void pawl_activity_fail(pawl_activity* activity, const char* text);
 void pawl_activity_fail_permanently(pawl_activity* activity, const char* text);
@@ -164,24 +166,24 @@ void pawl_activity_hand_back(pawl_activity* activity);
 /* A long activity in short steps on the host's thread. `state` is the same for all steps of an
  * attempt: PAWL_STEP_STATE_BYTES bytes, all zero before the first, aligned for any type, and gone
  * with the attempt. Nothing is called when that ends, so keep nothing there that must be freed. A
- * step ends the activity as above, or asks for the next step: after so long (0: with the next tick),
- * or when `fd` is readable, or after limit_ms. One that does neither fails the activity. */
+ * step ends the activity as above, or asks for the next step: after wait_ms (0: with the next
+ * tick), or when `fd` is readable, or after limit_ms. One that does neither fails the activity. */
 #define PAWL_STEP_STATE_BYTES 256
 typedef void (*pawl_step_fn)(pawl_activity* activity, void* state, void* user);
 void pawl_step_again_after(pawl_activity* activity, int64_t wait_ms);
 void pawl_step_when_readable(pawl_activity* activity, int fd, int64_t limit_ms);
 
-/* === orchestrations ========================================================================== */
+/* ---- orchestrations ---- */
 
 typedef int pawl_poll;
 enum {
   PAWL_PENDING = 0,
-  PAWL_DONE = 1 /* only what pawl_complete() and its like answer */
+  PAWL_DONE = 1 /* only pawl_complete() and its like answer it */
 };
 typedef pawl_poll (*pawl_orchestration_fn)(pawl_ctx* ctx, void* user);
 
 /* One thing to wait for. Zeroed, it is empty: its await answers PAWL_ERROR_INVALID_ARGUMENT. It may
- * be copied; of another run of the function it is no handle. Look at no member. */
+ * be copied; in another run of the function it is no handle. Do not use its members. */
 typedef struct pawl_handle {
   void* opaque[2];
   uint32_t numbers[2];
@@ -190,13 +192,13 @@ typedef struct pawl_handle {
 typedef struct pawl_outcome {
   int error;       /* PAWL_ERROR_NONE: there is a result */
   pawl_text value; /* the result, or the text of the error */
-  size_t index;    /* of pawl_select(): which one won */
+  size_t index;    /* after pawl_select(): which one won */
 } pawl_outcome;
 
 typedef enum pawl_where {
   PAWL_ANY_WORKER = 0,
   PAWL_SHARED_SESSION = 1,    /* `session` is its name */
-  PAWL_EXCLUSIVE_SESSION = 2, /* likewise; one activity at a time, in order */
+  PAWL_EXCLUSIVE_SESSION = 2, /* the same with one activity at a time, in order */
   PAWL_DEVICE = 3,            /* `session` is the device; unavailable_ms counts */
   PAWL_OWN_SESSION = 4        /* `session` is the id given to pawl_open_session() */
 } pawl_where;
@@ -208,12 +210,12 @@ typedef enum pawl_backoff {
   PAWL_BACKOFF_EXPONENTIAL = 3
 } pawl_backoff;
 
-/* As pawl::ActivityOptions; of the limits 0 is none. */
+/* The members of pawl::ActivityOptions; a limit of 0 is none. */
 typedef struct pawl_activity_options {
   size_t size;
   int where; /* pawl_where */
   const char* session;
-  int barrier; /* of a session: alone, before all that is scheduled later */
+  int barrier; /* in a session: alone, before all that is scheduled later */
   int64_t unavailable_ms;
   const char* tag; /* null: none */
   int32_t max_attempts;
@@ -228,17 +230,18 @@ typedef struct pawl_activity_options {
 } pawl_activity_options;
 void pawl_activity_options_init(pawl_activity_options* options);
 
-/* Who am I; what is the input; ms of the event that the code has come to. */
+/* The input and the identity of the instance, and the time in ms of the event that the code has
+ * come to. */
 pawl_text pawl_input(const pawl_ctx* ctx);
 pawl_text pawl_instance_id(const pawl_ctx* ctx);
 int64_t pawl_execution_id(const pawl_ctx* ctx);
-pawl_text pawl_trace_id(const pawl_ctx* ctx); /* of pawl_start_options; empty: none */
+pawl_text pawl_trace_id(const pawl_ctx* ctx); /* pawl_start_options::trace_id; empty: none */
 int64_t pawl_now_ms(const pawl_ctx* ctx);
 int pawl_is_replaying(const pawl_ctx* ctx);
 int pawl_is_continue_as_new_due(const pawl_ctx* ctx);
 int pawl_cancel_requested(const pawl_ctx* ctx);
 
-/* Each schedules something and gives its handle; what is wrong with an argument is the outcome
+/* Each schedules something and gives its handle; a bad argument makes the outcome an error
  * (PAWL_ERROR_INVALID_ARGUMENT, PAWL_ERROR_LIMIT). `options` may be null. */
 pawl_handle pawl_schedule_activity(pawl_ctx* ctx, const char* name, const void* input, size_t size,
                                    const pawl_activity_options* options);
@@ -246,25 +249,26 @@ pawl_handle pawl_schedule_timer(pawl_ctx* ctx, int64_t delay_ms);
 pawl_handle pawl_schedule_timer_at(pawl_ctx* ctx, int64_t utc_ms);
 pawl_handle pawl_schedule_wait(pawl_ctx* ctx, const char* event);
 pawl_handle pawl_dequeue_event(pawl_ctx* ctx, const char* queue);
-/* A child; `id` and `version` may be null. */
+/* Schedules a child; `id` and `version` may be null. */
 pawl_handle pawl_schedule_child(pawl_ctx* ctx, const char* name, const char* id,
                                 const char* version, const void* input, size_t size);
-/* All of them, or the first; a select closes what lost. `out` may be null. At most 64 handles. */
+/* Wait for all of them, or for the first; a select closes the losers. `out` may be null. At most 64
+ * handles. */
 pawl_handle pawl_join(pawl_ctx* ctx, const pawl_handle* handles, size_t count);
 pawl_poll pawl_select(pawl_ctx* ctx, const pawl_handle* handles, size_t count, pawl_outcome* out);
-/* PAWL_DONE: *out is the outcome. PAWL_PENDING: return it. */
+/* PAWL_DONE: *out is the outcome. PAWL_PENDING: return that. */
 pawl_poll pawl_await(pawl_handle handle, pawl_outcome* out);
 #define PAWL_AWAIT_C(handle, out)                                         \
   do {                                                                    \
     if (pawl_await((handle), (out)) == PAWL_PENDING) return PAWL_PENDING; \
   } while (0)
-/* Closes what was scheduled and has no outcome yet. */
+/* Closes the command of a handle that has no outcome yet. */
 void pawl_close_handle(pawl_ctx* ctx, pawl_handle handle);
-/* Runs `body` now as a branch, with a context of its own: it ends by pawl_complete() or pawl_fail()
- * of that. `user` must live until the function that called returns. */
+/* Runs `body` now as a branch, with a context of its own: pawl_complete() or pawl_fail() with that
+ * context ends it. `user` must live until the function that called returns. */
 pawl_handle pawl_open_branch(pawl_ctx* ctx, pawl_orchestration_fn body, void* user);
-/* Runs `body` so that its awaits work after a cancel request; answers what it answers. Return
- * PAWL_PENDING if it is that. */
+/* Runs `body` so that its awaits work after a cancel request, and answers what `body` answers. If
+ * that is PAWL_PENDING, return it. */
 pawl_poll pawl_clean_up(pawl_ctx* ctx, pawl_orchestration_fn body, void* user);
 
 /* These answer PAWL_ERROR_NONE, or the error; nothing is recorded then. */
@@ -275,18 +279,19 @@ int pawl_set_value(pawl_ctx* ctx, const char* key, const void* value, size_t siz
 int pawl_clear_value(pawl_ctx* ctx, const char* key);
 /* 1: *out is the value; 0: there is none. */
 int pawl_get_value(pawl_ctx* ctx, const char* key, pawl_text* out);
-/* Opens a session of this instance under an id, or finds it open; for PAWL_OWN_SESSION. */
+/* Opens a session of this instance under an id, or finds it open; PAWL_OWN_SESSION uses it. */
 int pawl_open_session(pawl_ctx* ctx, const char* id);
 int pawl_close_session(pawl_ctx* ctx, const char* id);
-/* Recorded, so the same in every replay. `out` takes 36 characters and a zero byte. */
+/* These are recorded, and so the same in every replay. `out` takes 36 characters and a zero
+ * byte. */
 void pawl_new_guid(pawl_ctx* ctx, char out[37]);
 int64_t pawl_utc_now_ms(pawl_ctx* ctx);
 
-/* End the execution, or the branch. Return what they return. */
+/* These end the execution, or the branch. Return what they return. */
 pawl_poll pawl_complete(pawl_ctx* ctx, const void* output, size_t size);
 pawl_poll pawl_fail(pawl_ctx* ctx, const char* text);
 pawl_poll pawl_fail_with(pawl_ctx* ctx, const pawl_outcome* outcome); /* hands an error on */
-pawl_poll pawl_continue_as_new(pawl_ctx* ctx, const void* input, size_t size); /* no branch */
+pawl_poll pawl_continue_as_new(pawl_ctx* ctx, const void* input, size_t size); /* not in a branch */
 
 #ifdef __cplusplus
 } /* extern "C" */

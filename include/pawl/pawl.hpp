@@ -1,4 +1,4 @@
-// Everything a program that embeds Pawl includes, without a port.
+// Includes everything for a program that embeds Pawl, without a port.
 #ifndef PAWL_PAWL_HPP
 #define PAWL_PAWL_HPP
 

@@ -1,4 +1,4 @@
-// The Linux port: what a gateway passes as pawl::port::Port.
+// The Linux port, which a gateway passes as pawl::port::Port.
 //
 // Purpose: one SystemPort is a clock, a storage and a waiter of this process. Ownership: it must
 // outlive the Runtime or Client given its port(). Thread rule: as pawl/port.hpp; give each Runtime
@@ -15,7 +15,7 @@
 
 namespace pawl::posix {
 
-// When is the wall clock trusted? docs/architecture/time.md.
+// When the wall clock is trusted; see docs/architecture/time.md.
 enum class WallTrust : unsigned char {
   kKernel,  // the kernel says it is synchronised
   kFile,    // `wall_trust_file` exists and is newer than the boot
@@ -26,15 +26,15 @@ enum class WallTrust : unsigned char {
 
 struct PortOptions {
   WallTrust wall_trust = WallTrust::kKernel;
-  // For kFile; empty: never trusted. One that does not fit is refused when the port is used
+  // For kFile; empty: never trusted. A path that does not fit is refused when the port is used
   // (kInvalidOptions).
   Path wall_trust_file;
   bool allow_network_filesystem = false;
-  // A database that is made is for the group too: 0660 and not 0600. Files beside one follow its
-  // mode, whatever this says. Its folder should have the set-group-id bit, so that files made by
-  // several users are of one group.
+  // Makes a new database for the group too: 0660 and not 0600. Files beside a database follow its
+  // mode, whatever this says. Its folder should have the set-group-id bit, so that files of several
+  // users belong to one group.
   bool group_access = false;
-  // 0: use inotify; else poll the database every so many ms (where notification is missing).
+  // 0: uses inotify; else polls the database every so many ms (if notification is missing).
   int poll_ms = 0;
 };
 

@@ -3,11 +3,11 @@
 // Purpose: a Machine is one computer: its kernel clock, wall clock, files and processes. A Node is
 // one simulated process on it; node.port() goes to a Runtime or Client. Time moves only when the
 // test moves it, or when a Node waits with a due time (then the clock jumps there). Nothing is
-// random but by seed. Deterministic as long as one thread drives everything.
+// random but by seed. It is deterministic as long as one thread drives everything. A new machine
+// has been up for a minute; its wall clock says 2040-01-01 00:01 and is trusted.
 // Ownership: the Machine outlives its Nodes. Memory: files live on the heap; the simulator is for
 // tests and is exempt from the no-allocation rule.
 // Thread rule: one thread.
-// A new machine has been up for a minute; its wall clock says 2040-01-01 00:01 and is trusted.
 #ifndef PAWL_PORT_SIM_HPP
 #define PAWL_PORT_SIM_HPP
 
@@ -30,43 +30,43 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   // ---- time ----
-  void advance(std::int64_t ms);        // boot time and wall clock go on together
-  void suspend(std::int64_t ms);        // as advance; every node's next wait() finds it overslept
+  void advance(std::int64_t ms);  // boot time and wall clock go on together
+  void suspend(std::int64_t ms);  // advances; every node's next wait() finds that it overslept
   void set_wall(std::int64_t wall_ms);  // a step: boot time is untouched, nodes see `clock`
   void set_synced(bool synced);
   [[nodiscard]] std::int64_t boot_ms() const;
   [[nodiscard]] std::int64_t wall_ms() const;
-  // Power off for `off_ms`, then a new kernel: boot time from 0, a new boot id, all nodes dead,
-  // their locks free. The wall goes on by off_ms if `rtc`, else it starts at `wall_without_rtc_ms`,
-  // unsynced.
+  // Turns the power off for `off_ms` and starts a new kernel: boot time from 0, a new boot id, all
+  // nodes dead, their locks free. The wall clock goes on by off_ms if `rtc`, else it starts at
+  // `wall_without_rtc_ms`, unsynced.
   void reboot(std::int64_t off_ms, bool rtc = true, std::int64_t wall_without_rtc_ms = 0);
   void set_boot_id_known(bool known);
 
   // ---- files ----
   // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
-  // A sync call takes so long from now on. 0, as at first: no time.
+  // A sync call takes this long from now on. 0, as at first: no time.
   void set_sync_ms(std::int64_t ms);
-  // All files together hold at most so many bytes; a write that would make them more fails with
-  // kFull. 0: no limit.
+  // All files together hold at most this many bytes; a write beyond that fails with kFull. 0: no
+  // limit.
   void set_disk_bytes(std::int64_t bytes);
   [[nodiscard]] std::int64_t stored_bytes() const;
   [[nodiscard]] std::uint64_t writes() const;
   [[nodiscard]] std::uint64_t syncs() const;
-  // Off at first: then every write is on the disk at once. On: a reboot keeps, loses or tears (at
-  // 512 bytes) each write since the last sync of its file, by the seed.
+  // Off at first: every write is on the disk at once. On: a reboot keeps, loses or tears (at 512
+  // bytes) each write since the last sync of its file, by the seed.
   void set_power_cut_losses(bool losses);
-  // Flips one byte of a file; kNotFound if there is none.
+  // Flips one byte of a file; kNotFound if there is no such file.
   Status damage(const char* path, std::int64_t offset);
 
-  // ---- folders: of port::Folders, apart from the database's files; without contents ----
+  // ---- folders of port::Folders: apart from the database's files, and without contents ----
   enum class Entry : std::uint8_t { kNone, kFolder, kFile };
-  // Puts it there, with the folders above it; kNone: takes it away, with all below it.
+  // Puts an entry there, with the folders above it; kNone: takes it away, with everything below it.
   void put_entry(const char* path, Entry entry);
   [[nodiscard]] Entry entry(const char* path) const;
-  // All below a folder, however deep.
+  // The number of entries below a folder, however deep.
   [[nodiscard]] std::size_t entries_below(const char* path) const;
-  // Making and removing fails from now on; kOk: not any more.
+  // Making and removing folders fails from now on; kOk: it works again.
   void fail_folders(Status status);
 
   MachineImpl* impl() { return impl_; }
@@ -84,17 +84,17 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
   [[nodiscard]] port::Port port();
-  // SIGKILL: its file locks, worker locks and shared-memory locks are free from now on, its
-  // watchers reported. The C++ objects using it must not be used any more (destroying them is
-  // allowed).
+  // Kills the process (SIGKILL): its file locks, worker locks and shared-memory locks are free from
+  // now on, its watchers reported. The C++ objects using it must not be used any more (destroying
+  // them is allowed).
   void kill();
   [[nodiscard]] bool killed() const;
   void hold_jobs(bool hold);
-  // Runs submitted jobs now; returns how many ran.
+  // Runs submitted jobs now; answers how many ran.
   unsigned run_jobs();
   // A descriptor is any number from 0; all are unreadable at first.
   void set_readable(int fd, bool is_readable);
-  // How many times wait() would have slept (an idle runtime's wake-ups).
+  // The number of times that wait() would have slept (an idle runtime's wake-ups).
   [[nodiscard]] std::uint64_t sleeps() const;
   // false: this process cannot test others' locks (a container with its own mount).
   void set_locks_testable(bool testable);

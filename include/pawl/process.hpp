@@ -1,9 +1,9 @@
-// Process: what SQLite and Pawl share in one operating-system process.
+// Process: the state that SQLite and Pawl share in one operating-system process.
 //
 // Purpose: SQLite's memory is global to a process, so one object owns it. Start it before the host
-// or anything else uses SQLite, so that SQLite has the given block. Ownership: the block given to start() belongs to the Process until
-// stop(); a Process outlives every Runtime and Client. Thread rule: start() and stop() on one
-// thread, with no Runtime or Client alive; the rest from any.
+// or anything else uses SQLite, so that SQLite has the given block. Ownership: the block given to
+// start() belongs to the Process until stop(); a Process outlives every Runtime and Client. Thread
+// rule: start() and stop() on one thread, with no Runtime or Client alive; the rest from any.
 #ifndef PAWL_PROCESS_HPP
 #define PAWL_PROCESS_HPP
 
@@ -22,9 +22,9 @@ class [[gnu::visibility("hidden")]] ClientConnection;
 class [[gnu::visibility("hidden")]] ProcessPlace;
 
 enum class SqliteMemory : std::uint8_t {
-  // The given block serves all of SQLite in this process, and what does not fit comes from the
-  // allocator that SQLite had before. A program that uses SQLite itself needs no other setting;
-  // one that does not never comes to that allocator. If SQLite was in use before start(), all of it
+  // The given block serves all of SQLite in this process; requests that do not fit go to the
+  // allocator that SQLite had before. A program that uses SQLite itself needs no other setting; one
+  // that does not never comes to that allocator. If SQLite was in use before start(), all of it
   // keeps the host's allocator, and the block stays unused.
   kShared,
   kOwn,   // the given block and nothing else: SQLite never calls malloc, in the host's code neither
@@ -32,25 +32,25 @@ enum class SqliteMemory : std::uint8_t {
 };
 
 struct ProcessOptions {
-  // What Options::small() needs, for one connection.
+  // The values that Options::small() needs, for one connection.
   static ProcessOptions small();
-  // What Options::smallest() needs: each number at its least.
+  // The values that Options::smallest() needs: each number at its least.
   static ProcessOptions smallest();
 
   SqliteMemory sqlite_memory = SqliteMemory::kShared;
   // Runtimes and Clients together that are open at a time, 1..32. One more is refused
   // (kResourceExhausted).
   std::uint32_t connections_max = 4;
-  // SQLite's pages, 512 bytes each, 0..65536, shared by all connections. A connection keeps no more than
-  // its part of them. There are at least 16 for each connection, also where this says less.
+  // SQLite's pages, 512 bytes each, 0..65536, shared by all connections. A connection keeps no more
+  // than its part of them. There are at least 16 for each connection, also if this says less.
   int page_cache_pages = 1'024;
-  // Prepared statements that a connection keeps, 32 KiB..16 MiB; those that were not used for
-  // longest leave, and are prepared again when they are needed. A chain of activities uses some 400 KB
-  // of them on a 64-bit machine; with much less each step takes longer.
+  // The bytes for prepared statements that a connection keeps, 32 KiB..16 MiB. Those that were not
+  // used for longest leave, and are prepared again when they are needed. A chain of activities uses
+  // some 400 KB of them on a 64-bit machine; with much less each step takes longer.
   std::size_t statement_bytes = 512 * 1024;
   // The largest payload in any database that is opened, whichever process wrote it; 256..1 MiB. A
   // little more than three times as much is kept for rows that hold one, also in a process that
-  // only removes the row beside it. That memory is not touched before such a row is met. Set it to
+  // only removes the row beside it. That memory is not touched before such a row comes. Set it to
   // less if every process writes smaller payloads.
   std::size_t payload_bytes_max = 1024 * 1024;
 };
@@ -74,9 +74,9 @@ inline ProcessOptions ProcessOptions::smallest() {
 
 struct MemoryUse {
   std::size_t used = 0;
-  std::size_t high_water = 0;  // of the block
+  std::size_t high_water = 0;  // most bytes of the block so far
   std::size_t failures = 0;    // requests that did not fit; each came back as a named error
-  std::size_t from_host = 0;   // of `used`: beyond the block (SqliteMemory::kShared)
+  std::size_t from_host = 0;   // the part of `used` beyond the block (SqliteMemory::kShared)
 };
 
 class Process {
@@ -86,22 +86,22 @@ class Process {
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Bytes start() needs; 0 with SqliteMemory::kHost.
+  // The number of bytes that start() needs; 0 with SqliteMemory::kHost.
   [[nodiscard]] static std::size_t required_memory(const ProcessOptions& options);
   // Gives SQLite its memory.
   // Returns kOk; kSqliteAlreadyInitialised, with SqliteMemory::kOwn: the host used SQLite first;
-  // kAlreadyExists: started before, or another Process is.
+  // kAlreadyExists: it is started, or another Process is.
   // Requires: options in their ranges (kInvalidOptions); a block of at least required_memory()
   // (kResourceExhausted).
   Status start(const ProcessOptions& options, void* block, std::size_t bytes,
                Diagnostic& diagnostic);
-  // Takes SQLite's memory back; does nothing when it is not started.
+  // Takes SQLite's memory back; does nothing if it is not started.
   // Returns kOk: the block is free; kBusy, with SqliteMemory::kShared: connections of the host use
   // the block, so it must live until the process ends. A later Process goes on with it.
   Status stop();
   // Whether start() answered kOk and stop() has not since.
   [[nodiscard]] bool started() const { return started_; }
-  // How much of the block SQLite uses, now and at most so far.
+  // The bytes of the block that SQLite uses, now and at most so far.
   [[nodiscard]] MemoryUse memory_use() const;
 
  private:
@@ -117,19 +117,19 @@ class Process {
   static constexpr std::size_t kLoopsMax = 32;
   Status take_memory(const ProcessOptions& options, void* block, std::size_t bytes,
                      Diagnostic& diagnostic);
-  // A Runtime's loop on a database, so that a Client on its thread does not wait for itself.
+  // Notes a Runtime's loop on a database, so that a Client on its thread does not wait for itself.
   void add_loop(const char* path, port::Threads* threads);
   void remove_loop(port::Threads* threads);
   [[nodiscard]] bool on_loop_thread(const char* path) const;
-  // What a connection may have of the `wanted` cache_pages: what it keeps beyond its part of the
-  // slots would come from the heap that its statements need.
+  // How many of the `wanted` cache_pages a connection may have: pages beyond its part of the slots
+  // would come from the heap that its statements need.
   [[nodiscard]] int cache_pages(int wanted) const;
-  // Before a Runtime or Client opens its database, and after it has closed it. Any thread.
+  // Called before a Runtime or Client opens its database, and after it has closed it. Any thread.
   Status take_connection(Diagnostic& diagnostic);
   void give_back_connection();
 
   static constexpr std::size_t kPayloadBytesMost = std::size_t{1024} * 1024;
-  static constexpr std::uint32_t kConnectionsMost = UINT32_MAX;  // SQLite has no block of ours
+  static constexpr std::uint32_t kConnectionsMost = UINT32_MAX;  // when SQLite has no block of ours
 
   bool started_ = false;
   bool own_memory_ = false;

@@ -1,12 +1,12 @@
-// ProgressWatch: what running activities of an instance report, for a Client that watches.
+// ProgressWatch: the reports of an instance's running activities, for a Client that watches.
 //
 // Purpose: a heartbeat with a text (ActivityContext::heartbeat()) reaches a watcher on the same
 // machine while the activity runs, without a commit: the worker keeps its last texts in memory that
-// other processes can read, and Client::watch_progress() reads them in their order. An activity that
-// sends its answer in pieces is followed in this way. What is durable is the last heartbeat, as
-// ActivityInfo::last_progress shows it.
+// other processes can read, and Client::watch_progress() reads them in their order. In this way a
+// Client follows an activity that sends its answer in pieces. Only the last heartbeat is durable,
+// as ActivityInfo::last_progress shows it.
 // Ownership: the application's, and plain data; one object for one instance at a time. Thread rule:
-// that of the Client which it is given to.
+// that of the Client that gets it.
 #ifndef PAWL_PROGRESS_HPP
 #define PAWL_PROGRESS_HPP
 
@@ -25,10 +25,10 @@ class [[gnu::visibility("hidden")]] ProgressReader;
 class ProgressUpdate {
  public:
   std::int64_t execution_id = 0;
-  std::int64_t activity_id = 0;  // the event that asked, as in ActivityInfo
+  std::int64_t activity_id = 0;  // the event that scheduled it, as in ActivityInfo
   std::int64_t attempt = 0;      // hand-overs so far; the next attempt begins anew
-  // 1, 2, 3 .. of this attempt, of heartbeats with a text. A gap shows what came too fast for the
-  // watcher, or from a worker whose process is gone.
+  // 1, 2, 3 .. for the heartbeats of this attempt that have a text. A gap shows that some came too
+  // fast for the watcher, or from a worker whose process is gone.
   std::int64_t number = 0;
   [[nodiscard]] std::string_view text() const { return {text_, size_}; }
 
@@ -40,7 +40,8 @@ class ProgressUpdate {
 
 class ProgressWatch {
  public:
-  // What watch_progress() found last; its text lives until the next call with this watch.
+  // The update that watch_progress() found last; its text lives until the next call with this
+  // watch.
   [[nodiscard]] const ProgressUpdate& update() const { return update_; }
 
  private:

@@ -1,9 +1,10 @@
-// The text of Prometheus: what a database holds and what a Runtime did, for a scraper.
+// The text of Prometheus: the contents of a database and the counters of a Runtime, for a scraper.
 //
-// Purpose: one list of metrics for the endpoint, for a tool and for a file. docs/endpoint/prometheus.md lists
-// them. Names follow the conventions of Prometheus: base units, "_total" for counters. Labels are
-// bounded: names of code are those of the Registry; ids of instances and sessions never stand there.
-// Ownership: nothing is kept and nothing allocated. Thread rule: that of the sink.
+// Purpose: one list of metrics for the endpoint, for a tool and for a file.
+// docs/endpoint/prometheus.md lists them. Names follow the conventions of Prometheus: base units,
+// "_total" for counters. Labels are bounded: names of code are those of the Registry; ids of
+// instances and sessions are never labels.
+// Ownership: nothing is kept and nothing allocated. Thread rule: the sink's.
 #ifndef PAWL_PROMETHEUS_HPP
 #define PAWL_PROMETHEUS_HPP
 
@@ -20,20 +21,20 @@ namespace pawl {
 
 class Client;
 
-// What a scrape shows besides the counts of the database. Null: not here, so its metrics are left
-// out.
+// The sources of a scrape besides the counts of the database. Null: there is none here, so its
+// metrics are left out.
 struct PrometheusSources {
   const Metrics* database = nullptr;
   const RuntimeCounters* runtime = nullptr;
   const RuntimeBoard::Life* life = nullptr;
-  // What a Client lists, counted; no value: not here.
+  // The number of entries that a Client lists; no value: it is not known here.
   std::optional<std::int64_t> workers = std::nullopt;
   std::optional<std::int64_t> workers_draining = std::nullopt;
   std::optional<std::int64_t> devices_waiting = std::nullopt;
   std::optional<bool> clock_trusted = std::nullopt;  // port::Clock::synced()
 };
 
-// What a scrape shows of a database, in whichever process: what a Client counts.
+// The counts of a database that a scrape shows, in whichever process; a Client makes them.
 struct PrometheusCounts {
   Metrics database;
   std::int64_t workers = 0;
@@ -43,12 +44,13 @@ struct PrometheusCounts {
   [[nodiscard]] PrometheusSources sources() const;
 };
 
-// Counts it. It reads some pages of each table, and takes the write lock twice for a moment.
-// Returns kOk; else as Client::get_metrics(), list_workers() and list_sessions() do.
+// Counts everything. It reads some pages of each table, and takes the write lock twice for a
+// moment.
+// Returns kOk; else the same as Client::get_metrics(), list_workers() and list_sessions().
 // Requires: the thread of the Client.
 Status count_for_prometheus(Client& client, PrometheusCounts* counts);
 
-// Writes all metrics of the sources that are here, each with its help and type.
+// Writes all metrics of the sources that there are, each with its help and type.
 // Returns kOk; kIo: the sink took no more.
 Status write_prometheus(const PrometheusSources& sources, TextSink& sink);
 

@@ -1,9 +1,9 @@
-// Registry: which functions go by which names.
+// Registry: the functions of a program, by their names.
 //
-// Purpose: filled before a Runtime starts, then constant. Ownership: names must outlive the Runtime;
-// string literals do, and a text that is made in the call does not compile. Copies would take 80 KiB
-// of every device. The Runtime keeps a reference to the Registry. Thread rule: filled by one thread;
-// read by the Runtime's.
+// Purpose: filled before a Runtime starts, then constant. Ownership: names must outlive the
+// Runtime; string literals do, and a text that is made in the call does not compile. Copies would
+// take 80 KiB of every device. The Runtime keeps a reference to the Registry. Thread rule: one
+// thread fills it; the Runtime's thread reads it.
 #ifndef PAWL_REGISTRY_HPP
 #define PAWL_REGISTRY_HPP
 
@@ -21,22 +21,22 @@ namespace pawl {
 
 class Registry : public TypedRegistration<Registry> {
  public:
-  // Each of these takes a definition of pawl/typed.hpp and a function of its types, too.
+  // Each of these also takes a definition of pawl/typed.hpp and a function of its types.
   using TypedRegistration::add_activity;
   using TypedRegistration::add_cooperative;
   using TypedRegistration::add_orchestration;
 
   // The most that can be registered.
-  static constexpr std::size_t kOrchestrationsMax = 64;      // before it is given room
-  static constexpr std::size_t kOrchestrationsMost = 1'024;  // and then
+  static constexpr std::size_t kOrchestrationsMax = 64;      // before give_room()
+  static constexpr std::size_t kOrchestrationsMost = 1'024;  // after give_room()
   static constexpr std::size_t kActivitiesMax = 128;
 
-  // What was registered.
+  // A registered orchestration, and a registered activity.
   struct OrchestrationEntry {
     std::string_view name;
     std::string_view version;
     OrchestrationCode code;
-    bool is_default = false;  // by set_default_version()
+    bool is_default = false;  // set_default_version() chose it
   };
   struct ActivityEntry {
     std::string_view name;
@@ -46,9 +46,9 @@ class Registry : public TypedRegistration<Registry> {
     internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
-  // Room for `count` orchestrations more than kOrchestrationsMax, at most for kOrchestrationsMost
-  // in all. LimitOptions::orchestrations_max says how many a Runtime takes.
-  // Requires: once; the places outlive the registry, which is copied no more.
+  // Gives room for `count` orchestrations more than kOrchestrationsMax, at most for
+  // kOrchestrationsMost in all. LimitOptions::orchestrations_max says how many a Runtime takes.
+  // Requires: one call at most; `places` that outlive the registry, which is not copied afterwards.
   void give_room(OrchestrationEntry* places, std::size_t count) {
     constexpr std::size_t kMore = kOrchestrationsMost - kOrchestrationsMax;
     more_orchestrations_ = places;
@@ -56,16 +56,16 @@ class Registry : public TypedRegistration<Registry> {
   }
 
   // Registers a function; `user` comes back as OrchestrationContext::user(). One name may have
-  // several versions, ordered as Semantic Versioning 2.0.0
-  // says. An instance keeps the version it began with until it ends or continues as new.
-  // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there is
-  // no room for more.
+  // several versions, ordered as Semantic Versioning 2.0.0 says. An instance keeps the version it
+  // began with until it ends or continues as new.
+  // Returns kOk; kAlreadyExists: this version of the name is there; kResourceExhausted: there is no
+  // room for more.
   // Requires: a name of 1..256 bytes without control characters, a function, and a version
   // "MAJOR.MINOR.PATCH" or "MAJOR.MINOR.PATCH-PRE" of at most 64 bytes (kInvalidArgument).
   Status add_orchestration(BorrowedText name, OrchestrationCode code,
                            BorrowedText version = "1.0.0", void* user = nullptr);
-  // What an execution begins with when no version was asked for: this one; with an empty
-  // `version` the latest that is registered, which is the default.
+  // Sets the version that an execution begins with when none was asked for. An empty `version`
+  // means the latest that is registered, which is the default.
   // Returns kOk; kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);
   // Registers a function; `user` comes back as ActivityContext::user().
@@ -76,9 +76,9 @@ class Registry : public TypedRegistration<Registry> {
 
   // Registers a long activity in short steps: `step` is called until it answers a result, each time
   // with the same State, which is made (default constructed) before the first step of an attempt
-  // and destroyed with its end, however that comes: result, limit, cancellation, shutdown,
+  // and destroyed with its end, whatever the end is: result, limit, cancellation, shutdown,
   // exception.
-  // Returns as add_activity().
+  // Returns the same as add_activity().
   // Requires: a name as above and a function (kInvalidArgument); a State of at most
   // SlotOptions::cooperative_scratch_bytes, else Runtime::start() answers kInvalidOptions.
   template <typename State, typename Mode = internal::ExceptionMode>
@@ -86,19 +86,20 @@ class Registry : public TypedRegistration<Registry> {
                          void* user = nullptr) {
     return add_cooperative(name, internal::CooperativeCode::of<State, Mode>(step), user);
   }
-  // The same; for the calls of pawl/typed_code.hpp.
-  // Returns as above.
+  // The same for the calls of pawl/typed_code.hpp.
+  // Returns the same.
   Status add_cooperative(BorrowedText name, const internal::CooperativeCode& code,
                          void* user = nullptr) {
     if (code.step == nullptr) return Status::kInvalidArgument;
     return add({name, ActivityCode(), ActivityMode::kCooperative, user, code});
   }
 
-  // Exactly this version; with none, what set_default_version() says. Null: not registered.
+  // Finds exactly this version; with none, the one that set_default_version() set. Null: it is not
+  // registered.
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
                                                              std::string_view version = {}) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
-  // All that is registered, in order of registration; `index` is below the count.
+  // Everything that is registered, in order of registration; `index` is below the count.
   [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
   [[nodiscard]] const OrchestrationEntry& orchestration(std::size_t index) const {
     return index < kOrchestrationsMax ? orchestrations_[index]

@@ -1,15 +1,16 @@
-// replay_check: would this code go on with everything that is under way in a database?
+// replay_check: checks whether this code would go on with everything that is under way in a
+// database.
 //
 // Purpose: before an update, run the new program's orchestrations against the recorded history of
 // every instance that has not ended, and get go or no-go for each, with both sides of the mismatch.
-// A program links its own code, so it checks itself: replay_check_main(), or replay_check() inside
-// of something larger. It reads only. Activities are not run, no turn is taken and no message is
-// delivered; runtimes may go on using the database meanwhile, and are not held up. Of the files,
-// neither the database nor what its log ("-wal") holds is changed; as any reader of SQLite it
-// enters itself in the log's index ("-shm"), and where no process has the database open it makes
-// these two files (the log empty) and leaves them. Go: the code re-issues all that the current
-// execution has recorded, whatever it would do after that. So go is said about the past; an error
-// in what comes next is found by tests (testing.hpp).
+// A program links its own code, so it checks itself: by replay_check_main(), or by replay_check()
+// inside of something larger. The check only reads. Activities are not run, no turn is taken and no
+// message is delivered; runtimes may go on using the database meanwhile, and are not held up.
+// Neither the database nor the contents of its log ("-wal") change. As any reader of SQLite the
+// check enters itself in the log's index ("-shm"); if no process has the database open, it makes
+// these two files (the log empty) and leaves them. Go: the code re-issues everything that the
+// current execution has recorded, whatever it would do after that. So go is said about the past;
+// tests find an error in what comes next (testing.hpp).
 // Ownership: nothing is kept; views handed to the visitor end with its call. Thread rule: one
 // thread at a time; on a Runtime's own thread between two ticks.
 #ifndef PAWL_REPLAY_CHECK_HPP
@@ -30,60 +31,61 @@
 
 namespace pawl {
 
-// About one instance that has not ended: running, stopped or suspended.
+// The answer about one instance that has not ended: it runs, or is stopped or suspended.
 struct ReplayAnswer {
   std::string_view id;
-  std::string_view name;     // of the orchestration
-  std::string_view version;  // pinned; empty: its current execution has not begun
+  std::string_view name;     // the orchestration's
+  std::string_view version;  // the pinned one; empty: the current execution has not begun
   OrchestrationState state = OrchestrationState::kRunning;
   std::int64_t execution_id = 0;
   std::int64_t events = 0;  // of that execution that were replayed
   bool go = false;
-  // Why not. kUnregistered: the name or version is not in the registry, or a newer engine recorded
-  // the history; kNondeterminism, kAwaitSteppedOver, kException: the code; kCorrupt: a stored row;
-  // kLimit: it needs more than the options allow.
+  // The reason for a no-go. kUnregistered: the name or version is not in the registry, or a newer
+  // engine recorded the history; kNondeterminism, kAwaitSteppedOver, kException: the code is at
+  // fault; kCorrupt: a stored row is damaged; kLimit: it needs more than the options allow.
   ErrorKind why = ErrorKind::kNone;
   std::string_view text;  // names the event and both sides
 };
 
-// Hears of each instance that is replayed.
+// Gets a report of each instance that is replayed.
 class ReplayVisitor {
  public:
-  // Before the code runs: the last report before a crash of the code names what crashed.
+  // Called before the code runs: the last report before a crash of the code names the instance.
   virtual void on_begin(std::string_view /*id*/) noexcept {}
-  // Behind its replay, with what came of it.
+  // Called after its replay, with the answer.
   virtual void on_answer(const ReplayAnswer& answer) noexcept = 0;
 
  protected:
   ~ReplayVisitor() = default;
 };
 
-// How many instances can go on, and how many cannot.
+// The number of instances that can go on, and of those that cannot.
 struct ReplayTotals {
   std::int64_t go = 0;
   std::int64_t no_go = 0;
 };
 
-// Bytes that replay_check() needs; 0: the options are not valid.
+// The number of bytes that replay_check() needs; 0: the options are not valid.
 [[nodiscard]] std::size_t replay_check_memory(const Options& options);
 
-// Replays every instance that has not ended, and calls the visitor for each. `options`: those of the Runtime
-// that is to run the code. database_path and the limits count: a history larger than warm_bytes is
-// no-go, as it would be there. Instances are looked at in order of creation, each group of them in
-// one consistent view; one that is started meanwhile may or may not be among them.
-// Returns kOk: all were looked at, and `totals` has the result. Otherwise it could not be done,
-// `diagnostic` says why, and not all was reported: as Client::open() with `create` false;
-// kBusy: the database is locked; kIo; kCorrupt: the table of instances itself.
+// Replays every instance that has not ended, and calls the visitor for each. `options` are those of
+// the Runtime that will run the code. database_path and the limits count: a history larger than
+// warm_bytes is no-go, as it would be there. Instances come in the order of creation, each group of
+// them in one consistent view; one that is started meanwhile may or may not be among them.
+// Returns kOk: all were replayed, and `totals` has the result. After any other answer the check
+// could not be done, `diagnostic` says why, and not all was reported. The answers are those of
+// Client::open() with `create` false; kBusy: the database is locked; kIo; kCorrupt: the table of
+// instances itself.
 // Requires: valid options (kInvalidOptions); `bytes` of at least replay_check_memory()
 // (kResourceExhausted).
 Status replay_check(Process& process, const Registry& registry, const Options& options,
                     const port::Port& port, void* memory, std::size_t bytes, ReplayVisitor& visitor,
                     ReplayTotals* totals, Diagnostic& diagnostic);
 
-// The whole as the main() of a program on a POSIX system: `PROGRAM DATABASE` prints a line for each
-// no-go and the totals to the standard output, with `--all` in front of the path one for each
-// instance. `options`: as above, but for database_path. Exit code: 0 go for all, 1 a no-go, 2 it
-// could not be done.
+// Does all of it as the main() of a program on a POSIX system: `PROGRAM DATABASE` prints a line for
+// each no-go and the totals to the standard output; `--all` in front of the path prints one for
+// each instance. `options`: as above, but for database_path. Exit code: 0 go for all, 1 a no-go, 2
+// the check could not be done.
 int replay_check_main(const Registry& registry, const Options& options, int argc,
                       const char* const* argv);
 

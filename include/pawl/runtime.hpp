@@ -1,4 +1,4 @@
-// Runtime: the loop that makes orchestrations and activities go on.
+// Runtime: the loop that runs orchestrations and activities.
 //
 // Purpose: one cooperative loop; one tick is one write transaction, and no user code runs in it.
 // Threads: one thread owns a Runtime and calls everything; only wake() and request_stop() may come
@@ -33,84 +33,86 @@ namespace pawl {
 class [[gnu::visibility("hidden")]] RuntimeCore;
 struct [[gnu::visibility("hidden")]] Request;
 
-// How much room the database has. kLittle: it is over seven eighths of its quota, or the disk was
+// The room that the database has. kLittle: it is over seven eighths of its quota, or the disk was
 // full; complete instances are removed. kRejectingNew: it is over its quota, or the disk was full
 // and not enough could be removed, or the log is longer than log_bytes_max; starts and messages are
 // refused.
 enum class Room : std::uint8_t { kEnough, kLittle, kRejectingNew };
 
-// Counters since start; all only rise, but the last ones.
+// Counters since start; all but the last ones only rise.
 struct RuntimeStats {
   std::uint64_t ticks = 0;
-  std::uint64_t commits = 0;  // that wrote something: flushes, but for those of checkpoints
-  // To the database's files, by all connections of this process over the same port: what a card
-  // feels.
+  std::uint64_t commits = 0;  // those that wrote: flushes, but for those of checkpoints
+  // Flushes of the database's files, by all connections of this process over the same port: they
+  // wear a card.
   std::uint64_t flushes = 0;
   Durations written;  // transactions that wrote, from the wait for the write lock to their commit
-  Durations flushed;  // of these their commits alone: what the disk took to flush the log
+  Durations flushed;  // their commits alone: the time of the disk for the log
   std::uint64_t bytes_written = 0;
   std::uint64_t turns = 0;
-  std::uint64_t turns_refused = 0;  // another worker was first, or it was stale
+  std::uint64_t turns_refused = 0;  // another worker was first, or the turn was stale
   std::uint64_t cold_loads = 0;     // histories read from the database
   std::uint64_t orchestrations_completed = 0;
   std::uint64_t orchestrations_failed = 0;
   std::uint64_t continued_as_new = 0;
   std::uint64_t activities_started = 0;
   std::uint64_t activities_completed = 0;  // results accepted
-  // Given back into the queue by ActivityContext::hand_back(), or when this worker stopped.
+  // Activities given back into the queue by ActivityContext::hand_back(), or when this worker
+  // stopped.
   std::uint64_t activities_handed_back = 0;
   std::uint64_t activities_retried = 0;    // failed attempts that are followed by another
   std::uint64_t activities_refused = 0;    // results of work that was taken over or cancelled
-  std::uint64_t activities_overlong = 0;   // inline ones beyond inline_ms_max
+  std::uint64_t activities_overlong = 0;   // inline ones beyond TimingOptions::inline_max
   std::uint64_t activities_abandoned = 0;  // cancelled, and not back within timing.activity_grace
   std::uint64_t messages_dropped = 0;      // duplicates, late ones, offers without a wait
   std::uint64_t traces_lost = 0;
-  std::uint64_t log_lines_left_out = 0;  // of starts and ends, beyond a hundred a second
+  std::uint64_t log_lines_left_out = 0;  // about starts and ends, beyond a hundred a second
   std::uint64_t busy_ticks = 0;          // the write lock was not free in time
   std::uint64_t failed_ticks = 0;        // rolled back by an error of the disk or of memory
-  std::uint64_t sessions_opened = 0;     // by orchestrations, again included
-  std::uint64_t sessions_refused = 0;    // one too many
+  std::uint64_t sessions_opened = 0;     // by orchestrations, reopened ones included
+  std::uint64_t sessions_refused = 0;    // there were too many
   std::uint64_t sessions_closed = 0;
-  std::uint64_t sessions_expired = 0;  // SessionSettings::max_age
+  std::uint64_t sessions_expired = 0;  // by SessionSettings::max_age
   std::uint64_t sessions_claimed = 0;
   std::uint64_t sessions_migrated = 0;
   std::uint64_t sessions_released = 0;
   std::uint64_t sessions_lost = 0;
-  std::uint64_t sessions_evicted = 0;  // let go for an activity that does not come back
-  // At max_sessions_per_worker, for one that waited: what this worker kept of them is cold now
-  // (SessionOptions::evict_idle).
+  std::uint64_t sessions_evicted = 0;  // released because an activity did not come back
+  // Sessions released at max_sessions_per_worker, for one that waited: the state that this worker
+  // kept of them is cold now (SessionOptions::evict_idle).
   std::uint64_t sessions_evicted_idle = 0;
   std::uint64_t session_folders_removed = 0;
-  // Times that one could not be made, and an activity was put back for it, or not be removed.
+  // How often a folder could not be made, and an activity was put back for it, or not be removed.
   std::uint64_t session_folders_failed = 0;
-  // Looks for work that met a session with work for this worker, which has max_sessions_per_worker
-  // already.
+  // How often a look for work met a session with work for this worker, which had
+  // max_sessions_per_worker already.
   std::uint64_t capacity_exhausted = 0;
   std::uint64_t session_leaks = 0;  // reported by this Runtime: SessionOptions::leak_open
-  SessionEnds session_ends;         // of those whose end this Runtime wrote
+  SessionEnds session_ends;         // of the sessions whose end this Runtime wrote
   std::uint64_t poisoned = 0;
-  std::uint64_t rows_quarantined = 0;  // damaged ones that were taken out of the way
-  // Instances marked as unregistered, and activities put back, since this process or all that live
-  // lack the name.
+  std::uint64_t rows_quarantined = 0;  // damaged rows that were moved out of the way
+  // Instances marked as unregistered, and activities put back, because this process or all that
+  // live lack the name.
   std::uint64_t unregistered = 0;
-  std::uint64_t instances_removed = 0;            // children included
-  std::uint64_t instances_removed_for_space = 0;  // of these (SpaceOptions::remove_completed)
+  std::uint64_t instances_removed = 0;  // children included
+  std::uint64_t instances_removed_for_space =
+      0;  // the part of these for SpaceOptions::remove_completed
   std::uint64_t executions_removed = 0;
   std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep
   std::uint64_t clock_steps = 0;
-  // With work and without an owner, at the last look, if this worker is at its limit and could run
-  // some of it; counted up to 256.
+  // Sessions with work and without an owner, at the last look, if this worker is at its limit and
+  // could run some of the work; counted up to 256.
   std::uint32_t sessions_waiting = 0;
-  // Of sessions_evicted_idle, in the last minute that is over and had any; 0: the one behind it had
-  // none.
+  // The part of sessions_evicted_idle in the last minute that is over and had any; 0: the minute
+  // behind it had none.
   std::uint32_t sessions_evicted_idle_minute = 0;
-  // Of this worker, with and without work in the queue, when an owner changed last or leases were
-  // renewed last.
+  // Sessions of this worker, with and without work in the queue, at the last change of an owner or
+  // the last renewal of leases.
   std::uint32_t sessions_active = 0;
   std::uint32_t sessions_idle = 0;
-  // As of the last commit of this Runtime that wrote, while there is a quota, the disk is full or
-  // the log is long (Client::get_metrics() counts at any time).
+  // Counted at the last commit of this Runtime that wrote, while there is a quota, the disk is full
+  // or the log is long (Client::get_metrics() counts at any time).
   std::int64_t used_bytes = 0;  // pages in use
   std::int64_t log_bytes = 0;
   std::int64_t quota_bytes = 0;  // 0: none
@@ -121,15 +123,15 @@ struct RuntimeStats {
   std::size_t warm_bytes_used = 0;
 };
 
-// Answer of a piggybacked call; called on the Runtime's thread after the commit. `user` is
-// what the call was given.
+// The answer of a piggybacked call. It is called on the Runtime's thread after the commit; `user`
+// is the one that the call was given.
 using Answer = void (*)(void* user, Status status) noexcept;
-// Likewise, of offer_event(); `received`: by a wait of the instance.
+// The answer of offer_event(), likewise; `received`: a wait of the instance received it.
 using OfferAnswer = void (*)(void* user, Status status, bool received) noexcept;
 
 class Runtime : public TypedSenderCalls<Runtime> {
  public:
-  // Each of these takes a definition of pawl/typed.hpp and a value, too.
+  // Each of these also takes a definition of pawl/typed.hpp and a value.
   using TypedSenderCalls::enqueue_event;
   using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
@@ -140,14 +142,14 @@ class Runtime : public TypedSenderCalls<Runtime> {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Bytes that start() needs.
+  // The number of bytes that start() needs.
   // Returns 0 for options that are not valid.
   [[nodiscard]] static std::size_t required_memory(const Options& options);
   // Opens or creates the database, and registers the worker.
   // Returns kOk; the errors of Client::open() about the place and the file; kNodeIdInUse: a living
-  // process has this worker_node_id, the diagnostic has its pid; kForeignBoot; kBusy: others held
-  // the write lock for timing.busy_max, or the file was replaced while it was opened; nothing was
-  // written, start it again; kAlreadyExists: it is started.
+  // process has this worker_node_id, the diagnostic has its pid; kForeignBoot; kBusy: another
+  // process held the write lock for timing.busy_max, or the file was replaced while it was opened;
+  // nothing was written, start it again; kAlreadyExists: it is started.
   // Requires: a started Process (kInvalidArgument); options that are valid and agree with each
   // other and with the Registry (kInvalidOptions, with both values); a port of this interface's
   // version (kVersionMismatch); `bytes` of at least required_memory() (kResourceExhausted).
@@ -158,13 +160,13 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Returns true: more is ready now; kStopped: it is not started, or has stopped; an error of the
   // database that does not pass by itself.
   Result<bool> tick(std::chrono::milliseconds limit);
-  // When tick() has work next, as Clock::boot_ms counts. A time that has passed means now; none:
-  // only an event brings work.
+  // The time when tick() has work next, as Clock::boot_ms counts. A time that has passed means now;
+  // none: only an event brings work.
   [[nodiscard]] OptionalMs next_due() const;
   // A descriptor that is readable when tick() has work; -1: the port has none.
   [[nodiscard]] int fd() const;
   // Ticks and sleeps until request_stop(), then stops with `grace` for running activities.
-  // Returns as stop(), or the error of the tick that failed.
+  // Returns the same as stop(), or the error of the tick that failed.
   Status run(std::chrono::milliseconds grace = std::chrono::seconds(10));
   // Ticks and sleeps for at most this long, or until `until` answers true after a tick.
   // Returns kOk: `until` did; kTimeout: the time is over; kStopped: request_stop() was called; the
@@ -177,25 +179,25 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // cancelled activities that did not return hold all thread slots, so that only a restart helps.
   [[nodiscard]] bool ready() const;
 
-  // wake() makes the loop look for work, and request_stop() ends run(); both from any thread, or from
-  // a signal handler. stop_requested() says whether the latter was called.
+  // wake() makes the loop look for work, and request_stop() ends run(). Both may be called from any
+  // thread, or from a signal handler. stop_requested() says whether request_stop() was called.
   void wake();
   void request_stop();
   [[nodiscard]] bool stop_requested() const;
 
   // Stops in order: takes no new work, waits at most `grace` for running activities, commits their
   // results, releases its sessions and closes the database.
-  // Returns kOk, also when it is not started; kTimeout: some thread did not come back, and the log has
-  // "thread_runs" with its name and activity. Nothing is freed: the object, the Process and the memory
-  // given to start() must then live until the process ends.
+  // Returns kOk, also when it is not started; kTimeout: some thread did not come back, and the log
+  // has "thread_runs" with its name and activity. Nothing is freed then: the object, the Process
+  // and the memory given to start() must live until the process ends.
   Status stop(std::chrono::milliseconds grace);
 
   // ---- the Client's calls on the Runtime's own thread: piggybacked on the next tick ----
   // Does what Client's call of the same name does, with the next tick. The answer has the status
-  // that the Client's call would return; null: no answer wanted.
+  // that the Client's call would return; null: no answer is wanted.
   // Returns kOk: it was asked; kStopped.
-  // Requires: fewer than requests_max that wait, and texts that fit (kResourceExhausted); a version
-  // that is one, and start_after not below 0 (kInvalidArgument).
+  // Requires: fewer than requests_max calls that wait, and texts that fit (kResourceExhausted); a
+  // valid version, and start_after not below 0 (kInvalidArgument).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions(), Answer answer = nullptr,
                              void* user = nullptr);
@@ -203,7 +205,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
                      Answer answer = nullptr, void* user = nullptr);
-  // Likewise, with the next tick or never: what cannot be piggybacked on a turn of it is not stored.
+  // Does so with an offer, with the next tick or never: one that cannot be piggybacked on a turn of
+  // it is not stored.
   // Returns as those above. The answer: kOk, and whether a wait received it; kTimeout: the instance
   // has no turn here in that tick (it is suspended, or warm in another process, or more messages
   // wait for it than a turn reads), so no code saw the offer; else as those above.
@@ -219,8 +222,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
   Status resume_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
-  // Likewise. Both may take several ticks when there is much to remove; later requests wait for
-  // them.
+  // Does what Client's call of the same name does. Both calls may take several ticks when there is
+  // much to remove; later requests wait for them.
   // Returns as those above.
   // Requires: as those above.
   Status delete_instance(std::string_view id, bool force, Answer answer = nullptr,
@@ -232,7 +235,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // the device or ends. With `standby` it takes over when a living holder is gone. If another owner
   // of the session is running work, that may end first, within 20 s.
   // Returns kOk: it was asked. The answer: kOk; kDeviceHeld: a living worker has declared it, the
-  // log's "device_refused" names it, and it is no standby; kResourceExhausted: more than 32.
+  // log's "device_refused" names it, and this one is no standby; kResourceExhausted: more than 32.
   // Requires: a plain id (is_plain_id()) of 1..256 bytes (kInvalidArgument); as those above.
   Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
                          void* user = nullptr);
@@ -248,15 +251,16 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Returns kOk; kNotFound; kStopped; kBusy, kIo, kCorrupt.
   Status get_status(std::string_view id, OrchestrationStatus* out);
 
-  // What it has counted so far.
+  // The counts so far.
   [[nodiscard]] const RuntimeStats& stats() const;
-  // Null: not registered, or never started. An empty `version`: what Registry takes by default.
+  // The counts of one name. Null: it is not registered, or nothing was ever started. An empty
+  // `version` means the Registry's default.
   [[nodiscard]] const OrchestrationStats* orchestration_stats(std::string_view name,
                                                               std::string_view version = {}) const;
   [[nodiscard]] const ActivityStats* activity_stats(std::string_view name) const;
   // The worker_node_id of its options, or its generated name.
   [[nodiscard]] std::string_view worker_id() const;
-  // Text of the last failure.
+  // The text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
  private:

@@ -1,8 +1,8 @@
-// RuntimeBoard: what other threads of a process may know of a Runtime.
+// RuntimeBoard: the state of a Runtime that other threads of its process may see.
 //
 // Purpose: a monitor, a watchdog or an endpoint asks whether the loop goes round and how much it
-// did, while the loop works. A Runtime with Options::board writes it at the end of each tick; it
-// never waits for a reader: who reads at that moment has it write with a later tick.
+// did, while the loop works. A Runtime with Options::board writes it at the end of each tick. It
+// never waits for a reader: if one reads at that moment, it writes with a later tick.
 // Ownership: the program's; it outlives the Runtime. Names in it are those of the Registry and live
 // as long. Thread rule: a Runtime writes; any other thread reads. One Runtime a board.
 // Units: ms of Clock::boot_ms().
@@ -28,8 +28,8 @@ struct RuntimeCounters {
   std::int64_t taken_ms = 0;
   Name worker_id;
   RuntimeStats stats;
-  // The names that were used so far, in that order. Those that came behind the first 64 are counted
-  // here, and Runtime::orchestration_stats() has them.
+  // The names that were used so far, in that order. Those behind the first 64 are only counted, and
+  // Runtime::orchestration_stats() has them.
   OrchestrationStats orchestrations[Registry::kOrchestrationsMax];
   std::size_t orchestration_count = 0;
   std::size_t orchestrations_left_out = 0;
@@ -39,9 +39,9 @@ struct RuntimeCounters {
 
 class RuntimeBoard {
  public:
-  // What the loop said of itself at the end of its last tick.
+  // The state of the loop at the end of its last tick.
   struct Life {
-    bool running = false;      // started, and not stopped
+    bool running = false;      // it was started, and not stopped
     bool ready = false;        // Runtime::ready() after the last tick
     std::int64_t tick_ms = 0;  // when the last tick ended
     OptionalMs next_due;       // Runtime::next_due() then; long past: the loop is stuck
@@ -50,7 +50,7 @@ class RuntimeBoard {
   RuntimeBoard(const RuntimeBoard&) = delete;
   RuntimeBoard& operator=(const RuntimeBoard&) = delete;
 
-  // The last of these; all false before the first tick.
+  // The last such state; all false before the first tick.
   [[nodiscard]] Life life() const;
   // Copies the counters, as of the end of a tick: of the last one if the loop sleeps, else of one
   // within the last second.
@@ -59,13 +59,13 @@ class RuntimeBoard {
 
  private:
   friend class RuntimeCore;
-  // Null: a reader has them.
+  // Gives the counters to be written; null: a reader has them.
   RuntimeCounters* begin_write();
   void end_write();
   void write_life(const Life& life);
 
   internal::Latest<Life> life_;
-  mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  // guards what follows
+  mutable std::atomic_flag busy_ = ATOMIC_FLAG_INIT;  // guards the members below
   bool written_ = false;
   RuntimeCounters counters_;
 };

@@ -1,19 +1,19 @@
-// SessionCache: what a worker keeps beside its sessions.
+// SessionCache: state that a worker keeps beside its sessions.
 //
-// Purpose: an open port, a child process, a loaded model: state that is dear to make, belongs to
-// one session and must be gone when the session is. At most N states lie in the object itself; it
-// never allocates. A state is found by the session's epoch, so nothing that was kept under an
-// earlier owner is ever found. It ends exactly once: when the session is lost, when it was not used
-// for `ttl`, when another one needs its place (the one used longest ago), when it is discarded,
-// or with the cache; but never while a Lease holds it: then with the last Lease. Make it
+// Purpose: an open port, a child process, a loaded model: state that is expensive to make, belongs
+// to one session and must be gone when the session is. At most N states lie in the object itself;
+// it never allocates. A state is found by the session's epoch, so no state of an earlier owner is
+// ever found. It ends exactly once: when the session is lost, when it was not used for `ttl`, when
+// another one needs its place (the one used longest ago), when it is discarded, or with the cache.
+// While a Lease holds it, it does not end; it ends with the last Lease then. Make the cache
 // SessionOptions::listener, so that it is called; with several of them, or a listener of your own,
-// each passes it on (`next`).
+// each passes the calls on (`next`).
 // Ownership: the cache outlives the Runtime and every Lease; clock, `next` and `user` outlive the
 // cache.
 // Thread rule: all calls from any thread; one Lease, one thread at a time. Constructors of T run
 // under the cache's lock and must not use it; T's end may take its time. Two activities of one
-// session that run at once share the state: where they have threads of their own it locks for
-// itself, or the session is exclusive.
+// session that run at once share the state: if they have threads of their own, the state must lock
+// for itself, or the session must be exclusive.
 #ifndef PAWL_SESSION_CACHE_HPP
 #define PAWL_SESSION_CACHE_HPP
 
@@ -46,26 +46,26 @@ using SessionCacheMutex = std::mutex;
 #endif
 }  // namespace internal
 
-// Why a state ended.
+// The reason why a state ended.
 enum class SessionCacheEnd : std::uint8_t {
   kEvicted,    // another session needed the place
-  kExpired,    // not used for ttl
+  kExpired,    // it was not used for ttl
   kLost,       // the session is not this worker's any more
   kDiscarded,  // Lease::discard()
-  kClosed,     // with the cache
+  kClosed,     // the cache ended
 };
 
-// When a state ends by itself, and what else hears of it.
+// The time when a state ends by itself, and the functions that are called at an end.
 template <typename T>
 struct SessionCacheSettings {
-  // Since its last use, as Clock::boot_ms() counts: a machine that sleeps is no use. 0: for ever. A
-  // state that is over ends with the next call of anything here.
+  // The time since the last use, as Clock::boot_ms() counts: the machine's sleep counts, too. 0:
+  // for ever. An expired state ends with the next call of anything here.
   std::chrono::milliseconds ttl{600'000};
-  // Just before the state's destructor, on the thread that caused it; null: the destructor is
-  // enough.
+  // Called just before the state's destructor, on the thread that caused the end; null: the
+  // destructor is enough.
   void (*dispose)(T& state, SessionCacheEnd why, void* user) noexcept = nullptr;
-  void* user = nullptr;             // what dispose() gets
-  SessionListener* next = nullptr;  // gets the same calls, a loss after the state has ended
+  void* user = nullptr;             // an argument of dispose()
+  SessionListener* next = nullptr;  // gets the same calls; a loss after the state has ended
 };
 
 template <typename T, std::size_t N>
@@ -88,7 +88,7 @@ class SessionCache final : public SessionListener {
     alignas(T) unsigned char bytes[sizeof(T)];
     std::int64_t epoch = 0;
     std::int64_t used_ms = 0;
-    std::uint64_t use = 0;  // rises with every use: the order of those that have one time
+    std::uint64_t use = 0;  // rises with every use, and orders those of one time
     std::size_t leases = 0;
     Place place = Place::kFree;
     SessionCacheEnd why = SessionCacheEnd::kClosed;
@@ -96,7 +96,8 @@ class SessionCache final : public SessionListener {
   };
 
  public:
-  // While it lives its state stays where it is. Empty: there is none, and status() says why.
+  // While a Lease lives its state stays where it is. An empty one has no state, and status() says
+  // why.
   class [[nodiscard]] Lease {
    public:
     Lease() = default;
@@ -117,14 +118,14 @@ class SessionCache final : public SessionListener {
     ~Lease() { release(); }
 
     explicit operator bool() const { return entry_ != nullptr; }
-    // kOk, or what acquire() or find() answered.
+    // kOk, or the status that acquire() or find() answered.
     [[nodiscard]] Status status() const { return status_; }
-    // Made by this very acquire(): it has nothing of the session yet.
+    // Whether this very acquire() made the state: it has nothing of the session yet.
     [[nodiscard]] bool made() const { return made_; }
-    // The session went to another worker meanwhile.
+    // Whether the session went to another worker meanwhile.
     [[nodiscard]] bool lost() const { return entry_ != nullptr && cache_->is_lost(*entry_); }
-    // Requires: not empty. Not of a Lease that ends with the expression: the state could end with
-    // it.
+    // The state. Requires: a Lease that is not empty, and does not end with the expression, since
+    // the state could end with it.
     T& operator*() const& { return *entry_->state(); }
     T* operator->() const& { return entry_->state(); }
     T& operator*() const&& = delete;
@@ -135,7 +136,7 @@ class SessionCache final : public SessionListener {
     void discard() {
       if (entry_ != nullptr) cache_->leave(*entry_, SessionCacheEnd::kDiscarded);
     }
-    // Empty from here on.
+    // Gives the state back; the Lease is empty from here on.
     void release() {
       if (entry_ != nullptr) cache_->release(*std::exchange(entry_, nullptr));
       status_ = Status::kNotFound;
@@ -153,7 +154,7 @@ class SessionCache final : public SessionListener {
     bool made_ = false;
   };
 
-  // `clock`: the one of the Runtime's port.
+  // `clock` is that of the Runtime's port.
   explicit SessionCache(port::Clock& clock,
                         const SessionCacheSettings<T>& settings = SessionCacheSettings<T>())
       : clock_(clock), settings_(settings) {}
@@ -165,9 +166,9 @@ class SessionCache final : public SessionListener {
       if (is_idle(entry)) end(lock, entry, SessionCacheEnd::kClosed);
   }
 
-  // The state of the activity's session; there is none yet: made from `args`.
-  // Returns a Lease of it; an empty one, by its status(): kResourceExhausted: all N are in use;
-  // kStale: the session is lost, and the activity better ends.
+  // Finds the state of the activity's session; if there is none yet, makes it from `args`.
+  // Returns a Lease of it; an empty one has a status(): kResourceExhausted: all N are in use;
+  // kStale: the session is lost, and the activity should end.
   // Requires: an activity with a session (kInvalidArgument).
   template <typename... Args>
   Lease acquire(const ActivityContext& ctx, Args&&... args) {
@@ -194,12 +195,12 @@ class SessionCache final : public SessionListener {
         return hold(*room, true);
       }
       if (oldest == nullptr) return Lease(Status::kResourceExhausted);
-      // Others come and go while it ends: look again.
+      // Others come and go while it ends, so the search begins again.
       end(lock, *oldest, SessionCacheEnd::kEvicted);
     }
   }
-  // As acquire(), but makes none.
-  // Returns as acquire(); kNotFound: there is none.
+  // Does what acquire() does, but makes no state.
+  // Returns the same as acquire(); kNotFound: there is none.
   // Requires: as acquire().
   Lease find(const ActivityContext& ctx) {
     const std::int64_t epoch = ctx.session_epoch();
@@ -210,12 +211,12 @@ class SessionCache final : public SessionListener {
       if (is_of(entry, epoch)) return hold(entry, false);
     return Lease(was_lost(epoch) ? Status::kStale : Status::kNotFound);
   }
-  // Ends what has expired: for a host that is awake anyway.
+  // Ends the states that have expired; for a host that is awake anyway.
   void trim() {
     std::unique_lock<internal::SessionCacheMutex> lock(mutex_);
     end_expired(lock);
   }
-  // States that there are, those included that end with their last Lease.
+  // The number of states, those included that end with their last Lease.
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard<internal::SessionCacheMutex> guard(mutex_);
     std::size_t count = 0;
@@ -225,7 +226,8 @@ class SessionCache final : public SessionListener {
   }
 
   // ---- called by the Runtime ----
-  // As SessionListener says: SessionOptions::listener is the cache, and the Runtime calls these.
+  // These implement SessionListener: SessionOptions::listener is the cache, and the Runtime calls
+  // them.
   void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
     trim();
     if (settings_.next != nullptr) settings_.next->on_session_claimed(session, epoch);
@@ -253,8 +255,8 @@ class SessionCache final : public SessionListener {
   }
 
  private:
-  // An activity may look for its state after its session was lost; so many losses are remembered.
-  // One that comes later than that makes a state that ends by its age.
+  // An activity may look for its state after its session was lost, so this many losses are
+  // remembered. One that comes later than that makes a state that ends by its age.
   static constexpr std::size_t kLostKept = 64;
 
   static bool is_of(const Entry& entry, std::int64_t epoch) {
@@ -290,7 +292,7 @@ class SessionCache final : public SessionListener {
     entry.place = Entry::Place::kLeft;
     entry.why = why;
   }
-  // Unlocked meanwhile.
+  // Unlocks while it ends the state.
   void end(std::unique_lock<internal::SessionCacheMutex>& lock, Entry& entry, SessionCacheEnd why) {
     entry.place = Entry::Place::kEnding;
     lock.unlock();

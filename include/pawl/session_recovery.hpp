@@ -1,13 +1,14 @@
 // Work on a session whose state can be made anew, for orchestrations.
 //
-// Purpose: a session that fails on loss says kSessionLost when its owner is gone. These functions
-// say what follows: open it again, run the activity that rebuilds the state on the new owner,
-// repeat the work; so often and no more. Where several branches work on the session each rebuilds
-// for itself, but one at a time, and nothing else of the session runs meanwhile; the activity may
-// find the state made already. They are written with the commands of OrchestrationContext alone:
-// all of it is recorded, compared on replay, and goes on after a crash. Call them with PAWL_CALL.
-// Ownership: names are copied; the outcome's texts live as any Outcome's. Thread rule:
-// as the context.
+// Purpose: a session that fails on loss answers kSessionLost when its owner is gone. These
+// functions handle that, a given number of times: they open it again, run the activity that
+// rebuilds the state on the new owner, and repeat the work. If several branches work on the
+// session, each rebuilds for itself, but one at a time, and nothing else of the session runs
+// meanwhile; the activity may find the state made already. They are written with the commands of
+// OrchestrationContext alone: all of it is recorded, compared on replay, and goes on after a crash.
+// Call them with PAWL_CALL.
+// Ownership: names are copied; the outcome's texts live as any Outcome's. Thread rule: as the
+// context.
 #ifndef PAWL_SESSION_RECOVERY_HPP
 #define PAWL_SESSION_RECOVERY_HPP
 
@@ -23,9 +24,11 @@ struct SessionRecovery {
   SessionSettings settings;    // fail_on_loss is set in any case
   Name rebuild;                // the activity that makes the state, at first and after a loss
   BorrowedText rebuild_input;  // must live until the call returns
-  // Limits and retries of what runs on the session, the rebuilding too; its target is set.
+  // Limits and retries of activities on the session, of rebuilding ones too; these functions set
+  // the target.
   ActivityOptions activity;
-  int tries = 3;  // rebuildings, in one call, after a loss; the session is left as it is then
+  // The number of rebuildings after a loss, in one call; then the session is left as it is.
+  int tries = 3;
 };
 
 namespace internal {
@@ -40,7 +43,7 @@ inline bool is_loss(const Outcome& outcome) {
   return outcome.error().kind == ErrorKind::kSessionLost;
 }
 
-// One opening and one rebuilding.
+// Opens and rebuilds the session once.
 inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& how, Outcome* out) {
   SessionSettings settings = how.settings;
   settings.fail_on_loss = true;
@@ -57,7 +60,8 @@ inline Poll rebuild_session(OrchestrationContext& ctx, const SessionRecovery& ho
 
 }  // namespace internal
 
-// Opens the session and runs `rebuild` on it; lost meanwhile, again, at most `tries` times.
+// Opens the session and runs `rebuild` on it. If it is lost meanwhile, it is opened again, at most
+// `tries` times.
 // Returns what PAWL_CALL takes; *out is the outcome of `rebuild`.
 // Requires: a session's id and settings that open_session() takes (kInvalidArgument in *out).
 inline Poll open_rebuilt_session(OrchestrationContext& ctx, const SessionRecovery& how,
@@ -69,7 +73,7 @@ inline Poll open_rebuilt_session(OrchestrationContext& ctx, const SessionRecover
   return Poll::done();
 }
 
-// Runs an activity on the session; whenever that is lost, opens it again, runs `rebuild`, and then
+// Runs an activity on the session. Whenever that is lost, opens it again, runs `rebuild`, and then
 // the activity anew.
 // Returns what PAWL_CALL takes; *out is the outcome of the activity, or of a `rebuild` that failed;
 // kSessionLost: there were more losses than `tries`.

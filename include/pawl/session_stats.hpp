@@ -1,7 +1,7 @@
-// SessionEnds: how long sessions lasted, and how much they were used.
+// SessionEnds: counts how long sessions lasted, and how much they were used.
 //
-// Purpose: histograms of fixed storage, for screens and monitoring: of one Runtime (RuntimeStats),
-// and of all workers since the database was made (Metrics). Ownership: plain values. Thread rule:
+// Purpose: histograms of fixed storage, for screens and monitoring: for one Runtime (RuntimeStats),
+// and for all workers since the database was made (Metrics). Ownership: plain values. Thread rule:
 // none.
 #ifndef PAWL_SESSION_STATS_HPP
 #define PAWL_SESSION_STATS_HPP
@@ -12,10 +12,10 @@
 
 namespace pawl {
 
-// Every session counts once, when it ends: closed, lost, expired, or, a shared one, when its row
-// goes.
+// Every session counts once, when it ends: when it is closed, lost or expired, or, if it is shared,
+// when its row goes.
 struct SessionEnds {
-  // Inclusive; what is more than the last is in the last count. The stored form has the numbers of
+  // Bounds are inclusive; a larger value is in the last count. The stored form has the numbers of
   // the counts: bounds never change.
   static constexpr std::size_t kBounds = 7;
   static constexpr std::int64_t kLastedUpToMs[kBounds] = {
@@ -29,12 +29,12 @@ struct SessionEnds {
   };
 
   std::uint64_t ended = 0;
-  // From the opening to the end, in Pawl time; of a shared one from its coming to its last
-  // activity.
+  // The time from the opening to the end, in Pawl time; for a shared one from its coming to its
+  // last activity.
   Histogram lasted_ms;
-  Histogram activities;  // handed over
+  Histogram activities;  // activities handed over
 
-  // Number of the count that a value belongs to.
+  // The number of the count that a value belongs to.
   [[nodiscard]] static constexpr std::size_t place(const std::int64_t (&bounds)[kBounds],
                                                    std::int64_t value) {
     std::size_t at = 0;

@@ -1,4 +1,4 @@
-// Status and Result: how every fallible call of Pawl answers.
+// Status and Result: the answers of every call of Pawl that can fail.
 //
 // Purpose: errors are values. A Status is one byte without text or heap; Result<T> is a Status or a
 // value. Text for people goes into a caller-owned Diagnostic, which names the thing that failed.
@@ -34,7 +34,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNodeIdInUse,        // another living process registered the same worker_node_id
     kForeignBoot,        // a worker of another kernel still holds its lock on this file
     kNetworkFilesystem,  // locks of a network file system cannot be trusted
-    kSqliteAlreadyInitialised,  // the host used SQLite first: SqliteMemory::kShared, kHost
+    kSqliteAlreadyInitialised,  // the host used SQLite first; use SqliteMemory::kShared or kHost
     kUnsupported,               // the port or the storage lacks this
     kNondeterminism,            // the code does not match its history
     kAwaitSteppedOver,          // an orchestration went on after a pending await
@@ -46,7 +46,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNoEligibleTarget,          // the worker named cannot take the session
     kChildInstance,             // a child goes with its root: delete that
     kQuota,                     // no room for anything new; work that runs goes on
-    kNotOwner,                  // the session is of another owner label
+    kNotOwner,                  // the session has another owner label
     kException,                 // an exception left the code of an orchestration
     kNotRestartable,            // the instance has nothing to restart from; error_text() says why
     kOlderDatabase,             // written by an older Pawl, in a form that this one does not read
@@ -55,14 +55,14 @@ enum class [[nodiscard]] Status : std::uint8_t{
 // The stable, lower-case name of a status ("resource_exhausted"); never null.
 [[nodiscard]] const char* status_name(Status status);
 
-// Text of the last failure of one object, for people. Fixed size; longer text is cut.
+// The text of the last failure of one object, for people. Its size is fixed; a longer text is cut.
 class Diagnostic {
  public:
-  // What was written last; empty: nothing was.
+  // The text that was written last; empty: none was.
   [[nodiscard]] std::string_view text() const { return {text_, size_}; }
   // Makes it empty.
   void clear() { size_ = 0; }
-  // printf-style; keeps at most kCapacity bytes and never allocates.
+  // Writes a text as printf() does; keeps at most kCapacity bytes and never allocates.
 #if defined(__GNUC__)
   __attribute__((format(printf, 2, 3)))
 #endif
@@ -85,7 +85,7 @@ class [[nodiscard]] Result {
   Result(T value) : status_(Status::kOk), value_(value) {}
   [[nodiscard]] bool ok() const { return status_ == Status::kOk; }
   [[nodiscard]] Status status() const { return status_; }
-  // Requires: ok(). Otherwise a default-constructed T.
+  // Requires: ok(). Otherwise it is a default-constructed T.
   [[nodiscard]] const T& value() const { return value_; }
   [[nodiscard]] T value_or(T other) const { return ok() ? value_ : other; }
 

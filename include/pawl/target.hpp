@@ -1,6 +1,6 @@
-// Target: where an activity runs.
+// Target: the place where an activity runs.
 //
-// Purpose: one value for one decision, so that what does not go together cannot be written: a
+// Purpose: one value for one decision, so that a combination without a meaning cannot be written: a
 // device is no session of an instance's own, only a session has a barrier, and only a device can be
 // unavailable.
 // Ownership: plain values; the name is copied. Thread rule: none.
@@ -29,8 +29,8 @@ class Target {
   // The owner of the session of this name, which all instances share: 1..256 bytes, no control
   // characters.
   static SessionTarget session(std::string_view name);
-  // Likewise, with one activity of the session at a time, in the order of their scheduling. Once a
-  // session is used so, or as a device, it stays so for all its work until it is gone.
+  // The same session, with one of its activities at a time, in the order of their scheduling. Once
+  // a session is used so, or as a device, it stays so for all its work until it is gone.
   static SessionTarget exclusive_session(std::string_view name);
   // The worker that declared the device of this name (Runtime::declare_session()), one activity at
   // a time, in the order of their scheduling. The work waits while no worker has declared the
@@ -38,12 +38,12 @@ class Target {
   // result is kSessionUnavailable.
   static SessionTarget device(std::string_view name,
                               std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
-  // Likewise, with several activities at a time.
+  // The same device, with several activities at a time.
   static SessionTarget concurrent_device(
       std::string_view name, std::chrono::milliseconds unavailable = std::chrono::milliseconds(0));
   // The owner of a session that this code opened, uses or adopted. Use its id if an earlier
-  // execution opened it, or if it is opened after this call. At the await: kSessionClosed if it is
-  // not open; kSessionLost, see SessionSettings::fail_on_loss.
+  // execution opened it, or if it is opened after this call. The await answers kSessionClosed if it
+  // is not open; for kSessionLost see SessionSettings::fail_on_loss.
   static SessionTarget own(const Session& session);
   static SessionTarget own(std::string_view id);
 
@@ -56,15 +56,16 @@ class Target {
   bool barrier_ = false;
   std::chrono::milliseconds unavailable_{0};
   Name session_;
-  Name opener_;  // of an adopted one: the id of the instance
+  Name opener_;  // kAdopted: the id of the instance that opened it
 };
 
 // A target that is a session.
 class SessionTarget final : public Target {
  public:
-  // The same, with a barrier: the activity begins when nothing of the session runs on its owner,
-  // and what is scheduled on the session later waits until it has its outcome, retries included.
-  // Runs alone on its session, for an activity that makes what the others need.
+  // The same target with a barrier: the activity begins when nothing of the session runs on its
+  // owner, and activities that are scheduled on the session later wait until it has its outcome,
+  // retries included. It runs alone on its session, for an activity that makes what the others
+  // need.
   [[nodiscard]] SessionTarget barrier() const {
     SessionTarget with = *this;
     with.barrier_ = true;

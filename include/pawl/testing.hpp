@@ -1,12 +1,12 @@
 // pawl::testing: unit tests of orchestrations and activities, without threads and without sleeping.
 //
 // Purpose: a World is a simulated machine (port_sim.hpp) with one process that runs the real
-// Runtime on a real database in simulated files. Time stands still but for the calls that move it,
-// so a test of a week takes milliseconds, and a crash can be put behind any write to the disk.
-// Deterministic: the same program and seed do the same, down to the ids. Works under any test
-// framework and in a plain main(). Link pawl::testing. Ownership: a World owns all it makes; the
-// Registry and what Options points to outlive it. Memory: for tests, so all of it lies on the heap,
-// unlike in the library.
+// Runtime on a real database in simulated files. Time stands still except in the calls that move
+// it, so a test of a week takes milliseconds, and a crash can be put behind any write to the disk.
+// It is deterministic: the same program and seed do the same, down to the ids. It works under any
+// test framework and in a plain main(). Link pawl::testing. Ownership: a World owns all it makes;
+// the Registry and the targets of Options' pointers outlive it. Memory: this is for tests, so all
+// of it lies on the heap, unlike in the library.
 // Thread rule: one thread; kThreaded activities run on it too, between two ticks.
 #ifndef PAWL_TESTING_HPP
 #define PAWL_TESTING_HPP
@@ -27,7 +27,8 @@
 
 namespace pawl::testing {
 
-// Memory of one object that wants a block; released with it, so it is declared before the object.
+// The memory of an object that wants a block. It is declared before the object, so that it outlives
+// it.
 class Block {
  public:
   explicit Block(std::size_t bytes)
@@ -52,12 +53,12 @@ Status shared_process(Process** out, Diagnostic& diagnostic);
 // Keeps every line of a log as "level event key=value ...".
 class Lines final : public LogSink {
  public:
-  // As LogSink says.
+  // Implements LogSink.
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override;
-  // Lines with this text in them.
+  // The number of lines with this text in them.
   [[nodiscard]] std::size_t count(std::string_view part) const;
-  // Each with a newline behind it.
+  // All lines, each with a newline behind it.
   [[nodiscard]] std::string all() const;
 
  private:
@@ -65,31 +66,31 @@ class Lines final : public LogSink {
 };
 
 // ---- errors that a test announces ----
-// Lines of the log at level error (tick_rolled_back, row_quarantined, instance_stopped and so on) are
-// counted by event, of all Workers and Worlds of the program, and of what an ErrorWatch is given to;
-// `busy_tick` counts ticks of a Worker that did not get the write lock. A test says which it causes,
-// and its end asks whether anything else came. Thread rule: any thread.
+// Lines of the log at level error (tick_rolled_back, row_quarantined, instance_stopped and so on)
+// are counted by event, for all Workers and Worlds of the program, and for each ErrorWatch;
+// `busy_tick` counts ticks of a Worker that did not get the write lock. A test announces those that
+// it causes, and its end asks whether anything else came. Thread rule: any thread.
 
-// So many more of this event are to come, exactly, or from `least` to `most`.
+// Announces that so many more of this event will come, exactly, or from `least` to `most`.
 void expect_errors(std::string_view event, std::size_t count = 1);
 void expect_errors(std::string_view event, std::size_t least, std::size_t most);
-// What differs from that since the last call: for each event a text like
-// "tick_rolled_back: 1, not 0: error tick_rolled_back status=..."; empty: nothing does. A Worker's
-// errors are complete once it is destroyed. Forgets all that came and all that was expected.
+// The differences from that since the last call: for each event a text like "tick_rolled_back: 1,
+// not 0: error tick_rolled_back status=..."; empty: there are none. A Worker's errors are complete
+// once it is destroyed. Forgets all that came and all that was expected.
 std::vector<std::string> unexpected_errors();
 
 // Counts errors, and hands every line on. A Worker has one of its own.
 class ErrorWatch final : public LogSink {
  public:
-  // Null: lines end here.
+  // `next` gets the lines; null: they end here.
   explicit ErrorWatch(LogSink* next = nullptr) : next_(next) {}
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override;
   [[nodiscard]] bool takes(LogLevel level) const noexcept override {
     return level == LogLevel::kError || (next_ != nullptr && next_->takes(level));
   }
-  // For a process that is to die in the middle of a write: a killed one would not have logged that
-  // the write failed, so errors are not counted until release() says that it lives.
+  // hold() is for a process that will die in the middle of a write: a killed one would not have
+  // logged that the write failed, so errors are not counted until release() says that it lives.
   void hold() { is_held_ = true; }
   void release();
 
@@ -102,14 +103,14 @@ class ErrorWatch final : public LogSink {
 // An activity that gives prepared answers and keeps its inputs.
 class FakeActivity {
  public:
-  // Answers of the attempts in their order, of whatever instance; the last one also of all further
-  // ones. None: success with an empty result.
+  // These give the answers of the attempts in their order, for any instance; the last one also
+  // serves all further attempts. Without any, the answer is success with an empty result.
   FakeActivity& returns(std::string_view result);
   FakeActivity& fails(std::string_view text);
-  // An answer that is made when it is asked for. The fake has a copy of the code, with what it has
-  // captured; what it captured by reference must outlive the fake.
+  // Gives an answer that is made when it is asked for. The fake has a copy of the code, with its
+  // captures; a thing that it captured by reference must outlive the fake.
   FakeActivity& does(std::function<ActivityResult(ActivityContext&)> code);
-  // Likewise a struct with a PAWL_JSON, as the result of a typed activity.
+  // Gives a struct with a PAWL_JSON, as the result of a typed activity.
   template <typename T, typename = std::enable_if_t<!internal::kIsText<T> &&
                                                     !std::is_invocable_v<T, ActivityContext&>>>
   FakeActivity& returns(const T& result) {
@@ -117,13 +118,13 @@ class FakeActivity {
     const internal::Encoded<T> encoded({memory.data(), memory.size()}, result);
     return encoded.status() == Status::kOk ? returns(encoded.text()) : fails(encoded.why());
   }
-  // Registers itself under this name; the fake outlives the registry.
-  // Returns as Registry::add_activity().
+  // Registers the fake under this name; it outlives the registry.
+  // Returns the same as Registry::add_activity().
   Status add_to(Registry& registry, std::string_view name,
                 ActivityMode mode = ActivityMode::kInline);
-  // How often it was called.
+  // The number of its calls.
   [[nodiscard]] std::size_t calls() const { return inputs_.size(); }
-  // Of the attempts; requires: at < calls().
+  // The input of an attempt. Requires: `at` below calls().
   [[nodiscard]] const std::string& input(std::size_t at) const { return inputs_[at]; }
 
  private:
@@ -137,18 +138,18 @@ class FakeActivity {
   std::vector<std::string> inputs_;
 };
 
-// One simulated process with a Runtime: what a World is made of, for tests that need several.
+// One simulated process with a Runtime: the part of a World, for tests that need several.
 class Worker {
  public:
-  // Where Options::log is null, `lines` takes the log.
+  // If Options::log is null, `lines` takes the log.
   Worker(sim::Machine& machine, const Registry& known, const Options& given);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
   // Starts the Runtime; null: in the shared Process.
-  // Returns as Runtime::start() and shared_process().
+  // Returns the same as Runtime::start() and shared_process().
   Status start(Process* process = nullptr);
-  // SIGKILL: the machine forgets the process; the object is only freed.
+  // Kills the process (SIGKILL): the machine forgets it; the object is only freed.
   void kill();
   void stop() { static_cast<void>(runtime->stop(std::chrono::seconds(1))); }
   [[nodiscard]] bool running() const { return runtime != nullptr && !killed; }
@@ -170,17 +171,18 @@ bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms);
 
 struct WorldOptions {
-  std::uint64_t seed = 1;  // of guids and database ids, and of what a power cut loses
-  // No database_path, no worker_node_id: names of the World's own. log null: World::log().
+  std::uint64_t seed = 1;  // decides guids and database ids, and the losses of a power cut
+  // Leave database_path and worker_node_id empty: the World has its own. If log is null,
+  // World::log() takes it.
   Options runtime;
   Process* process = nullptr;  // null: shared_process()
-  // Each start() declares them, as a program does that holds hardware (Runtime::declare_session()).
+  // Each start() declares them, as a program that holds hardware does (Runtime::declare_session()).
   std::vector<std::string> devices;
 };
 
 class World {
  public:
-  static constexpr std::int64_t kDayMs = 86'400'000;  // how long the calls below wait, at most
+  static constexpr std::int64_t kDayMs = 86'400'000;  // the longest wait of the calls below
 
   explicit World(const Registry& registry, const WorldOptions& options = WorldOptions());
   ~World();
@@ -188,24 +190,25 @@ class World {
   World& operator=(const World&) = delete;
 
   // ---- life ----
-  // Starts what does not run: the Runtime, and at first and after reboot() the Client.
-  // Returns as Runtime::start() and Client::open(), with error_text().
+  // Starts everything that does not run: the Runtime, and at first and after reboot() the Client.
+  // Returns the same as Runtime::start() and Client::open(), with error_text().
   Status start();
-  // An orderly end of the Runtime; start() goes on.
-  // Returns as Runtime::stop().
+  // Ends the Runtime in order; start() goes on.
+  // Returns the same as Runtime::stop().
   Status stop();
   // The process of the Runtime dies at once, with all activities it has in hand.
   void crash();
-  // It dies in the middle of its n-th write or sync from now on, n from 1, which does not reach the
-  // disk; 0: not any more. Whatever it does happens between two of these, so a test that counts n
-  // up until nothing crashes any more has met every moment.
+  // The process dies in the middle of its n-th write or sync from now on, n from 1, which does not
+  // reach the disk; 0: it no longer will. Whatever it does happens between two of these, so a test
+  // that counts n up until nothing crashes any more has met every moment.
   void crash_at_write(std::uint64_t nth);
-  // The Runtime declares a device, now and after each later start(), or withdraws it; it takes
+  // The Runtime declares a device, now and after each later start(), or withdraws it; this takes
   // effect with the next calls below.
-  // Returns as Runtime::declare_session() and withdraw_session(); kOk if none runs.
+  // Returns the same as Runtime::declare_session() and withdraw_session(); kOk if none runs.
   Status declare_device(std::string_view device);
   Status withdraw_device(std::string_view device);
-  // Power off for so long: all processes die. Views of the Client end, and start() makes a new one.
+  // Turns the power off for so long: all processes die. Views of the Client end, and start() makes
+  // a new one.
   void reboot(std::int64_t off_ms);
   // Whether its Runtime runs: it was started, and has neither stopped nor died.
   [[nodiscard]] bool running() const { return worker_ != nullptr && worker_->running(); }
@@ -218,7 +221,7 @@ class World {
   // Lets `ms` pass, and runs what comes due at its time.
   // Returns kOk, also without a Runtime: time passes all the same.
   Status advance(std::int64_t ms);
-  // Lets time pass until this holds.
+  // Lets time pass until `holds` does.
   // Returns kOk; kTimeout: not within `ms_max`.
   // Requires: a condition that throws nothing.
   Status run_until(const std::function<bool()>& holds, std::int64_t ms_max = kDayMs);
@@ -227,24 +230,26 @@ class World {
   // Returns kOk; kTimeout: not within `ms_max`; kNotFound.
   Status run_until_done(std::string_view id, OrchestrationStatus* out = nullptr,
                         std::int64_t ms_max = kDayMs);
-  // Of the simulated machine, since 1970 UTC.
+  // The time of the simulated machine, since 1970 UTC.
   [[nodiscard]] std::int64_t now_ms() const { return machine_.wall_ms(); }
 
   // ---- what to do and what to look at ----
-  // In a process of its own. Its calls are there at once and take effect with the calls above.
-  // Those that wait would wait for the thread they are on: use run_until_done(). Requires: start()
-  // answered kOk.
+  // A Client in a process of its own. Its calls return at once and take effect with the calls
+  // above. Those that wait would wait for the thread they are on: use run_until_done(). Requires:
+  // start() answered kOk.
   [[nodiscard]] Client& client() { return *client_; }
-  // The events of an execution (0: the current one) as export_history() writes them, a line each.
-  // Returns as Client::read_history().
+  // Reads the events of an execution (0: the current one) as export_history() writes them, a line
+  // each.
+  // Returns the same as Client::read_history().
   Status history(std::string_view id, std::string* out, std::int64_t execution_id = 0);
-  // Of all Runtimes so far.
+  // The log of all Runtimes so far.
   [[nodiscard]] const Lines& log() const { return lines_; }
   // The counts of the Runtime that runs; requires running().
   [[nodiscard]] const RuntimeStats& stats() const { return worker_->runtime->stats(); }
-  // For what a World has no call for: clocks, full disks, damage. Its own writes count in it too.
+  // The machine, for everything that a World has no call for: clocks, full disks, damage. Its own
+  // writes count too.
   [[nodiscard]] sim::Machine& machine() { return machine_; }
-  // Of the last start() that failed.
+  // The text of the last start() that failed.
   [[nodiscard]] std::string_view error_text() const { return diagnostic_.text(); }
 
  private:

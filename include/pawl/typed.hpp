@@ -4,8 +4,8 @@
 //   inline constexpr pawl::ActivityType<ReadRequest, Reading> kRead{"read_sensor"};
 // and stand in every call where the name as text may stand. Values go as JSON (PAWL_JSON); a
 // std::string_view goes as it is, and Nothing as an empty text.
-// Limits: payload_bytes_max bytes of JSON, for which a Runtime and a Client have memory. What is
-// stored is the same as with texts, so either side may use those.
+// Limits: payload_bytes_max bytes of JSON, for which a Runtime and a Client have memory. The stored
+// form is the same as with texts, so either side may use those.
 // Ownership: nothing is allocated; names must outlive what they are given to, as string literals
 // do. Thread rule: as the call.
 #ifndef PAWL_TYPED_HPP
@@ -23,7 +23,7 @@
 
 namespace pawl {
 
-// The input or the result of what has none.
+// The input or the result of code that has none.
 struct Nothing {};
 
 // ---- definitions ----
@@ -50,13 +50,13 @@ class OrchestrationType : public internal::TypedName {
  public:
   using TypedName::TypedName;
 };
-// Of raise_event() and schedule_wait().
+// The name of an event, for raise_event() and schedule_wait(), with the type of its payload.
 template <typename T>
 class EventType : public internal::TypedName {
  public:
   using TypedName::TypedName;
 };
-// Of enqueue_event() and dequeue_event().
+// The name of a queue, for enqueue_event() and dequeue_event(), with the type of its payloads.
 template <typename T>
 class QueueType : public internal::TypedName {
  public:
@@ -67,9 +67,10 @@ class QueueType : public internal::TypedName {
 
 namespace internal {
 
-// Where the value of a typed call becomes JSON: memory of whatever is called, for one call at a time.
+// The place where the value of a typed call becomes JSON: memory of the called object, for one call
+// at a time.
 struct TypedBytes {
-  char* data = nullptr;  // null: it is not open, or not started
+  char* data = nullptr;  // null: the object is not open, or not started
   std::size_t size = 0;
 };
 
@@ -118,8 +119,8 @@ inline Status decode(std::string_view text, std::string_view* out, Diagnostic*) 
 }
 inline Status decode(std::string_view, Nothing*, Diagnostic*) { return Status::kOk; }
 
-// A parameter of this type does not decide which T a template has: the definition does, and the
-// value may be written as {..}.
+// A parameter of this type does not decide the T of a template: the definition does, and the value
+// may be written as {..}.
 template <typename T>
 struct SameType {
   using type = T;
@@ -129,8 +130,8 @@ using Same = typename SameType<T>::type;
 
 }  // namespace internal
 
-// What an await of a TypedHandle answers: an Outcome whose value is a T. A result that is none is
-// an error of kind kBadPayload, whose text names the field.
+// The answer of a TypedHandle's await: an Outcome whose value is a T. A result that is no T is an
+// error of kind kBadPayload, whose text names the field.
 template <typename T>
 class [[nodiscard]] TypedOutcome {
  public:
@@ -139,9 +140,9 @@ class [[nodiscard]] TypedOutcome {
     is_read_ = internal::decode(outcome.value(), &value_, &why_) == Status::kOk;
   }
   [[nodiscard]] bool ok() const { return is_read_; }
-  // The result; that of a T() when !ok(). It lives as long as this object.
+  // The result; a T() when !ok(). It lives as long as this object.
   [[nodiscard]] const T& value() const { return value_; }
-  // kind kNone when ok(). The text lives as long as this object.
+  // The error; its kind is kNone when ok(). The text lives as long as this object.
   [[nodiscard]] Error error() const {
     if (ok() || !outcome_.ok()) return outcome_.error();
     return {ErrorKind::kBadPayload, why_.text()};
@@ -171,7 +172,7 @@ class [[nodiscard]] TypedHandle : public Handle {
 
 // ---- endings ----
 
-// What complete() and continue_as_new() of a value answer: a Poll that knows the type.
+// The answer of complete() and continue_as_new() with a value: a Poll that knows the type.
 template <typename T>
 class [[nodiscard]] Completed : public Poll {
  public:
@@ -184,9 +185,9 @@ class [[nodiscard]] Continued : public Poll {
 };
 
 namespace internal {
-// What complete() and continue_as_new() of a text return, and ok() of an activity: of it nothing is
-// made where a definition has no text. A type of its own would say it, too, but a lambda of several
-// endings has one type only, and a const is none of a lambda's.
+// The answer of complete() and continue_as_new() with a text, and of an activity's ok(). If a
+// definition has no text, nothing can be made of it. A type of its own would do that, too, but a
+// lambda with several endings must return one type, and its type has no const.
 template <typename Ending, bool takes_text>
 struct RefusedEnding {
   using type = const Ending;
@@ -200,13 +201,13 @@ using Refused =
     typename RefusedEnding<Ending, (std::is_same_v<Types, std::string_view> || ...)>::type;
 }  // namespace internal
 
-// What the function of an OrchestrationType<In, Out> returns: pending, a failure, an end with an
-// Out, or a next execution with an In. Others do not compile; but if one of the two is a text, a
-// text may be given for either.
+// The answer of an OrchestrationType<In, Out>'s function: pending, a failure, an end with an Out,
+// or a next execution with an In. Others do not compile; but if one of the two is a text, a text
+// may be given for either.
 template <typename In, typename Out>
 class [[nodiscard]] PollOf : public Poll {
  public:
-  // Implicit, as what is returned is a Poll or knows its type.
+  // Implicit, since a returned value is a Poll or knows its type.
   // NOLINTBEGIN(google-explicit-constructor)
   PollOf(const Poll& poll) : Poll(poll) {}
   PollOf(Poll&& poll) : Poll(poll) {}
@@ -220,17 +221,17 @@ class [[nodiscard]] PollOf : public Poll {
   // NOLINTEND(google-explicit-constructor)
 };
 
-// What Client::wait_for_orchestration() of an OrchestrationType writes.
+// The result that Client::wait_for_orchestration() writes for an OrchestrationType.
 template <typename Out>
 struct TypedEnd {
-  std::optional<Out> value;  // it has completed with one
-  Diagnostic why;            // it has completed with what is no Out: kCorrupt, and why
+  std::optional<Out> value;  // set if it has completed with one
+  Diagnostic why;            // it has completed with no Out: kCorrupt, and why
 };
 
 // ---- the calls ----
 
-// The typed calls of OrchestrationContext. Each does what the call of this name does with a text;
-// a value that does not go as JSON is kBadPayload, at the await or as the answer.
+// The typed calls of OrchestrationContext. Each does what the call of this name does with a text; a
+// value that cannot become JSON is kBadPayload, at the await or as the answer.
 template <typename Self>
 class TypedContextCalls {
  public:
@@ -241,7 +242,7 @@ class TypedContextCalls {
       return self.schedule_activity(type.name(), text);
     });
   }
-  // `options`: ActivityOptions or a Target.
+  // `options` are ActivityOptions or a Target.
   template <typename In, typename Out, typename Options>
   TypedHandle<Out> schedule_activity(const ActivityType<In, Out>& type,
                                      const internal::Same<In>& input, const Options& options) {
@@ -258,7 +259,7 @@ class TypedContextCalls {
     });
   }
   // Starts an instance without a parent.
-  // Returns as the call with a text; kBadPayload.
+  // Returns the same as the call with a text; kBadPayload.
   template <typename In, typename Out, typename... Options>
   ErrorKind start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
                                 const internal::Same<In>& input, const Options&... options) {
@@ -304,13 +305,13 @@ class TypedContextCalls {
 };
 
 // The typed calls of Client and Runtime. Each does what the call of this name does with a text, and
-// takes the same arguments behind it. A value that does not go as JSON is kInvalidArgument, or
+// takes the same arguments behind it. A value that cannot become JSON is kInvalidArgument, or
 // kResourceExhausted if it is too long.
 template <typename Self>
 class TypedSenderCalls {
  public:
   // Creates an instance.
-  // Returns as the call with a text.
+  // Returns the same as the call with a text.
   template <typename In, typename Out, typename... Rest>
   Status start_orchestration(const OrchestrationType<In, Out>& type, const InstanceId& id,
                              const internal::Same<In>& input, const Rest&... rest) {
@@ -319,7 +320,7 @@ class TypedSenderCalls {
     return self().start_orchestration(type.name(), id, encoded.text(), rest...);
   }
   // Raises an event.
-  // Returns as the call with a text.
+  // Returns the same as the call with a text.
   template <typename T, typename... Rest>
   Status raise_event(std::string_view id, const EventType<T>& type,
                      const internal::Same<T>& payload, const Rest&... rest) {
@@ -328,7 +329,7 @@ class TypedSenderCalls {
     return self().raise_event(id, type.name(), encoded.text(), rest...);
   }
   // Offers an event for now or never.
-  // Returns as the call with a text.
+  // Returns the same as the call with a text.
   template <typename T, typename... Rest>
   Status offer_event(std::string_view id, const EventType<T>& type,
                      const internal::Same<T>& payload, const Rest&... rest) {
@@ -337,7 +338,7 @@ class TypedSenderCalls {
     return self().offer_event(id, type.name(), encoded.text(), rest...);
   }
   // Puts a message into a queue.
-  // Returns as the call with a text.
+  // Returns the same as the call with a text.
   template <typename T, typename... Rest>
   Status enqueue_event(std::string_view id, const QueueType<T>& type,
                        const internal::Same<T>& payload, const Rest&... rest) {

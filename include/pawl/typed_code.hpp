@@ -1,6 +1,7 @@
 // The functions of typed activities and orchestrations, and how they are registered.
 //
-// Purpose: beside pawl/typed.hpp, for the side that runs them. Ownership, thread rule: as Registry.
+// Purpose: stands beside pawl/typed.hpp, for the side that runs them. Ownership, thread rule: as
+// Registry.
 #ifndef PAWL_TYPED_CODE_HPP
 #define PAWL_TYPED_CODE_HPP
 
@@ -19,12 +20,12 @@ template <typename In, typename Out, typename Mode>
 struct TypedCode;
 }  // namespace internal
 
-// What the function of an ActivityType<In, Out> returns: an Out, or ActivityContext::fail() and its
-// like.
+// The answer of an ActivityType<In, Out>'s function: an Out, or that of ActivityContext::fail() and
+// its like.
 template <typename Out>
 class [[nodiscard]] Reply {
  public:
-  // Implicit, as both are returned.
+  // Implicit, since functions return both.
   // NOLINTBEGIN(google-explicit-constructor)
   Reply(const Out& value) : value_(value) {}
   Reply(const ActivityResult& failure) : failure_(failure) {}
@@ -39,19 +40,20 @@ class [[nodiscard]] Reply {
   std::optional<ActivityResult> failure_;
 };
 
-// What a step of a cooperative ActivityType<In, Out> returns: an Out, ActivityContext::fail() and its
-// like, or when the next step is.
+// The answer of a step of a cooperative ActivityType<In, Out>: an Out, that of
+// ActivityContext::fail() and its like, or the time of the next step.
 template <typename Out>
 class [[nodiscard]] StepReply {
  public:
-  // Implicit, as all are returned.
+  // Implicit, since steps return all of them.
   // NOLINTBEGIN(google-explicit-constructor)
   StepReply(const Out& value) : value_(value) {}
   StepReply(const ActivityStep& step) : step_(step) {}
   StepReply(const ActivityResult& failure) : step_(failure) {}
   StepReply(ActivityResult&& failure) : step_(failure) {}
-  StepReply(internal::Refused<ActivityResult, Out>&&) = delete;  // as Reply
-  // NOLINTEND(google-explicit-constructor)
+  StepReply(internal::Refused<ActivityResult, Out>&&) =
+      delete;  // a text, and the definition has none
+               // NOLINTEND(google-explicit-constructor)
 
  private:
   template <typename In, typename AnyOut, typename Mode>
@@ -62,7 +64,7 @@ class [[nodiscard]] StepReply {
 
 namespace internal {
 
-// Between types of functions; it is called as what it was made of only.
+// Casts a function to another type; it is only called after it was cast back.
 template <typename To, typename From>
 To function_cast(From function) {
   return reinterpret_cast<To>(reinterpret_cast<void (*)()>(function));
@@ -131,7 +133,7 @@ struct TypedCode {
     const Reply<Out> reply = function(ctx, input);
     return reply.failure_.has_value() ? *reply.failure_ : answer(ctx, reply.value_);
   }
-  // Another attempt would have the same.
+  // Fails without a retry, since another attempt would have the same payload.
   static ActivityResult bad_payload(ActivityContext& ctx, const char* what, std::string_view why) {
     Diagnostic text;
     text.format("the %s: %.*s", what, static_cast<int>(why.size()), why.data());
@@ -142,7 +144,7 @@ struct TypedCode {
 }  // namespace internal
 
 // The typed calls of Registry and Host. Each does what the call of this name does; the function
-// must be of the types of the definition. One whose input is none of these types does not run: the
+// must be of the types of the definition. Code whose input is not of these types does not run: the
 // activity fails without a retry, the orchestration with kBadPayload.
 template <typename Self>
 class TypedRegistration {
@@ -155,7 +157,7 @@ class TypedRegistration {
     return static_cast<Self&>(*this).add_activity(
         type.name(), ActivityCode(internal::function_cast<Activity>(function), Code::run), rest...);
   }
-  // A long one in short steps.
+  // Registers a long activity in short steps.
   template <typename In, typename Out, typename State, typename Mode = internal::ExceptionMode>
   decltype(auto) add_cooperative(const ActivityType<In, Out>& type,
                                  StepReply<Out> (*step)(ActivityContext&, const In&, State&),

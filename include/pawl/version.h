@@ -1,8 +1,8 @@
-/* version.h: which Pawl this is, for C and C++.
+/* version.h: the version of Pawl, for C and C++.
  *
- * Purpose: what a program was compiled with, by macros, and what it runs with, by a call: the two differ
- * when a newer shared library was installed. docs/releases.md says what the numbers promise.
- * These lines are the one place of the number: the build reads them, and all else takes it from there.
+ * Purpose: macros say what a program was compiled with, and a call says what it runs with: the two
+ * differ when a newer shared library was installed. docs/releases.md says what the numbers promise.
+ * These lines are the one place of the number: the build and all else read them.
  * Ownership: the text is a constant. Thread rule: any thread, at any time. Errors: none.
  */
 #ifndef PAWL_VERSION_H
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* Of the library that the program runs with: "1.20.3". Never null. */
+/* The version of the library that the program runs with: "1.20.3". Never null. */
 const char* pawl_version(void);
 
 #ifdef __cplusplus
@@ -29,7 +29,7 @@ const char* pawl_version(void);
 
 namespace pawl {
 
-// As pawl_version().
+// Does what pawl_version() does.
 [[nodiscard]] const char* version();
 
 }  // namespace pawl

@@ -69,7 +69,7 @@ static void null_clients(void) {
   /* No status of Pawl is missing here. */
   CHECK(strcmp(pawl_status_name(PAWL_OLDER_DATABASE), "older_database") == 0);
   CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_OLDER_DATABASE + 1)), "unknown") == 0);
-  /* Also where an enumeration of C++ has no room for the number. */
+  /* This holds, too, if an enumeration of C++ has no room for the number. */
   CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0 &&
         strcmp(pawl_status_name((pawl_status)64), "unknown") == 0);
   CHECK(strcmp(pawl_status_name((pawl_status)-1), "unknown") == 0 &&
@@ -80,7 +80,7 @@ static void null_clients(void) {
   CHECK(strcmp(pawl_error_name(PAWL_ERROR_CANCELLED), "cancelled") == 0);
 }
 
-/* How an instance begins. */
+/* Wrong options and trace ids of a start. */
 static void wrong_starts(pawl_client* client) {
   char long_trace[66];
   pawl_start_options how;
@@ -138,7 +138,7 @@ static void calls_of_a_client(pawl_client* client) {
   CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, NULL, no_instance, NULL),
                PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, &more, NULL, NULL), PAWL_INVALID_ARGUMENT);
-  /* Nothing came of all that. */
+  /* None of these calls did anything. */
   CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, no_instance, &instances), PAWL_OK);
   CHECK(instances == 1 && more == 0);
 }
@@ -162,7 +162,7 @@ void wrong_arguments(void) {
   CHECK_STATUS(pawl_host_add_activity(host, "a", 7, no_work, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_add_steps(host, "a", NULL, NULL), PAWL_INVALID_ARGUMENT);
 
-  /* Before the start. */
+  /* These calls come before the start. */
   CHECK_STATUS(pawl_host_run(host, 0), PAWL_STOPPED);
   CHECK_STATUS(pawl_host_tick(host, 0, &more), PAWL_STOPPED);
   CHECK_STATUS(pawl_host_cancel(host, "i", NULL, NULL, NULL), PAWL_STOPPED);
@@ -237,7 +237,7 @@ void wrong_options(void) {
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_INVALID_ARGUMENT);
   options.wall_trust = PAWL_TRUST_ALWAYS;
 
-  /* What the start refuses is named. */
+  /* The start names the option that it refuses. */
   options.payload_bytes_max = 1;
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
   CHECK_STATUS(pawl_host_start(host), PAWL_INVALID_OPTIONS);
@@ -260,14 +260,14 @@ void wrong_options(void) {
   client_options.payload_bytes_max = 1;
   CHECK_STATUS(pawl_client_open(&client_options, NULL, &client, &why), PAWL_INVALID_OPTIONS);
 
-  /* The small one works, beside a client more than it has room for. */
+  /* The small host works. */
   options.database_path = g_path;
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
   CHECK_STATUS(pawl_host_start(host), PAWL_OK);
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- by the code --- */
+/* ---- by the code ---- */
 
 static void expect_invalid(pawl_ctx* ctx, pawl_handle handle) {
   pawl_outcome outcome;
@@ -297,7 +297,7 @@ static pawl_poll careless(pawl_ctx* ctx, void* user) {
   options.where = 9;
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   options.where = PAWL_ANY_WORKER;
-  options.session = "s"; /* which nobody would look at */
+  options.session = "s"; /* no worker would look at it */
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   options.where = PAWL_DEVICE;
   options.session = NULL;
@@ -349,7 +349,7 @@ void wrong_calls_of_code(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- calls of a host, and its log --- */
+/* ---- calls of a host, and its log ---- */
 
 static void keep_status(void* user, pawl_status status) { *(int*)user = (int)status; }
 static void keep_log(void* user, int level, const char* line, size_t size) {

@@ -1,7 +1,7 @@
-/* What orchestrations and activities of C can do. */
+/* Orchestrations and activities in C, for the tests of pawl.h. */
 #include "c_api_test.h"
 
-/* --- awaits --- */
+/* ---- awaits ---- */
 
 static void echo(pawl_activity* activity, void* user) {
   const pawl_text input = pawl_activity_input(activity);
@@ -91,9 +91,9 @@ void combines_awaits(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- activities --- */
+/* ---- activities ---- */
 
-/* Its input says how it ends. */
+/* The input of this activity says how it ends. */
 static void work(pawl_activity* activity, void* user) {
   const char how = pawl_activity_input(activity).data[0];
   int* const calls = user;
@@ -104,7 +104,7 @@ static void work(pawl_activity* activity, void* user) {
     case 'f': pawl_activity_fail(activity, "failed"); break;
     case 'p': pawl_activity_fail_permanently(activity, "for ever"); break;
     case 'n': break;
-    case 'r': /* twice, then it says what it knows of the time before */
+    case 'r': /* fails twice, then answers its last progress */
       if (*calls < 3) {
         CHECK_STATUS(pawl_activity_heartbeat(activity, "half", 4), PAWL_OK);
         pawl_activity_fail(activity, "not yet");
@@ -192,7 +192,7 @@ void activities_end_in_each_way(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- steps --- */
+/* ---- steps ---- */
 
 static void count_steps(pawl_activity* activity, void* state, void* user) {
   int count;
@@ -248,9 +248,9 @@ void steps_keep_their_state(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- code that is wrong --- */
+/* ---- code that is wrong ---- */
 
-/* Each of these would go on with an answer that is not there. */
+/* Each of these would go on with an answer that it does not have. */
 static pawl_poll steps_over(pawl_ctx* ctx, void* user) {
   pawl_outcome outcome;
   (void)user;
@@ -292,7 +292,7 @@ void awaits_that_are_stepped_over(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- cancellation --- */
+/* ---- cancellation ---- */
 
 static pawl_poll put_right(pawl_ctx* ctx, void* user) {
   PAWL_AWAIT_C(pawl_schedule_activity(ctx, "echo", "closed", 6, NULL), user);

@@ -66,7 +66,7 @@ void expect_end(pawl_host* host, pawl_client* client, const char* name, const ch
   exit(1);
 }
 
-/* --- an order: an activity, a value, a timer, an event --- */
+/* ---- an order: an activity, a value, a timer, an event ---- */
 
 static int g_reads = 0;
 
@@ -155,7 +155,7 @@ void goes_on_after_a_restart(void) {
   pawl_client_close(client);
 }
 
-/* --- a trace --- */
+/* ---- a trace ---- */
 
 static void say_trace(pawl_activity* activity, void* user) {
   const pawl_text trace = pawl_activity_trace_id(activity);
@@ -163,7 +163,7 @@ static void say_trace(pawl_activity* activity, void* user) {
   pawl_activity_ok(activity, trace.data, trace.size);
 }
 
-/* What the code and its activity see. */
+/* Answers the trace ids that the code and its activity see. */
 static pawl_poll traced(pawl_ctx* ctx, void* user) {
   const pawl_text own = pawl_trace_id(ctx);
   pawl_outcome seen;
@@ -212,7 +212,7 @@ void a_trace_is_seen_by_all(void) {
   CHECK(buffer_is(&output, ", "));
   CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, keep_trace, listed), PAWL_OK);
   CHECK(strcmp(listed, "request-7;request-8;;") == 0);
-  /* The rest of the options: an hour later it has not begun. */
+  /* The other options: the instance has not begun, since it starts in an hour. */
   how.start_after_ms = 3600000;
   how.version = "1.0.0";
   CHECK_STATUS(pawl_client_start_with(client, "traced", "later", NULL, 0, &how), PAWL_OK);
@@ -222,7 +222,7 @@ void a_trace_is_seen_by_all(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- a loop of the caller's --- */
+/* ---- a loop of the caller's ---- */
 
 void foreign_loop(void) {
   pawl_host* const host = order_host();
@@ -244,7 +244,7 @@ void foreign_loop(void) {
     CHECK_STATUS(pawl_client_get_status(client, "order", &status, NULL, NULL), PAWL_OK);
   } while (status.state == PAWL_RUNNING);
   CHECK(status.state == PAWL_COMPLETED);
-  /* It would wait for itself. */
+  /* The host would wait for itself. */
   CHECK_STATUS(pawl_client_wait(client, "order", 0, &status, NULL), PAWL_WOULD_BLOCK);
   pawl_host_request_stop(host);
   CHECK_STATUS(pawl_host_run(host, -1), PAWL_STOPPED);
@@ -254,7 +254,7 @@ void foreign_loop(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- clients --- */
+/* ---- clients ---- */
 
 void client_alone(void) {
   pawl_client* client = open_client(NULL);
@@ -300,7 +300,7 @@ void buffers_and_lists(void) {
   CHECK_STATUS(pawl_client_start(client, "order", "order", NULL, "nails", 5), PAWL_OK);
   CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3), PAWL_OK);
   run_until(host, client, "order", PAWL_COMPLETED, NULL);
-  /* One byte too small: nothing is copied, the length is there, and so is all the rest. */
+  /* A buffer is one byte too small: nothing is copied, but the length and all else is there. */
   memset(bytes, 'x', sizeof bytes);
   status.state = PAWL_RUNNING;
   CHECK_STATUS(pawl_client_get_status(client, "order", &status, &output, NULL),
@@ -326,7 +326,7 @@ void buffers_and_lists(void) {
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
 
-/* --- which case --- */
+/* ---- which case ---- */
 
 typedef struct test_case {
   const char* name;

@@ -1,4 +1,4 @@
-/* What the cases of the test of pawl.h share. */
+/* Helpers that the cases of the test of pawl.h share. */
 #ifndef C_API_TEST_H
 #define C_API_TEST_H
 
