@@ -142,7 +142,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // owner label and a session to close; kSessionLost; kSessionClosed.
   // Requires: a session that is not empty (kInvalidArgument at the await).
   Handle session_opened(const Session& session);
-  // Changes the settings of an open session, in the commit of this turn; the last change counts.
+  // Changes the settings of an open session, in the commit of this turn; the last change wins.
   // Counts and age go on. A shared one stays exclusive, and notifies the instance that asked for
   // it; a device takes no age. Nothing happens if it is not open, or a new owner label has too
   // many.
@@ -166,7 +166,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // take work without a tag). Its owner releases it as with Client::transfer_session(), and from
   // the commit of this turn on its work without a tag has this one. The first activity of each
   // later ownership can read `summary` (ActivityContext::session_summary()), until the next handoff
-  // or opening. One that fails on loss is lost; a device is left alone. Names as above.
+  // or opening. One that fails on loss is lost; a device is left alone. Names are as above.
   // Returns kNone.
   // Requires: as close_session(), and a tag as above (kInvalidArgument); a summary of at most
   // kSessionSummaryBytesMax (kLimit). Else nothing is recorded.

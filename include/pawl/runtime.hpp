@@ -94,9 +94,8 @@ struct RuntimeStats {
   // Instances marked as unregistered, and activities put back, because this process or all that
   // live lack the name.
   std::uint64_t unregistered = 0;
-  std::uint64_t instances_removed = 0;  // children included
-  std::uint64_t instances_removed_for_space =
-      0;  // the part of these for SpaceOptions::remove_completed
+  std::uint64_t instances_removed = 0;            // children included
+  std::uint64_t instances_removed_for_space = 0;  // for SpaceOptions::remove_completed
   std::uint64_t executions_removed = 0;
   std::uint64_t events_removed = 0;
   std::uint64_t wakeups = 0;  // returns from sleep
