@@ -551,7 +551,7 @@ def check_changes():
         problem(changes.name, f"says what there is, in more than {CHANGES_BYTES_MAX} bytes")
 
 
-# --- limits.md, limits/ --------------------------------------------------------------------------------------------
+# ---- limits.md, limits/ ----
 
 STRUCTS = {
     "Options": "include/pawl/options.hpp",
@@ -780,7 +780,7 @@ def check_public_calls():
             problem(guide.name, f"does not mention ErrorKind::{kind}")
 
 
-# --- guide/small-api.md -----------------------------------------------------------------------------------
+# ---- guide/small-api.md ----
 
 SCREEN = 66  # lines
 
@@ -812,7 +812,7 @@ def check_small_api():
         problem(text.name, f"{rows} rows of calls; no header that it names includes {sorted(lacking)}")
 
 
-# --- porting.md -------------------------------------------------------------------------------------------
+# ---- porting.md ----
 
 
 def check_porting():

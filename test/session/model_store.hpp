@@ -207,7 +207,7 @@ class ModelStore {
   using Candidate = std::pair<WorkItemId, SessionKey>;
 
   [[nodiscard]] bool lacks(PureRule rule) const { return without_ == rule; }
-  // --- rules, less the one that is left out ---
+  // ---- rules, less the one that is left out ----
   [[nodiscard]] rules::Transition transition(const Session& session, rules::Cause cause,
                                              const rules::Facts& facts) const;
   [[nodiscard]] rules::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
@@ -217,7 +217,7 @@ class ModelStore {
   [[nodiscard]] Gone gone(Evidence& evidence, const Claim& claim, Incarnation me) const;
   [[nodiscard]] Retry retry_of(const Item& item) const;
 
-  // --- the rows ---
+  // ---- the rows ----
   [[nodiscard]] rules::Running running(SessionKey session) const;
   [[nodiscard]] Session* find_session(InstanceKey scope, const std::string& name);
   [[nodiscard]] const Registered* living(const std::string& node) const;

@@ -1,7 +1,7 @@
 // Arguments and answers of batches, and of the calls about the room that rows take.
 //
-// Ownership: plain values. Thread rule: as store.hpp. Times: Pawl time in ms (clock_rules.hpp) unless
-// a name says otherwise.
+// Ownership: plain values. Thread rule: as store.hpp. Times: Pawl time in ms (clock_rules.hpp)
+// unless a name says otherwise.
 #ifndef PAWL_STORE_PLACE_ARGUMENTS_HPP
 #define PAWL_STORE_PLACE_ARGUMENTS_HPP
 

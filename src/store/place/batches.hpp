@@ -1,9 +1,8 @@
 // Batches: batches and views, and the damage that they meet.
 //
 // Purpose: a batch begins with the write lock, the clock and a look at whether others have
-// committed; it ends with one commit, or with nothing. A damaged row is taken out of the way, so that
-// all others go on (quarantine.cpp).
-// Ownership and thread rule: as context.hpp.
+// committed; it ends with one commit, or with nothing. A damaged row is taken out of the way, so
+// that all others go on (quarantine.cpp). Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_PLACE_BATCHES_HPP
 #define PAWL_STORE_PLACE_BATCHES_HPP
 

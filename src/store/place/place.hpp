@@ -3,9 +3,9 @@
 // Purpose: keeps the time that a batch sees as now, and the epochs and tokens not given out yet. It
 // says how much space the database takes and which writes are refused for it. Removing rows needs
 // room itself, because the changed pages go to the log first. Therefore a file beside the database
-// reserves some (space.cpp): when the disk is full it is deleted, and it is made again once there is
-// room. While it is missing, all processes reject new work.
-// Ownership and thread rule: as context.hpp.
+// reserves some (space.cpp): when the disk is full it is deleted, and it is made again once there
+// is room. While it is missing, all processes reject new work. Ownership and thread rule: as
+// context.hpp.
 #ifndef PAWL_STORE_PLACE_PLACE_HPP
 #define PAWL_STORE_PLACE_PLACE_HPP
 

@@ -1,7 +1,6 @@
-// SessionExpiry: ends sessions, or looks at them, because of their age; removes the rows of implicit
-// sessions that are not needed any more.
-// Rules: docs/rules/session-openings.md.
-// Ownership and thread rule: as context.hpp.
+// SessionExpiry: ends sessions, or looks at them, because of their age; removes the rows of
+// implicit sessions that are not needed any more. Rules: docs/rules/session-openings.md. Ownership
+// and thread rule: as context.hpp.
 #ifndef PAWL_STORE_SESSION_EXPIRY_HPP
 #define PAWL_STORE_SESSION_EXPIRY_HPP
 

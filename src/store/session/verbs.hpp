@@ -1,9 +1,8 @@
 // SessionVerbs: opens, holds, changes, hands off and closes sessions, for code and for operators.
 // Rules: docs/rules/session-openings.md, S54, and docs/rules/session-work.md, S38.
 //
-// The rows change in the same way for both. A client has no log: the row keeps what was done until a
-// Runtime looks at it.
-// Ownership and thread rule: as context.hpp.
+// The rows change in the same way for both. A client has no log: the row keeps what was done until
+// a Runtime looks at it. Ownership and thread rule: as context.hpp.
 #ifndef PAWL_STORE_SESSION_VERBS_HPP
 #define PAWL_STORE_SESSION_VERBS_HPP
 

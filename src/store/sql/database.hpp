@@ -81,8 +81,8 @@ class Database {
   // Writes the log back and truncates it to nothing. kBusy, at once: others read or write; then as
   // much of it was written back as they allow.
   virtual Status empty_log() = 0;
-  // With checkpoint_after_commit: writes the log back if it is at least checkpoint_pages long, as far
-  // as other readers allow. A failure is tried again when the log has grown.
+  // With checkpoint_after_commit: writes the log back if it is at least checkpoint_pages long, as
+  // far as other readers allow. A failure is tried again when the log has grown.
   virtual Status write_back_log() = 0;
   // The file of the reserve: looks for it, creates it with this length, removes it.
   virtual Status find_reserve(bool* there) = 0;
