@@ -1,16 +1,17 @@
 // Host: a whole program around a Runtime, on Linux.
 //
 // Purpose: port, memory, signals and loop in one object, for a program that does nothing else. Its
-// first error stays: what comes after it does nothing, and run() logs it and answers 1, so main()
-// needs no check of its own. A device that counts its memory, a program with a loop of its own, and
-// any other system do the same by hand with Process, a port and Runtime (docs/guide/running.md,
-// "A program of your own"). A first program includes this header and no other;
-// docs/guide/small-api.md has the calls that it needs.
-// Ownership: the Host owns everything, its memory included: two blocks of the heap, taken by
-// start() and given back with it, but SQLite's while the program has connections of its own open
-// (Process::stop()). What its options point to outlives it, as do names given to it.
-// One Host at a time in a process, for SQLite's memory is global. Thread rule: one thread; the
-// handlers of SIGINT and SIGTERM belong to it from start() to stop().
+// first error stays: later calls do nothing, and run() logs it and answers 1, so main() needs no
+// check of its own. A device that counts its memory, a program with a loop of its own, and any
+// other system use Process, a port and Runtime instead (docs/guide/running.md, "A program of your
+// own"). A first program includes this header and no other; docs/guide/small-api.md has the calls
+// that it needs.
+// Ownership: the Host owns everything, its memory included: two blocks of the heap that start()
+// takes. They are freed with the Host, but SQLite's block is not while the program has connections
+// of its own open (Process::stop()). Objects that its options point to outlive it, and so do names
+// given to it. A process has one Host at a time, since SQLite's memory is global.
+// Thread rule: one thread; the handlers of SIGINT and SIGTERM belong to the Host from start() to
+// stop().
 #ifndef PAWL_HOST_HPP
 #define PAWL_HOST_HPP
 
