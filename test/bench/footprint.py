@@ -44,7 +44,7 @@ SLACK = 0.01  # more than this share below its budget, and at least SLACK_LEAST 
 SLACK_LEAST = 1024
 CLASSES = ("text", "constants", "data", "bss")
 # What of Pawl is in no program of a user, or is a program of its own.
-NOT_LINKED = {"tool", "daemon", "programs", "endpoint", "testing", "sim", "template", "bare_metal"}
+NOT_LINKED = {"apps", "tool", "programs", "endpoint", "testing", "sim", "template", "bare_metal"}
 
 
 def class_of(section):
@@ -170,7 +170,7 @@ class Build:
         found = set()
         for path in self.folder.glob("*/**/*.su"):
             folder = path.relative_to(self.folder).parts
-            if folder[0] not in ("src", "port") or folder[1] in NOT_LINKED:
+            if folder[0] not in ("src", "port") or NOT_LINKED & set(folder):
                 continue
             for line in path.read_text(encoding="utf-8").splitlines():
                 place, size, how = line.split("\t")
