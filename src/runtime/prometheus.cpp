@@ -1,14 +1,64 @@
 #include "pawl/prometheus.hpp"
 
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 
+#include "fields/client_fields.hpp"
+#include "fields/runtime_fields.hpp"
 #include "pawl/client.hpp"
 
 namespace pawl {
 namespace {
 
+using fields::Field;
+using fields::FieldKind;
+using fields::FieldsOf;
+
 constexpr std::size_t kSessionsCounted = 1'000;
+
+// The part of a Field that the text needs.
+struct MetricField {
+  const char* name = nullptr;
+  const char* help = nullptr;
+  const char* state = nullptr;  // value of the label "state"; null: it has none
+  std::uint16_t offset = 0;
+  FieldKind kind = FieldKind::kInteger;
+};
+
+template <std::size_t kRows>
+constexpr std::size_t count_metrics(const Field (&rows)[kRows]) {
+  std::size_t count = 0;
+  for (const Field& row : rows)
+    if (row.metric != nullptr) ++count;
+  return count;
+}
+
+template <typename T>
+constexpr auto metrics_of() {
+  std::array<MetricField, count_metrics(FieldsOf<T>::kAll)> found = {};
+  std::size_t count = 0;
+  for (const Field& row : FieldsOf<T>::kAll)
+    if (row.metric != nullptr)
+      found[count++] = {row.metric, row.help, row.label, row.offset, row.kind};
+  return found;
+}
+
+// The texts of a struct that its metrics have as labels.
+struct LabelField {
+  const char* name = nullptr;
+  std::uint16_t offset = 0;
+};
+using LabelFields = std::array<LabelField, 2>;
+
+template <typename T>
+constexpr LabelFields labels_of() {
+  LabelFields found = {};
+  std::size_t count = 0;
+  for (const Field& row : FieldsOf<T>::kAll)
+    if (row.metric == nullptr && row.label != nullptr) found[count++] = {row.label, row.offset};
+  return found;
+}
 
 struct Label {
   const char* name;  // null: none
@@ -32,45 +82,27 @@ class PrometheusText {
   void sample(std::int64_t value, const Labels& labels = Labels()) {
     put_name("", labels, {}).put_number(value).put("\n");
   }
-  // Writes a value in seconds; `ms` is in milliseconds.
-  void seconds(std::int64_t ms, const Labels& labels = Labels()) {
-    put_name("", labels, {}).put_seconds(ms).put("\n");
-  }
   void gauge(const char* name, const char* help, std::int64_t value) {
     begin(name, "gauge", help);
     sample(value);
   }
-  void counter(const char* name, const char* help, std::uint64_t value) {
-    begin(name, "counter", help);
-    sample(static_cast<std::int64_t>(value));
-  }
 
-  // Writes a histogram. Each count becomes the sum of all counts up to its bound. Bounds and the
-  // total are in ms if `in_seconds`.
-  struct Histogram {
-    const std::int64_t* bounds;
-    const std::uint64_t* counts;  // one more than bounds
-    std::size_t bound_count;
-    std::int64_t total;
-    bool in_seconds;
-  };
-  void histogram(const Histogram& of, const Labels& labels = Labels()) {
+  // Each count becomes the sum of all counts up to its bound. Bounds and the total are in ms if
+  // `in_seconds`.
+  void histogram(const fields::HistogramView& of, bool in_seconds, const Labels& labels) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i <= of.bound_count; ++i) {
       sum += of.counts[i];
       char bound[32] = "+Inf";
-      if (i < of.bound_count) print(bound, of.bounds[i], of.in_seconds);
+      if (i < of.bound_count) print(bound, of.bounds[i], in_seconds);
       put_name("_bucket", labels, bound).put_number(static_cast<std::int64_t>(sum)).put("\n");
     }
     put_name("_sum", labels, {});
-    if (of.in_seconds)
+    if (in_seconds)
       put_seconds(of.total);
     else
       put_number(of.total);
     put("\n").put_name("_count", labels, {}).put_number(static_cast<std::int64_t>(sum)).put("\n");
-  }
-  void durations(const Durations& value, const Labels& labels = Labels()) {
-    histogram({Durations::kUpToMs, value.counts, Durations::kBounds, value.total_ms, true}, labels);
   }
   [[nodiscard]] bool ok() const { return !refused_; }
 
@@ -135,190 +167,61 @@ class PrometheusText {
   bool refused_ = false;
 };
 
-Labels of_state(const char* state) { return {{"state", state}, {nullptr, {}}}; }
-
-void put_instances(const Metrics& value, PrometheusText& out) {
-  out.begin("pawl_instances", "gauge", "Instances, by their state.");
-  out.sample(value.instances_running, of_state("running"));
-  out.sample(value.instances_completed, of_state("completed"));
-  out.sample(value.instances_failed, of_state("failed"));
-  out.sample(value.instances_stopped, of_state("stopped"));
-  out.sample(value.instances_suspended, of_state("suspended"));
-  out.gauge("pawl_executions", "Executions that are kept.", value.executions);
-  out.gauge("pawl_history_events", "Events of all histories.", value.events);
-  out.gauge("pawl_messages_waiting", "Messages that wait for a turn.", value.messages_waiting);
-  out.gauge("pawl_unread_messages", "Messages that instances left at their end.",
-            value.unread_messages);
-  out.gauge("pawl_timers_waiting", "Timers that have not fired.", value.timers_waiting);
-  out.begin("pawl_activities", "gauge", "Activities without an outcome, by their state.");
-  out.sample(value.activities_ready, of_state("ready"));
-  out.sample(value.activities_running, of_state("running"));
-  out.sample(value.activities_delayed, of_state("delayed"));
+const char* type_of(const MetricField& metric) {
+  if (fields::is_histogram(metric.kind)) return "histogram";
+  constexpr std::string_view kCounterEnding = "_total";
+  const std::string_view name = metric.name;
+  const bool is_counter = name.size() > kCounterEnding.size() &&
+                          name.substr(name.size() - kCounterEnding.size()) == kCounterEnding;
+  return is_counter ? "counter" : "gauge";
 }
 
-void put_sessions(const Metrics& value, PrometheusText& out) {
-  out.begin("pawl_sessions", "gauge", "Sessions, by their state.");
-  out.sample(value.sessions_active, of_state("active"));
-  out.sample(value.sessions_idle, of_state("idle"));
-  out.sample(value.sessions_lost, of_state("lost"));
-  out.gauge("pawl_sessions_waiting",
-            "Sessions and devices that have work and no owner: no worker has room, can run it, or "
-            "has declared the device.",
-            value.sessions_waiting);
-  out.counter("pawl_sessions_created_total", "Sessions opened since the database was made.",
-              static_cast<std::uint64_t>(value.sessions_created));
-  out.begin("pawl_session_duration_seconds", "histogram", "How long ended sessions lasted.");
-  const SessionEnds& ends = value.session_ends;
-  out.histogram({SessionEnds::kLastedUpToMs, ends.lasted_ms.counts, SessionEnds::kBounds,
-                 ends.lasted_ms.total, true});
-  out.begin("pawl_session_activities", "histogram", "Activities handed over to ended sessions.");
-  out.histogram({SessionEnds::kActivitiesUpTo, ends.activities.counts, SessionEnds::kBounds,
-                 ends.activities.total, false});
+void put_sample(const MetricField& metric, const void* at, const Labels& labels,
+                PrometheusText& out) {
+  if (!fields::is_histogram(metric.kind)) return out.sample(number_at(metric.kind, at), labels);
+  const bool in_seconds =
+      metric.kind == FieldKind::kDurations || metric.kind == FieldKind::kSessionLasted;
+  out.histogram(histogram_at(metric.kind, at), in_seconds, labels);
 }
 
-void put_space(const Metrics& value, PrometheusText& out) {
-  out.gauge("pawl_used_bytes", "Pages of the database in use.", value.used_bytes);
-  out.gauge("pawl_log_bytes", "The write-ahead log.", value.log_bytes);
-  out.gauge("pawl_quota_bytes", "What pages in use and the log may take; 0: no limit.",
-            value.quota_bytes);
-  out.gauge("pawl_refuses_new", "1: over the quota, or the disk was full.",
-            value.refuses_new ? 1 : 0);
-  out.gauge("pawl_counted_all", "0: a table has more rows than were counted.",
-            value.complete ? 1 : 0);
-}
-
-struct Counter {
-  const char* name;
-  const char* help;
-  std::uint64_t RuntimeStats::*member;
+// Structs of one type, one behind the other.
+struct Structs {
+  const void* first;
+  std::size_t size;
+  std::size_t count;
+  [[nodiscard]] const char* at(std::size_t index) const {
+    return static_cast<const char*>(first) + index * size;
+  }
 };
 
-constexpr Counter kCounters[] = {
-    {"pawl_ticks_total", "Rounds of the loop.", &RuntimeStats::ticks},
-    {"pawl_commits_total", "Transactions that wrote.", &RuntimeStats::commits},
-    {"pawl_flushes_total", "Flushes of the database's files.", &RuntimeStats::flushes},
-    {"pawl_written_bytes_total", "Bytes written to the database's files.",
-     &RuntimeStats::bytes_written},
-    {"pawl_turns_total", "Turns of orchestrations.", &RuntimeStats::turns},
-    {"pawl_turns_refused_total", "Turns that another worker had run first, or that were stale.",
-     &RuntimeStats::turns_refused},
-    {"pawl_cold_loads_total", "Histories read from the database.", &RuntimeStats::cold_loads},
-    {"pawl_activities_started_total", "Activities begun.", &RuntimeStats::activities_started},
-    {"pawl_activities_handed_back_total", "Activities given back into the queue.",
-     &RuntimeStats::activities_handed_back},
-    {"pawl_activities_overlong_total", "Inline activities beyond inline_max.",
-     &RuntimeStats::activities_overlong},
-    {"pawl_activities_abandoned_total", "Cancelled activities that did not come back in time.",
-     &RuntimeStats::activities_abandoned},
-    {"pawl_messages_dropped_total", "Duplicates, late messages and offers without a wait.",
-     &RuntimeStats::messages_dropped},
-    {"pawl_busy_ticks_total", "Ticks that did not get the write lock.", &RuntimeStats::busy_ticks},
-    {"pawl_failed_ticks_total", "Ticks rolled back by an error of the disk or of memory.",
-     &RuntimeStats::failed_ticks},
-    {"pawl_sessions_claimed_total", "Sessions that this worker claimed.",
-     &RuntimeStats::sessions_claimed},
-    {"pawl_sessions_migrated_total", "Sessions that came from another worker.",
-     &RuntimeStats::sessions_migrated},
-    {"pawl_sessions_released_total", "Sessions that this worker released.",
-     &RuntimeStats::sessions_released},
-    {"pawl_sessions_lost_total", "Sessions that were lost.", &RuntimeStats::sessions_lost},
-    {"pawl_sessions_evicted_total", "Sessions let go for an activity that does not come back.",
-     &RuntimeStats::sessions_evicted},
-    {"pawl_sessions_evicted_idle_total",
-     "Sessions let go at max_sessions_per_worker for one that waited.",
-     &RuntimeStats::sessions_evicted_idle},
-    {"pawl_session_leaks_total", "Sessions reported as leaks.", &RuntimeStats::session_leaks},
-    {"pawl_session_capacity_exhausted_total",
-     "Looks for work that met a session for which this worker has no room.",
-     &RuntimeStats::capacity_exhausted},
-    {"pawl_poisoned_total", "Turns and activities that crashed too often.",
-     &RuntimeStats::poisoned},
-    {"pawl_rows_quarantined_total", "Damaged rows taken out of the way.",
-     &RuntimeStats::rows_quarantined},
-    {"pawl_unregistered_total", "Work whose name no process has.", &RuntimeStats::unregistered},
-    {"pawl_instances_removed_total", "Instances removed, children included.",
-     &RuntimeStats::instances_removed},
-    {"pawl_wakeups_total", "Returns from sleep.", &RuntimeStats::wakeups},
-    {"pawl_clock_steps_total", "Steps of the wall clock that were seen.",
-     &RuntimeStats::clock_steps},
-};
+Labels labels_at(const LabelFields& labels, const char* at) {
+  const auto label = [at](const LabelField& one) {
+    if (one.name == nullptr) return Label{nullptr, {}};
+    return Label{one.name, fields::text_at(FieldKind::kText, at + one.offset)};
+  };
+  return {label(labels[0]), label(labels[1])};
+}
 
-void put_orchestrations(const RuntimeCounters& of, PrometheusText& out) {
-  const auto each = [&](const char* name, const char* type, const char* help, const auto& put) {
-    out.begin(name, type, help);
-    for (std::size_t i = 0; i < of.orchestration_count; ++i) {
-      const OrchestrationStats& one = of.orchestrations[i];
-      put(one, Labels{{"orchestration", one.name}, {"version", one.version}});
+// A metric has one block, with a sample of each struct and state.
+void put_metrics(const MetricField* metrics, std::size_t count, const LabelFields& labels,
+                 const Structs& structs, PrometheusText& out) {
+  std::string_view begun;
+  for (const MetricField* one = metrics; one != metrics + count; ++one) {
+    if (begun != one->name) out.begin(one->name, type_of(*one), one->help);
+    begun = one->name;
+    for (std::size_t i = 0; i < structs.count; ++i) {
+      Labels of = labels_at(labels, structs.at(i));
+      if (one->state != nullptr) of.first = {"state", one->state};
+      put_sample(*one, structs.at(i) + one->offset, of, out);
     }
-  };
-  const auto counter = [&](const char* name, const char* help,
-                           std::uint64_t OrchestrationStats::*member) {
-    each(name, "counter", help, [&](const OrchestrationStats& one, const Labels& labels) {
-      out.sample(static_cast<std::int64_t>(one.*member), labels);
-    });
-  };
-  counter("pawl_orchestrations_started_total", "Executions begun.", &OrchestrationStats::started);
-  counter("pawl_orchestrations_completed_total", "Executions that completed.",
-          &OrchestrationStats::completed);
-  counter("pawl_orchestrations_failed_total", "Executions that failed.",
-          &OrchestrationStats::failed);
-  counter("pawl_orchestrations_stopped_total",
-          "Executions stopped for their code or a damaged row.", &OrchestrationStats::stopped);
-  each("pawl_turn_duration_seconds", "histogram", "Turns: the code, and what a replay took.",
-       [&](const OrchestrationStats& one, const Labels& labels) {
-         out.durations(one.turn, labels);
-       });
-  each("pawl_orchestration_duration_seconds", "histogram", "Executions from begin to end.",
-       [&](const OrchestrationStats& one, const Labels& labels) {
-         out.durations(one.lasted, labels);
-       });
-  each("pawl_orchestration_history_events", "histogram", "Lengths of histories at their ends.",
-       [&](const OrchestrationStats& one, const Labels& labels) {
-         out.histogram({HistoryLengths::kUpTo, one.history.counts, HistoryLengths::kBounds,
-                        one.history.total, false},
-                       labels);
-       });
+  }
 }
 
-void put_activities(const RuntimeCounters& of, PrometheusText& out) {
-  const auto counter = [&](const char* name, const char* help,
-                           std::uint64_t ActivityStats::*member) {
-    out.begin(name, "counter", help);
-    for (std::size_t i = 0; i < of.activity_count; ++i)
-      out.sample(static_cast<std::int64_t>(of.activities[i].*member),
-                 {{"activity", of.activities[i].name}, {nullptr, {}}});
-  };
-  counter("pawl_activities_completed_total", "Accepted results.", &ActivityStats::completed);
-  counter("pawl_activities_failed_total", "Accepted failures.", &ActivityStats::failed);
-  counter("pawl_activities_retried_total", "Failed attempts that are followed by another.",
-          &ActivityStats::retried);
-  counter("pawl_activities_refused_total", "Results of work that was taken over or cancelled.",
-          &ActivityStats::refused);
-  out.begin("pawl_activity_duration_seconds", "histogram", "How long activities ran.");
-  for (std::size_t i = 0; i < of.activity_count; ++i)
-    out.durations(of.activities[i].ran, {{"activity", of.activities[i].name}, {nullptr, {}}});
-}
-
-void put_runtime(const RuntimeCounters& of, PrometheusText& out) {
-  const RuntimeStats& stats = of.stats;
-  for (const Counter& one : kCounters)
-    out.counter(one.name, one.help, stats.*one.member);
-  out.begin("pawl_commit_duration_seconds", "histogram",
-            "Transactions that wrote, from the wait for the write lock to their commit.");
-  out.durations(stats.written);
-  out.begin("pawl_flush_duration_seconds", "histogram", "Commits: what the disk took.");
-  out.durations(stats.flushed);
-  out.gauge("pawl_warm_instances", "Histories kept in memory.", stats.warm_instances);
-  out.gauge("pawl_warm_bytes", "Memory that they take.",
-            static_cast<std::int64_t>(stats.warm_bytes_used));
-  out.gauge("pawl_sessions_evicted_idle_last_minute",
-            "Of pawl_sessions_evicted_idle_total, those of the last whole minute.",
-            stats.sessions_evicted_idle_minute);
-  out.gauge("pawl_activity_slots_used", "Activities in hand.", stats.activities_running);
-  out.gauge("pawl_activity_slots_abandoned", "Slots held by abandoned activities.",
-            stats.slots_abandoned);
-  put_orchestrations(of, out);
-  put_activities(of, out);
+template <typename T>
+void put_all(const T* structs, std::size_t count, PrometheusText& out) {
+  static constexpr auto kMetrics = metrics_of<T>();
+  static constexpr LabelFields kLabels = labels_of<T>();
+  put_metrics(kMetrics.data(), kMetrics.size(), kLabels, {structs, sizeof(T), count}, out);
 }
 
 void put_counted(const PrometheusSources& sources, PrometheusText& out) {
@@ -379,11 +282,7 @@ Status count_for_prometheus(Client& client, PrometheusCounts* counts) {
 
 Status write_prometheus(const PrometheusSources& sources, TextSink& sink) {
   PrometheusText out(sink);
-  if (sources.database != nullptr) {
-    put_instances(*sources.database, out);
-    put_sessions(*sources.database, out);
-    put_space(*sources.database, out);
-  }
+  if (sources.database != nullptr) put_all(sources.database, 1, out);
   put_counted(sources, out);
   if (sources.life != nullptr) {
     out.gauge("pawl_up", "1: the Runtime of this process is started.",
@@ -391,7 +290,11 @@ Status write_prometheus(const PrometheusSources& sources, TextSink& sink) {
     out.gauge("pawl_ready", "1: the Runtime of this process may be given work.",
               sources.life->ready ? 1 : 0);
   }
-  if (sources.runtime != nullptr) put_runtime(*sources.runtime, out);
+  if (sources.runtime != nullptr) {
+    put_all(&sources.runtime->stats, 1, out);
+    put_all(sources.runtime->orchestrations, sources.runtime->orchestration_count, out);
+    put_all(sources.runtime->activities, sources.runtime->activity_count, out);
+  }
   return out.ok() ? Status::kOk : Status::kIo;
 }
 

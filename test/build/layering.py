@@ -12,12 +12,13 @@ import sys
 
 # Layer: the layers that its sources may include, beside the public headers.
 LAYERS = {
+    "fields": set(),
     "core": set(),
     "codec": {"core"},
     "replay": {"codec"},
     "rules": {"codec"},
     "store": {"rules"},
-    "runtime": {"replay", "rules", "store"},
+    "runtime": {"fields", "replay", "rules", "store"},
 }
 ARROWS = {
     **LAYERS,
@@ -28,14 +29,14 @@ ARROWS = {
     "endpoint": set(),
     "testing": {"port_sim"},
     "programs": set(),
-    "tool": {"programs"},
+    "tool": {"fields", "programs"},
     "pawld_parts": {"programs"},
     # Ports.
     "port_posix": set(),
     "port_sim": set(),
     "port_template": set(),
 }
-FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/core", "core"), ("src/codec", "codec"),
+FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/fields", "fields"), ("src/core", "core"), ("src/codec", "codec"),
            ("src/replay", "replay"), ("src/runtime", "runtime"), ("src/apps/common", "programs"), ("src/apps/pawl", "tool"),
            ("src/apps/pawld", "pawld_parts"), ("port/posix", "port_posix"), ("port/sim", "port_sim"),
            ("port/template", "port_template"), ("port/bare_metal", "port_bare_metal"),

@@ -3,6 +3,7 @@
 
 usage: metrics_test.py PROJECT PROGRAM
 """
+import itertools
 import json
 import os
 import re
@@ -28,6 +29,15 @@ def names_of(text):
 
 def samples_of(text):
     return [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+
+
+def rows_of(text):
+    """The table of docs/endpoint/prometheus.md."""
+    for name, told in re.findall(r"^# HELP (\w+) (.*)\.$", text, re.M):
+        kind = re.search(rf"^# TYPE {name} (\w+)$", text, re.M)[1]
+        sample = re.search(rf"^{name}(?:_bucket)?({{.*}})? ", text, re.M)
+        labels = [f"`{label}`" for label in re.findall(r'(\w+)="', sample[1] or "") if label != "le"]
+        yield f"| `{name}` | {kind} | {', '.join(labels)} | {told[0].lower()}{told[1:]} |"
 
 
 def value_of(text, sample):
@@ -88,9 +98,12 @@ for panel in panels:
         expression = target["expr"].replace("$instance", "a")
         promtool("check", "rules", "/dev/stdin",
                  text=f"groups: [{{name: a, rules: [{{record: a, expr: {json.dumps(expression)}}}]}}]")
-listed = set(re.findall(r"`(pawl_[a-z_]+)`", "".join((PROJECT / page).read_text(encoding="utf-8")
-                                                       for page in ("docs/endpoint.md", "docs/endpoint/prometheus.md"))))
-check(listed == known, f"docs/endpoint/prometheus.md: not there {sorted(listed - known)}, not listed {sorted(known - listed)}")
+for page in ("docs/endpoint.md", "docs/endpoint/prometheus.md"):
+    named = set(re.findall(r"`(pawl_[a-z_]+)`", (PROJECT / page).read_text(encoding="utf-8")))
+    check(named <= known, f"{page} names what is not there: {sorted(named - known)}")
+rows = [line for line in (PROJECT / "docs/endpoint/prometheus.md").read_text(encoding="utf-8").splitlines() if line.startswith("| `pawl_")]
+for was, now in itertools.zip_longest(rows, rows_of(text)):
+    check(was == now, f"docs/endpoint/prometheus.md has\n{was}\nand not\n{now}")
 shutil.rmtree(folder, ignore_errors=True)
 print(f"{len(known)} metrics, {len(samples_of(text))} samples")
 finish()

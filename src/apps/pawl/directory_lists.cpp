@@ -2,11 +2,15 @@
 #include <algorithm>
 
 #include "apps/pawl/tool_commands.hpp"
+#include "fields/client_fields.hpp"
 #include "pawl/options.hpp"
 #include "pawl/prometheus.hpp"
 
 namespace pawl::tool {
 namespace {
+
+using fields::Field;
+using fields::FieldsOf;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string copy(std::string_view text) { return std::string(text); }
@@ -221,14 +225,13 @@ void add_owner_and_kind(CLI::App* command, SessionChoice* choice) {
 }
 
 void print_histogram(const Screen& screen, const std::string& name,
-                     const std::int64_t (&bounds)[SessionEnds::kBounds],
-                     const SessionEnds::Histogram& is) {
+                     const fields::HistogramView& is) {
   const auto count = [&is](std::size_t i) {
     return number(static_cast<std::int64_t>(is.counts[i]));
   };
-  for (std::size_t i = 0; i < SessionEnds::kBounds; ++i)
-    print_field(screen, name + "_up_to_" + number(bounds[i]), count(i));
-  print_field(screen, name + "_beyond", count(SessionEnds::kBounds));
+  for (std::size_t i = 0; i < is.bound_count; ++i)
+    print_field(screen, name + "_up_to_" + number(is.bounds[i]), count(i));
+  print_field(screen, name + "_beyond", count(is.bound_count));
   print_field(screen, name + "_total", number(is.total));
   print_field(screen, name + "_most", number(is.most));
 }
@@ -253,39 +256,17 @@ int print_metrics(Tool& tool) {
     tool.print_json(is);
     return kDone;
   }
-  const struct {
-    const char* name;
-    std::int64_t value;
-  } rows[] = {{"instances_running", is.instances_running},
-              {"instances_completed", is.instances_completed},
-              {"instances_failed", is.instances_failed},
-              {"instances_stopped", is.instances_stopped},
-              {"instances_suspended", is.instances_suspended},
-              {"executions", is.executions},
-              {"events", is.events},
-              {"messages_waiting", is.messages_waiting},
-              {"unread_messages", is.unread_messages},
-              {"timers_waiting", is.timers_waiting},
-              {"activities_ready", is.activities_ready},
-              {"activities_running", is.activities_running},
-              {"activities_delayed", is.activities_delayed},
-              {"sessions_waiting", is.sessions_waiting},
-              {"sessions_active", is.sessions_active},
-              {"sessions_idle", is.sessions_idle},
-              {"sessions_lost", is.sessions_lost},
-              {"sessions_created", is.sessions_created},
-              {"sessions_ended", static_cast<std::int64_t>(is.session_ends.ended)}};
   const Screen& screen = tool.screen();
-  for (const auto& row : rows)
-    print_field(screen, row.name, number(row.value));
-  print_field(screen, "used_bytes", screen.size(is.used_bytes));
-  print_field(screen, "log_bytes", screen.size(is.log_bytes));
-  print_field(screen, "quota_bytes", is.quota_bytes == 0 ? "0" : screen.size(is.quota_bytes));
-  print_field(screen, "refuses_new", is.refuses_new ? "1" : "0");
-  print_histogram(screen, "sessions_lasted_ms", SessionEnds::kLastedUpToMs,
-                  is.session_ends.lasted_ms);
-  print_histogram(screen, "sessions_activities", SessionEnds::kActivitiesUpTo,
-                  is.session_ends.activities);
+  for (const Field& field : FieldsOf<Metrics>::kAll) {
+    if (fields::is_histogram(field.kind) || field.offset == offsetof(Metrics, complete)) continue;
+    const std::int64_t value = number_at(field.kind, fields::place_of(field.offset, &is));
+    const bool is_size = field.kind == fields::FieldKind::kBytes && value != 0;
+    print_field(screen, field.name, is_size ? screen.size(value) : number(value));
+  }
+  for (const Field& field : FieldsOf<Metrics>::kAll)
+    if (fields::is_histogram(field.kind))
+      print_histogram(screen, field.name,
+                      histogram_at(field.kind, fields::place_of(field.offset, &is)));
   if (!is.complete) print_field(screen, "incomplete", "there is more than was counted");
   return kDone;
 }
