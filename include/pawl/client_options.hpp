@@ -44,10 +44,11 @@ struct StartOptions {
 };
 
 struct TransferOptions {
+  static constexpr std::chrono::milliseconds kStopTimeoutDefault{20'000};
   // Running work has this long to end; 0 or more. Then the session moves all the same, and results
   // of work that still runs are refused. An exclusive session stays where it is instead, unless
   // `force` is set.
-  std::chrono::milliseconds stop_timeout{20'000};
+  std::chrono::milliseconds stop_timeout = kStopTimeoutDefault;
   bool force = false;
   // For transfer_session(): the instance that opened the session. Empty: the session is shared.
   Name instance;

@@ -26,7 +26,7 @@ ARROWS = {
     "schedule": set(),
     "host": set(),
     "c_api": {"host"},
-    "endpoint": set(),
+    "endpoint": {"fields"},
     "testing": {"port_sim"},
     "programs": set(),
     "tool": {"fields", "programs"},

@@ -1,4 +1,4 @@
-# Writes files into a source: cmake -DOUTPUT=FILE -DROOT=FOLDER "-DFILES=page/a.html|openapi.json" -P embed.cmake
+# Writes files into a source: cmake -DOUTPUT=FILE -DROOT=FOLDER "-DFILES=page/a.html|page/b.css" -P embed.cmake
 set(types html text/html css text/css js text/javascript json application/json svg image/svg+xml png image/png
   ico image/x-icon txt text/plain woff2 font/woff2)
 string(REPLACE "|" ";" names "${FILES}")

@@ -1,7 +1,6 @@
-// Files inside the program: the page, and the description of the routes.
+// Files inside the program: the page.
 //
-// The build makes the table from src/parts/endpoint/page and openapi.json (embed.cmake). Ownership:
-// constants.
+// The build makes the table from src/parts/endpoint/page (embed.cmake). Ownership: constants.
 #ifndef PAWL_PARTS_ENDPOINT_EMBEDDED_HPP
 #define PAWL_PARTS_ENDPOINT_EMBEDDED_HPP
 
@@ -11,7 +10,7 @@
 namespace pawl::http {
 
 struct EmbeddedFile {
-  std::string_view name;  // "page/index.html", "openapi.json"
+  std::string_view name;  // "page/index.html"
   const char* content_type;
   std::string_view text;
 };

@@ -1,5 +1,8 @@
 #include "parts/endpoint/exchange.hpp"
 
+#include "fields/json_fields.hpp"
+#include "parts/endpoint/schemas.hpp"
+
 namespace pawl::http {
 namespace {
 
@@ -54,7 +57,7 @@ bool Exchange::take_query(std::string_view query) {
     query.remove_prefix(end == std::string_view::npos ? query.size() : end + 1);
     if (one.empty()) continue;
     if (parameter_count_ == kParametersMax) return false;
-    Parameter& parameter = parameters_[parameter_count_++];
+    Given& parameter = parameters_[parameter_count_++];
     const std::size_t equals = one.find('=');
     const std::string_view value =
         equals == std::string_view::npos ? std::string_view() : one.substr(equals + 1);
@@ -87,7 +90,7 @@ bool Exchange::decode(std::string_view from, bool plus_is_space, std::string_vie
   return true;
 }
 
-const Exchange::Parameter* Exchange::find(std::string_view name) const {
+const Exchange::Given* Exchange::find(std::string_view name) const {
   for (std::size_t i = 0; i < parameter_count_; ++i)
     if (parameters_[i].name == name) return &parameters_[i];
   return nullptr;
@@ -106,7 +109,7 @@ void Exchange::fail(int http_status, std::string_view name, std::string_view mes
   shown.attach(text, sizeof text);
   static_cast<void>(write_printable(message, shown));
   JsonOut out(answer_);
-  out.begin_object().text("error", name).text("message", shown.text()).end_object();
+  fields::write_object(Refusal{name, shown.text()}, out);
 }
 
 }  // namespace pawl::http

@@ -35,11 +35,6 @@ class Buffer final : public TextSink {
   }
   void clear() { size_ = 0; }
   void truncate(std::size_t size) { size_ = size; }
-  // Removes one character.
-  void erase(std::size_t at) {
-    std::memmove(memory_ + at, memory_ + at + 1, size_ - at - 1);
-    --size_;
-  }
   [[nodiscard]] std::string_view text() const { return {memory_, size_}; }
   [[nodiscard]] std::size_t size() const { return size_; }
 
@@ -55,7 +50,7 @@ class Exchange {
   static constexpr std::size_t kSegmentsMax = 6;
   static constexpr std::size_t kParametersMax = 16;
 
-  struct Parameter {
+  struct Given {
     std::string_view name;
     std::string_view value;
   };
@@ -74,8 +69,8 @@ class Exchange {
   [[nodiscard]] std::size_t segments() const { return segment_count_; }
   [[nodiscard]] std::string_view segment(std::size_t at) const { return segments_[at]; }
   [[nodiscard]] std::size_t parameters() const { return parameter_count_; }
-  [[nodiscard]] const Parameter& parameter(std::size_t at) const { return parameters_[at]; }
-  [[nodiscard]] const Parameter* find(std::string_view name) const;
+  [[nodiscard]] const Given& parameter(std::size_t at) const { return parameters_[at]; }
+  [[nodiscard]] const Given* find(std::string_view name) const;
 
   Buffer& body() { return body_; }
   Buffer& answer() { return answer_; }
@@ -103,7 +98,7 @@ class Exchange {
   std::size_t decoded_size_ = 0;
   std::string_view segments_[kSegmentsMax];
   std::size_t segment_count_ = 0;
-  Parameter parameters_[kParametersMax];
+  Given parameters_[kParametersMax];
   std::size_t parameter_count_ = 0;
   int uri_problem_ = 0;
 };

@@ -161,11 +161,11 @@ const Route* Gate::admit(const Head& head, Exchange& exchange) const {
     return nullptr;
   }
   if (route->method != Method::kGet && !admit_write(head, exchange)) return nullptr;
-  const std::size_t most = route->takes_body ? body_bytes_max_ : 0;
+  const std::size_t most = route->body != nullptr ? body_bytes_max_ : 0;
   if (head.body_bytes.value_or(0) > most) {
     exchange.fail(413, "too_large",
-                  route->takes_body ? "the body is longer than payload_bytes_max"
-                                    : "this path takes no body");
+                  route->body != nullptr ? "the body is longer than payload_bytes_max"
+                                         : "this path takes no body");
     return nullptr;
   }
   return route;

@@ -23,11 +23,11 @@ class InstanceRows final : public InstanceVisitor {
 template <typename List>
 void answer_instances(Call& call, List&& list) {
   Page page = call.page();
-  if (!call.good()) return;
-  static_cast<void>(call.out().write("{\"instances\":["));
+  call.begin();
+  call.begin_rows();
   InstanceRows visitor(call.out());
   const Status status = list(&page, visitor);
-  call.end_rows(status, visitor.rows, visitor.last, page);
+  call.finish_page(status, visitor.rows, visitor.last, page);
 }
 
 class ExecutionRows final : public ExecutionVisitor {
@@ -89,39 +89,27 @@ struct Revision {
   char text[160] = {};
 };
 
-// Writes "instance", "status" and "stats" of the instance.
+// Writes the parts that say what the instance is now.
 Status put_now(Call& call, Revision* revision) {
-  Buffer& out = call.out();
   const std::string_view id = call.segment(2);
   InstanceInfo info;
   PAWL_TRY(call.client().get_instance_info(id, &info));
   const std::int64_t key = info.key;
-  static_cast<void>(out.write("\"instance\":"));
-  JsonOut first(out);
-  write_json(info, first);
+  bool fits = call.part(info);
   OrchestrationStatus status;
   PAWL_TRY(call.client().get_status(id, &status));
   const std::int64_t execution = status.execution_id;
   const int state = static_cast<int>(status.state);
   const std::int64_t custom = status.custom_status_version;
   const std::int64_t updated = status.updated_ms;
-  static_cast<void>(out.write(",\"status\":"));
-  JsonOut second(out);
-  write_json(status, second);
+  fits = call.part(status) && fits;
   InstanceStats stats;
   PAWL_TRY(call.client().get_instance_stats(id, &stats));
-  static_cast<void>(out.write(",\"stats\":"));
-  JsonOut third(out);
-  write_json(stats, third);
+  fits = call.part(stats) && fits;
   std::snprintf(revision->text, sizeof revision->text,
                 "%" PRId64 ".%" PRId64 ".%d.%" PRId64 ".%" PRId64 ".%" PRId64 ".%" PRId64, key,
                 execution, state, updated, stats.history_events, stats.messages_waiting, custom);
-  return first.ok() && second.ok() && third.ok() ? Status::kOk : Status::kResourceExhausted;
-}
-
-void put_flag(Call& call, const char* before, bool value) {
-  static_cast<void>(call.out().write(before));
-  static_cast<void>(call.out().write(value ? "true" : "false"));
+  return fits ? Status::kOk : Status::kResourceExhausted;
 }
 
 }  // namespace
@@ -130,15 +118,14 @@ void list_instances(Call& call) {
   InstanceFilter filter;
   filter.name = Name(call.text("name"));
   filter.id_prefix = Name(call.text("id_prefix"));
-  const std::size_t state =
-      call.one_of("state", words_of<kOrchestrationStateCount>(orchestration_state_name).data(),
-                  kOrchestrationStateCount, kOrchestrationStateCount);
-  filter.any_state = state == kOrchestrationStateCount;
-  if (!filter.any_state) filter.state = static_cast<OrchestrationState>(state);
-  filter.created_from_ms = call.number("created_from_ms", 0, INT64_MAX, 0);
-  filter.created_before_ms = call.number("created_before_ms", 0, INT64_MAX, 0);
-  filter.updated_from_ms = call.number("updated_from_ms", 0, INT64_MAX, 0);
-  filter.updated_before_ms = call.number("updated_before_ms", 0, INT64_MAX, 0);
+  if (const auto state = call.word("state")) {
+    filter.any_state = false;
+    filter.state = static_cast<OrchestrationState>(*state);
+  }
+  filter.created_from_ms = call.number("created_from_ms");
+  filter.created_before_ms = call.number("created_before_ms");
+  filter.updated_from_ms = call.number("updated_from_ms");
+  filter.updated_before_ms = call.number("updated_before_ms");
   filter.roots_only = call.flag("roots_only");
   answer_instances(call, [&](Page* page, InstanceVisitor& visitor) {
     return call.client().list_instances(filter, page, visitor);
@@ -146,34 +133,27 @@ void list_instances(Call& call) {
 }
 
 void start_instance(Call& call) {
-  const std::string_view name = call.required("name");
-  const std::string_view id = call.required("id");
+  const std::string_view id = call.text("id");
   StartOptions options;
-  options.start_after = std::chrono::milliseconds(
-      call.number("start_after_ms", 0, std::chrono::milliseconds(kDurationMax).count(), 0));
-  if (call.exchange().find("version") != nullptr) options.version = Name(call.text("version"));
-  if (!call.good()) return;
-  const Status status = call.client().start_orchestration(name, InstanceId(id),
+  options.start_after = std::chrono::milliseconds(call.number("start_after_ms"));
+  if (const auto version = call.given("version")) options.version = Name(*version);
+  const Status status = call.client().start_orchestration(call.text("name"), InstanceId(id),
                                                           call.exchange().body().text(), options);
-  JsonOut out(call.out());
-  out.begin_object().text("id", id).end_object();
-  call.end(status, 201);
+  call.give(Started{id}, status, 201);
 }
 
 void get_instance(Call& call) {
-  Buffer& out = call.out();
   const std::string_view id = call.segment(2);
   Revision revision;
-  static_cast<void>(out.write("{"));
+  call.begin();
   Status status = put_now(call, &revision);
-  if (status != Status::kOk) return call.end(status);
-  static_cast<void>(out.write(",\"revision\":\""));
-  static_cast<void>(out.write(revision.text));
-  static_cast<void>(out.write("\",\"activities\":["));
-  ActivityRows activities(out);
+  if (status != Status::kOk) return call.finish(status);
+  call.members(Revised{revision.text});
+  call.begin_rows();
+  ActivityRows activities(call.out());
   status = call.client().list_activities(id, activities);
-  put_flag(call, "],\"activities_more\":", activities.more);
-  if (status != Status::kOk) return call.end(status);
+  call.end_rows(activities.more);
+  if (status != Status::kOk) return call.finish(status);
   // People look for the last executions, so a first pass finds where they begin.
   class LastId final : public ExecutionVisitor {
    public:
@@ -181,60 +161,56 @@ void get_instance(Call& call) {
     std::int64_t id = 0;
   } last;
   status = call.client().list_executions(id, last);
-  if (status != Status::kOk) return call.end(status);
-  static_cast<void>(out.write(",\"executions\":["));
+  if (status != Status::kOk) return call.finish(status);
+  call.begin_rows();
   const std::int64_t after = last.id > kExecutionsMax ? last.id - kExecutionsMax : 0;
-  ExecutionRows executions(out, after, static_cast<std::size_t>(kExecutionsMax));
+  ExecutionRows executions(call.out(), after, static_cast<std::size_t>(kExecutionsMax));
   status = call.client().list_executions(id, executions);
-  put_flag(call, "],\"executions_more\":",
-           executions.all > static_cast<std::int64_t>(executions.rows.count()));
-  if (status != Status::kOk) return call.end(status);
-  static_cast<void>(out.write(",\"values\":["));
-  ValueRows values(out);
+  call.end_rows(executions.all > static_cast<std::int64_t>(executions.rows.count()));
+  if (status != Status::kOk) return call.finish(status);
+  call.begin_rows();
+  ValueRows values(call.out());
   KvPage page;
   page.rows_max = kValuesMax;
   status = call.client().get_all_kv_values(id, &page, values);
-  put_flag(call, "],\"values_more\":", page.more || values.rows.full());
-  static_cast<void>(out.write("}"));
-  call.end(status);
+  call.end_rows(page.more || values.rows.full());
+  call.end();
+  call.finish(status);
 }
 
 void delete_instance(Call& call) {
-  const bool force = call.flag("force");
-  if (!call.good()) return;
   Removed removed;
-  const Status status = call.client().delete_instance(call.segment(2), force, &removed);
-  JsonOut out(call.out());
-  write_json(removed, out);
-  call.end(status);
+  const Status status =
+      call.client().delete_instance(call.segment(2), call.flag("force"), &removed);
+  call.object(removed);
+  call.finish(status);
 }
 
 void get_history(Call& call) {
-  const std::int64_t wanted = call.number("execution", 0, INT64_MAX, 0);
+  const std::int64_t wanted = call.number("execution");
   Page page = call.page();
-  if (!call.good()) return;
   const std::string_view id = call.segment(2);
   InstanceInfo info;
   const Status found = call.client().get_instance_info(id, &info);
-  if (found != Status::kOk) return call.end(found);
+  if (found != Status::kOk) return call.finish(found);
   const std::int64_t execution = wanted == 0 ? info.execution_id : wanted;
-  char text[64];
-  std::snprintf(text, sizeof text, "{\"execution_id\":%" PRId64 ",\"events\":[", execution);
-  static_cast<void>(call.out().write(text));
+  call.begin();
+  call.members(Executed{execution});
+  call.begin_rows();
   EventRows visitor(call.out());
   const Status status = call.client().read_history(id, execution, &page, visitor);
-  call.end_rows(status, visitor.rows, visitor.last, page);
+  call.finish_page(status, visitor.rows, visitor.last, page);
 }
 
 void list_executions(Call& call) {
   Page page = call.page();
-  if (!call.good()) return;
-  static_cast<void>(call.out().write("{\"executions\":["));
+  call.begin();
+  call.begin_rows();
   ExecutionRows visitor(call.out(), page.after, page.rows_max);
   const Status status = call.client().list_executions(call.segment(2), visitor);
   if (visitor.last != 0) page.after = visitor.last;
   page.more = visitor.more;
-  call.end_rows(status, visitor.rows, visitor.last, page);
+  call.finish_page(status, visitor.rows, visitor.last, page);
 }
 
 void list_children(Call& call) {
@@ -252,23 +228,18 @@ void get_tree(Call& call) {
 void list_values(Call& call) {
   KvPage page;
   page.move_behind(call.text("after"));
-  page.rows_max = static_cast<std::size_t>(call.number("limit", 1, kRowsMax, kRowsDefault));
-  if (!call.good()) return;
-  static_cast<void>(call.out().write("{\"values\":["));
+  page.rows_max = static_cast<std::size_t>(call.number("limit"));
+  call.begin();
+  call.begin_rows();
   ValueRows visitor(call.out());
   const Status status = call.client().get_all_kv_values(call.segment(2), &page, visitor);
   if (visitor.rows.full() && visitor.rows.count() == 0)
     return call.exchange().fail(500, "resource_exhausted", "a row is longer than an answer");
-  static_cast<void>(call.out().write("],"));
-  // JsonOut writes members only of an object that it began. So "after" and "more" go into a new
-  // object that ends the answer, and its opening brace is removed.
+  call.end_rows();
   const std::string_view last = visitor.rows.full() ? visitor.last.after_key() : page.after_key();
-  const std::size_t brace = call.out().size();
-  JsonOut out(call.out());
-  out.begin_object().text_unless_empty("after", last);
-  out.flag("more", visitor.rows.full() || page.more).end_object();
-  call.out().erase(brace);
-  call.end(status);
+  call.members(ValuesEnd{last, visitor.rows.full() || page.more});
+  call.end();
+  call.finish(status);
 }
 
 void get_value(Call& call) {
@@ -279,37 +250,30 @@ void get_value(Call& call) {
   if (status == Status::kOk && !found)
     return call.exchange().fail(404, status_name(Status::kNotFound),
                                 "there is no value of this key");
-  if (status == Status::kOk) {
-    JsonOut out(call.out());
-    write_json(entry, out);
-  }
-  call.end(status);
+  if (status == Status::kOk) call.object(entry);
+  call.finish(status);
 }
 
 // A long poll: the request waits in the server, which calls this again until something has changed.
 void watch_instance(Call& call) {
   const std::string_view known = call.text("revision");
-  const std::int64_t timeout = call.number("timeout_ms", 0, kWatchMsMax, kWatchMs);
-  if (!call.good()) return;
   Exchange& exchange = call.exchange();
   Backend& backend = call.backend();
   exchange.answer().clear();
-  static_cast<void>(call.out().write("{"));
+  call.begin();
   Revision revision;
   const Status status = put_now(call, &revision);
-  if (status != Status::kOk) return call.end(status);
+  if (status != Status::kOk) return call.finish(status);
   const bool changed = known != revision.text;
   if (!changed && !exchange.watch_until.has_value()) {
     if (backend.watches >= backend.watches_max)
       return exchange.fail(503, "overloaded", "too many requests wait for a change");
-    exchange.watch_until = backend.now_ms + timeout;
+    exchange.watch_until = backend.now_ms + call.number("timeout_ms");
   }
   if (!changed && backend.now_ms < exchange.watch_until.value_or(0)) return;
-  put_flag(call, ",\"changed\":", changed);
-  static_cast<void>(call.out().write(",\"revision\":\""));
-  static_cast<void>(call.out().write(revision.text));
-  static_cast<void>(call.out().write("\"}"));
-  call.end(Status::kOk);
+  call.members(Watched{changed, revision.text});
+  call.end();
+  call.finish(Status::kOk);
 }
 
 void raise_event(Call& call) {
@@ -334,13 +298,11 @@ void suspend_instance(Call& call) { call.done(call.client().suspend_instance(cal
 void resume_instance(Call& call) { call.done(call.client().resume_instance(call.segment(2))); }
 
 void restart_instance(Call& call) {
-  static constexpr const char* kFrom[] = {"start", "last_good_event"};
   const RestartFrom from =
-      call.one_of("from", kFrom, 2, 0) == 0 ? RestartFrom::kStart : RestartFrom::kLastGoodEvent;
+      call.word("from") == std::size_t{0} ? RestartFrom::kStart : RestartFrom::kLastGoodEvent;
   RestartOptions options;
-  if (call.exchange().find("version") != nullptr) options.version = Name(call.text("version"));
+  if (const auto version = call.given("version")) options.version = Name(*version);
   options.by = Name(call.text("by"));
-  if (!call.good()) return;
   call.done(call.client().restart_instance(call.segment(2), from, options));
 }
 

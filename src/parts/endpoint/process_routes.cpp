@@ -1,3 +1,4 @@
+#include "fields/runtime_fields.hpp"
 #include "parts/endpoint/embedded.hpp"
 #include "parts/endpoint/routes.hpp"
 
@@ -29,88 +30,15 @@ Liveness look(const Backend& backend) {
   return now;
 }
 
-struct Counter {
-  const char* name;
-  std::uint64_t RuntimeStats::*member;
-};
-constexpr Counter kCounters[] = {
-    {"ticks", &RuntimeStats::ticks},
-    {"commits", &RuntimeStats::commits},
-    {"flushes", &RuntimeStats::flushes},
-    {"bytes_written", &RuntimeStats::bytes_written},
-    {"turns", &RuntimeStats::turns},
-    {"turns_refused", &RuntimeStats::turns_refused},
-    {"cold_loads", &RuntimeStats::cold_loads},
-    {"orchestrations_completed", &RuntimeStats::orchestrations_completed},
-    {"orchestrations_failed", &RuntimeStats::orchestrations_failed},
-    {"continued_as_new", &RuntimeStats::continued_as_new},
-    {"activities_started", &RuntimeStats::activities_started},
-    {"activities_completed", &RuntimeStats::activities_completed},
-    {"activities_handed_back", &RuntimeStats::activities_handed_back},
-    {"activities_retried", &RuntimeStats::activities_retried},
-    {"activities_refused", &RuntimeStats::activities_refused},
-    {"activities_overlong", &RuntimeStats::activities_overlong},
-    {"activities_abandoned", &RuntimeStats::activities_abandoned},
-    {"messages_dropped", &RuntimeStats::messages_dropped},
-    {"busy_ticks", &RuntimeStats::busy_ticks},
-    {"failed_ticks", &RuntimeStats::failed_ticks},
-    {"sessions_claimed", &RuntimeStats::sessions_claimed},
-    {"sessions_migrated", &RuntimeStats::sessions_migrated},
-    {"sessions_released", &RuntimeStats::sessions_released},
-    {"sessions_lost", &RuntimeStats::sessions_lost},
-    {"sessions_evicted", &RuntimeStats::sessions_evicted},
-    {"sessions_evicted_idle", &RuntimeStats::sessions_evicted_idle},
-    {"capacity_exhausted", &RuntimeStats::capacity_exhausted},
-    {"session_leaks", &RuntimeStats::session_leaks},
-    {"poisoned", &RuntimeStats::poisoned},
-    {"rows_quarantined", &RuntimeStats::rows_quarantined},
-    {"unregistered", &RuntimeStats::unregistered},
-    {"wakeups", &RuntimeStats::wakeups},
-    {"clock_steps", &RuntimeStats::clock_steps},
-};
-
-void put_count(JsonOut& out, const char* name, std::uint64_t value) {
-  out.number(name, static_cast<std::int64_t>(value));
-}
-
-void put_durations(JsonOut& out, const char* name, const Durations& value) {
-  out.begin_object(name).begin_list("up_to_ms");
-  for (const std::int64_t bound : Durations::kUpToMs)
-    out.number(bound);
-  out.end_list().begin_list("counts");
-  for (const std::uint64_t count : value.counts)
-    out.number(static_cast<std::int64_t>(count));
-  out.end_list().number("total_ms", value.total_ms).number("longest_ms", value.longest_ms);
-  out.end_object();
-}
-
-void put_names(JsonOut& out, const RuntimeCounters& of) {
-  out.begin_list("orchestrations");
-  for (std::size_t i = 0; i < of.orchestration_count; ++i) {
-    const OrchestrationStats& one = of.orchestrations[i];
-    out.begin_object().text("name", one.name).text("version", one.version);
-    put_count(out, "started", one.started);
-    put_count(out, "turns", one.turns);
-    put_count(out, "completed", one.completed);
-    put_count(out, "failed", one.failed);
-    put_count(out, "continued_as_new", one.continued_as_new);
-    put_count(out, "stopped", one.stopped);
-    put_durations(out, "lasted", one.lasted);
-    put_durations(out, "turn", one.turn);
-    out.end_object();
-  }
-  out.end_list().begin_list("activities");
-  for (std::size_t i = 0; i < of.activity_count; ++i) {
-    const ActivityStats& one = of.activities[i];
-    out.begin_object().text("name", one.name);
-    put_count(out, "completed", one.completed);
-    put_count(out, "failed", one.failed);
-    put_count(out, "retried", one.retried);
-    put_count(out, "refused", one.refused);
-    put_durations(out, "ran", one.ran);
-    out.end_object();
-  }
-  out.end_list();
+// False: they did not fit.
+template <typename Row>
+bool put_rows(Call& call, const Row* rows, std::size_t count) {
+  call.begin_rows();
+  Rows put(call.out());
+  for (std::size_t i = 0; i < count && !put.full(); ++i)
+    static_cast<void>(put.add(rows[i]));
+  call.end_rows();
+  return !put.full();
 }
 
 void give_file(Call& call, std::string_view name) {
@@ -125,6 +53,9 @@ void give_file(Call& call, std::string_view name) {
 
 }  // namespace
 
+void write_json(const OrchestrationStats& value, JsonOut& out) { fields::write_object(value, out); }
+void write_json(const ActivityStats& value, JsonOut& out) { fields::write_object(value, out); }
+
 void get_page(Call& call) { give_file(call, "page/index.html"); }
 
 void get_page_file(Call& call) {
@@ -136,26 +67,18 @@ void get_page_file(Call& call) {
 }
 
 void get_openapi(Call& call) {
-  give_file(call, "openapi.json");
-  call.exchange().is_page = false;
+  JsonOut out(call.out());
+  write_openapi(out);
+  call.finish(out.ok() ? Status::kOk : Status::kResourceExhausted);
 }
 
 // For the page, which offers no changes on a read-only endpoint.
-void get_endpoint(Call& call) {
-  JsonOut out(call.out());
-  out.begin_object().flag("read_only", call.backend().read_only).end_object();
-  call.end(Status::kOk);
-}
+void get_endpoint(Call& call) { call.give(Modes{call.backend().read_only}, Status::kOk); }
 
 void get_health(Call& call) {
   const Liveness now = look(call.backend());
-  JsonOut out(call.out());
-  out.begin_object()
-      .text("status", now.stalled ? "stalled" : "ok")
-      .flag("runtime", now.runtime)
-      .number("late_ms", now.late_ms)
-      .end_object();
-  call.end(Status::kOk, now.stalled ? 503 : 200);
+  call.give(Health{health_word(now.stalled ? 1 : 0), now.runtime, now.late_ms}, Status::kOk,
+            now.stalled ? 503 : 200);
 }
 
 // Without a Runtime the database alone decides.
@@ -171,25 +94,22 @@ void get_ready(Call& call) {
   else if (backend.client == nullptr)
     reason = "the database is not open";
   const bool ready = reason[0] == 'o' && reason[1] == 'k';
-  JsonOut out(call.out());
-  out.begin_object().flag("ready", ready).text("reason", reason).end_object();
-  call.end(Status::kOk, ready ? 200 : 503);
+  call.give(Readiness{ready, reason}, Status::kOk, ready ? 200 : 503);
 }
 
 void get_metrics_text(Call& call) {
   Backend& backend = call.backend();
   Status status = backend.count();
   if (status == Status::kOk) status = write_all_metrics(backend, call.out());
-  call.end(status);
+  call.finish(status);
   if (status == Status::kOk)
     call.exchange().content_type = "text/plain; version=0.0.4; charset=utf-8";
 }
 
 void get_metrics(Call& call) {
   const Status status = call.backend().count();
-  JsonOut out(call.out());
-  write_json(call.backend().counts.database, out);
-  call.end(status);
+  call.object(call.backend().counts.database);
+  call.finish(status);
 }
 
 void get_runtime(Call& call) {
@@ -199,27 +119,14 @@ void get_runtime(Call& call) {
                                 "this process has no runtime, or it has not started yet");
   const RuntimeCounters& of = *backend.counters;
   const RuntimeBoard::Life life = backend.board->life();
-  JsonOut out(call.out());
-  out.begin_object()
-      .text("worker", of.worker_id)
-      .flag("ready", life.ready)
-      .number("taken_ms", of.taken_ms)
-      .number("now_ms", backend.now_ms)
-      .number("next_due_in_ms", life.next_due.value_or(backend.now_ms) - backend.now_ms);
-  for (const Counter& one : kCounters)
-    put_count(out, one.name, of.stats.*one.member);
-  put_count(out, "sessions_waiting", of.stats.sessions_waiting);
-  put_count(out, "sessions_evicted_idle_minute", of.stats.sessions_evicted_idle_minute);
-  put_count(out, "sessions_active", of.stats.sessions_active);
-  put_count(out, "sessions_idle", of.stats.sessions_idle);
-  put_count(out, "warm_instances", of.stats.warm_instances);
-  put_count(out, "activities_running", of.stats.activities_running);
-  put_count(out, "slots_abandoned", of.stats.slots_abandoned);
-  put_durations(out, "written", of.stats.written);
-  put_durations(out, "flushed", of.stats.flushed);
-  put_names(out, of);
-  out.end_object();
-  call.end(out.ok() ? Status::kOk : Status::kResourceExhausted);
+  call.begin();
+  call.members(Now{of.worker_id, life.ready, of.taken_ms, backend.now_ms,
+                   life.next_due.value_or(backend.now_ms) - backend.now_ms});
+  call.members(of.stats);
+  const bool fits = put_rows(call, of.orchestrations, of.orchestration_count) &&
+                    put_rows(call, of.activities, of.activity_count);
+  call.end();
+  call.finish(fits ? Status::kOk : Status::kResourceExhausted);
 }
 
 Status write_all_metrics(const Backend& backend, TextSink& out) {

@@ -32,25 +32,22 @@ void list_queue(Call& call) {
   filter.tag = Name(call.text("tag"));
   filter.session = Name(call.text("session"));
   filter.instance_id = Name(call.text("instance"));
-  const std::size_t state =
-      call.one_of("state", words_of<kActivityStateCount>(activity_state_name).data(),
-                  kActivityStateCount, kActivityStateCount);
-  if (state != kActivityStateCount) filter.state = static_cast<ActivityState>(state);
+  if (const auto state = call.word("state")) filter.state = static_cast<ActivityState>(*state);
   Page page = call.page();
-  if (!call.good()) return;
-  static_cast<void>(call.out().write("{\"queue\":["));
+  call.begin();
+  call.begin_rows();
   WorkRows visitor(call.out());
   const Status status = call.client().list_work(filter, &page, visitor);
-  call.end_rows(status, visitor.rows, visitor.last, page);
+  call.finish_page(status, visitor.rows, visitor.last, page);
 }
 
 void list_messages(Call& call) {
   Page page = call.page();
-  if (!call.good()) return;
-  static_cast<void>(call.out().write("{\"messages\":["));
+  call.begin();
+  call.begin_rows();
   MessageRows visitor(call.out());
   const Status status = call.client().list_messages(call.segment(2), &page, visitor);
-  call.end_rows(status, visitor.rows, visitor.last, page);
+  call.finish_page(status, visitor.rows, visitor.last, page);
 }
 
 }  // namespace pawl::http

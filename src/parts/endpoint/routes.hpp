@@ -5,12 +5,14 @@
 #ifndef PAWL_PARTS_ENDPOINT_ROUTES_HPP
 #define PAWL_PARTS_ENDPOINT_ROUTES_HPP
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
+#include "fields/json_fields.hpp"
 #include "parts/endpoint/exchange.hpp"
+#include "parts/endpoint/schemas.hpp"
 #include "pawl/client.hpp"
 #include "pawl/export.hpp"
 #include "pawl/prometheus.hpp"
@@ -18,20 +20,9 @@
 
 namespace pawl::http {
 
-inline constexpr std::int64_t kRowsDefault = 50;
-inline constexpr std::int64_t kRowsMax = 200;
-inline constexpr std::size_t kPageBytes = 256 * 1024;  // a page ends after the row that reaches it
-inline constexpr std::int64_t kWatchMs = 25'000;
-inline constexpr std::int64_t kWatchMsMax = 30'000;
+class Call;
 
-// The words of an enumeration, in its order, for Call::one_of().
-template <std::size_t kCount, typename State>
-std::array<const char*, kCount> words_of(const char* (*name)(State)) {
-  std::array<const char*, kCount> words;
-  for (std::size_t i = 0; i < kCount; ++i)
-    words[i] = name(static_cast<State>(i));
-  return words;
-}
+inline constexpr std::size_t kPageBytes = 256 * 1024;  // a page ends after the row that reaches it
 
 // The sources of the answers.
 struct Backend {
@@ -52,42 +43,132 @@ struct Backend {
   OptionalMs counted_ms;
 };
 
+// A probe needs no token either, but its places are safe from other requests without the token.
+enum class Access : std::uint8_t { kOpen, kProbe, kToken };
+enum class Needs : std::uint8_t { kNothing, kDatabase };
+
+// A parameter of the query. The server checks what the description says.
+struct Parameter {
+  enum class Form : std::uint8_t { kText, kNumber, kFlag, kWord };
+  const char* name;
+  const char* help;
+  Form form = Form::kText;
+  bool required = false;
+  std::int64_t least = 0;
+  std::int64_t most = INT64_MAX;  // of a text: bytes
+  // Its value when it is not given: a number, 1 for true, or the index of a word.
+  std::optional<std::int64_t> absent = std::nullopt;
+  fields::Words words = {};
+};
+
+// One row of the table. `id`, `summary`, `errors` and the helps are for the description alone.
+struct Route {
+  const char* path;  // a segment in braces takes any
+  const char* id;
+  const char* summary;
+  void (*answer)(Call& call);
+  const AnswerSchema* schema = nullptr;  // of the answer; null: a text or a file
+  const char* content = "application/json";
+  const Parameter* parameters = nullptr;
+  std::size_t parameter_count = 0;
+  const char* body = nullptr;         // what it holds; null: the route takes none
+  const char* errors = "";            // HTTP statuses that are to be expected
+  const char* unavailable = nullptr;  // what 503 with the same schema says
+  int success = 200;
+  Method method = Method::kGet;
+  Access access = Access::kToken;
+  Needs needs = Needs::kDatabase;
+
+  [[nodiscard]] constexpr bool is_json() const {
+    return std::string_view(content) == "application/json";
+  }
+};
+
+extern const Route kRoutes[];
+extern const std::size_t kRouteCount;
+
 class Rows;
 
-// A request whose parameters are read one by one. The first wrong one sets the answer; good() is
-// false then.
+// A request whose parameters are good.
 class Call {
  public:
-  Call(Exchange& exchange, Backend& backend) : exchange_(exchange), backend_(backend) {}
+  Call(const Route& route, Exchange& exchange, Backend& backend)
+      : route_(route), exchange_(exchange), backend_(backend) {}
   [[nodiscard]] Exchange& exchange() { return exchange_; }
   [[nodiscard]] Backend& backend() { return backend_; }
   [[nodiscard]] Client& client() { return *backend_.client; }
   [[nodiscard]] std::string_view segment(std::size_t at) const { return exchange_.segment(at); }
   Buffer& out() { return exchange_.answer(); }
 
-  // Empty: no such parameter.
-  std::string_view text(std::string_view name);
-  std::string_view required(std::string_view name);
-  std::int64_t number(std::string_view name, std::int64_t least, std::int64_t most,
-                      std::int64_t absent);
-  bool flag(std::string_view name);
-  // The index of the word; `absent` if there is no such parameter.
-  std::size_t one_of(std::string_view name, const char* const* words, std::size_t count,
-                     std::size_t absent);
-  Page page();
-  [[nodiscard]] bool good() const { return exchange_.status == 0; }
+  // Each reads a parameter of the route; one that is not given has its default.
+  [[nodiscard]] std::optional<std::string_view> given(std::string_view name) const;
+  [[nodiscard]] std::string_view text(std::string_view name) const;
+  [[nodiscard]] std::int64_t number(std::string_view name) const;
+  [[nodiscard]] bool flag(std::string_view name) const;
+  // Index of the word. None: it is not given and has no default.
+  [[nodiscard]] std::optional<std::size_t> word(std::string_view name) const;
+  [[nodiscard]] Page page() const;
+
+  // Writes the answer's object piece by piece. The names of its parts are those of the schema, in
+  // their order.
+  void begin() { put("{"); }
+  template <typename T>
+  void members(const T& value) {
+    separate();
+    JsonOut json(out());
+    fields::write_members(value, json);
+  }
+  // Writes all of it.
+  template <typename T>
+  void object(const T& value) {
+    JsonOut json(out());
+    write_json(value, json);
+  }
+  // False: it did not fit.
+  template <typename T>
+  bool part(const T& value) {
+    begin_part();
+    JsonOut json(out());
+    write_json(value, json);
+    return json.ok();
+  }
+  void begin_rows() {
+    begin_part();
+    put("[");
+  }
+  // `is_cut`: of a list that may be cut.
+  void end_rows(bool is_cut = false);
+  void end() { put("}"); }
 
   // Answers with the text written so far if `status` is kOk, else with the error.
-  void end(Status status, int http_status = 200);
+  void finish(Status status, int http_status = 200);
+  // Answers with one object.
+  template <typename T>
+  void give(const T& value, Status status, int http_status = 200) {
+    begin();
+    members(value);
+    end();
+    finish(status, http_status);
+  }
   void done(Status status);  // {"status":"ok"}
   // Ends a page of numbered rows: the list, "after" (the last row's number), and "more".
-  void end_rows(Status status, const Rows& rows, std::int64_t last, const Page& page);
-  void refuse(std::string_view message) { exchange_.fail(400, "bad_request", message); }
+  void finish_page(Status status, const Rows& rows, std::int64_t last, const Page& page);
 
  private:
+  void put(std::string_view text) { static_cast<void>(out().write(text)); }
+  void separate() {
+    if (out().text().back() != '{') put(",");
+  }
+  void begin_part();
+
+  const Route& route_;
   Exchange& exchange_;
   Backend& backend_;
+  std::size_t parts_ = 0;  // begun so far
 };
+
+void write_json(const OrchestrationStats& value, JsonOut& out);
+void write_json(const ActivityStats& value, JsonOut& out);
 
 // A list of objects in an answer, as many as fit.
 class Rows {
@@ -118,26 +199,13 @@ class Rows {
   bool full_ = false;
 };
 
-// A probe needs no token either, but its places are safe from other requests without the token.
-enum class Access : std::uint8_t { kOpen, kProbe, kToken };
-enum class Needs : std::uint8_t { kNothing, kDatabase };
-
-// The members are in the order of a row of the table, which people read.
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
-struct Route {
-  Method method;
-  const char* path;        // a segment in braces takes any
-  const char* parameters;  // names, each followed by a space
-  void (*answer)(Call& call);
-  Access access = Access::kToken;
-  Needs needs = Needs::kDatabase;
-  bool takes_body = false;
-};
-
 // Null: no route. For a path with other methods, exchange->allow has them.
 const Route* find_route(Exchange& exchange);
 // Leaves exchange.status at 0 if the request waits for a change: call again.
 void answer(const Route& route, Exchange& exchange, Backend& backend);
+
+// Writes the description of all routes.
+void write_openapi(JsonOut& out);
 
 // Writes the answer of /metrics from fresh counts (Backend::count()).
 // Returns kOk; kIo: the sink took no more.

@@ -310,7 +310,7 @@ int Server::begin_request(Slot& slot, const char* method) {
 int Server::take_body(Slot& slot, const char* data, std::size_t* size) const {
   slot.body_bytes += *size;
   if (slot.body_bytes > 4 * options_.body_bytes_max) return MHD_NO;
-  const bool takes = slot.route != nullptr && slot.route->takes_body;
+  const bool takes = slot.route != nullptr && slot.route->body != nullptr;
   if (!takes || !slot.exchange.body().write({data, *size})) slot.exchange.too_large = true;
   *size = 0;
   return MHD_YES;
