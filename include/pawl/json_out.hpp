@@ -61,7 +61,6 @@ class JsonOut {
   JsonOut& put_key(std::string_view key, std::string_view ending = {});
   JsonOut& put_number(std::int64_t value);
   JsonOut& put_quoted(std::string_view value);
-  void put_code(std::uint32_t code);
   void put_base64(std::string_view value);
   void put(std::string_view piece) {
     if (!refused_ && !piece.empty()) refused_ = !sink_.write(piece);
@@ -71,6 +70,15 @@ class JsonOut {
   bool first_ = true;  // nothing was written into the innermost object or list yet
   bool refused_ = false;
 };
+
+// Writes a text of JSON with its quotes, and with no escapes but those that JSON needs: for a
+// payload that is put together by hand. Bytes that are no UTF-8 stand as they are.
+// Returns false: the sink took no more.
+bool write_json_text(std::string_view text, TextSink& sink);
+// Writes the characters of a text of JSON that stands between quotes.
+// Returns false: the sink took no more.
+// Requires: `quoted` is a text of JSON, from its first quote to its last.
+bool read_json_text(std::string_view quoted, TextSink& sink);
 
 }  // namespace pawl
 #pragma GCC visibility pop

@@ -7,6 +7,7 @@
 
 #include "codec/json_tree.hpp"
 #include "core/text.hpp"
+#include "pawl/json_out.hpp"
 
 namespace pawl::internal {
 
@@ -87,20 +88,16 @@ bool JsonWriter::put_float(float number) {
 bool JsonWriter::put_quoted(std::string_view text) { return put("\"") && put(text) && put("\""); }
 
 bool JsonWriter::put_text(std::string_view text) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  if (!put("\"")) return false;
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    const char escaped[] = {'\\', character};
-    const char coded[] = {'\\', 'u', '0', '0', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
-    const bool special = character == '"' || character == '\\';
-    const std::string_view plain(&character, 1);
-    const std::string_view shown = byte < 0x20 ? std::string_view(coded, sizeof(coded))
-                                   : special   ? std::string_view(escaped, sizeof(escaped))
-                                               : plain;
-    if (!put(shown)) return false;
-  }
-  return put("\"");
+  class Pieces final : public TextSink {
+   public:
+    explicit Pieces(JsonWriter& out) : out_(out) {}
+    bool write(std::string_view piece) noexcept override { return out_.put(piece); }
+
+   private:
+    JsonWriter& out_;
+  };
+  Pieces pieces(*this);
+  return write_json_text(text, pieces);
 }
 
 }  // namespace pawl::internal

@@ -9,7 +9,9 @@
 
 #include "codec/event.hpp"
 #include "codec/json_tree.hpp"
+#include "core/utf8.hpp"
 #include "pawl/json.hpp"
+#include "pawl/json_out.hpp"
 
 namespace pawl::internal {
 namespace {
@@ -19,33 +21,6 @@ constexpr int kDepthMax = 16;
 bool is_digit(char character) { return character >= '0' && character <= '9'; }
 bool is_space(char character) {
   return character == ' ' || character == '\t' || character == '\n' || character == '\r';
-}
-
-// A character of a text, decoded.
-struct Utf8 {
-  char bytes[4] = {};
-  std::size_t size = 0;
-  void put(std::uint32_t byte) { bytes[size++] = static_cast<char>(byte); }
-};
-
-Utf8 utf8(std::uint32_t code) {
-  Utf8 out;
-  if (code < 0x80) {
-    out.put(code);
-    return out;
-  }
-  if (code < 0x800) {
-    out.put(0xc0U | code >> 6U);
-  } else if (code < 0x10000) {
-    out.put(0xe0U | code >> 12U);
-    out.put(0x80U | (code >> 6U & 0x3fU));
-  } else {
-    out.put(0xf0U | code >> 18U);
-    out.put(0x80U | (code >> 12U & 0x3fU));
-    out.put(0x80U | (code >> 6U & 0x3fU));
-  }
-  out.put(0x80U | (code & 0x3fU));
-  return out;
 }
 
 // A place in a JSON text, with the tokens that may stand there.
@@ -115,7 +90,7 @@ std::optional<std::uint32_t> Scan::take_code() {
   if (end_ - at_ < kDigits) return std::nullopt;
   std::uint32_t code = 0;
   const auto read = std::from_chars(at_, at_ + kDigits, code, 16);
-  if (read.ec != std::errc() || read.ptr != at_ + kDigits || code == 0) return std::nullopt;
+  if (read.ec != std::errc() || read.ptr != at_ + kDigits) return std::nullopt;
   at_ += kDigits;
   return code;
 }
@@ -420,3 +395,14 @@ bool JsonReader::get_text(JsonNode node, const JsonRoom& into) {
 }
 
 }  // namespace pawl::internal
+
+namespace pawl {
+
+bool read_json_text(std::string_view quoted, TextSink& sink) {
+  internal::Scan scan(quoted.data() + 1, quoted.data() + quoted.size());
+  while (const std::optional<Utf8> one = scan.next_character())
+    if (!sink.write({one->bytes, one->size})) return false;
+  return true;
+}
+
+}  // namespace pawl

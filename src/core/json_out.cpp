@@ -5,6 +5,61 @@
 #include "core/utf8.hpp"
 
 namespace pawl {
+namespace {
+
+enum class Escapes : std::uint8_t {
+  kNeeded,   // what JSON cannot hold; stored payloads have these
+  kUnshown,  // also what a terminal would obey
+};
+
+// Says how a character stands in a text of JSON, for all that write JSON. Empty: as it is. All
+// characters that are escaped lie below U+10000.
+std::string_view escape_of(std::uint32_t code, Escapes escapes, char (&room)[6]) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  const bool ends_text = code == '"' || code == '\\';
+  const bool is_shown_only = escapes == Escapes::kUnshown;
+  if (code >= 0x20 && !ends_text && !(is_shown_only && !is_shown(code))) return {};
+  room[0] = '\\';
+  if (ends_text && !is_shown_only) {
+    room[1] = static_cast<char>(code);
+    return {room, 2};
+  }
+  room[1] = 'u';
+  for (std::size_t i = 0; i < 4; ++i)
+    room[2 + i] = kDigits[code >> (12 - 4 * i) & 0xfU];
+  return {room, sizeof room};
+}
+
+// An escape is one piece. With kUnshown the text is UTF-8.
+bool write_quoted(std::string_view text, Escapes escapes, TextSink& sink) {
+  if (!sink.write("\"")) return false;
+  std::size_t plain = 0;  // bytes at the front that are not written yet
+  while (plain < text.size()) {
+    Character next = {static_cast<unsigned char>(text[plain]), 1};
+    if (escapes == Escapes::kUnshown) {
+      const std::optional<Character> whole = first_character(text.substr(plain));
+      PAWL_CHECK("core-64", whole.has_value());  // the callers have checked it
+      next = *whole;
+    }
+    char room[6];
+    const std::string_view escape = escape_of(next.code, escapes, room);
+    if (escape.empty()) {
+      plain += next.bytes;
+      continue;
+    }
+    if (plain > 0 && !sink.write(text.substr(0, plain))) return false;
+    if (!sink.write(escape)) return false;
+    text.remove_prefix(plain + next.bytes);
+    plain = 0;
+  }
+  return (text.empty() || sink.write(text)) && sink.write("\"");
+}
+
+}  // namespace
+
+bool write_json_text(std::string_view text, TextSink& sink) {
+  return write_quoted(text, Escapes::kNeeded, sink);
+}
 
 JsonOut& JsonOut::separate() {
   if (!first_) put(",");
@@ -74,29 +129,8 @@ JsonOut& JsonOut::put_number(std::int64_t value) {
 }
 
 JsonOut& JsonOut::put_quoted(std::string_view value) {
-  put("\"");
-  std::size_t done = 0;
-  for (std::size_t i = 0; i < value.size();) {
-    const std::optional<Character> next = first_character(value.substr(i));
-    PAWL_CHECK("core-64", next.has_value());  // the callers have checked it
-    const std::size_t end = i + next->bytes;
-    if (!is_shown(next->code) || next->code == '"' || next->code == '\\') {
-      put(value.substr(done, i - done));
-      put_code(next->code);
-      done = end;
-    }
-    i = end;
-  }
-  put(value.substr(done));
-  put("\"");
+  if (!refused_) refused_ = !write_quoted(value, Escapes::kUnshown, sink_);
   return *this;
-}
-
-// All characters that are escaped lie below U+10000.
-void JsonOut::put_code(std::uint32_t code) {
-  FixedText<8> digits;
-  if (digits.append("\\u") == Status::kOk && digits.append_hex(code, 4) == Status::kOk)
-    put(digits.view());
 }
 
 void JsonOut::put_base64(std::string_view value) {

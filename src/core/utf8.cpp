@@ -41,6 +41,28 @@ std::optional<Character> first_character(std::string_view text) {
   return Character{code, lead.bytes};
 }
 
+Utf8 utf8(std::uint32_t code) {
+  Utf8 out;
+  const auto put = [&out](std::uint32_t byte) { out.bytes[out.size++] = static_cast<char>(byte); };
+  const auto put_low = [&put, code](unsigned shift) { put(0x80U | (code >> shift & 0x3fU)); };
+  if (code < 0x80) {
+    put(code);
+    return out;
+  }
+  if (code < 0x800) {
+    put(0xc0U | code >> 6U);
+  } else if (code < 0x10000) {
+    put(0xe0U | code >> 12U);
+    put_low(6);
+  } else {
+    put(0xf0U | code >> 18U);
+    put_low(12);
+    put_low(6);
+  }
+  put_low(0);
+  return out;
+}
+
 bool is_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::optional<Character> next = first_character(text);

@@ -17,6 +17,13 @@ struct Character {
 // The well-formed character at the front of `text` (RFC 3629); none: the first byte belongs to no
 // such character. Requires: `text` is not empty.
 [[nodiscard]] std::optional<Character> first_character(std::string_view text);
+// The bytes of a character.
+struct Utf8 {
+  char bytes[4] = {};
+  std::size_t size = 0;
+};
+// Requires: `code` is a character, below U+110000.
+[[nodiscard]] Utf8 utf8(std::uint32_t code);
 [[nodiscard]] bool is_utf8(std::string_view text);
 // False for characters that a terminal obeys instead of showing: control characters below U+00A0,
 // line and paragraph separators, and all with Unicode's property Bidi_Control.

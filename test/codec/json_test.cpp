@@ -9,6 +9,8 @@
 #include <memory>
 #include <string>
 
+#include "pawl/json_out.hpp"
+
 namespace garden {
 
 struct Flow {
@@ -207,6 +209,38 @@ TEST(Json, NeverWritesBeyondItsRoom) {
   char out[512];
   std::size_t size = 0;
   EXPECT_EQ(to_json(bed(), out, whole.size(), &size), Status::kOk);
+}
+
+TEST(Json, ATextReadsBackAsItWas) {
+  class Sink final : public TextSink {
+   public:
+    bool write(std::string_view piece) noexcept override {
+      text += piece;
+      return text.size() < limit;
+    }
+    std::string text;
+    std::size_t limit = SIZE_MAX;
+  };
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte)
+    all += static_cast<char>(byte);
+  Sink quoted;
+  EXPECT_TRUE(write_json_text(all, quoted));
+  Sink back;
+  EXPECT_TRUE(read_json_text(quoted.text, back));
+  EXPECT_EQ(back.text, all);
+  const std::string escapes =
+      R"("\"\\\/\b\f\n\r\t\u0000\u007f\u0080\u07ff\u0800\uFFFF\ud800\udc00\uDBFF\uDFFF")";
+  Sink decoded;
+  EXPECT_TRUE(read_json_text(escapes, decoded));
+  EXPECT_EQ(decoded.text,
+            std::string("\"\\/\b\f\n\r\t\0\x7f\xc2\x80\xdf\xbf\xe0\xa0\x80\xef\xbf\xbf"
+                        "\xf0\x90\x80\x80\xf4\x8f\xbf\xbf",
+                        28));
+  Sink full;
+  full.limit = 3;
+  EXPECT_FALSE(read_json_text(R"("abcdef")", full));
+  EXPECT_EQ(full.text, "abc");
 }
 
 TEST(Json, NoNumberIsRefusedByName) {

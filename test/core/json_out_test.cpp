@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <string>
 
 namespace pawl {
@@ -63,6 +64,32 @@ TEST(JsonOut, WhatATerminalObeysIsEscapedAndTheRestIsShown) {
   out.text("a\"b\\c\n\x1b[2J\u009b\u202e\u2028 \u00e4\U0001f600\x7f");
   EXPECT_EQ(sink.text,
             "\"a\\u0022b\\u005cc\\u000a\\u001b[2J\\u009b\\u202e\\u2028 \u00e4\U0001f600\\u007f\"");
+}
+
+// Payloads are stored, so no byte of this may change.
+TEST(JsonText, HasNoEscapesButThoseThatJsonNeeds) {
+  for (int byte = 0; byte < 256; ++byte) {
+    const std::string one(1, static_cast<char>(byte));
+    char escaped[8];
+    std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(byte));
+    const std::string wanted = one == "\"" || one == "\\" ? "\\" + one
+                               : byte < 0x20              ? escaped
+                                                          : one;
+    Text sink;
+    EXPECT_TRUE(write_json_text("a" + one + one + "b", sink));
+    EXPECT_EQ(sink.text, "\"a" + wanted + wanted + "b\"") << byte;
+  }
+  Text sink;
+  EXPECT_TRUE(write_json_text("", sink));
+  EXPECT_EQ(sink.text, "\"\"");
+}
+
+TEST(JsonText, ASinkThatTookNoMoreGetsNoMore) {
+  for (std::size_t pieces = 0; pieces < 5; ++pieces) {
+    Text sink(pieces);
+    EXPECT_FALSE(write_json_text("a\nb", sink)) << pieces;
+    EXPECT_EQ(std::string("\"a\\u000ab\"").rfind(sink.text, 0), 0U) << sink.text;
+  }
 }
 
 TEST(JsonOut, BytesThatAreNoUtf8) {

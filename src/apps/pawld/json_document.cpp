@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "pawl/json_out.hpp"
+
 namespace pawld {
 namespace {
 
@@ -24,32 +26,17 @@ unsigned hex_unit(std::string_view four) {
 bool is_high(unsigned unit) { return unit >= 0xd800 && unit <= 0xdbff; }
 bool is_low(unsigned unit) { return unit >= 0xdc00 && unit <= 0xdfff; }
 
-void append_utf8(unsigned code, std::string* out) {
-  const auto put = [out](unsigned byte) { out->push_back(static_cast<char>(byte)); };
-  if (code < 0x80) return put(code);
-  if (code < 0x800) {
-    put(0xc0U | (code >> 6U));
-  } else if (code < 0x10000) {
-    put(0xe0U | (code >> 12U));
-    put(0x80U | ((code >> 6U) & 0x3fU));
-  } else {
-    put(0xf0U | (code >> 18U));
-    put(0x80U | ((code >> 12U) & 0x3fU));
-    put(0x80U | ((code >> 6U) & 0x3fU));
+class Appended final : public pawl::TextSink {
+ public:
+  explicit Appended(std::string* out) : out_(out) {}
+  bool write(std::string_view text) noexcept override {
+    out_->append(text);
+    return true;
   }
-  put(0x80U | (code & 0x3fU));
-}
 
-char unescaped(char c) {
-  switch (c) {
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return c;
-  }
-}
+ private:
+  std::string* out_;
+};
 
 // Shows any character in a message.
 std::string shown(char c) {
@@ -74,42 +61,14 @@ const char* json_type_name(JsonType type) {
 
 std::string decode_json_text(std::string_view quoted) {
   std::string out;
-  const std::string_view text = quoted.substr(1, quoted.size() - 2);
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\') {
-      out.push_back(text[i]);
-    } else if (text[++i] != 'u') {
-      out.push_back(unescaped(text[i]));
-    } else {
-      unsigned code = hex_unit(text.substr(i + 1));
-      i += 4;
-      if (is_high(code)) {
-        code = 0x10000 + ((code - 0xd800) << 10U) + (hex_unit(text.substr(i + 3)) - 0xdc00);
-        i += 6;
-      }
-      append_utf8(code, &out);
-    }
-  }
+  Appended sink(&out);
+  static_cast<void>(pawl::read_json_text(quoted, sink));
   return out;
 }
 
 void append_json_text(std::string_view text, std::string* out) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  out->push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (byte < 0x20) {
-      out->append("\\u00");
-      out->push_back(kDigits[byte >> 4U]);
-      out->push_back(kDigits[byte & 0xfU]);
-    } else {
-      out->push_back(c);
-    }
-  }
-  out->push_back('"');
+  Appended sink(out);
+  static_cast<void>(pawl::write_json_text(text, sink));
 }
 
 std::string compact_json(std::string_view json) {
