@@ -246,6 +246,16 @@ def pages_are_same():
         check(keys.get(command) == members, f"docs/tool/values.md: {command} has {keys.get(command)}, and not {members}")
 
 
+def page_names_what_is_there():
+    """The page chooses what to show and in which order; it has no other list of members."""
+    text = (PROJECT / "src/parts/endpoint/page/page.js").read_text(encoding="utf-8")
+    chosen = {name: json.loads(found) for name, found in re.findall(r"^const (TILES|CHARTS|STATES) = (\[.*?\]);$", text, re.M)}
+    schemas = described["components"]["schemas"]
+    for name, schema in (("TILES", "Metrics"), ("CHARTS", "Runtime")):
+        check(chosen[name] and set(chosen[name]) <= schemas[schema]["properties"].keys(), f"page.js: {name} are members of {schema}")
+    check(chosen["STATES"] == schemas["Instance"]["properties"]["state"]["enum"], "page.js: STATES are those of instances")
+
+
 with Program() as program:
     described = program.get("/v1/openapi.json").json
     copy_is_same(text_of(described) + "\n")
@@ -255,5 +265,6 @@ with Program() as program:
 schemas = described["components"]["schemas"]
 check(used == schemas.keys(), f"schemas that no answer showed: {schemas.keys() - used}")
 pages_are_same()
+page_names_what_is_there()
 print(f"{len(list(routes()))} routes, {len(schemas)} schemas")
 finish()
