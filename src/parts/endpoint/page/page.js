@@ -201,14 +201,15 @@ class Refused extends Error {
   }
 }
 
+function gone() {
+  throw new Refused(0, "The server does not answer");
+}
 async function call(path, { method = "GET", body, signal } = {}) {
   const token = sessionStorage.getItem(TOKEN);
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
   if (method !== "GET") headers["X-Pawl-Request"] = "page";
-  const response = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "omit", redirect: "error" }).catch(() => {
-    throw new Refused(0, "The server does not answer");
-  });
-  const answer = await response.json().catch(() => ({}));
+  const response = await fetch(path, { method, headers, body, signal, cache: "no-store", credentials: "omit", redirect: "error" }).catch(gone);
+  const answer = await response.json().catch(response.ok ? gone : () => ({}));
   if (!response.ok) throw new Refused(response.status, answer.message ?? `The endpoint answered ${response.status}`);
   return answer;
 }
@@ -219,7 +220,7 @@ function withQuery(path, parameters) {
   return given.length ? `${path}?${given.map(([key, value]) => `${key}=${encodeURIComponent(value)}`).join("&")}` : path;
 }
 
-/** Rows of a listing behind `after`, up to `most`. An answer may have few rows, even none, though there are more. */
+/** Rows of a listing behind `after`, up to `most`. An empty answer may have more behind it. */
 async function gather(path, list, parameters, signal, { after = 0, most = 1000, calls = 20 } = {}) {
   const rows = [];
   let more = true;
