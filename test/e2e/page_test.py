@@ -232,7 +232,7 @@ class Browser:
 
 
 def test_size():
-    folder = os.path.join(SOURCE, "src", "endpoint", "page")
+    folder = os.path.join(SOURCE, "src", "parts", "endpoint", "page")
     expect(sorted(os.listdir(folder)) == ["index.html", "page.css", "page.js"], os.listdir(folder))
     size = sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder))
     expect(size < SIZE_MAX, f"the page has {size} bytes")
