@@ -2,7 +2,7 @@
 #
 # Programs of this tree go on linking the layers, which have the same objects: nothing is compiled twice.
 
-set(pawl_library_layers pawl_core pawl_codec pawl_replay pawl_rules pawl_store pawl_runtime pawl_host pawl_schedule
+set(pawl_library_layers pawl_core pawl_codec pawl_replay pawl_rules pawl_store pawl_runtime pawl_export pawl_host pawl_schedule
   pawl_c_api pawl_replay_check_main pawl_port_posix)
 get_property(pawl_library_objects GLOBAL PROPERTY pawl_cjson_objects)
 foreach(layer IN LISTS pawl_library_layers)

@@ -44,7 +44,7 @@ SLACK = 0.01  # more than this share below its budget, and at least SLACK_LEAST 
 SLACK_LEAST = 1024
 CLASSES = ("text", "constants", "data", "bss")
 # What of Pawl is in no program of a user, or is a program of its own.
-NOT_LINKED = {"apps", "tool", "programs", "endpoint", "testing", "sim", "template", "bare_metal"}
+NOT_LINKED = {"apps", "export", "replay_check_main", "tool", "programs", "endpoint", "testing", "sim", "template", "bare_metal"}
 
 
 def class_of(section):

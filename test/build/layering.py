@@ -12,17 +12,18 @@ import sys
 
 # Layer: the layers that its sources may include, beside the public headers.
 LAYERS = {
-    "fields": set(),
     "core": set(),
     "codec": {"core"},
     "replay": {"codec"},
     "rules": {"codec"},
     "store": {"rules"},
-    "runtime": {"fields", "replay", "rules", "store"},
+    "runtime": {"replay", "rules", "store"},
 }
 ARROWS = {
     **LAYERS,
     # Parts and programs stand on the public headers, as an application does.
+    "fields": set(),
+    "export": {"fields"},
     "schedule": set(),
     "host": set(),
     "c_api": {"host"},
@@ -36,11 +37,11 @@ ARROWS = {
     "port_sim": set(),
     "port_template": set(),
 }
-FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/fields", "fields"), ("src/core", "core"), ("src/codec", "codec"),
+FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/core", "core"), ("src/codec", "codec"),
            ("src/replay", "replay"), ("src/runtime", "runtime"), ("src/apps/common", "programs"), ("src/apps/pawl", "tool"),
            ("src/apps/pawld", "pawld_parts"), ("port/posix", "port_posix"), ("port/sim", "port_sim"),
            ("port/template", "port_template"), ("port/bare_metal", "port_bare_metal"),
-           *((f"src/parts/{part}", part) for part in ("schedule", "host", "c_api", "endpoint", "testing"))]
+           *((f"src/parts/{part}", part) for part in ("fields", "export", "schedule", "host", "c_api", "endpoint", "testing"))]
 
 
 def layer_of(path):

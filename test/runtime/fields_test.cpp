@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "fields/client_fields.hpp"
-#include "fields/runtime_fields.hpp"
+#include "parts/fields/client_fields.hpp"
+#include "parts/fields/runtime_fields.hpp"
 
 namespace pawl::fields {
 namespace {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "apps/pawl/tool_commands.hpp"
-#include "fields/client_fields.hpp"
+#include "parts/fields/client_fields.hpp"
 #include "pawl/options.hpp"
 #include "pawl/prometheus.hpp"
 

@@ -1,7 +1,7 @@
 #include "parts/endpoint/exchange.hpp"
 
-#include "fields/json_fields.hpp"
 #include "parts/endpoint/schemas.hpp"
+#include "parts/fields/json_fields.hpp"
 
 namespace pawl::http {
 namespace {

@@ -1,8 +1,8 @@
 // The description of all routes, as OpenAPI has it. openapi.json beside this is a copy, for people.
 #include <cstdio>
 
-#include "fields/json_fields.hpp"
 #include "parts/endpoint/routes.hpp"
+#include "parts/fields/json_fields.hpp"
 #include "pawl/name.hpp"
 
 namespace pawl::http {

@@ -1,6 +1,6 @@
-#include "fields/runtime_fields.hpp"
 #include "parts/endpoint/embedded.hpp"
 #include "parts/endpoint/routes.hpp"
+#include "parts/fields/runtime_fields.hpp"
 
 namespace pawl::http {
 namespace {

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string_view>
 
-#include "fields/json_fields.hpp"
 #include "parts/endpoint/exchange.hpp"
 #include "parts/endpoint/schemas.hpp"
+#include "parts/fields/json_fields.hpp"
 #include "pawl/client.hpp"
 #include "pawl/export.hpp"
 #include "pawl/prometheus.hpp"

@@ -2,8 +2,8 @@
 
 #include <iterator>
 
-#include "fields/client_fields.hpp"
-#include "fields/runtime_fields.hpp"
+#include "parts/fields/client_fields.hpp"
+#include "parts/fields/runtime_fields.hpp"
 
 namespace pawl::http {
 namespace {

@@ -1,7 +1,7 @@
 // Schemas: what each answer of the endpoint holds.
 //
 // Purpose: the answers are written by these tables, and /v1/openapi.json describes them by the same
-// tables. A struct of a public header has its table in src/fields; what the endpoint alone answers
+// tables. A struct of a public header has its table in src/parts/fields; what the endpoint alone answers
 // has a struct here. Ownership: constants.
 #ifndef PAWL_PARTS_ENDPOINT_SCHEMAS_HPP
 #define PAWL_PARTS_ENDPOINT_SCHEMAS_HPP
@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "fields/fields.hpp"
+#include "parts/fields/fields.hpp"
 
 namespace pawl::http {
 

@@ -1,10 +1,10 @@
 // The tables of what a Runtime counts: pawl/runtime.hpp and pawl/name_stats.hpp.
 //
 // Ownership: constants. The rows stand in the order of JSON.
-#ifndef PAWL_FIELDS_RUNTIME_FIELDS_HPP
-#define PAWL_FIELDS_RUNTIME_FIELDS_HPP
+#ifndef PAWL_PARTS_FIELDS_RUNTIME_FIELDS_HPP
+#define PAWL_PARTS_FIELDS_RUNTIME_FIELDS_HPP
 
-#include "fields/fields.hpp"
+#include "parts/fields/fields.hpp"
 #include "pawl/name_stats.hpp"
 #include "pawl/runtime.hpp"
 
@@ -132,4 +132,4 @@ struct FieldsOf<ActivityStats> {
 
 }  // namespace pawl::fields
 
-#endif  // PAWL_FIELDS_RUNTIME_FIELDS_HPP
+#endif  // PAWL_PARTS_FIELDS_RUNTIME_FIELDS_HPP

@@ -1,7 +1,7 @@
 #include "pawl/export.hpp"
 
-#include "fields/client_fields.hpp"
-#include "fields/json_fields.hpp"
+#include "parts/fields/client_fields.hpp"
+#include "parts/fields/json_fields.hpp"
 
 namespace pawl {
 namespace {

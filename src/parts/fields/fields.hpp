@@ -6,8 +6,8 @@
 // needs of the rows at compile time, so a program has no description that it does not show.
 // Ownership: constants. Thread rule: callable from any. The tables are in client_fields.hpp and
 // runtime_fields.hpp.
-#ifndef PAWL_FIELDS_FIELDS_HPP
-#define PAWL_FIELDS_FIELDS_HPP
+#ifndef PAWL_PARTS_FIELDS_FIELDS_HPP
+#define PAWL_PARTS_FIELDS_FIELDS_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -259,4 +259,4 @@ inline HistogramView histogram_at(FieldKind kind, const void* at) {
 #define PAWL_FIELD(member, help) \
   ::pawl::fields::field<decltype(T::member)>(#member, help, offsetof(T, member))
 
-#endif  // PAWL_FIELDS_FIELDS_HPP
+#endif  // PAWL_PARTS_FIELDS_FIELDS_HPP

@@ -2,12 +2,12 @@
 //
 // Ownership: nothing is kept. Thread rule: that of the sink. Everything here is inline, so that the
 // library and the endpoint, which is a library of its own, need no common symbol.
-#ifndef PAWL_FIELDS_JSON_FIELDS_HPP
-#define PAWL_FIELDS_JSON_FIELDS_HPP
+#ifndef PAWL_PARTS_FIELDS_JSON_FIELDS_HPP
+#define PAWL_PARTS_FIELDS_JSON_FIELDS_HPP
 
 #include <array>
 
-#include "fields/fields.hpp"
+#include "parts/fields/fields.hpp"
 #include "pawl/json_out.hpp"
 
 namespace pawl::fields {
@@ -115,4 +115,4 @@ void write_object(const T& value, JsonOut& out) {
 
 }  // namespace pawl::fields
 
-#endif  // PAWL_FIELDS_JSON_FIELDS_HPP
+#endif  // PAWL_PARTS_FIELDS_JSON_FIELDS_HPP

@@ -4,8 +4,8 @@
 #include <cinttypes>
 #include <cstdio>
 
-#include "fields/client_fields.hpp"
-#include "fields/runtime_fields.hpp"
+#include "parts/fields/client_fields.hpp"
+#include "parts/fields/runtime_fields.hpp"
 #include "pawl/client.hpp"
 
 namespace pawl {

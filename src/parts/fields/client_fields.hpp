@@ -1,10 +1,10 @@
 // The tables of what a Client shows: pawl/management.hpp, OrchestrationStatus and KvEntry.
 //
 // Ownership: constants. The rows stand in the order of JSON.
-#ifndef PAWL_FIELDS_CLIENT_FIELDS_HPP
-#define PAWL_FIELDS_CLIENT_FIELDS_HPP
+#ifndef PAWL_PARTS_FIELDS_CLIENT_FIELDS_HPP
+#define PAWL_PARTS_FIELDS_CLIENT_FIELDS_HPP
 
-#include "fields/fields.hpp"
+#include "parts/fields/fields.hpp"
 #include "pawl/client_options.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/management.hpp"
@@ -265,4 +265,4 @@ struct FieldsOf<Metrics> {
 
 }  // namespace pawl::fields
 
-#endif  // PAWL_FIELDS_CLIENT_FIELDS_HPP
+#endif  // PAWL_PARTS_FIELDS_CLIENT_FIELDS_HPP
