@@ -1,8 +1,8 @@
 // Schemas: what each answer of the endpoint holds.
 //
 // Purpose: the answers are written by these tables, and /v1/openapi.json describes them by the same
-// tables. A struct of a public header has its table in src/parts/fields; what the endpoint alone answers
-// has a struct here. Ownership: constants.
+// tables. A struct of a public header has its table in src/parts/fields; what the endpoint alone
+// answers has a struct here. Ownership: constants.
 #ifndef PAWL_PARTS_ENDPOINT_SCHEMAS_HPP
 #define PAWL_PARTS_ENDPOINT_SCHEMAS_HPP
 
