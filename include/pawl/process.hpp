@@ -18,7 +18,7 @@
 namespace pawl {
 
 class [[gnu::visibility("hidden")]] RuntimeCore;
-class [[gnu::visibility("hidden")]] ClientConnection;
+class [[gnu::visibility("hidden")]] ClientCore;
 class [[gnu::visibility("hidden")]] ProcessPlace;
 
 enum class SqliteMemory : std::uint8_t {
@@ -106,7 +106,7 @@ class Process {
 
  private:
   friend class RuntimeCore;
-  friend class ClientConnection;
+  friend class ClientCore;
   friend class ProcessPlace;
   friend Status check_payload(const Process& process, std::size_t payload_bytes_max,
                               Diagnostic& diagnostic);

@@ -98,12 +98,12 @@ ErrorKind OrchestrationContext::hold_session(std::string_view session,
 
 ErrorKind OrchestrationContext::handoff_session(std::string_view session, std::string_view tag,
                                                 std::string_view summary) {
-  return pass_.sessions().hand_off(branch_, session, false, tag, summary);
+  return pass_.sessions().handoff(branch_, session, false, tag, summary);
 }
 
 ErrorKind OrchestrationContext::handoff_session(const Session& session, std::string_view tag,
                                                 std::string_view summary) {
-  return pass_.sessions().hand_off(branch_, session, tag, summary);
+  return pass_.sessions().handoff(branch_, session, tag, summary);
 }
 
 ErrorKind OrchestrationContext::hold_session(const Session& session,

@@ -110,10 +110,10 @@ ErrorKind SessionCalls::close(BranchRun& branch, const Session& session) {
   return ErrorKind::kNone;
 }
 
-ErrorKind SessionCalls::hand_off(BranchRun& branch, const Session& session, std::string_view tag,
-                                 std::string_view summary) {
+ErrorKind SessionCalls::handoff(BranchRun& branch, const Session& session, std::string_view tag,
+                                std::string_view summary) {
   if (session.kind_ == Kind::kAdopted) return ErrorKind::kInvalidArgument;
-  return hand_off(branch, session.id_, session.kind_ == Kind::kOpened, tag, summary);
+  return handoff(branch, session.id_, session.kind_ == Kind::kOpened, tag, summary);
 }
 
 ErrorKind SessionCalls::hold(BranchRun& branch, const Session& session, std::int64_t hold_ms) {
@@ -151,8 +151,8 @@ ErrorKind SessionCalls::hold(BranchRun& branch, std::string_view id, bool is_own
   return ErrorKind::kNone;
 }
 
-ErrorKind SessionCalls::hand_off(BranchRun& branch, std::string_view id, bool is_own,
-                                 std::string_view tag, std::string_view summary) {
+ErrorKind SessionCalls::handoff(BranchRun& branch, std::string_view id, bool is_own,
+                                std::string_view tag, std::string_view summary) {
   if (!run_.is_active(branch, "handoff_session")) return ErrorKind::kNone;
   ActivityPolicy use;
   use.own_session = is_own;

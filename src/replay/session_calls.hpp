@@ -34,11 +34,11 @@ class SessionCalls {
   ErrorKind close(BranchRun& branch, std::string_view id);
   ErrorKind close(BranchRun& branch, const Session& session);
   // An adopted session gets kInvalidArgument: it belongs to its opener.
-  ErrorKind hand_off(BranchRun& branch, const Session& session, std::string_view tag,
-                     std::string_view summary);
+  ErrorKind handoff(BranchRun& branch, const Session& session, std::string_view tag,
+                    std::string_view summary);
   ErrorKind hold(BranchRun& branch, const Session& session, std::int64_t hold_ms);
-  ErrorKind hand_off(BranchRun& branch, std::string_view id, bool is_own, std::string_view tag,
-                     std::string_view summary);
+  ErrorKind handoff(BranchRun& branch, std::string_view id, bool is_own, std::string_view tag,
+                    std::string_view summary);
   ErrorKind hold(BranchRun& branch, std::string_view id, bool is_own, std::int64_t hold_ms);
   Handle events(BranchRun& branch, const Session& session);
   // Asks whether the session is open when the commit of this turn reaches this command.

@@ -1,10 +1,7 @@
 #include "runtime/client_core.hpp"
 
 #include <algorithm>
-
-#include "core/check.hpp"
-#include "core/version.hpp"
-#include "runtime/progress_ring.hpp"
+#include <cstring>
 
 namespace pawl {
 namespace {
@@ -13,183 +10,193 @@ namespace {
 constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
 
+// Copies the instance that it is shown into the Client's buffer.
+class KeepInfo final : public InstanceVisitor {
+ public:
+  KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
+  // The buffer has room for at least an error text and a custom status.
+  static_assert(4 * kNameBytesMax + kTraceIdBytesMax <= kErrorTextBytesMax + kCustomStatusBytesMax);
+  void on_instance(const InstanceInfo& instance) noexcept override {
+    *out_ = instance;
+    for (CallText* text : {&out_->id, &out_->name, &out_->version, &out_->parent_id})
+      at_ = keep_text(at_, text, kNameBytesMax);
+    at_ = keep_text(at_, &out_->trace_id, kTraceIdBytesMax);
+  }
+
+ private:
+  char* at_;
+  InstanceInfo* out_;
+};
+
+}  // namespace
+
+char* keep_text(char* at, CallText* text, std::size_t bytes_max) {
+  const std::string_view kept = text->view().substr(0, bytes_max);
+  if (!kept.empty()) std::memcpy(at, kept.data(), kept.size());
+  *text = std::string_view(at, kept.size());
+  return at + kept.size();
+}
+
+std::size_t status_buffer_bytes(std::size_t payload_bytes_max) {
+  const std::size_t output = std::max(payload_bytes_max, kErrorTextBytesMax);
+  return output + kCustomStatusBytesMax;
+}
+
+OrchestrationStatus public_status(const InstanceStatus& row) {
+  OrchestrationStatus out;
+  switch (row.state) {
+    case InstanceState::kRunning: out.state = OrchestrationState::kRunning; break;
+    case InstanceState::kCompleted: out.state = OrchestrationState::kCompleted; break;
+    case InstanceState::kFailed: out.state = OrchestrationState::kFailed; break;
+    case InstanceState::kStopped: out.state = OrchestrationState::kStopped; break;
+    case InstanceState::kSuspended: out.state = OrchestrationState::kSuspended; break;
+    case InstanceState::kDeleted: break;  // get_status() finds no deleted row
+  }
+  out.execution_id = row.execution;
+  out.error = row.error;
+  out.output = row.output;
+  out.created_ms = row.created_ms;
+  out.updated_ms = row.updated_ms;
+  out.custom_status = row.custom_status;
+  out.custom_status_version = row.custom_status_version;
+  out.unread_messages = row.unread_messages;
+  return out;
+}
+
 bool goes_on(const OrchestrationStatus& status) {
   return status.state == OrchestrationState::kRunning ||
          status.state == OrchestrationState::kSuspended;
 }
 
-}  // namespace
-
-const char* orchestration_state_name(OrchestrationState state) {
-  switch (state) {
-    case OrchestrationState::kRunning: return "running";
-    case OrchestrationState::kCompleted: return "completed";
-    case OrchestrationState::kFailed: return "failed";
-    case OrchestrationState::kStopped: return "stopped";
-    case OrchestrationState::kSuspended: return "suspended";
-  }
-  return "unknown";
+Status ClientCore::lay_out(Arena& arena) {
+  Parts parts;
+  PAWL_TRY(lay_out(arena, options_, parts));
+  store_ = StoreFactory::make(parts.store);
+  buffer_ = parts.buffer;
+  typed_ = parts.typed;
+  workers_ = parts.workers;
+  return Status::kOk;
 }
 
-Status ClientCore::start_orchestration(std::string_view name, const InstanceId& id,
-                                       std::string_view input, const StartOptions& options) {
-  const std::string_view version = options.version.has_value() ? options.version->view() : "";
-  if (options.version.has_value() && !is_valid_version(version)) {
-    diagnostic_.format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
-    return Status::kInvalidArgument;
-  }
-  if (input.size() > options_.payload_bytes_max) {
-    diagnostic_.format("the input has %zu bytes; payload_bytes_max is %zu", input.size(),
-                       options_.payload_bytes_max);
-    return Status::kResourceExhausted;
-  }
-  PAWL_TRY(refuse_early(id, false));
-  return in_batch(id, [&] {
-    NewInstance instance;
-    instance.id = id;
-    instance.name = name;
-    instance.version = version;
-    instance.input = input;
-    instance.trace = options.trace_id.view();
-    instance.start_after_ms = options.start_after.count();
-    InstanceKey key = 0;
-    return store_->instance().deliveries.create_instance(instance, &key);
-  });
+Status ClientCore::open(Diagnostic& diagnostic) {
+  StoreOptions options;
+  options.path = options_.database_path.c_str();
+  options.create = options_.create;
+  options.synchronous_full = options_.synchronous_full;
+  options.busy_ms_max = options_.busy_max.count();
+  options.cache_pages = options_.cache_pages;
+  PAWL_TRY(place_.take(options, diagnostic));
+  return store_->open(options, port_, diagnostic);
 }
 
-Status ClientCore::cancel_instance(std::string_view id, std::string_view reason) {
-  if (reason.size() > options_.payload_bytes_max) {
-    diagnostic_.format("the reason has %zu bytes; payload_bytes_max is %zu", reason.size(),
-                       options_.payload_bytes_max);
-    return Status::kResourceExhausted;
+void ClientCore::close() {
+  if (watching_) port_.threads->close();
+  watching_ = false;
+  store_->close();
+  place_.leave();
+}
+
+Status ClientCore::run_batch(const Subject& subject, RunWork work, const void* of) {
+  Status status = try_batch(subject, work, of);
+  if (status == Status::kQuota && cut_long_log()) status = try_batch(subject, work, of);
+  if (status == Status::kFull) give_up_reserve();
+  return status;
+}
+
+Status ClientCore::try_batch(const Subject& subject, RunWork work, const void* of) {
+  BatchInfo info;
+  Status status = store_->batch().begin(0, &info);
+  const bool begun = status == Status::kOk;
+  if (begun) status = work(of, *store_);
+  if (status == Status::kOk) status = store_->batch().commit();
+  was_refused_ = begun && status != Status::kOk;
+  if (status == Status::kOk) return status;
+  static_cast<void>(explain(status, subject));
+  if (begun) store_->batch().rollback();
+  return status;
+}
+
+Status ClientCore::explain(Status status, const Subject& subject) {
+  const std::string_view name = subject.name;
+  const int size = static_cast<int>(name.size() < kNameBytesMax ? name.size() : kNameBytesMax);
+  switch (status) {
+    case Status::kOk: break;
+    case Status::kNotFound:
+      diagnostic_.format("there is no %s \"%.*s\"",
+                         subject.noun == nullptr ? "instance" : subject.noun, size, name.data());
+      break;
+    case Status::kAlreadyExists:
+      diagnostic_.format("an instance \"%.*s\" exists already", size, name.data());
+      break;
+    case Status::kStale:
+      diagnostic_.format("the instance \"%.*s\" does not run any more", size, name.data());
+      break;
+    case Status::kStillRunning:
+      if (subject.noun == nullptr) {
+        diagnostic_.format("the instance \"%.*s\" or a child of it has not ended", size,
+                           name.data());
+      } else {
+        diagnostic_.format("the %s \"%.*s\" is declared, or work waits for it", subject.noun, size,
+                           name.data());
+      }
+      break;
+    case Status::kChildInstance:
+      diagnostic_.format("the instance \"%.*s\" is a child and goes with its root", size,
+                         name.data());
+      break;
+    default: diagnostic_ = store_->diagnostic(); break;
   }
-  PAWL_TRY(refuse_early(id, true));
-  return in_batch(id, [&] { return store_->instance().deliveries.cancel_instance(id, reason); });
+  return status;
 }
 
-Status ClientCore::send_message(std::string_view id, MessageKind kind, std::string_view name,
-                                std::string_view payload) {
-  PAWL_TRY(check_payload_size(payload));
-  PAWL_TRY(refuse_early(id, true));
-  return in_batch(id, [&] {
-    bool room = false;
-    PAWL_TRY(
-        store_->instance().deliveries.send_message(new_message(id, kind, name, payload), &room));
-    return room ? Status::kOk : Status::kResourceExhausted;
-  });
-}
-
-Status ClientCore::check_payload_size(std::string_view payload) {
-  if (payload.size() <= options_.payload_bytes_max) return Status::kOk;
-  diagnostic_.format("the payload has %zu bytes; payload_bytes_max is %zu", payload.size(),
+Status ClientCore::check_size(const char* what, std::string_view text) {
+  if (text.size() <= options_.payload_bytes_max) return Status::kOk;
+  diagnostic_.format("the %s has %zu bytes; payload_bytes_max is %zu", what, text.size(),
                      options_.payload_bytes_max);
   return Status::kResourceExhausted;
 }
 
-NewMessage ClientCore::new_message(std::string_view id, MessageKind kind, std::string_view name,
-                                   std::string_view payload) const {
-  NewMessage posted;
-  posted.id = id;
-  posted.kind = kind;
-  posted.name = name;
-  posted.payload = payload;
-  posted.count_max = options_.queue_messages_max;
-  posted.bytes_max = mailbox_bytes_max(options_.payload_bytes_max);
-  return posted;
+Status ClientCore::refuse_early(std::string_view id, bool must_run) {
+  if (!was_refused_) return Status::kOk;
+  InstanceStatus row;
+  const Status found = store_->instance().directory.get_status(id, &row, buffer_, buffer_bytes());
+  if (!must_run) return found == Status::kOk ? explain(Status::kAlreadyExists, {id}) : Status::kOk;
+  if (found == Status::kNotFound) return explain(found, {id});
+  const bool has_ended =
+      row.state == InstanceState::kCompleted || row.state == InstanceState::kFailed;
+  return found == Status::kOk && has_ended ? explain(Status::kStale, {id}) : Status::kOk;
 }
 
-// ---- offers ----
-
-namespace {
-
-// Finds the delivery of one message in a history. The reading ends there.
-class DeliveryFinder final : public EventSink {
- public:
-  explicit DeliveryFinder(MessageId number) : number_(number) {}
-  Status on_event(const Event& event) override {
-    has_events = true;
-    is_found = event.kind == EventKind::kDelivery && event.number == number_;
-    return is_found ? Status::kStale : Status::kOk;
-  }
-  bool has_events = false;
-  bool is_found = false;
-
- private:
-  MessageId number_;
-};
-
-// A client that looks after more executions than this gets kStale.
-constexpr ExecutionId kExecutionsLookedAtMax = 1'000;
-
-}  // namespace
-
-// The answer is read from history, so nothing has to be kept for a caller that may never come back.
-// A turn that took the offer recorded its delivery in the same commit, or gave it to no wait.
-Status ClientCore::look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
-                                 bool* received) {
-  bool waits = false;
-  PAWL_TRY(store_->instance().deliveries.is_offer_waiting(offer, &waits));
-  *is_over = !waits;
-  if (waits) return Status::kOk;
-  const ExecutionId last = std::min(execution, offer.execution + kExecutionsLookedAtMax);
-  for (ExecutionId at = offer.execution; at <= last; ++at) {
-    DeliveryFinder finder(offer.number);
-    const EventId after = at == offer.execution ? offer.last_event : 0;
-    const Status read = store_->instance().history.load_history(offer.key, at, after, finder);
-    *received = finder.is_found;
-    if (*received) return Status::kOk;
-    PAWL_TRY(read);
-    if (at < execution && !finder.has_events) return Status::kStale;
-  }
-  return last < execution ? Status::kStale : Status::kOk;
+bool ClientCore::cut_long_log() {
+  const LogUse log = store_->place().log_use();
+  return log.most > 0 && log.bytes > log.most && store_->place().empty_log() == Status::kOk;
 }
 
-Status ClientCore::offer_event(std::string_view id, std::string_view name, std::string_view payload,
-                               std::int64_t timeout_ms, bool* received) {
-  *received = false;
-  PAWL_TRY(check_payload_size(payload));
-  PAWL_TRY(refuse_waiting());
-  PAWL_TRY(refuse_early(id, true));
-  SentOffer offer;
-  const Status sent = in_batch(id, [&] {
-    bool room = false;
-    const NewMessage posted = new_message(id, MessageKind::kOffer, name, payload);
-    PAWL_TRY(store_->instance().deliveries.send_offer(posted, &room, &offer));
-    return room ? Status::kOk : Status::kResourceExhausted;
-  });
-  PAWL_TRY(sent);
-  OrchestrationStatus status;
-  Status looked = Status::kOk;
-  bool is_over = false;
-  const auto look = [&] {
-    looked = look_at_offer(offer, status.execution_id, &is_over, received);
-    return is_over || looked != Status::kOk;
-  };
-  const Status waited = wait_until(id, timeout_ms, &status, look);
-  if (waited == Status::kOk) return explain(looked, id);
-  if (waited != Status::kTimeout) return waited;
-  bool withdrawn = false;
-  const Status back =
-      in_batch(id, [&] { return store_->instance().deliveries.withdraw_offer(offer, &withdrawn); });
-  PAWL_TRY(back);
-  if (withdrawn) return Status::kTimeout;
-  PAWL_TRY(get_status(id, &status));
-  return look() ? explain(looked, id) : Status::kTimeout;
+void ClientCore::give_up_reserve() {
+  // More disk space does not help a table that has no keys left.
+  if (store_->batch().check_keys() == Status::kCorrupt) return;
+  if (store_->place().release_reserve() == Status::kOk)
+    port_.storage->ring(options_.database_path.c_str());
 }
 
 Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
   InstanceStatus row;
-  const Status status = store_->instance().directory.read_status(
-      id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
-  if (status != Status::kOk) return explain(status, id);
+  const Status status = store_->instance().directory.get_status(id, &row, buffer_, buffer_bytes());
+  if (status != Status::kOk) return explain(status, {id});
   *out = public_status(row);
-  for (CallText* text : {&out->output, &out->custom_status})
-    text->live_until_next(&calls_);
+  lend({&out->output, &out->custom_status});
   return Status::kOk;
 }
 
+Status ClientCore::get_instance_info(std::string_view id, InstanceInfo* out) {
+  KeepInfo keep(buffer_, out);
+  const Status read = store_->instance().directory.get_instance_info(id, keep);
+  lend({&out->id, &out->name, &out->version, &out->parent_id, &out->trace_id});
+  return explain(read, {id});
+}
+
 Status ClientCore::refuse_waiting() {
-  if (!on_loop_thread()) return Status::kOk;
+  if (!process_.on_loop_thread(options_.database_path.c_str())) return Status::kOk;
   diagnostic_.format("waiting on the Runtime's own thread would wait for itself");
   return Status::kWouldBlock;
 }
@@ -202,15 +209,14 @@ Status ClientCore::begin_waiting() {
   return Status::kOk;
 }
 
-template <typename IsOver>
-Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
-                              OrchestrationStatus* out, IsOver&& is_over) {
+Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
+                            AskOver is_over, const void* of) {
   PAWL_TRY(begin_waiting());
   const std::int64_t end = port_.clock->boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
   int step = 0;
   while (true) {
     PAWL_TRY(get_status(id, out));
-    if (is_over()) return Status::kOk;
+    if (is_over(of)) return Status::kOk;
     const std::int64_t now = port_.clock->boot_ms();
     if (now >= end) return Status::kTimeout;
     std::int64_t due = end;
@@ -222,106 +228,6 @@ Status ClientCore::wait_until(std::string_view id, std::int64_t timeout_ms,
       ++step;
     }
   }
-}
-
-Status ClientCore::wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
-                                          OrchestrationStatus* out) {
-  return wait_until(id, timeout_ms, out, [out] { return !goes_on(*out); });
-}
-
-Status ClientCore::wait_for_status_change(std::string_view id, std::int64_t last_version,
-                                          std::int64_t timeout_ms, OrchestrationStatus* out) {
-  PAWL_TRY(wait_until(id, timeout_ms, out, [out, last_version] {
-    return out->custom_status_version > last_version || !goes_on(*out);
-  }));
-  return out->custom_status_version > last_version ? Status::kOk : explain(Status::kStale, id);
-}
-
-// ---- progress ----
-
-namespace {
-
-// A worker that writes a heartbeat notifies no watcher, because that would cost a system call. So
-// the Client polls.
-constexpr std::int64_t kWatchMs = 20;
-// Interval of looks in the database, for an end or a new worker whose commit was not heard of.
-constexpr std::int64_t kWatchedLookMs = 1'000;
-
-}  // namespace
-
-Status ClientCore::look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on) {
-  InstanceStatus row;
-  const Status found = store_->instance().directory.read_status(
-      id, &row, buffer_, status_buffer_bytes(options_.payload_bytes_max));
-  if (found != Status::kOk) return explain(found, id);
-  ProgressReader::follow(row.key, *watch);
-  *goes_on = pawl::goes_on(public_status(row));
-  std::size_t count = 0;
-  const Status listed = store_->worker().list_workers(workers_, kWorkersMax, &count);
-  if (listed != Status::kOk) return explain(listed, id);
-  Incarnation living[kWorkersMax] = {};
-  for (std::size_t i = 0; i < count; ++i)
-    living[i] = workers_[i].incarnation;
-  ProgressReader::set_workers(living, count, *watch);
-  return Status::kOk;
-}
-
-Status ClientCore::watch_progress(std::string_view id, std::int64_t timeout_ms,
-                                  ProgressWatch* watch) {
-  if (timeout_ms > 0) PAWL_TRY(begin_waiting());
-  ProgressReader reader(*port_.storage, options_.database_path.c_str());
-  std::int64_t now = port_.clock->boot_ms();
-  const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
-  std::int64_t look_at = now;
-  bool goes_on = true;
-  while (true) {
-    if (now >= look_at) {
-      PAWL_TRY(look_at_watched(id, watch, &goes_on));
-      look_at = now + kWatchedLookMs;
-    }
-    if (reader.next(*watch)) return Status::kOk;
-    if (!goes_on) return explain(Status::kStale, id);
-    if (now >= end) return Status::kTimeout;
-    const port::WakeReasons reasons = port_.threads->wait(std::min(end, now + kWatchMs));
-    now = port_.clock->boot_ms();
-    // A notification may come before its commit can be read.
-    if (reasons.bell || reasons.log) look_at = std::min(look_at, now + kWatchMs / 2);
-  }
-}
-
-// ---- values ----
-
-Status ClientCore::get_kv_value(std::string_view id, std::string_view key, KvEntry* out,
-                                bool* found) {
-  *found = false;
-  if (!is_valid_name(key)) {
-    diagnostic_.format("a key is 1 to 256 bytes without control characters");
-    return Status::kInvalidArgument;
-  }
-  const Status read =
-      store_->instance().rows.read_value(id, key, out, found, buffer_, options_.payload_bytes_max);
-  for (CallText* text : {&out->key, &out->value})
-    text->live_until_next(&calls_);
-  return explain(read, id);
-}
-
-Status ClientCore::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return explain(store_->instance().rows.list_values(id, page, visitor), id);
-}
-
-Status ClientCore::wait_for_kv_value(std::string_view id, std::string_view key,
-                                     std::int64_t timeout_ms, KvEntry* out) {
-  OrchestrationStatus status;
-  bool found = false;
-  Status read = Status::kOk;
-  const Status waited = wait_until(id, timeout_ms, &status, [&] {
-    const bool is_over = !goes_on(status);  // asked before the read, so that the last value is seen
-    read = get_kv_value(id, key, out, &found);
-    return found || is_over || read != Status::kOk;
-  });
-  if (waited != Status::kOk) return waited;
-  if (read != Status::kOk || found) return read;
-  return explain(Status::kStale, id);
 }
 
 }  // namespace pawl

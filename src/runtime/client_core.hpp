@@ -1,51 +1,179 @@
-// ClientCore: the calls of pawl::Client on orchestrations; the base class has those of management.
+// ClientCore: the connection of a Client, its transactions, the texts of its refusals, its waits.
+//
+// Purpose: a call of a Client enters through Client::call() (below), and names the storage's verb
+// itself: client.cpp, client_waits.cpp, client_instances.cpp, client_sessions.cpp.
+// Thread rule: one thread a Client.
 #ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
 #define PAWL_RUNTIME_CLIENT_CORE_HPP
 
-#include "runtime/client_management.hpp"
+#include <initializer_list>
+#include <type_traits>
+
+#include "core/arena.hpp"
+#include "pawl/client.hpp"
+#include "runtime/process_place.hpp"
+#include "store/store_factory.hpp"
 
 namespace pawl {
 
-class ClientCore final : public ClientManagement {
+// The public form of a stored instance's status.
+[[nodiscard]] OrchestrationStatus public_status(const InstanceStatus& row);
+// Bytes for an output or an error text, and a custom status.
+[[nodiscard]] std::size_t status_buffer_bytes(std::size_t payload_bytes_max);
+
+// Limit, when a message is sent, of all bytes in the mailbox of its instance.
+[[nodiscard]] constexpr std::size_t mailbox_bytes_max(std::size_t payload_bytes_max) {
+  return 4 * payload_bytes_max;
+}
+
+// Whether the instance may still change by itself: it runs, or goes on when it is resumed.
+[[nodiscard]] bool goes_on(const OrchestrationStatus& status);
+
+// Copies a text to `at`, and makes it a view of the copy. Returns the end of the copy.
+char* keep_text(char* at, CallText* text, std::size_t bytes_max);
+
+// The thing that a call is about. The text of a refusal names it.
+struct Subject {
+  std::string_view name;
+  const char* noun = nullptr;  // null: an instance
+};
+
+class ClientCore {
  public:
-  using ClientManagement::ClientManagement;
+  static constexpr std::size_t kWorkersMax = 64;  // a Runtime looks at the same number
 
-  // Each call of the Client begins with begin_call(): texts of the call before become invalid.
+  ClientCore(Process& process, const ClientOptions& options, const port::Port& port)
+      : process_(process), options_(options), port_(port) {}
+
+  ~ClientCore() {
+    if (store_ != nullptr) StoreFactory::destroy(store_);
+  }
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
+  // Addresses in the caller's memory.
+  struct Parts {
+    void* store = nullptr;
+    char* buffer = nullptr;
+    char* typed = nullptr;
+    WorkerRow* workers = nullptr;
+  };
+  template <typename AnyArena>
+  static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
+    parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
+    parts.buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
+    parts.typed = arena.buffer(options.payload_bytes_max);
+    parts.workers = arena.template array<WorkerRow>(kWorkersMax);
+    return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
+  }
+  Status lay_out(Arena& arena);
+
+  Status open(Diagnostic& diagnostic);
+  void close();
+  // Each call of the Client begins with it: texts of the call before become invalid.
   void begin_call() { ++calls_; }
+  // Lends texts until the next call.
+  void lend(std::initializer_list<CallText*> texts) {
+    for (CallText* text : texts)
+      text->live_until_next(&calls_);
+  }
 
-  Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
-                             const StartOptions& options);
-  Status cancel_instance(std::string_view id, std::string_view reason);
-  Status send_message(std::string_view id, MessageKind kind, std::string_view name,
-                      std::string_view payload);
-  Status offer_event(std::string_view id, std::string_view name, std::string_view payload,
-                     std::int64_t timeout_ms, bool* received);
+  [[nodiscard]] Store& store() { return *store_; }
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
+  [[nodiscard]] const port::Port& port() const { return port_; }
+  [[nodiscard]] Diagnostic& diagnostic() { return diagnostic_; }
+  // Room for the texts of one answer.
+  [[nodiscard]] char* buffer() { return buffer_; }
+  [[nodiscard]] std::size_t buffer_bytes() const {
+    return status_buffer_bytes(options_.payload_bytes_max);
+  }
+  [[nodiscard]] WorkerRow* workers() { return workers_; }  // kWorkersMax
+  // This room lies beside buffer(), because an argument of the call may be a view of buffer().
+  [[nodiscard]] internal::TypedBytes typed_bytes() const {
+    return {typed_, options_.payload_bytes_max};
+  }
+
+  // Runs `work` in a transaction. If the log is too long, it cuts the log and runs `work` once
+  // more; if the disk is full, it gives up the reserve.
+  template <typename Work>
+  Status in_batch(const Subject& subject, Work&& work) {
+    using Type = std::remove_reference_t<Work>;
+    return run_batch(
+        subject,
+        [](const void* of, Store& store) { return (*static_cast<const Type*>(of))(store); }, &work);
+  }
+  // Adds to `removed` the rows that the transaction took away, if it was committed.
+  template <typename Work>
+  Status in_counted_batch(const Subject& subject, Removed* removed, Work&& work) {
+    Removed step;
+    PAWL_TRY(in_batch(subject, [&](Store& store) { return work(store, &step); }));
+    removed->instances += step.instances;
+    removed->executions += step.executions;
+    removed->events += step.events;
+    return Status::kOk;
+  }
+  // Writes a text that names the subject, where the answer is about the subject and not about the
+  // storage. Returns the status it was given.
+  Status explain(Status status, const Subject& subject);
+  // kResourceExhausted, with a text: it is longer than payload_bytes_max.
+  Status check_size(const char* what, std::string_view text);
+  // A refused call is often repeated. After a refusal, the next call first reads the instance's
+  // state, so that it does not wait for a write lock only to write nothing. `must_run`: an instance
+  // of this id has to run; false: there must be none.
+  Status refuse_early(std::string_view id, bool must_run);
+
   Status get_status(std::string_view id, OrchestrationStatus* out);
-  Status wait_for_orchestration(std::string_view id, std::int64_t timeout_ms,
-                                OrchestrationStatus* out);
-  Status wait_for_status_change(std::string_view id, std::int64_t last_version,
-                                std::int64_t timeout_ms, OrchestrationStatus* out);
-  Status watch_progress(std::string_view id, std::int64_t timeout_ms, ProgressWatch* watch);
-  Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found);
-  Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
-  Status wait_for_kv_value(std::string_view id, std::string_view key, std::int64_t timeout_ms,
-                           KvEntry* out);
-
- private:
-  [[nodiscard]] Status refuse_waiting();
+  Status get_instance_info(std::string_view id, InstanceInfo* out);
+  // A call that waited on the loop's thread would wait for itself.
+  Status refuse_waiting();
   // Opens the port's threads, so that wait() hears of commits.
   Status begin_waiting();
-  // Is the instance there, does it run, and which workers live?
-  Status look_at_watched(std::string_view id, ProgressWatch* watch, bool* goes_on);
-  Status check_payload_size(std::string_view payload);
-  [[nodiscard]] NewMessage new_message(std::string_view id, MessageKind kind, std::string_view name,
-                                       std::string_view payload) const;
-  Status look_at_offer(const SentOffer& offer, ExecutionId execution, bool* is_over,
-                       bool* received);
+  // Sleeps until `is_over` says so, which is asked after each reading of the status; kTimeout.
   template <typename IsOver>
   Status wait_until(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
-                    IsOver&& is_over);
+                    IsOver&& is_over) {
+    using Type = std::remove_reference_t<IsOver>;
+    return run_wait(
+        id, timeout_ms, out, [](const void* of) { return (*static_cast<const Type*>(of))(); },
+        &is_over);
+  }
+
+ private:
+  using RunWork = Status (*)(const void* of, Store& store);
+  using AskOver = bool (*)(const void* of);
+
+  Status run_batch(const Subject& subject, RunWork work, const void* of);
+  Status try_batch(const Subject& subject, RunWork work, const void* of);
+  Status run_wait(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
+                  AskOver is_over, const void* of);
+  // Cuts a log that is too long. The process that made it so long may have left, and where no
+  // runtime runs, only clients can cut it.
+  bool cut_long_log();
+  // Only runtimes remove rows, and they may not have met the full disk. A missing reserve shows it
+  // to all of them.
+  void give_up_reserve();
+
+  Process& process_;
+  ClientOptions options_;
+  port::Port port_;
+  Store* store_ = nullptr;
+  char* buffer_ = nullptr;
+  char* typed_ = nullptr;
+  WorkerRow* workers_ = nullptr;
+  bool watching_ = false;
+  Diagnostic diagnostic_;
+  std::uint64_t calls_ = 0;  // calls so far; CallText finds old texts by it
+  ProcessPlace place_{process_};
+  bool was_refused_ = false;  // the last transaction had begun, and was not committed
 };
+
+// All calls of a Client go through here.
+template <typename Call>
+Status Client::call(Call&& call) {
+  if (core_ == nullptr) return Status::kStopped;
+  core_->begin_call();
+  return call(*core_);
+}
 
 }  // namespace pawl
 

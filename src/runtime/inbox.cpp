@@ -1,7 +1,7 @@
 #include "runtime/inbox.hpp"
 
 #include "core/check.hpp"
-#include "runtime/client_connection.hpp"
+#include "runtime/client_core.hpp"
 
 namespace pawl {
 namespace {
@@ -103,7 +103,7 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
 // exists may crash, so that turn must not run as a new start.
 bool Inbox::is_unknown(std::string_view instance_id) {
   InstanceStatus row;
-  return loop_.instance().directory.read_status(
+  return loop_.instance().directory.get_status(
              instance_id, &row, loop_.status_buffer,
              status_buffer_bytes(loop_.options.limits.payload_bytes_max)) == Status::kNotFound;
 }
@@ -340,7 +340,7 @@ Status Inbox::write_start(const Request& request, Turn* turn) {
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
-  const Status created = loop_.instance().deliveries.create_instance(instance, &key);
+  const Status created = loop_.instance().deliveries.start_orchestration(instance, &key);
   if (turn == nullptr) return created;
   if (created != Status::kOk || !instance.with_turn) {
     turn->verdict = Turn::Verdict::kSkip;
@@ -387,7 +387,7 @@ Status Inbox::store(const Turn& turn) {
   return Status::kOk;
 }
 
-Status Inbox::post(const Request& request) {
+Status Inbox::piggyback(const Request& request) {
   if (request.text.size() > loop_.options.limits.payload_bytes_max) {
     loop_.diagnostic.format("the input has %zu bytes; payload_bytes_max is %zu",
                             request.text.size(), loop_.options.limits.payload_bytes_max);

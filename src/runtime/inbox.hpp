@@ -35,7 +35,7 @@ class Inbox {
 
   void start() { requests_.start(); }
   // The request's texts are copied.
-  Status post(const Request& request);
+  Status piggyback(const Request& request);
 
   // ---- before the batch ----
   // Called before the tick reads anything: then a message that another process stores later is

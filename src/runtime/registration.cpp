@@ -57,7 +57,7 @@ Status Registration::write() {
   PAWL_TRY(bury_the_dead());
   std::optional<std::int64_t> quota_bytes;
   if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
-  PAWL_TRY(loop_.place().set_space(quota_bytes, reserve_bytes(loop_.options.space)));
+  PAWL_TRY(loop_.place().set_quota_and_reserve(quota_bytes, reserve_bytes(loop_.options.space)));
   PAWL_TRY(loop_.place().set_log_max(loop_.options.space.log_bytes_max));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)

@@ -51,7 +51,7 @@ Status Removals::write(Request& request, bool* more) {
     void on_instance(const InstanceInfo& info) noexcept override { key = info.key; }
     InstanceKey key = 0;
   } found;
-  if (!request.begun) PAWL_TRY(loop_.instance().directory.read_instance_info(request.id, found));
+  if (!request.begun) PAWL_TRY(loop_.instance().directory.get_instance_info(request.id, found));
   if (request.kind == Request::Kind::kPrune)
     return loop_.instance().removal.prune_executions(found.key, request.limits, kSweepEventsMax,
                                                      &batch_.removed, more);

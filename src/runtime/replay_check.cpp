@@ -219,7 +219,7 @@ Status Check::load(const Candidate& candidate, History& history, Objection& obje
   Diagnostic text;
   Loader loader(history, text);
   const Status status =
-      store_->instance().history.load_history(candidate.key, candidate.execution, 0, loader);
+      store_->instance().history.read_history(candidate.key, candidate.execution, 0, loader);
   if (status == Status::kCorrupt) {
     objection.raise(ErrorKind::kCorrupt,
                     text.text().empty() ? store_->diagnostic().text() : text.text());

@@ -5,7 +5,7 @@
 
 #include "core/check.hpp"
 #include "pawl/runtime_board.hpp"
-#include "runtime/client_connection.hpp"
+#include "runtime/client_core.hpp"
 #include "store/worker/term_rules.hpp"
 
 namespace pawl {
@@ -150,7 +150,7 @@ void RuntimeCore::sleep_until_due(OptionalMs boot_ms_max) {
 Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
   if (stopped_) return Status::kStopped;
   InstanceStatus row;
-  const Status status = loop_.instance().directory.read_status(
+  const Status status = loop_.instance().directory.get_status(
       id, &row, loop_.status_buffer, status_buffer_bytes(loop_.options.limits.payload_bytes_max));
   if (status != Status::kOk) {
     loop_.diagnostic = loop_.store->diagnostic();
@@ -220,8 +220,8 @@ void RuntimeCore::unregister() {
   parts_.owned.lose_all();
 }
 
-Status RuntimeCore::post(const Request& request) {
-  return stopped_ || loop_.draining ? Status::kStopped : parts_.inbox.post(request);
+Status RuntimeCore::piggyback(const Request& request) {
+  return stopped_ || loop_.draining ? Status::kStopped : parts_.inbox.piggyback(request);
 }
 
 // ---- the tick ----

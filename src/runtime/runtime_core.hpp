@@ -49,7 +49,7 @@ class RuntimeCore final {
     return stop_requested_.load(std::memory_order_relaxed);
   }
 
-  Status post(const Request& request);
+  Status piggyback(const Request& request);
   [[nodiscard]] internal::TypedBytes typed_bytes() const { return engine_->typed_bytes(); }
   Status get_status(std::string_view id, OrchestrationStatus* out);
 

@@ -4,7 +4,7 @@
 
 #include "core/check.hpp"
 #include "replay/trace_log.hpp"
-#include "runtime/client_connection.hpp"
+#include "runtime/client_core.hpp"
 #include "runtime/slots.hpp"
 
 namespace pawl {

@@ -49,8 +49,8 @@ void Space::remove_unwanted_reserve() {
   loop_.transaction().rollback();
 }
 
-// Half of this would be enough (Place::set_space()); the other half lasts until the next
-// removal.
+// Half of this would be enough (Place::set_quota_and_reserve()); the other half lasts until the
+// next removal.
 bool Space::lacks_free_pages() const {
   const auto reserve = reserve_bytes(loop_.options.space);
   return is_short_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);

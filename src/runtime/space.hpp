@@ -1,8 +1,8 @@
 // Space: the reaction when room runs out. Complete instances are removed, the oldest first; new
 // work is refused; running work goes on.
 //
-// The storage refuses, for all processes alike (Place::set_space()); the loop removes. It
-// does so in a transaction of its own before the tick's, so that the tick finds the room, and a
+// The storage refuses, for all processes alike (Place::set_quota_and_reserve()); the loop removes.
+// It does so in a transaction of its own before the tick's, so that the tick finds the room, and a
 // tick that fails does not undo the removal. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_SPACE_HPP
 #define PAWL_RUNTIME_SPACE_HPP

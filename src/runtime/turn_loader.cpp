@@ -74,9 +74,9 @@ Status load_rows(store::Instances& instances, const Turn& turn, const Message* r
   const Warm& warm = *turn.warm;
   const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
   PAWL_TRY(instances.rows.load_state(turn.key, of, loader));
-  if (restart == nullptr) return instances.history.load_history(turn.key, of, 0, loader);
+  if (restart == nullptr) return instances.history.read_history(turn.key, of, 0, loader);
   RestoringLoader restoring(loader, warm.history, *restart);
-  PAWL_TRY(instances.history.load_history(turn.key, of, 0, restoring));
+  PAWL_TRY(instances.history.read_history(turn.key, of, 0, restoring));
   if (warm.history.last_id() >= restart->ref) return Status::kOk;
   text.format("the history that it was to go on with was removed");
   return Status::kCorrupt;

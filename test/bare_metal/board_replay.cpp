@@ -107,9 +107,9 @@ class Run {
       InstanceStatus status;
       char output[128];
       const Status read =
-          store_.instance().directory.read_status(scenario_.name, &status, output, sizeof(output));
+          store_.instance().directory.get_status(scenario_.name, &status, output, sizeof(output));
       key_ = status.key;
-      return fine("read_status", read);
+      return fine("get_status", read);
     }
     if (found != Status::kNotFound) return fine("find_instance", found);
     NewInstance instance;
@@ -119,13 +119,13 @@ class Run {
     instance.input = "in";
     BatchInfo info;
     return fine("begin", store_.batch().begin(0, &info)) &&
-           fine("create", store_.instance().deliveries.create_instance(instance, &key_)) &&
+           fine("create", store_.instance().deliveries.start_orchestration(instance, &key_)) &&
            fine("commit", store_.batch().commit());
   }
 
   bool load(History& history) {
     Loader loader(history);
-    return fine("load_history", store_.instance().history.load_history(key_, 1, 0, loader));
+    return fine("read_history", store_.instance().history.read_history(key_, 1, 0, loader));
   }
 
   // An earlier boot may have been cut, but only between two turns.
@@ -176,7 +176,7 @@ class Run {
         posted.bytes_max = 1024;
         SentOffer offer;
         status = message.kind == MessageKind::kOffer
-                     ? store_.instance().deliveries.send_offer(posted, &room, &offer)
+                     ? store_.instance().deliveries.offer_event(posted, &room, &offer)
                      : store_.instance().deliveries.send_message(posted, &room);
       }
       if (!room || !fine("send", status)) return false;

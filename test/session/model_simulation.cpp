@@ -282,7 +282,7 @@ void ModelSimulation::close_shared() {
   const Status status = model_->close_from_outside(name);
   if (world_)
     expect(processes_[index].worker->batch([&](Store& store) {
-      return store.session().expiry.end_session("", name, "");
+      return store.session().expiry.close_session("", name, "");
     }) == status,
            "the answers to a closing differ");
   called("a closing from outside");

@@ -178,7 +178,7 @@ void Simulation::use_shared(int index) {
     return;
   }
   const Status status = processes_[index].worker->batch(
-      [&](Store& store) { return store.session().expiry.end_session("", session, ""); });
+      [&](Store& store) { return store.session().expiry.close_session("", session, ""); });
   expect(status == Status::kOk || status == Status::kNotFound || status == Status::kBuried,
          "a closing from outside failed");
 }

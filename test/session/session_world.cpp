@@ -459,7 +459,7 @@ InstanceKey World::create() {
   InstanceKey key = 0;
   BatchInfo info;
   must(client_->batch().begin(0, &info), *client_, "begin");
-  must(client_->instance().deliveries.create_instance(instance, &key), *client_, "create");
+  must(client_->instance().deliveries.start_orchestration(instance, &key), *client_, "create");
   must(client_->batch().commit(), *client_, "commit");
   return key;
 }

@@ -55,8 +55,9 @@ class Capability : public StoreWorld {
     instance.version = version;
     instance.input = "in";
     InstanceKey key = 0;
-    EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
-              Status::kOk);
+    EXPECT_EQ(
+        batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
+        Status::kOk);
     return key;
   }
   // Commits a turn under `behaviour` that ends as `end` says.
@@ -267,7 +268,7 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
   EXPECT_EQ(list(at, of(3, 3)), Keys());
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
   KeepEvents sink;
-  EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kCorrupt);
+  EXPECT_EQ(at->instance().history.read_history(key, 1, 0, sink), Status::kCorrupt);
 }
 
 // A read changes no count: the instance stops, with the row in its status, until it is retried.
@@ -277,7 +278,7 @@ TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
   raw("UPDATE history SET meta='{'");
   KeepEvents sink;
   for (int i = 0; i < 3; ++i)
-    EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kCorrupt);
+    EXPECT_EQ(at->instance().history.read_history(key, 1, 0, sink), Status::kCorrupt);
   EXPECT_EQ(raw_number("SELECT crashes+strikes+reboots FROM instances"), 0);
 }
 
@@ -374,7 +375,7 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
                       instance.id = id;
                       instance.name = name;
                       InstanceKey key = 0;
-                      PAWL_TRY(at->instance().deliveries.create_instance(instance, &key));
+                      PAWL_TRY(at->instance().deliveries.start_orchestration(instance, &key));
                     }
                     return Status::kOk;
                   }),

@@ -182,7 +182,7 @@ TEST_P(Children, RootsCannotTakeTheirIds) {
   root.id = "p::1.2";
   root.name = "n";
   InstanceKey key = 0;
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(root, &key); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(root, &key); }),
             Status::kInvalidArgument);
 }
 

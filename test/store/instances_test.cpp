@@ -23,7 +23,7 @@ TEST_P(Instances, StatusOfAFreshOne) {
   EXPECT_EQ(is.updated_ms, kWall2040);
   EXPECT_EQ(is.output, "");
   InstanceStatus none;
-  EXPECT_EQ(at->instance().directory.read_status("b", &none, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("b", &none, output, sizeof(output)),
             Status::kNotFound);
 }
 
@@ -37,16 +37,17 @@ TEST_P(Instances, IdIsUsedOnce) {
   again.input = "second";
   InstanceKey other_key = 0;
   EXPECT_EQ(
-      batch(other, [&] { return other->instance().deliveries.create_instance(again, &other_key); }),
+      batch(other,
+            [&] { return other->instance().deliveries.start_orchestration(again, &other_key); }),
       Status::kAlreadyExists);
   // The other calls of the batch are stored.
   EXPECT_EQ(batch(other,
                   [&] {
-                    EXPECT_EQ(other->instance().deliveries.create_instance(again, &other_key),
+                    EXPECT_EQ(other->instance().deliveries.start_orchestration(again, &other_key),
                               Status::kAlreadyExists);
                     NewInstance beside = again;
                     beside.id = "b";
-                    return other->instance().deliveries.create_instance(beside, &other_key);
+                    return other->instance().deliveries.start_orchestration(beside, &other_key);
                   }),
             Status::kOk);
   EXPECT_EQ(status(other, "b").state, InstanceState::kRunning);
@@ -67,7 +68,7 @@ TEST_P(Instances, NamesHaveBounds) {
     instance.name = name;
     instance.version = version;
     InstanceKey key = 0;
-    return batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
+    return batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); });
   };
   EXPECT_EQ(try_one(longest, longest, longest), Status::kOk);
   EXPECT_EQ(try_one("", "n", ""), Status::kInvalidArgument);
@@ -259,8 +260,9 @@ TEST_P(Instances, ThatBringTheirTurn_HaveNoMessage) {
   instance.name = "code";
   instance.with_turn = true;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
-            Status::kOk);
+  ASSERT_EQ(
+      batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
+      Status::kOk);
   EXPECT_EQ(ready(at, me), Keys());
 }
 

@@ -64,7 +64,7 @@ class Kv : public StoreWorld {
     KvPage page;
     page.rows_max = rows;
     do {
-      EXPECT_EQ(at->instance().rows.list_values(id, &page, keep), Status::kOk)
+      EXPECT_EQ(at->instance().rows.get_all_kv_values(id, &page, keep), Status::kOk)
           << at->diagnostic().text();
     } while (page.more);
     return keep.all;
@@ -73,7 +73,7 @@ class Kv : public StoreWorld {
   std::string get(Site& at, const char* id, std::string_view key) {
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->instance().rows.read_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
+    EXPECT_EQ(at->instance().rows.get_kv_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
               Status::kOk)
         << at->diagnostic().text();
     return is_there ? "'" + std::string(entry.value) + "'" : "none";
@@ -154,7 +154,7 @@ TEST_P(Kv, GetUnknownInstance) {
   Site& at = site();
   KvEntry entry;
   bool is_there = true;
-  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instance().rows.get_kv_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
   EXPECT_FALSE(is_there);
 }
@@ -193,8 +193,9 @@ TEST_P(Kv, LargeValue) {
   EXPECT_EQ(get(at, "a", "k"), "'" + large + "'");
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
-            Status::kResourceExhausted);
+  EXPECT_EQ(
+      at->instance().rows.get_kv_value("a", "k", &entry, &is_there, buffer_, large.size() - 1),
+      Status::kResourceExhausted);
 }
 
 TEST_P(Kv, SpecialCharsInKey) {
@@ -376,7 +377,7 @@ TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
   EXPECT_EQ(rows(), 1);
   KvEntry entry;
   bool is_there = false;
-  EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+  EXPECT_EQ(at->instance().rows.get_kv_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
             Status::kNotFound);
 }
 
@@ -536,8 +537,9 @@ TEST_P(Kv, DamagedValuesAreNamed) {
     raw(std::string("UPDATE kv SET ") + damage);
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->instance().rows.read_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
-              Status::kCorrupt)
+    EXPECT_EQ(
+        at->instance().rows.get_kv_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
+        Status::kCorrupt)
         << damage;
     EXPECT_NE(at->diagnostic().text().find("key 'k'"), std::string_view::npos);
     class Nowhere final : public StateSink {
@@ -555,15 +557,15 @@ TEST_P(Kv, DamagedValuesAreNamed) {
 TEST_P(Kv, InstanceStats) {
   Site& at = site();
   InstanceStats stats;
-  EXPECT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kNotFound);
+  EXPECT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kNotFound);
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 0);
   EXPECT_EQ(stats.history_bytes, 0);
   EXPECT_EQ(stats.messages_waiting, 1);
   again(at, key, {{"k", "1"}, {"l", "22"}});
   write(at, key, {{"k", "333"}, {"l", nullptr}, {"m", ""}});
-  ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.history_events, 4);
   EXPECT_GT(stats.history_bytes, 3);
   EXPECT_EQ(stats.messages_waiting, 0);

@@ -344,11 +344,11 @@ TEST_P(Lifecycle, ClosingInABatchRollsBack) {
   instance.id = "a";
   instance.name = "n";
   InstanceKey key = 0;
-  ASSERT_EQ(at->instance().deliveries.create_instance(instance, &key), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.start_orchestration(instance, &key), Status::kOk);
   close(at);
   ASSERT_EQ(open(at), Status::kOk);
   InstanceStatus out;
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, output, sizeof(output)),
             Status::kNotFound);
 }
 

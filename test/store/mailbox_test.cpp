@@ -200,10 +200,10 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   EXPECT_EQ(status(at, "a").output, "out") << "behind the end there may be returns";
   raw("UPDATE history SET kind=7,crc=0 WHERE id=4");
   InstanceStatus out;
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, output, sizeof(output)),
             Status::kCorrupt);
   raw("DELETE FROM history WHERE id=4");
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, output, sizeof(output)),
             Status::kCorrupt);
 }
 
@@ -378,7 +378,7 @@ TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
             Status::kOk);
-  ASSERT_EQ(batch(at, [&] { return at->place().set_space(1, 0); }), Status::kOk);
+  ASSERT_EQ(batch(at, [&] { return at->place().set_quota_and_reserve(1, 0); }), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last + 1, 1); }),
             Status::kQuota);
 }

@@ -103,7 +103,7 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
                       one.id = id;
                       one.name = "n";
                       InstanceKey key = 0;
-                      PAWL_TRY(at->instance().deliveries.create_instance(one, &key));
+                      PAWL_TRY(at->instance().deliveries.start_orchestration(one, &key));
                     }
                     return Status::kOk;
                   }),
@@ -208,7 +208,7 @@ TEST_P(Management, MetricsCountWhatIsThere) {
   start(at, create(at, "busy"), {{2, TimerBase::kPawlTime, 50}}, {{3, {}}});
   hand_over(at, create(at, "running"));
   Metrics is;
-  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.instances_running, 3);
   EXPECT_EQ(is.instances_completed, 1);
   EXPECT_EQ(is.instances_failed, 1);
@@ -230,7 +230,7 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
   for (int i = 0; i < 3; ++i)
     end(at, key, EndKind::kContinuedAsNew, 2);
   Metrics is;
-  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3);
   EXPECT_EQ(is.events, 12);
   Removed removed;
@@ -241,12 +241,12 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
               return at->instance().removal.prune_executions(key, {2, 0}, 1'000, &removed, &more);
             }),
       Status::kOk);
-  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3 - removed.executions);
   EXPECT_EQ(is.events, 12 - removed.events);
   // A damaged number counts as nothing.
   raw("UPDATE executions SET last_event=-5 WHERE execution=3");
-  ASSERT_EQ(at->instance().directory.read_metrics(&is), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.events, 8 - removed.events);
 }
 
@@ -360,7 +360,7 @@ TEST_P(Management, ResumeOfARunningOneDoesNothing) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
             Status::kOk);
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
@@ -441,7 +441,7 @@ TEST_P(Management, DelayedStart) {
   later.name = "n";
   later.start_after_ms = 500;
   InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
+  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
             Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
   NextDue due;
@@ -456,7 +456,7 @@ TEST_P(Management, DelayedStart) {
   EXPECT_EQ(ready(at), (Keys{key}));
   later.id = "b";
   later.start_after_ms = -1;
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(later, &key); }),
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
             Status::kInvalidArgument);
 }
 

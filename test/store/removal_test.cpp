@@ -117,7 +117,7 @@ class Removal : public StoreWorld {
   }
   bool is_there(Site& at, std::string_view id) {
     InstanceStatus out;
-    const Status status = at->instance().directory.read_status(id, &out, output, sizeof output);
+    const Status status = at->instance().directory.get_status(id, &out, output, sizeof output);
     EXPECT_TRUE(status == Status::kOk || status == Status::kNotFound);
     return status == Status::kOk;
   }
@@ -219,7 +219,7 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
                   [&] {
                     NewInstance instance;
                     instance.id = instance.name = "a";
-                    return at->instance().deliveries.create_instance(instance, &again);
+                    return at->instance().deliveries.start_orchestration(instance, &again);
                   }),
             Status::kAlreadyExists)
       << "the id is in use until the rows are gone";
@@ -303,7 +303,7 @@ TEST_P(Removal, GetParentId) {
   make_tree(at);
   KeepInfos keep;
   for (const char* id : {"root", "a", "b", "c"})
-    EXPECT_EQ(at->instance().directory.read_instance_info(id, keep), Status::kOk);
+    EXPECT_EQ(at->instance().directory.get_instance_info(id, keep), Status::kOk);
   EXPECT_EQ(keep.parents, (Ids{"", "root", "root", "a"}));
 }
 

@@ -188,7 +188,7 @@ void SecondEngineTest::use_it() {
   EXPECT_EQ(at->instance().directory.list_instances({}, &page, seen), Status::kOk);
   EXPECT_EQ(seen.count, 2);
   Metrics metrics;
-  EXPECT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(other, true); }),
             Status::kOk);
   Removed removed;

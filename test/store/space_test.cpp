@@ -9,16 +9,16 @@ constexpr std::int64_t kMebi = 1024 * 1024;
 
 class SpaceContract : public StoreWorld {
  protected:
-  Status set_space(Site& at, std::optional<std::int64_t> quota,
-                   std::optional<std::int64_t> reserve) {
-    return batch(at, [&] { return at->place().set_space(quota, reserve); });
+  Status set_quota_and_reserve(Site& at, std::optional<std::int64_t> quota,
+                               std::optional<std::int64_t> reserve) {
+    return batch(at, [&] { return at->place().set_quota_and_reserve(quota, reserve); });
   }
   Status try_create(Site& at, const std::string& id) {
     NewInstance instance;
     instance.id = id;
     instance.name = "irrigate";
     InstanceKey key = 0;
-    return batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
+    return batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); });
   }
   Status try_message(Site& at, const std::string& id) {
     NewMessage posted;
@@ -68,7 +68,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   EXPECT_GT(use.used_bytes, 0);
   EXPECT_GT(use.log_bytes, 0);
-  ASSERT_EQ(set_space(at, use.total(), 0), Status::kOk);
+  ASSERT_EQ(set_quota_and_reserve(at, use.total(), 0), Status::kOk);
   // The log counts too, and setting the quota has written to it.
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_NE(at->diagnostic().text().find(std::to_string(use.total())), std::string_view::npos)
@@ -77,7 +77,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_message(at, "nobody"), Status::kNotFound);
   EXPECT_EQ(try_create(at, "running"), Status::kAlreadyExists);
   Metrics metrics;
-  ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
   EXPECT_TRUE(metrics.refuses_new);
   EXPECT_EQ(metrics.quota_bytes, use.total());
   // Another process learns of the quota by its next transaction.
@@ -92,15 +92,15 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   EXPECT_EQ(use.log_bytes, 0);
   EXPECT_EQ(try_create(at, "new"), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(set_space(at, 0, std::nullopt), Status::kOk);
-  ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(set_quota_and_reserve(at, 0, std::nullopt), Status::kOk);
+  ASSERT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
   EXPECT_FALSE(metrics.refuses_new);
 }
 
 TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   Site& at = site();
   create(at, "running");
-  ASSERT_EQ(set_space(at, std::nullopt, kMebi), Status::kOk);
+  ASSERT_EQ(set_quota_and_reserve(at, std::nullopt, kMebi), Status::kOk);
   EXPECT_TRUE(at->place().reserve_missing().value());
   EXPECT_EQ(try_create(at, "new"), Status::kQuota);
   EXPECT_EQ(try_message(at, "running"), Status::kQuota);
@@ -119,7 +119,7 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
   ASSERT_EQ(at->place().read_use(&use), Status::kOk);
   ASSERT_GE(use.free_bytes, kMebi);
   EXPECT_EQ(try_create(at, "newer"), Status::kOk) << at->diagnostic().text();
-  ASSERT_EQ(set_space(at, std::nullopt, 0), Status::kOk);
+  ASSERT_EQ(set_quota_and_reserve(at, std::nullopt, 0), Status::kOk);
   EXPECT_FALSE(at->place().reserve_missing().value()) << "there is to be none";
 }
 

@@ -268,9 +268,10 @@ TEST_P(Memory, RunningOutIsAnAnswer) {
       const std::string input(4000, 'x');
       instance.input = input;
       InstanceKey key = 0;
-      status = batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); });
+      status =
+          batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); });
       InstanceStatus out;
-      const Status found = at->instance().directory.read_status("a", &out, output, sizeof(output));
+      const Status found = at->instance().directory.get_status("a", &out, output, sizeof(output));
       EXPECT_TRUE(found == Status::kResourceExhausted ||
                   found == (status == Status::kOk ? Status::kOk : Status::kNotFound))
           << status_name(found) << " after " << status_name(status);
@@ -316,7 +317,7 @@ TEST_P(Memory, IsSharedByThreads) {
         Store& store = *all[i]->store;
         answers[i] = store.batch().begin(0, &info);
         if (answers[i] == Status::kOk)
-          answers[i] = store.instance().deliveries.create_instance(instance, &key);
+          answers[i] = store.instance().deliveries.start_orchestration(instance, &key);
         if (answers[i] == Status::kOk) answers[i] = store.batch().commit();
       }
     });

@@ -83,7 +83,7 @@ class Plans : public StoreWorld {
     ASSERT_EQ(item.is.waiting_count, 1U);
     ready(at, me);
     KeepEvents sink;
-    ASSERT_EQ(at->instance().history.load_history(1, 1, 0, sink), Status::kOk);
+    ASSERT_EQ(at->instance().history.read_history(1, 1, 0, sink), Status::kOk);
     end_one(at, 2, EndKind::kContinuedAsNew);
     end_one(at, 3, EndKind::kCompleted);
     status(at, "c");
@@ -127,11 +127,12 @@ class Plans : public StoreWorld {
     KvPage values;
     KvEntry value;
     InstanceStats stats;
-    ASSERT_EQ(at->instance().rows.list_values("a", &values, unseen), Status::kOk);
-    ASSERT_EQ(at->instance().rows.read_value("a", "k", &value, &values.more, output, sizeof output),
-              Status::kOk);
+    ASSERT_EQ(at->instance().rows.get_all_kv_values("a", &values, unseen), Status::kOk);
+    ASSERT_EQ(
+        at->instance().rows.get_kv_value("a", "k", &value, &values.more, output, sizeof output),
+        Status::kOk);
     ASSERT_EQ(at->instance().rows.load_state(1, 2, ignored), Status::kOk);
-    ASSERT_EQ(at->instance().directory.read_instance_stats("a", &stats), Status::kOk);
+    ASSERT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
     ASSERT_EQ(batch(at,
@@ -146,9 +147,9 @@ class Plans : public StoreWorld {
     OptionalMs next_end;
     bool done = false;
     ASSERT_EQ(at->instance().directory.list_instances(InstanceFilter(), &page, none), Status::kOk);
-    ASSERT_EQ(at->instance().directory.read_instance_info("a", none), Status::kOk);
+    ASSERT_EQ(at->instance().directory.get_instance_info("a", none), Status::kOk);
     ASSERT_EQ(at->instance().directory.list_executions(1, nothing), Status::kOk);
-    ASSERT_EQ(at->instance().directory.read_metrics(&metrics), Status::kOk);
+    ASSERT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->instance().verbs.resume_instance("a"); }), Status::kOk);
     ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", ""); }),
@@ -169,7 +170,8 @@ class Plans : public StoreWorld {
     ASSERT_EQ(batch(at, [&] { return at->instance().removal.sweep_deleted(99, &removed, &done); }),
               Status::kOk);
     ASSERT_EQ(at->instance().directory.list_tree(1, false, &page, none), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->place().set_space(1 << 30, 0); }), Status::kOk);
+    ASSERT_EQ(batch(at, [&] { return at->place().set_quota_and_reserve(1 << 30, 0); }),
+              Status::kOk);
     end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
     for (int i = 0; i < 3; ++i)
       ASSERT_EQ(batch(at, [&] { return at->instance().removal.remove_oldest(99, &removed); }),

@@ -236,8 +236,9 @@ InstanceKey StoreWorld::create(Site& at, std::string_view id, std::string_view i
   instance.name = "irrigate";
   instance.version = "1.0";
   instance.input = input;
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.create_instance(instance, &key); }),
-            Status::kOk)
+  EXPECT_EQ(
+      batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
+      Status::kOk)
       << at->diagnostic().text();
   return key;
 }
@@ -276,7 +277,7 @@ Status StoreWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messa
 
 InstanceStatus StoreWorld::status(Site& at, std::string_view id) {
   InstanceStatus out;
-  EXPECT_EQ(at->instance().directory.read_status(id, &out, output, sizeof(output)), Status::kOk)
+  EXPECT_EQ(at->instance().directory.get_status(id, &out, output, sizeof(output)), Status::kOk)
       << at->diagnostic().text();
   return out;
 }

@@ -23,7 +23,7 @@ TEST_P(Transactions, RollbackLeavesNothing) {
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->instance().deliveries.create_instance(instance_of("a"), &key), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.start_orchestration(instance_of("a"), &key), Status::kOk);
   ASSERT_EQ(at->instance().deliveries.cancel_instance("a", "why"), Status::kOk);
   at->batch().rollback();
   EXPECT_EQ(dump(), before);
@@ -45,7 +45,7 @@ TEST_P(Transactions, OthersSeeItAfterCommitOnly) {
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->instance().deliveries.create_instance(instance_of("a"), &key), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.start_orchestration(instance_of("a"), &key), Status::kOk);
   EXPECT_TRUE(ready(other).empty());
   ASSERT_EQ(at->batch().commit(), Status::kOk);
   EXPECT_EQ(ready(other), std::vector<InstanceKey>{key});
@@ -134,13 +134,13 @@ TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
       batch(at,
             [&] {
               InstanceKey key = 0;
-              EXPECT_EQ(at->instance().deliveries.create_instance(instance_of("a"), &key),
+              EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of("a"), &key),
                         Status::kAlreadyExists);
-              EXPECT_EQ(at->instance().deliveries.create_instance(instance_of(""), &key),
+              EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of(""), &key),
                         Status::kInvalidArgument);
               EXPECT_EQ(at->instance().deliveries.cancel_instance("nobody", ""), Status::kNotFound);
               EXPECT_EQ(at->instance().turns.ack_orchestration_item(TurnCommit()), Status::kStale);
-              return at->instance().deliveries.create_instance(instance_of("b"), &key);
+              return at->instance().deliveries.start_orchestration(instance_of("b"), &key);
             }),
       Status::kOk);
   EXPECT_EQ(ready(at).size(), 2U);
@@ -166,14 +166,13 @@ TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
     instance.id = id;
     instance.input = input;
     InstanceKey key = 0;
-    const auto call = [&] { return at->instance().deliveries.create_instance(instance, &key); };
+    const auto call = [&] { return at->instance().deliveries.start_orchestration(instance, &key); };
     const std::string before = raw_text("SELECT count(*) FROM instances");
     machine.fail_write(nth, failure, false);
     const Status answer = batch(at, call);
     machine.fail_write(0, Status::kOk, false);
     InstanceStatus out;
-    const Status found =
-        witness->instance().directory.read_status(id, &out, output, sizeof(output));
+    const Status found = witness->instance().directory.get_status(id, &out, output, sizeof(output));
     if (answer == Status::kOk) {
       EXPECT_EQ(found, Status::kOk);
       EXPECT_GT(failures, 3);
@@ -184,7 +183,7 @@ TEST_P(DiskFaults, EveryFailedWriteIsRolledBackAndLaterRetried) {
     EXPECT_EQ(found, Status::kNotFound) << nth;
     EXPECT_EQ(raw_text("SELECT count(*) FROM instances"), before);
     EXPECT_EQ(batch(at, call), Status::kOk) << nth << ": " << at->diagnostic().text();
-    EXPECT_EQ(witness->instance().directory.read_status(id, &out, output, sizeof(output)),
+    EXPECT_EQ(witness->instance().directory.get_status(id, &out, output, sizeof(output)),
               Status::kOk);
   }
   FAIL() << "no batch got through";
@@ -196,10 +195,11 @@ TEST_P(DiskFaults, DiskThatStaysFullIsReportedEachTime) {
   machine.fail_write(1, Status::kFull, true);
   for (int i = 0; i < 3; ++i) {
     InstanceKey key = 0;
-    EXPECT_EQ(
-        batch(at,
-              [&] { return at->instance().deliveries.create_instance(instance_of("b"), &key); }),
-        Status::kFull)
+    EXPECT_EQ(batch(at,
+                    [&] {
+                      return at->instance().deliveries.start_orchestration(instance_of("b"), &key);
+                    }),
+              Status::kFull)
         << at->diagnostic().text();
     EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);  // reads go on
   }
@@ -269,8 +269,9 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       Status stored = open(at);
       InstanceKey key = 0;
       if (stored == Status::kOk)
-        stored = batch(
-            at, [&] { return at->instance().deliveries.create_instance(instance_of("a"), &key); });
+        stored = batch(at, [&] {
+          return at->instance().deliveries.start_orchestration(instance_of("a"), &key);
+        });
       is_through = stored == Status::kOk;
       machine.reboot(1'000, true, 0);
       clock.reboot(1'000);
@@ -280,8 +281,7 @@ TEST_P(DiskFaults, PowerCutsWhileADatabaseIsMadeLeaveNothingOrAllOfIt) {
       if (!next.port.storage->exists(path()).value()) ++without_a_file;
       ASSERT_EQ(open(next), Status::kOk) << next.diagnostic.text();
       InstanceStatus out;
-      const Status found =
-          next->instance().directory.read_status("a", &out, output, sizeof(output));
+      const Status found = next->instance().directory.get_status("a", &out, output, sizeof(output));
       // Data that was not acknowledged may be stored all the same, by the last flush.
       if (stored == Status::kOk || found != Status::kNotFound) {
         EXPECT_EQ(found, Status::kOk);
@@ -303,12 +303,12 @@ TEST_P(DiskFaults, KilledProcessLeavesWhatItCommitted) {
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
   InstanceKey key = 0;
-  ASSERT_EQ(at->instance().deliveries.create_instance(instance_of("b"), &key), Status::kOk);
+  ASSERT_EQ(at->instance().deliveries.start_orchestration(instance_of("b"), &key), Status::kOk);
   at.node->kill();
   Site& other = site();
   EXPECT_EQ(status(other, "a").state, InstanceState::kRunning);
   InstanceStatus out;
-  EXPECT_EQ(other->instance().directory.read_status("b", &out, output, sizeof(output)),
+  EXPECT_EQ(other->instance().directory.get_status("b", &out, output, sizeof(output)),
             Status::kNotFound);
   create(other, "b");
 }

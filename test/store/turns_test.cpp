@@ -25,13 +25,13 @@ class Turns : public StoreWorld {
   std::vector<KeptEvent> history(Site& at, InstanceKey key, ExecutionId execution = 1,
                                  EventId after = 0) {
     KeepEvents sink;
-    EXPECT_EQ(at->instance().history.load_history(key, execution, after, sink), Status::kOk)
+    EXPECT_EQ(at->instance().history.read_history(key, execution, after, sink), Status::kOk)
         << at->diagnostic().text();
     return std::move(sink.kept);
   }
   Status load(Site& at, InstanceKey key) {
     KeepEvents sink;
-    return at->instance().history.load_history(key, 1, 0, sink);
+    return at->instance().history.read_history(key, 1, 0, sink);
   }
   bool diagnostic_has(Site& at, std::string_view what) {
     return at->diagnostic().text().find(what) != std::string_view::npos;
@@ -118,7 +118,7 @@ TEST_P(Turns, SinkMayEndTheLoading) {
   start(at, key);
   KeepEvents sink;
   sink.status = Status::kResourceExhausted;
-  EXPECT_EQ(at->instance().history.load_history(key, 1, 0, sink), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().history.read_history(key, 1, 0, sink), Status::kResourceExhausted);
   EXPECT_EQ(sink.kept.size(), 1U);
   EXPECT_EQ(history(at, key).size(), 1U);
 }
@@ -440,7 +440,7 @@ TEST_P(Turns, CompletedInstanceKeepsItsOutputOnly) {
   EXPECT_EQ(fetch(at, key, late), Status::kNotFound);
   InstanceStatus out;
   char small[4];
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, sizeof(small)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, small, sizeof(small)),
             Status::kResourceExhausted);
 }
 
@@ -481,9 +481,9 @@ TEST_P(Turns, CustomStatusIsTheInstances) {
   EXPECT_EQ(is.output, "wet");
   InstanceStatus out;
   char small[16];
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 11), Status::kResourceExhausted);
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 8), Status::kResourceExhausted);
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, small, 12), Status::kOk);
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, small, 11), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, small, 8), Status::kResourceExhausted);
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, small, 12), Status::kOk);
 }
 
 TEST_P(Turns, ResetCustomStatusIsAChange) {
@@ -763,11 +763,11 @@ TEST_P(Turns, DamagedEndIsReportedByStatus) {
   ASSERT_EQ(ack(at, commit), Status::kOk);
   InstanceStatus out;
   raw("UPDATE executions SET last_event=1");
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, output, sizeof(output)),
             Status::kCorrupt);
   raw("UPDATE executions SET last_event=2");
   raw("UPDATE history SET payload='forged' WHERE id=2");
-  EXPECT_EQ(at->instance().directory.read_status("a", &out, output, sizeof(output)),
+  EXPECT_EQ(at->instance().directory.get_status("a", &out, output, sizeof(output)),
             Status::kCorrupt);
   EXPECT_TRUE(diagnostic_has(at, "event 2")) << at->diagnostic().text();
 }

@@ -9,7 +9,7 @@
 #include "store/walk.hpp"
 
 namespace pawl::store {
-Status Deliveries::create_instance(const NewInstance& instance, InstanceKey* key) {
+Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key) {
   require_batch();
   if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
     context_.diagnostic.format(is_plain_id(instance.id)
@@ -112,7 +112,7 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room) {
 
 constexpr sql::Query kCurrentEnd{"SELECT key,execution,last_event FROM instances WHERE id=?1"};
 
-Status Deliveries::send_offer(const NewMessage& posted, bool* room, SentOffer* out) {
+Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* out) {
   PAWL_TRY(send_message(posted, room));
   if (!*room) return Status::kOk;
   out->number = connection_.last_insert_id();

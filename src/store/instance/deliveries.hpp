@@ -27,14 +27,14 @@ class Deliveries : private Table {
  public:
   Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
 
-  // kAlreadyExists, kInvalidArgument; kQuota: no room (set_space()).
-  Status create_instance(const NewInstance& instance, InstanceKey* key);
+  // kAlreadyExists, kInvalidArgument; kQuota: no room (set_quota_and_reserve()).
+  Status start_orchestration(const NewInstance& instance, InstanceKey* key);
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
   // above.
   Status send_message(const NewMessage& posted, bool* room);
   // The same for a message of kind kOffer.
-  Status send_offer(const NewMessage& posted, bool* room, SentOffer* out);
+  Status offer_event(const NewMessage& posted, bool* room, SentOffer* out);
   // Callable anywhere. *waits: no turn has taken it yet. History shows what the turn made of it: a
   // delivery with its number, or none.
   Status is_offer_waiting(const SentOffer& offer, bool* waits);

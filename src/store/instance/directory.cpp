@@ -141,7 +141,7 @@ constexpr auto kInfoText =
     sql::join("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
 constexpr sql::Query kInfo{kInfoText};
 
-Status InstanceDirectory::read_instance_info(std::string_view id, InstanceVisitor& visitor) {
+Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kInfo);
@@ -165,7 +165,7 @@ constexpr sql::Query kValueStats{
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
     "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
 
-Status InstanceDirectory::read_instance_stats(std::string_view id, InstanceStats* out) {
+Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   InstanceKey key = 0;
@@ -296,7 +296,7 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
   for (std::size_t looks = 0; page->after < count; ++looks) {
     page->more = true;
     if (looks == kListLooksMax || passing.reported == page->rows_max) return Status::kOk;
-    const Status read = read_instance_info(filter.ids[page->after], passing);
+    const Status read = get_instance_info(filter.ids[page->after], passing);
     if (read != Status::kNotFound) PAWL_TRY(read);
     ++page->after;
   }
@@ -310,8 +310,8 @@ constexpr auto kReadStatusText = sql::join(
     " FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 constexpr sql::Query kReadStatus{kReadStatusText};
 
-Status InstanceDirectory::read_status(std::string_view id, InstanceStatus* out, char* buffer,
-                                      std::size_t capacity) {
+Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, char* buffer,
+                                     std::size_t capacity) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kReadStatus);
@@ -366,7 +366,7 @@ constexpr std::int64_t kCountMax = 100'000;  // rows counted of each table
 
 }  // namespace
 
-Status InstanceDirectory::read_metrics(Metrics* out) {
+Status InstanceDirectory::get_metrics(Metrics* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = Metrics();

@@ -29,9 +29,9 @@ class InstanceDirectory : private Table {
   // Callable anywhere.
   Status list_tree(InstanceKey of, bool children_only, Page* page, InstanceVisitor& visitor);
   // Reads the instance with this id. kNotFound.
-  Status read_instance_info(std::string_view id, InstanceVisitor& visitor);
+  Status get_instance_info(std::string_view id, InstanceVisitor& visitor);
   // kNotFound.
-  Status read_instance_stats(std::string_view id, InstanceStats* out);
+  Status get_instance_stats(std::string_view id, InstanceStats* out);
   Status list_executions(InstanceKey key, ExecutionVisitor& visitor);
   Status list_activities(InstanceKey key, ExecutionId execution, ActivityVisitor& visitor);
   // Lists messages of one instance, in the order of their arrival.
@@ -41,8 +41,8 @@ class InstanceDirectory : private Table {
   Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered);
   // A read; callable anywhere. kResourceExhausted: output and custom status together are longer
   // than `capacity`.
-  Status read_status(std::string_view id, InstanceStatus* out, char* buffer, std::size_t capacity);
-  Status read_metrics(Metrics* out);
+  Status get_status(std::string_view id, InstanceStatus* out, char* buffer, std::size_t capacity);
+  Status get_metrics(Metrics* out);
 
  private:
   Status list_ids(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);

@@ -20,7 +20,7 @@ constexpr sql::Query kReadHistory{"SELECT " PAWL_EVENT_COLUMNS
                                   " FROM history WHERE instance=? AND execution=? "
                                   "AND id>? ORDER BY id"};
 
-Status InstanceHistory::load_history(InstanceKey key, ExecutionId execution, EventId after,
+Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, EventId after,
                                      EventSink& sink) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());

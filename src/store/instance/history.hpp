@@ -37,7 +37,7 @@ class InstanceHistory : private Table {
 
   // Gives events after `after`, in order. kCorrupt with a diagnostic that names the row. The views
   // given to the sink end with its call.
-  Status load_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink);
+  Status read_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink);
   // Messages go to `arena`, of which they leave half free if they can: the start, a cancel request
   // that was handed on, those that wait on, and as many others as the limits say. kNotFound: it is
   // gone. kResourceExhausted with more_messages: those that wait on do not fit, or not even one of

@@ -89,10 +89,10 @@ class InstanceRows : private Table {
 
   // A read; callable anywhere. *found is false if there is no value. kNotFound: the instance.
   // kResourceExhausted: the value is longer than `capacity`.
-  Status read_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
-                    char* buffer, std::size_t capacity);
+  Status get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found,
+                      char* buffer, std::size_t capacity);
   // Lists values with keys behind page->after, in order of their keys. kNotFound: the instance.
-  Status list_values(std::string_view id, KvPage* page, KvVisitor& visitor);
+  Status get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor);
   // Gives what the executions before this one left: the custom status, then values in order of
   // their keys. Views and kCorrupt as above.
   Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink);

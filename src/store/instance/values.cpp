@@ -35,8 +35,8 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 constexpr sql::Query kReadValue{kLatestValue};
 
-Status InstanceRows::read_value(std::string_view id, std::string_view key, KvEntry* out,
-                                bool* found, char* buffer, std::size_t capacity) {
+Status InstanceRows::get_kv_value(std::string_view id, std::string_view key, KvEntry* out,
+                                  bool* found, char* buffer, std::size_t capacity) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *found = false;
@@ -65,7 +65,7 @@ constexpr sql::Query kListValues{
     "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
     "ORDER BY key"};
 
-Status InstanceRows::list_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
+Status InstanceRows::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
   if (page->rows_max == 0) {
     context_.diagnostic.format("a page of no values");
     return Status::kInvalidArgument;

@@ -227,7 +227,7 @@ Status InstanceVerbs::find_cut(const Found& found, EventId* cut) {
   KeepEnd end;
   PAWL_TRY(rows_.history.read_end(found.key, found.execution, end));
   FindCause events(end);
-  PAWL_TRY(rows_.history.load_history(found.key, found.execution, 0, events));
+  PAWL_TRY(rows_.history.read_history(found.key, found.execution, 0, events));
   if (events.was_cancelled)
     return refuse(Status::kNotRestartable,
                   "it was asked to stop, and would be again; restart it from the start");
@@ -250,7 +250,7 @@ Status InstanceVerbs::find_cut(const Found& found, EventId* cut) {
 // A child that was given an id cannot be started a second time.
 Status InstanceVerbs::check_child(const Found& found, EventId command) {
   KeepFirst child;
-  const Status read = rows_.history.load_history(found.key, found.execution, command - 1, child);
+  const Status read = rows_.history.read_history(found.key, found.execution, command - 1, child);
   if (read != Status::kOk && read != Status::kStale) return read;
   InstanceKey key = 0;
   if (child.id.view().empty() ||
@@ -325,7 +325,7 @@ Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const
     ErrorKind error;
     Status result = Status::kNotRestartable;
   } begin_next(*this, found, how, about);
-  const Status read = rows_.history.load_history(found.key, of, 0, begin_next);
+  const Status read = rows_.history.read_history(found.key, of, 0, begin_next);
   if (read != Status::kStale) {
     PAWL_TRY(read);
     return refuse(Status::kNotRestartable, "the start of its last execution is not stored");
@@ -411,7 +411,7 @@ Status InstanceVerbs::hand_on_request(const Found& found, EventId request, Error
   *about = ErrorKind::kClosed;
   if (found.behaviour < kBehaviourOfStickyCancel) return Status::kOk;
   *about = ErrorKind::kCancelled;
-  const Status read = rows_.history.load_history(found.key, found.execution, request - 1, hand_on);
+  const Status read = rows_.history.read_history(found.key, found.execution, request - 1, hand_on);
   return read == Status::kStale ? Status::kOk : read;
 }
 

@@ -30,7 +30,7 @@ struct BatchInfo {
   // A process died in the first turn of an instance that had no row yet. For some time starts are
   // stored before their first turn, so that a crash in it can be charged.
   bool persist_starts_first = false;
-  std::int64_t quota_bytes = 0;      // set by set_space()
+  std::int64_t quota_bytes = 0;      // set by set_quota_and_reserve()
   bool clock_adopted = false;        // this batch adopted a new boot
   bool clock_synced = false;         // this batch confirmed the offset
   bool clock_confirmed = false;      // the offset is confirmed for this boot

@@ -29,13 +29,13 @@ class Place : private Table {
   [[nodiscard]] std::int64_t boot_ms_of(std::int64_t pawl_time) const;
   // A read; callable anywhere.
   Status read_use(SpaceUse* out);
-  // In a batch, for all processes: create_instance() and send_message() answer kQuota while more
-  // than the quota is used (0: no limit), or while the reserve is missing and the free pages hold
-  // fewer bytes than it has. None: the stored value stays.
-  Status set_space(std::optional<std::int64_t> quota_bytes,
-                   std::optional<std::int64_t> reserve_bytes);
-  // In a batch, for all processes: create_instance() and send_message() answer kQuota while the log
-  // is longer.
+  // In a batch, for all processes: start_orchestration() and send_message() answer kQuota while
+  // more than the quota is used (0: no limit), or while the reserve is missing and the free pages
+  // hold fewer bytes than it has. None: the stored value stays.
+  Status set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
+                               std::optional<std::int64_t> reserve_bytes);
+  // In a batch, for all processes: start_orchestration() and send_message() answer kQuota while the
+  // log is longer.
   Status set_log_max(std::int64_t bytes);
   // Cheap; callable anywhere.
   [[nodiscard]] LogUse log_use();

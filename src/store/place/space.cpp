@@ -28,8 +28,8 @@ Status Place::read_use(SpaceUse* out) {
 
 constexpr sql::Query kSetSpace{"UPDATE meta SET quota=?1,reserve=?2 WHERE id=1"};
 
-Status Place::set_space(std::optional<std::int64_t> quota_bytes,
-                        std::optional<std::int64_t> reserve_bytes) {
+Status Place::set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
+                                    std::optional<std::int64_t> reserve_bytes) {
   require_batch();
   const std::int64_t quota = quota_bytes.value_or(context_.quota_bytes);
   const std::int64_t reserve = reserve_bytes.value_or(context_.reserve_bytes);

@@ -213,8 +213,8 @@ Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, 
 constexpr sql::Query kReadSession{"SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
                                   "WHERE s.scope=?1 AND s.name=?2"};
 
-Status SessionDirectory::read_session(std::string_view instance, std::string_view session,
-                                      SessionVisitor& visitor) {
+Status SessionDirectory::get_session(std::string_view instance, std::string_view session,
+                                     SessionVisitor& visitor) {
   require_batch();
   InstanceKey scope = 0;
   if (!instance.empty()) PAWL_TRY(rows_.instances.find_key(instance, &scope));

@@ -22,7 +22,7 @@ class SessionDirectory : private Table {
   // In a batch, whose time the sessions' times refer to.
   Status list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor);
   // In a batch, too. `instance` opened the session; empty: it is shared. kNotFound.
-  Status read_session(std::string_view instance, std::string_view session, SessionVisitor& visitor);
+  Status get_session(std::string_view instance, std::string_view session, SessionVisitor& visitor);
 
   // ---- for the other classes of the storage ----
   Status read_session_totals(SessionEnds* out);

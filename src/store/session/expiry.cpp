@@ -31,8 +31,8 @@ Status SessionExpiry::look_at_sessions(std::size_t limit, std::size_t* looked) {
   return Status::kOk;
 }
 
-Status SessionExpiry::end_session(std::string_view instance, std::string_view session,
-                                  std::string_view owner_label) {
+Status SessionExpiry::close_session(std::string_view instance, std::string_view session,
+                                    std::string_view owner_label) {
   require_batch();
   InstanceKey scope = 0;
   if (!instance.empty()) PAWL_TRY(rows_.instances.find_key(instance, &scope));
@@ -53,7 +53,7 @@ Status SessionExpiry::end_session(std::string_view instance, std::string_view se
           owner.empty() ? "" : "\"");
       return Status::kNotOwner;
     case rules::Ending::kRemove:
-      return written(verbs_.close_row(row.session, rules::Cause::kDrop, {}));
+      return written(verbs_.close_session(row.session, rules::Cause::kDrop, {}));
     case rules::Ending::kEnds: break;
   }
   Diagnostic why;
@@ -114,8 +114,8 @@ Status SessionExpiry::look_at_session(const Look& look) {
   switch (found.what) {
     case rules::Look::kLogClosing:
       PAWL_TRY(rows_.events.report_closed(look.session, look.ended.view()));
-      return verbs_.close_row(look.session, rules::Cause::kDrop, {});
-    case rules::Look::kRemove: return verbs_.close_row(look.session, rules::Cause::kDrop, {});
+      return verbs_.close_session(look.session, rules::Cause::kDrop, {});
+    case rules::Look::kRemove: return verbs_.close_session(look.session, rules::Cause::kDrop, {});
     case rules::Look::kExpires:
     case rules::Look::kBeginsAnew: return expire_session(look, found.what);
     case rules::Look::kCloses: return close_idle(look.session);
@@ -169,7 +169,7 @@ Status SessionExpiry::close_idle(SessionKey session) {
   SessionChange reported = texts.change(SessionChange::Kind::kClosed);
   reported.reason = "idle";
   PAWL_TRY(rows_.events.notify_change(session, reported));
-  return verbs_.close_row(session, rules::Cause::kClose, "idle");
+  return verbs_.close_session(session, rules::Cause::kClose, "idle");
 }
 
 // The work of the instance that set the age fails with it, also in a session in which other

@@ -34,8 +34,8 @@ class SessionExpiry : private Table {
   // code. `owner_label` names the caller and must be the session's (kNotOwner); empty: an
   // administrator. kNotFound. The sink of the runtime that calls wake_delayed() next gets the
   // report.
-  Status end_session(std::string_view instance, std::string_view session,
-                     std::string_view owner_label);
+  Status close_session(std::string_view instance, std::string_view session,
+                       std::string_view owner_label);
   // Reports sessions that instances opened longer ago than the options allow; bounded, each
   // reported once (SessionChange::kLeak, with `reason`).
   Status report_leaks(const WorkerTerms& options, LeakCursors* cursors);

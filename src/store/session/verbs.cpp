@@ -54,7 +54,8 @@ Status SessionVerbs::answer_check(const TurnCommit& turn, const Event& event) {
 constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1",
                                 kLookMoves};
 
-Status SessionVerbs::close_row(SessionKey session, rules::Cause cause, std::string_view reason) {
+Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
+                                   std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Moving row;
   PAWL_TRY(rows_.sessions.read_moving(session, &row));
@@ -93,7 +94,7 @@ Status SessionVerbs::close_all_sessions(InstanceKey instance) {
       if (!walk.changes(first.integer(0))) return no_progress("sessions");
       session = first.integer(0);
     }
-    PAWL_TRY(close_row(session, rules::Cause::kInstanceEnds, "the instance ended"));
+    PAWL_TRY(close_session(session, rules::Cause::kInstanceEnds, "the instance ended"));
   }
 }
 
@@ -158,7 +159,7 @@ Status SessionVerbs::close_session(InstanceKey instance, std::string_view name) 
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
   if (row.state == rules::State::kClosed || row.device) return Status::kOk;
-  return close_row(row.session, rules::Cause::kClose, "closed");
+  return close_session(row.session, rules::Cause::kClose, "closed");
 }
 
 // Another instance may count on the hold that it asked for, so only the instance that opened the
@@ -256,11 +257,11 @@ Status SessionVerbs::handoff_session(InstanceKey instance, const Event& event) {
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
   bool handed_off = false;
-  return hand_off(session, event.tag, event.payload, &handed_off);
+  return handoff_session(session, event.tag, event.payload, &handed_off);
 }
 
-Status SessionVerbs::hand_off(SessionKey session, std::string_view tag, std::string_view summary,
-                              bool* handed_off) {
+Status SessionVerbs::handoff_session(SessionKey session, std::string_view tag,
+                                     std::string_view summary, bool* handed_off) {
   Moving row;
   PAWL_TRY(rows_.sessions.read_moving(session, &row));
   *handed_off = rules::may_hand_off(row.row);
@@ -317,7 +318,7 @@ Status SessionVerbs::handoff_session(std::string_view instance, std::string_view
   SessionKey key = 0;
   PAWL_TRY(find_open(instance, session, &scope, &key));
   bool handed_off = false;
-  PAWL_TRY(written(hand_off(key, tag, summary, &handed_off)));
+  PAWL_TRY(written(handoff_session(key, tag, summary, &handed_off)));
   if (!handed_off) {
     context_.diagnostic.format("a device stays with the worker that declared it");
     return Status::kInvalidArgument;

@@ -30,7 +30,7 @@ class SessionVerbs : private Table {
       : Table(context), rows_(rows), owners_(owners), openings_(openings), moves_(moves) {}
 
   // In a batch: does for an operator what code does with the calls of these names. kNotFound: no
-  // such session is open; kInvalidArgument with a text. Reported as by end_session().
+  // such session is open; kInvalidArgument with a text. Reported as by close_session().
   Status hold_session(std::string_view instance, std::string_view session, std::int64_t hold_ms);
   Status handoff_session(std::string_view instance, std::string_view session, std::string_view tag,
                          std::string_view summary);
@@ -41,13 +41,13 @@ class SessionVerbs : private Table {
   // Carries out a turn's command about a session.
   Status write_session(const TurnCommit& turn, const Event& event);
   // Removes the row; cancelled work that still runs keeps it until that work has ended.
-  Status close_row(SessionKey session, rules::Cause cause, std::string_view reason);
+  Status close_session(SessionKey session, rules::Cause cause, std::string_view reason);
   // Closes the sessions of an instance that ended or is removed.
   Status close_all_sessions(InstanceKey instance);
   Status handoff_session(InstanceKey instance, const Event& event);
   // *handed_off = false: the session is a device, and stays.
-  Status hand_off(SessionKey session, std::string_view tag, std::string_view summary,
-                  bool* handed_off);
+  Status handoff_session(SessionKey session, std::string_view tag, std::string_view summary,
+                         bool* handed_off);
 
  private:
   Status answer_check(const TurnCommit& turn, const Event& event);
