@@ -205,7 +205,17 @@ Status InstanceVerbs::restart_instance(const Restart& how) {
   PAWL_TRY(find(how.id, &found));
   PAWL_TRY(check(found, how));
   PAWL_TRY(rows_.place.room_for_new());
-  if (found.state == InstanceState::kStopped) return written(restart_stopped(found, how));
+  if (found.state == InstanceState::kStopped) {
+    // It has not ended, so its history is as good as it can be, and is tried again unchanged.
+    if (how.from == RestartFrom::kLastGoodEvent) return written(go_on(found));
+    if (found.last_event == 0) return written(restart_unbegun(found, how));
+    EventId request = 0;
+    ErrorKind about = ErrorKind::kNone;
+    PAWL_TRY(find_request(found, &request));
+    PAWL_TRY(written(end_stopped(found)));
+    if (request != 0) PAWL_TRY(written(hand_on_request(found, request, &about)));
+    return written(begin_from_start(found, found.execution, how, about));
+  }
   if (how.from == RestartFrom::kStart) {
     EventId request = 0;
     PAWL_TRY(find_request(found, &request));
@@ -267,19 +277,9 @@ constexpr auto kPendingRestartText = sql::join(
 constexpr sql::Query kPendingRestart{kPendingRestartText};
 constexpr sql::Query kDropMessage{"DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves};
 
-// The instance has not ended, so its history is as good as it can be, and is tried again unchanged.
-Status InstanceVerbs::restart_stopped(const Found& found, const Restart& how) {
-  if (how.from == RestartFrom::kLastGoodEvent) return go_on(found);
-  if (found.last_event > 0) {
-    EventId request = 0;
-    ErrorKind about = ErrorKind::kNone;
-    PAWL_TRY(find_request(found, &request));
-    PAWL_TRY(end_stopped(found));
-    if (request != 0) PAWL_TRY(hand_on_request(found, request, &about));
-    return begin_from_start(found, found.execution, how, about);
-  }
-  // The execution has not begun. If it is a restart from the last good event, it becomes one from
-  // the start.
+// The execution has not begun. If it is a restart from the last good event, it becomes one from the
+// start.
+Status InstanceVerbs::restart_unbegun(const Found& found, const Restart& how) {
   std::int64_t pending = 0;
   {
     Statement row = connection_.use(kPendingRestart);

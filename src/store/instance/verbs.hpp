@@ -56,7 +56,7 @@ class InstanceVerbs : private Table {
   Status refuse(Status status, const char* why);
   Status find_cut(const Found& found, EventId* cut);
   Status check_child(const Found& found, EventId command);
-  Status restart_stopped(const Found& found, const Restart& how);
+  Status restart_unbegun(const Found& found, const Restart& how);
   // `about`: the Message::error of the start.
   Status begin_from_start(const Found& found, ExecutionId of, const Restart& how, ErrorKind about);
   Status end_stopped(const Found& found);

@@ -58,7 +58,7 @@ Status SessionMoves::declare_session(const DeclareSession& declare, Evidence& ev
     case rules::HeldSession::kMovesNow: row.running = {}; break;
     case rules::HeldSession::kMoves: break;
   }
-  return move_or_stop(row, {declare.me, declare.stop_ms, false, rules::MoveReason::kDeclared});
+  return move_session(row, {declare.me, declare.stop_ms, false, rules::MoveReason::kDeclared});
 }
 
 Status SessionMoves::withdraw_session(Incarnation me, std::string_view device,
@@ -73,7 +73,7 @@ Status SessionMoves::withdraw_session(Incarnation me, std::string_view device,
   if (rules::withdraw(row.row, me, role) == rules::Withdrawal::kDeclarationEnds)
     return rows_.sessions.drop_declaration(session, me);
   PAWL_TRY(rows_.sessions.put_declaration(session, me, rules::Role::kWithdrawing));
-  return move_or_stop(row, {{}, stop_ms, false, rules::MoveReason::kWithdrawn});
+  return move_session(row, {{}, stop_ms, false, rules::MoveReason::kWithdrawn});
 }
 
 Status SessionMoves::read_declaration(Incarnation me, std::string_view device, bool* withdrawing) {

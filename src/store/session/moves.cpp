@@ -48,7 +48,7 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
       return Status::kNoEligibleTarget;
     }
   }
-  return move_or_stop(row, {target.worker, stop_ms, force, rules::MoveReason::kTransferred});
+  return move_session(row, {target.worker, stop_ms, force, rules::MoveReason::kTransferred});
 }
 
 constexpr sql::Query kEpochOf{"SELECT epoch FROM sessions WHERE sid=?1"};
@@ -73,7 +73,7 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
   if (row.row.device) PAWL_TRY(rows_.sessions.first_standby(session, &move.target));
   if (!rules::may_leave(row.row, move.target.has_value())) return Status::kOk;
   *moves = true;
-  return move_or_stop(row, move);
+  return move_session(row, move);
 }
 
 constexpr sql::Query kSetDraining{"UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0"};
@@ -102,7 +102,7 @@ Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
     std::optional<Incarnation> target;
     if (row.row.device) PAWL_TRY(rows_.sessions.first_standby(session, &target));
     if (!rules::may_leave(row.row, target.has_value())) continue;
-    PAWL_TRY(move_or_stop(row, {target, stop_ms, false, rules::MoveReason::kDrained}));
+    PAWL_TRY(move_session(row, {target, stop_ms, false, rules::MoveReason::kDrained}));
   }
 }
 
@@ -150,13 +150,13 @@ Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
     if (end == rules::StopEnd::kGoesOn) continue;
     ++*ended;
     const rules::Stop stop = row.row.stop.value_or(rules::Stop());
-    const char* const reason = rules::move_reason_name(stop.reason);
+    const Move move = {stop.to, 0, false, stop.reason, nullptr, true};
     switch (end) {
       case rules::StopEnd::kGoesOn: break;
-      case rules::StopEnd::kMoves: PAWL_TRY(move_now(row, stop.to, reason)); break;
+      case rules::StopEnd::kMoves: PAWL_TRY(move_session(row, move)); break;
       case rules::StopEnd::kMovesLate:
         PAWL_TRY(rows_.work.delete_cancelled_running(session));
-        PAWL_TRY(move_now(row, stop.to, reason));
+        PAWL_TRY(move_session(row, move));
         break;
       case rules::StopEnd::kFails: PAWL_TRY(stop_failed(row, name.view())); break;
     }
@@ -239,19 +239,14 @@ Status SessionMoves::begin_anew(SessionKey session, std::string_view name) {
   return openings_.begin_anew(session, {}, {});
 }
 
-Status SessionMoves::move_or_stop(const Moving& row, const Move& move) {
-  if (!rules::must_stop_first(row.running))
-    return move_now(row, move.target, rules::move_reason_name(move.reason));
-  rules::Facts facts;
-  facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force, move.reason};
-  return owners_.apply(row.session, rules::transition(row.row, rules::Cause::kStop, facts), {},
-                       nullptr);
-}
-
 Status SessionMoves::hand_device_over(SessionKey session, std::string_view reason) {
   Moving row;
   PAWL_TRY(rows_.sessions.read_moving(session, &row));
-  return move_now(row, row.row.stop.has_value() ? row.row.stop->to : std::nullopt, reason);
+  Move move;
+  if (row.row.stop.has_value()) move.target = row.row.stop->to;
+  move.at_once = true;
+  move.because = reason;
+  return move_session(row, move);
 }
 
 // Properties only tighten while the row lives. A soft owner of a session that is now a device lets
@@ -277,7 +272,7 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const ru
   Declaration holder;
   PAWL_TRY(rows_.sessions.read_holder(session, &holder));
   if (!rules::lets_go_of_device(row.row, more, holder.holder())) return Status::kOk;
-  return move_or_stop(
+  return move_session(
       row, {holder.holder().worker, rules::kMoveStopMs, true, rules::MoveReason::kDevice});
 }
 
@@ -311,13 +306,18 @@ Status SessionMoves::read_target(const Moving& row, std::optional<Incarnation> w
   return Status::kOk;
 }
 
-// Moves the session to `worker`, if it may have it. Otherwise a device goes to a standby, and any
-// other session is released.
-Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> worker,
-                              std::string_view reason) {
+Status SessionMoves::move_session(const Moving& row, const Move& move) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
+  if (move.handoff != nullptr)
+    PAWL_TRY(openings_.set_session_tag(row.session, move.handoff->tag, move.handoff->summary));
+  if (!move.at_once && rules::must_stop_first(row.running)) {
+    rules::Facts facts;
+    facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force, move.reason};
+    return owners_.apply(row.session, rules::transition(row.row, rules::Cause::kStop, facts), {},
+                         nullptr);
+  }
   Target target;
-  PAWL_TRY(read_target(row, worker, &target));
+  PAWL_TRY(read_target(row, move.target, &target));
   if (row.row.device) {
     if (!target.worker.has_value()) {
       std::optional<Incarnation> standby;
@@ -332,7 +332,7 @@ Status SessionMoves::move_now(const Moving& row, std::optional<Incarnation> work
   change.session = row.session;
   change.to = target.worker.value_or(0);
   change.lease_ms = target.lease_ms;
-  change.reason = reason;
+  change.reason = move.because.empty() ? rules::move_reason_name(move.reason) : move.because;
   change.limits = context_.limits;
   return owners_.change_owner(change, nullptr);
 }
@@ -363,7 +363,7 @@ Status SessionMoves::stop_failed(const Moving& row, std::string_view name) {
     PAWL_TRY(rows_.sessions.put_declaration(row.session, holder.worker, rules::Role::kHolder));
   if (after.goes_on) {
     const bool force = row.row.stop.has_value() && row.row.stop->force;
-    return move_or_stop(row,
+    return move_session(row,
                         {holder.worker, rules::kMoveStopMs, force, rules::MoveReason::kDeclared});
   }
   PAWL_TRY(owners_.end_stop(row));

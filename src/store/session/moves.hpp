@@ -28,11 +28,20 @@
 
 namespace pawl::store {
 
+// The tag of the workers that a session is handed off to, and the summary for them.
+struct Handoff {
+  std::string_view tag;
+  std::string_view summary;
+};
+
 struct Move {
   std::optional<Incarnation> target;  // none: just away from its owner
   std::int64_t stop_ms = 0;
   bool force = false;
   rules::MoveReason reason = rules::MoveReason::kTransferred;
+  const Handoff* handoff = nullptr;
+  bool at_once = false;           // even if work of it runs
+  std::string_view because = {};  // the reason that is reported; empty: the name of `reason`
 };
 
 struct SharedRow {
@@ -94,7 +103,9 @@ class SessionMoves : private Table {
                      SharedRow* out);
   // The same for a device, which begins anew in any case.
   Status session_for_device(std::string_view name, SessionKey* key);
-  Status move_or_stop(const Moving& row, const Move& move);
+  // Moves the session to move.target, if that worker may have it. Otherwise a device goes to a
+  // standby, and any other session is released. While work of it runs, it stops first.
+  Status move_session(const Moving& row, const Move& move);
   // Gives the device of a dead or leaving owner to a standby; without one it has no owner.
   Status hand_device_over(SessionKey session, std::string_view reason);
   // Ends work of devices that no worker has declared for too long, at most `limit`; adds to *ended.
@@ -111,7 +122,6 @@ class SessionMoves : private Table {
   // Adds the properties that work is scheduled with and the session does not have.
   Status tighten(SessionKey session, std::string_view name, const rules::Use& more);
   Status read_target(const Moving& row, std::optional<Incarnation> worker, Target* out);
-  Status move_now(const Moving& row, std::optional<Incarnation> worker, std::string_view reason);
   Status settle_holder(SessionKey session, std::optional<Incarnation> to);
   Status stop_failed(const Moving& row, std::string_view name);
   Rows& rows_;

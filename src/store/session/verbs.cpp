@@ -21,6 +21,10 @@ int shown(std::string_view name) {
   return static_cast<int>(name.size() < kShown ? name.size() : kShown);
 }
 
+Move move_for(const Handoff& handoff) {
+  return {{}, rules::kMoveStopMs, false, rules::MoveReason::kHandoff, &handoff};
+}
+
 }  // namespace
 
 Status SessionVerbs::write_session(const TurnCommit& turn, const Event& event) {
@@ -256,18 +260,10 @@ Status SessionVerbs::handoff_session(InstanceKey instance, const Event& event) {
     found = rows_.sessions.find_session(instance, event.name, &session);
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
-  bool handed_off = false;
-  return handoff_session(session, event.tag, event.payload, &handed_off);
-}
-
-Status SessionVerbs::handoff_session(SessionKey session, std::string_view tag,
-                                     std::string_view summary, bool* handed_off) {
   Moving row;
   PAWL_TRY(rows_.sessions.read_moving(session, &row));
-  *handed_off = rules::may_hand_off(row.row);
-  if (!*handed_off) return Status::kOk;
-  PAWL_TRY(openings_.set_session_tag(session, tag, summary));
-  return moves_.move_or_stop(row, {{}, rules::kMoveStopMs, false, rules::MoveReason::kHandoff});
+  const Handoff handoff = {event.tag, event.payload};
+  return rules::may_hand_off(row.row) ? moves_.move_session(row, move_for(handoff)) : Status::kOk;
 }
 
 namespace {
@@ -317,12 +313,14 @@ Status SessionVerbs::handoff_session(std::string_view instance, std::string_view
   InstanceKey scope = 0;
   SessionKey key = 0;
   PAWL_TRY(find_open(instance, session, &scope, &key));
-  bool handed_off = false;
-  PAWL_TRY(written(handoff_session(key, tag, summary, &handed_off)));
-  if (!handed_off) {
+  Moving row;
+  PAWL_TRY(rows_.sessions.read_moving(key, &row));
+  if (!rules::may_hand_off(row.row)) {
     context_.diagnostic.format("a device stays with the worker that declared it");
     return Status::kInvalidArgument;
   }
+  const Handoff handoff = {tag, summary};
+  PAWL_TRY(written(moves_.move_session(row, move_for(handoff))));
   Diagnostic what;
   what.format("handed off to tag \"%.*s\", with %zu bytes of summary", size_of(tag), tag.data(),
               summary.size());

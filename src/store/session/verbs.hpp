@@ -45,9 +45,6 @@ class SessionVerbs : private Table {
   // Closes the sessions of an instance that ended or is removed.
   Status close_all_sessions(InstanceKey instance);
   Status handoff_session(InstanceKey instance, const Event& event);
-  // *handed_off = false: the session is a device, and stays.
-  Status handoff_session(SessionKey session, std::string_view tag, std::string_view summary,
-                         bool* handed_off);
 
  private:
   Status answer_check(const TurnCommit& turn, const Event& event);
