@@ -30,7 +30,7 @@ using sql::Connection;
 using sql::kPathBytesMax;
 using sql::Statement;
 
-// For a row i of instances: its tree was not removed. Parts of a sql::join().
+// For a row i of instances: its tree was not removed. Parts of a sql::Query.
 #define PAWL_IS_THERE                                                                      \
   "iif(i.root IS NULL,i.state,(SELECT r.state FROM instances AS r WHERE r.key=i.root))<>", \
       sql::number<InstanceState::kDeleted>, ""

@@ -3,7 +3,8 @@ import re
 from typing import NamedTuple
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
-NUMBER = r"\bsql::number<(?:(?:\w+::)*\w+)>"
+NAME = r"(?:\w+::)*\w+"
+NUMBER = rf"\bsql::number<{NAME}(?:,\s*{NAME})*>"
 TOKEN = re.compile(rf"(?P<string>{STRING})|//[^\n]*|(?P<macro>\bPAWL_\w+)|(?P<number>{NUMBER})")
 
 
@@ -15,6 +16,12 @@ class Query(NamedTuple):
     common: str   # without the parts that are marked as SQLite's
     parts: list   # these parts
     marks: str    # what stands beside the text
+
+
+def code_of(path):
+    """The text of a file with spaces for its comments."""
+    return re.sub(rf"{STRING}|//[^\n]*", lambda found: " " * len(found[0]) if found[0].startswith("//") else found[0],
+                  path.read_text(encoding="utf-8"))
 
 
 def macros(project):
@@ -37,7 +44,7 @@ def text_of(body, named):
         elif at["macro"] in named:
             text += text_of(named[at["macro"]], named)
         elif at["number"]:
-            text += "{" + at["number"][len("sql::number<"):-1] + "}"
+            text += ",".join("{" + name + "}" for name in re.findall(NAME, at["number"])[1:])
     return text
 
 
@@ -54,14 +61,12 @@ def queries(project, path):
     """The statements of a file, in their order."""
     source = path.read_text(encoding="utf-8")
     named = macros(project)
-    texts_of = re.findall(r"constexpr (?:auto (k\w+) =\s+sql::join\(|char (k\w+)\[\] =\s)((?:" + STRING + r"|[^;\"])*);", source)
-    joined = {name or other: body for name, other, body in texts_of}
-    for at in re.finditer(r"constexpr sql::Query (\w+)\{((?:" + STRING + r"|[^{}\"])*)\};", source):
+    for at in re.finditer(rf"constexpr auto (k\w+) =\s+sql::Query\(((?:{STRING}|[^;\"])*)\);", source):
         where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
-        text = text_of(joined.get(re.match(r"\w*", at[2])[0], at[2]), named)
+        text = text_of(at[2], named)
         common = re.sub(r"\f[^\r]*\r", " ", text)
         yield Query(path, where, at[1], re.sub(r"\s+", " ", text).strip(), common,
-                    re.findall(r"\f([^\r]*)\r", text), re.sub(STRING, "", at[2]))
+                    re.findall(r"\f([^\r]*)\r", text), re.sub(rf"{STRING}|{NUMBER}", "", at[2]))
 
 
 def constants(project):

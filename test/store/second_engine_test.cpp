@@ -42,9 +42,9 @@ class SecondEngine final : public sqlite::Connection {
   Strings misuses;
 
  protected:
-  void* prepare(const sql::Query& query, int* failure) override {
+  void* prepare(sql::QueryRef query, int* failure) override {
     const Common& without = common_of(query);
-    const sql::Query& used = leaves_marked_parts_out ? without.query : query;
+    const sql::QueryRef used = leaves_marked_parts_out ? without.query : query;
     void* const prepared = sqlite::Connection::prepare(used, failure);
     texts.insert(query.text());
     if (prepared != nullptr && !open_.emplace(prepared, Use{used.text(), 0, false}).second)
@@ -84,13 +84,15 @@ class SecondEngine final : public sqlite::Connection {
 
  private:
   struct Common {
-    explicit Common(const sql::Query& of) : text(common(of.text())), query(text.c_str()) {}
-    std::string text;
-    sql::Query query;
+    explicit Common(sql::QueryRef of)
+        : marks_and_text(std::string(sql::kLength<sql::Marks>, '\0') + common(of.text())),
+          query(marks_and_text.c_str()) {}
+    std::string marks_and_text;
+    sql::QueryRef query;
   };
-  const Common& common_of(const sql::Query& query) {
-    const auto [found, is_new] = common_.try_emplace(&query, query);
-    const std::string& text = found->second.text;
+  const Common& common_of(sql::QueryRef query) {
+    const auto [found, is_new] = common_.try_emplace(query.text(), query);
+    const std::string text = found->second.query.text();
     if (!is_new || (query.marks() & sql::kEnginesOwn) != 0) return found->second;
     for (const char* const word :
          {"INDEXED", "CROSS", "OR IGNORE", "OR REPLACE", "IMMEDIATE", "typeof", "PRAGMA", "sqlite_",
@@ -110,7 +112,7 @@ class SecondEngine final : public sqlite::Connection {
     if (at != ++use.binds) misuses.push_back("bound out of order: " + use.text);
   }
   std::map<void*, Use> open_;
-  std::map<const sql::Query*, Common> common_;
+  std::map<const char*, Common> common_;
 };
 
 class Instances final : public InstanceVisitor {

@@ -62,20 +62,20 @@ class Protected : public ::testing::Test {
   sqlite::Connection ours{kSteps};
 };
 
-constexpr sql::Query kInsertOne{"INSERT INTO t VALUES(1)"};
-constexpr sql::Query kInsertTwo{"INSERT INTO t VALUES(2)"};
-constexpr sql::Query kUpdateAll{"UPDATE t SET x=3"};
-constexpr sql::Query kReadView{"SELECT * FROM v"};
-constexpr sql::Query kAttach{"ATTACH ':memory:' AS other"};
-constexpr sql::Query kLoadExtension{"SELECT load_extension('x')"};
-constexpr sql::Query kWritableSchema{"PRAGMA writable_schema=ON"};
-constexpr sql::Query kWriteSchema{"UPDATE sqlite_schema SET sql='' WHERE name='t'"};
-constexpr sql::Query kNoSuchColumn{"SELECT \"no such column\""};
-constexpr sql::Query kEndless{
-    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c"};
-constexpr sql::Query kLong{
+constexpr auto kInsertOne = sql::Query("INSERT INTO t VALUES(1)");
+constexpr auto kInsertTwo = sql::Query("INSERT INTO t VALUES(2)");
+constexpr auto kUpdateAll = sql::Query("UPDATE t SET x=3");
+constexpr auto kReadView = sql::Query("SELECT * FROM v");
+constexpr auto kAttach = sql::Query("ATTACH ':memory:' AS other");
+constexpr auto kLoadExtension = sql::Query("SELECT load_extension('x')");
+constexpr auto kWritableSchema = sql::Query("PRAGMA writable_schema=ON");
+constexpr auto kWriteSchema = sql::Query("UPDATE sqlite_schema SET sql='' WHERE name='t'");
+constexpr auto kNoSuchColumn = sql::Query("SELECT \"no such column\"");
+constexpr auto kEndless = sql::Query(
+    "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c");
+constexpr auto kLong = sql::Query(
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000)"
-    " SELECT count(*) FROM c"};
+    " SELECT count(*) FROM c");
 
 TEST_F(Protected, PlantedTriggersDoNotRun) {
   open(

@@ -30,7 +30,7 @@ Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink
   return insert_checked(instance, parent, key);
 }
 
-constexpr sql::Query kFindId{"SELECT 1 FROM instances WHERE id=?"};
+constexpr auto kFindId = sql::Query("SELECT 1 FROM instances WHERE id=?");
 
 Status Deliveries::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
@@ -59,14 +59,13 @@ Status Deliveries::check_new(const NewInstance& instance) {
   return fail(row.status(), "instances");
 }
 
-constexpr auto kInsertInstanceText = sql::join(
+constexpr auto kInsertInstance = sql::Query(
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root) "
     "VALUES(?1,?2,?3,",
     sql::number<InstanceState::kRunning>,
     ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,?9,"
     "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
-constexpr sql::Query kInsertInstance{kInsertInstanceText};
 
 Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                   InstanceKey* key) {
@@ -110,7 +109,8 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room) {
   return rows_.instances.insert_message(key, message);
 }
 
-constexpr sql::Query kCurrentEnd{"SELECT key,execution,last_event FROM instances WHERE id=?1"};
+constexpr auto kCurrentEnd =
+    sql::Query("SELECT key,execution,last_event FROM instances WHERE id=?1");
 
 Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* out) {
   PAWL_TRY(send_message(posted, room));
@@ -125,10 +125,9 @@ Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* 
   return fail(Status::kCorrupt, "executions");
 }
 
-constexpr auto kOfferText =
-    sql::join("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
-              sql::number<MessageKind::kOffer>);
-constexpr sql::Query kOffer{kOfferText};
+constexpr auto kOffer =
+    sql::Query("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+               sql::number<MessageKind::kOffer>);
 
 Status Deliveries::is_offer_waiting(const SentOffer& offer, bool* waits) {
   const ReadScope scope(context_);
@@ -138,10 +137,9 @@ Status Deliveries::is_offer_waiting(const SentOffer& offer, bool* waits) {
   return fail(row.status(), "find offer");
 }
 
-constexpr auto kWithdrawOfferText =
-    sql::join("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
-              sql::number<MessageKind::kOffer>);
-constexpr sql::Query kWithdrawOffer{kWithdrawOfferText, kTimerMoves};
+constexpr auto kWithdrawOffer =
+    sql::Query("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+               sql::number<MessageKind::kOffer>, kTimerMoves);
 
 // A turn that has read the offer becomes stale, and is run again without it.
 Status Deliveries::withdraw_offer(const SentOffer& offer, bool* withdrawn) {
@@ -162,10 +160,9 @@ Status Deliveries::cancel_instance(std::string_view id, std::string_view reason)
   return rows_.instances.insert_message(key, cancel);
 }
 
-constexpr auto kRequestWaitsText = sql::join(
+constexpr auto kRequestWaits = sql::Query(
     "SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
     sql::number<MessageKind::kCancel>, " LIMIT 1");
-constexpr sql::Query kRequestWaits{kRequestWaitsText};
 
 // Only the first request counts, so a second row would say nothing.
 Status Deliveries::cancel_instance(InstanceKey key, std::string_view reason, bool* asked) {
@@ -209,14 +206,12 @@ Status Deliveries::reserve_messages(MessageId last, std::size_t count) {
   return context_.take_tokens(last + 1, count) ? Status::kOk : Status::kStale;
 }
 
-constexpr auto kCountMailboxText = sql::join(
+constexpr auto kCountMailbox = sql::Query(
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
-    sql::number<Waiting::kNo>, ",", sql::number<Waiting::kYes>, ") AND due IS NULL AND kind IN (",
-    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>, ",",
-    sql::number<MessageKind::kOffer>, ")");
-constexpr sql::Query kCountMailbox{kCountMailboxText};
+    sql::number<Waiting::kNo, Waiting::kYes>, ") AND due IS NULL AND kind IN (",
+    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kOffer>, ")");
 
 // Counts the rows of messages that no turn took. The limit itself bounds them, together with the
 // completions that wait beside them.
@@ -282,13 +277,12 @@ Status Deliveries::start_instance(const TurnCommit& turn, EventId command) {
   return rows_.instances.store_message(turn.key, refused, nullptr);
 }
 
-constexpr auto kNextChildText = sql::join(
+constexpr auto kNextChild = sql::Query(
     "SELECT key,parent_event FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
-    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>,
+    sql::number<InstanceState::kCompleted, InstanceState::kFailed>,
     ") "
     "ORDER BY parent_event LIMIT 1");
-constexpr sql::Query kNextChild{kNextChildText};
 
 // Cancels one child at a time, so that no row is written while a reader stands on it.
 Status Deliveries::cancel_children(InstanceKey parent, ExecutionId execution, EventId first,
@@ -312,12 +306,11 @@ Status Deliveries::cancel_children(InstanceKey parent, ExecutionId execution, Ev
   }
 }
 
-constexpr auto kReadParentText = sql::join(
+constexpr auto kReadParent = sql::Query(
     "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
     "(",
-    sql::number<InstanceState::kCompleted>, ",", sql::number<InstanceState::kFailed>, ")");
-constexpr sql::Query kReadParent{kReadParentText};
+    sql::number<InstanceState::kCompleted, InstanceState::kFailed>, ")");
 
 Status Deliveries::notify_parent(InstanceKey child, ErrorKind error, std::string_view output) {
   Message done;

@@ -68,9 +68,8 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 }  // namespace
 
-constexpr auto kListText = sql::join("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
-                                     " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
-constexpr sql::Query kList{kListText};
+constexpr auto kList = sql::Query("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+                                  " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
 
 Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
                                          InstanceVisitor& visitor) {
@@ -100,7 +99,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
   return fail(row.status(), "list instances");
 }
 
-constexpr auto kListTreeText = sql::join(
+constexpr auto kListTree = sql::Query(
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
@@ -108,7 +107,6 @@ constexpr auto kListTreeText = sql::join(
     " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
     " ORDER BY i.key)");
-constexpr sql::Query kListTree{kListTreeText};
 
 // Deliveries have higher keys than their parents, so the root comes first.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
@@ -137,9 +135,8 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
   return fail(row.status(), "list a tree");
 }
 
-constexpr auto kInfoText =
-    sql::join("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
-constexpr sql::Query kInfo{kInfoText};
+constexpr auto kInfo =
+    sql::Query("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
@@ -151,19 +148,18 @@ Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor
   return Status::kOk;
 }
 
-constexpr sql::Query kHistoryStats{
+constexpr auto kHistoryStats = sql::Query(
     "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
     "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
-    "execution=(SELECT execution FROM instances WHERE key=?1)"};
-constexpr auto kMessageStatsText = sql::join(
+    "execution=(SELECT execution FROM instances WHERE key=?1)");
+constexpr auto kMessageStats = sql::Query(
     "SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS "
     "NULL AND waiting<>",
-    sql::number<Waiting::kUnread>, "");
-constexpr sql::Query kMessageStats{kMessageStatsText};
-constexpr sql::Query kValueStats{
+    sql::number<Waiting::kUnread>);
+constexpr auto kValueStats = sql::Query(
     "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
-    "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)"};
+    "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)");
 
 Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats* out) {
   const ReadScope scope(context_);
@@ -188,10 +184,10 @@ Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats*
   return fail(row.status(), "values");
 }
 
-constexpr sql::Query kExecutions{
+constexpr auto kExecutions = sql::Query(
     "SELECT execution,end,coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE "
     "i.key=e.instance AND i.execution=e.execution)),started_stamp,ended_stamp FROM executions AS e "
-    "WHERE instance=?1 ORDER BY execution"};
+    "WHERE instance=?1 ORDER BY execution");
 
 Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
   const ReadScope scope(context_);
@@ -243,13 +239,12 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
   " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
   " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
   " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
-constexpr auto kListActivitiesText =
-    sql::join(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
-              " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>,
-              " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
-              " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
+constexpr auto kListActivities =
+    sql::Query(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
+               " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>,
+               " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
+               " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
 #undef PAWL_ACTIVITIES
-constexpr sql::Query kListActivities{kListActivitiesText};
 
 Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
                                           ActivityVisitor& visitor) {
@@ -304,11 +299,10 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
   return Status::kOk;
 }
 
-constexpr auto kReadStatusText = sql::join(
+constexpr auto kReadStatus = sql::Query(
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
     "custom_status,custom_status_version," PAWL_UNREAD
     " FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
-constexpr sql::Query kReadStatus{kReadStatusText};
 
 Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, char* buffer,
                                      std::size_t capacity) {
@@ -334,7 +328,8 @@ Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, c
   return rows_.history.copy_output(row.bytes(7), out, buffer + used, capacity - used);
 }
 
-constexpr sql::Query kReadId{"SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1"};
+constexpr auto kReadId =
+    sql::Query("SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1");
 
 Status InstanceDirectory::read_id(InstanceKey key, FixedText<kNameBytesMax>* id,
                                   bool* unregistered) {
@@ -387,7 +382,7 @@ Status InstanceDirectory::get_metrics(Metrics* out) {
   return out->refuses_new ? Status::kOk : room;
 }
 
-constexpr sql::Query kCountInstances{"SELECT state FROM instances WHERE key>0 LIMIT ?1"};
+constexpr auto kCountInstances = sql::Query("SELECT state FROM instances WHERE key>0 LIMIT ?1");
 
 Status InstanceDirectory::count_instances(Metrics* out) {
   Statement row = connection_.use(kCountInstances);
@@ -407,10 +402,10 @@ Status InstanceDirectory::count_instances(Metrics* out) {
   return fail(row.status(), "count instances");
 }
 
-constexpr sql::Query kCountExecutions{
+constexpr auto kCountExecutions = sql::Query(
     "SELECT coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE i.key=e.instance "
     "AND "
-    "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1"};
+    "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1");
 
 // Reads no history: the row of the execution, or that of its instance, has the number of events.
 Status InstanceDirectory::count_executions(Metrics* out) {
@@ -426,10 +421,9 @@ Status InstanceDirectory::count_executions(Metrics* out) {
   return fail(row.status(), "count executions");
 }
 
-constexpr auto kCountMessagesText =
-    sql::join("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
-              " FROM orchestrator_queue WHERE id>0 LIMIT ?1");
-constexpr sql::Query kCountMessages{kCountMessagesText};
+constexpr auto kCountMessages =
+    sql::Query("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+               " FROM orchestrator_queue WHERE id>0 LIMIT ?1");
 
 Status InstanceDirectory::count_messages(Metrics* out) {
   Statement row = connection_.use(kCountMessages);
@@ -443,7 +437,7 @@ Status InstanceDirectory::count_messages(Metrics* out) {
   return fail(row.status(), "count messages");
 }
 
-constexpr sql::Query kCountWork{"SELECT state FROM worker_queue WHERE id>0 LIMIT ?1"};
+constexpr auto kCountWork = sql::Query("SELECT state FROM worker_queue WHERE id>0 LIMIT ?1");
 
 Status InstanceDirectory::count_work(Metrics* out) {
   Statement row = connection_.use(kCountWork);
@@ -463,11 +457,10 @@ Status InstanceDirectory::count_work(Metrics* out) {
   return Status::kOk;
 }
 
-constexpr auto kListMessagesText = sql::join(
+constexpr auto kListMessages = sql::Query(
     "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");
-constexpr sql::Query kListMessages{kListMessagesText};
 
 Status InstanceDirectory::list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) {
   if (page->rows_max == 0) {

@@ -16,9 +16,9 @@ constexpr std::string_view kEmptyMeta = "{}";
 
 }  // namespace
 
-constexpr sql::Query kReadHistory{"SELECT " PAWL_EVENT_COLUMNS
-                                  " FROM history WHERE instance=? AND execution=? "
-                                  "AND id>? ORDER BY id"};
+constexpr auto kReadHistory = sql::Query("SELECT " PAWL_EVENT_COLUMNS
+                                         " FROM history WHERE instance=? AND execution=? "
+                                         "AND id>? ORDER BY id");
 
 Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, EventId after,
                                      EventSink& sink) {
@@ -42,10 +42,10 @@ Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, Eve
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteExecution{
+constexpr auto kWriteExecution = sql::Query(
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
-    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp"};
+    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp");
 
 // While an execution runs, its last event is only in the row of its instance, which each turn
 // writes anyway.
@@ -69,9 +69,9 @@ Status InstanceHistory::insert_events(const TurnCommit& turn, EventKinds* kinds)
   return fail(write.run(), "write execution");
 }
 
-constexpr sql::Query kReadEvent{"SELECT " PAWL_EVENT_COLUMNS
-                                " FROM history WHERE instance=? AND execution=? "
-                                "AND id<=? ORDER BY id DESC"};
+constexpr auto kReadEvent = sql::Query("SELECT " PAWL_EVENT_COLUMNS
+                                       " FROM history WHERE instance=? AND execution=? "
+                                       "AND id<=? ORDER BY id DESC");
 
 // The end event says how an execution ended; only returns follow it.
 Status InstanceHistory::read_end(InstanceKey key, ExecutionId execution, EventSink& sink) {
@@ -140,9 +140,9 @@ Status InstanceHistory::read_event(const Statement& row, InstanceKey key, Execut
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
 
-constexpr sql::Query kLastEvent{
+constexpr auto kLastEvent = sql::Query(
     "SELECT coalesce((SELECT last_event FROM executions WHERE instance=?1 AND execution=?2),"
-    "(SELECT last_event FROM instances WHERE key=?1 AND execution=?2),0)"};
+    "(SELECT last_event FROM instances WHERE key=?1 AND execution=?2),0)");
 
 Status InstanceHistory::last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out) {
   Statement row = connection_.use(kLastEvent);
@@ -150,9 +150,9 @@ Status InstanceHistory::last_event_of(InstanceKey key, ExecutionId execution, st
   return fail(row.status(), "executions");
 }
 
-constexpr sql::Query kInsertEvent{
+constexpr auto kInsertEvent = sql::Query(
     "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?)"};
+    "VALUES(?,?,?,?,?,?,?,?,?,?,?)");
 
 Status InstanceHistory::insert_event(const TurnCommit& turn, const Event& event) {
   std::size_t size = 0;

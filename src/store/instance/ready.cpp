@@ -144,16 +144,15 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
   return Status::kOk;
 }
 
-constexpr auto kFindUnregisteredText =
-    sql::join("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
-              ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
-              " FROM instances AS i "
-              "WHERE key=? AND (state=",
-              sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
-constexpr sql::Query kFindUnregistered{kFindUnregisteredText};
-constexpr sql::Query kMarkUnregistered{
+constexpr auto kFindUnregistered =
+    sql::Query("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
+               ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
+               " FROM instances AS i "
+               "WHERE key=? AND (state=",
+               sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
+constexpr auto kMarkUnregistered = sql::Query(
     "UPDATE instances SET unregistered=1,needs_messages=0,needs_bytes=0,stop_kind=?2,stop_text=?3,"
-    "updated_stamp=?4 WHERE key=?1"};
+    "updated_stamp=?4 WHERE key=?1");
 
 Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& query) {
   require_batch();
@@ -203,13 +202,13 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int6
   return list_timers(list, base, due_max, kBehindLooksMax, &behind);
 }
 
-constexpr sql::Query kDueTimers{
-    "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
-    "," PAWL_NEEDS_COLUMNS
-    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
-    "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
-    "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
-    "ORDER BY q.due,q.id"};
+constexpr auto kDueTimers =
+    sql::Query("SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
+               "," PAWL_NEEDS_COLUMNS
+               ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
+               "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
+               "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
+               "ORDER BY q.due,q.id");
 
 // Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
 // instances that it can run.
@@ -243,13 +242,13 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
   return fail(row.status(), "list due timers");
 }
 
-constexpr sql::Query kOwnReady{
+constexpr auto kOwnReady = sql::Query(
     "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i\fINDEXED BY i_ready\r"
     "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2"};
+    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2");
 
 Status ReadyInstances::list_own(ReadyList& list) {
   {
@@ -272,10 +271,11 @@ Status ReadyInstances::list_own(ReadyList& list) {
   return list.query.me == 0 ? Status::kOk : list_behind(list, list.query.me, &all);
 }
 
-constexpr sql::Query kNewestReady{"SELECT key," PAWL_RUN_COLUMNS
-                                  " FROM instances AS i\fINDEXED BY i_ready\r"
-                                  "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
-                                  "AND unregistered IS NULL ORDER BY ready_id DESC"};
+constexpr auto kNewestReady =
+    sql::Query("SELECT key," PAWL_RUN_COLUMNS
+               " FROM instances AS i\fINDEXED BY i_ready\r"
+               "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
+               "AND unregistered IS NULL ORDER BY ready_id DESC");
 
 // Lists the instances that became ready last, among those without a home.
 Status ReadyInstances::list_newest(ReadyList& list) {
@@ -285,11 +285,11 @@ Status ReadyInstances::list_newest(ReadyList& list) {
   return fail(row.status(), "list the newest instances");
 }
 
-constexpr sql::Query kBehindReady{
-    "SELECT key,ready_id," PAWL_RUN_COLUMNS
-    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id>?2 "
-    "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
-    "ORDER BY ready_id"};
+constexpr auto kBehindReady =
+    sql::Query("SELECT key,ready_id," PAWL_RUN_COLUMNS
+               " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id>?2 "
+               "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
+               "ORDER BY ready_id");
 
 // Lists the instances that can be run, among those whose oldest message came after *after. *after
 // then is where the next list goes on: it moves past unregistered instances only.
@@ -304,9 +304,9 @@ Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64
   return fail(row.status(), "list instances behind others");
 }
 
-constexpr sql::Query kAnyUnregistered{
+constexpr auto kAnyUnregistered = sql::Query(
     "SELECT key FROM instances\fINDEXED BY i_unregistered\rWHERE ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND unregistered IS NOT NULL"};
+    "AND parked_until IS NULL AND unregistered IS NOT NULL");
 
 // Takes at most a quarter of a list and begins with another name each time, so that neither marked
 // instances nor the others starve.
@@ -335,11 +335,11 @@ Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) 
   return Status::kOk;
 }
 
-constexpr sql::Query kUnregisteredOfKind{
+constexpr auto kUnregisteredOfKind = sql::Query(
     "SELECT key,home,ready_at,ready_id,needs_messages,needs_bytes FROM instances"
     "\fINDEXED BY i_unregistered\rWHERE name=?1 AND version=?2 AND behaviour=?3 AND ready_id>?4 "
     "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT NULL "
-    "ORDER BY ready_id"};
+    "ORDER BY ready_id");
 
 Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& kind,
                                               std::size_t most) {
@@ -368,10 +368,10 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
   return fail(row.status(), "list unregistered instances");
 }
 
-constexpr sql::Query kNextHome{
+constexpr auto kNextHome = sql::Query(
     "SELECT home FROM instances\fINDEXED BY i_ready\r"
     "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
-    "ORDER BY home LIMIT 1"};
+    "ORDER BY home LIMIT 1");
 
 Status ReadyInstances::next_home(Incarnation after, Incarnation* home) {
   Statement row = connection_.use(kNextHome);
@@ -397,10 +397,10 @@ Status ReadyInstances::list_others(ReadyList& list) {
   return Status::kOk;
 }
 
-constexpr sql::Query kHomeReady{
-    "SELECT key,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id IS NOT NULL "
-    "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id"};
+constexpr auto kHomeReady =
+    sql::Query("SELECT key,ready_at," PAWL_RUN_COLUMNS
+               " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id IS NOT NULL "
+               "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id");
 
 Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
@@ -424,7 +424,7 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
-constexpr auto kFirstDueText = sql::join(
+constexpr auto kFirstDue = sql::Query(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
     "instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
@@ -434,14 +434,13 @@ constexpr auto kFirstDueText = sql::join(
     " THEN ?3 END "
     "ORDER BY iif(base=",
     sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
-constexpr sql::Query kFirstDue{kFirstDueText};
 // The row becomes a message that has just come. Its id is the next of the counter that all messages
 // take theirs from; an id that the engine chose would be given out a second time later.
-constexpr sql::Query kFire{
-    "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves};
-constexpr sql::Query kMakeReady{
+constexpr auto kFire = sql::Query(
+    "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves);
+constexpr auto kMakeReady = sql::Query(
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
-    "AND ready_id IS NULL"};
+    "AND ready_id IS NULL");
 
 // Turns due timers into messages behind all that are there, as if a look had found them due now. A
 // timer that stays in the index of due times would be met by every worker again and again.
@@ -498,10 +497,9 @@ Status ReadyInstances::abandon_orchestration_item(InstanceKey key, std::int64_t 
   return written(rows_.instances.write_state(key, park));
 }
 
-constexpr auto kNextStoppedText =
-    sql::join("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
-              sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1");
-constexpr sql::Query kNextStopped{kNextStoppedText};
+constexpr auto kNextStopped =
+    sql::Query("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
+               sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1");
 
 Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   require_batch();
@@ -524,11 +522,11 @@ Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   return Status::kOk;
 }
 
-constexpr sql::Query kUnpark{
+constexpr auto kUnpark = sql::Query(
     "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
     "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
     "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",
-    kParkedMoves | kTimerMoves};
+    kParkedMoves | kTimerMoves);
 
 Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();

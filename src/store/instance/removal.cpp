@@ -12,11 +12,10 @@ constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, 
 
 }  // namespace
 
-constexpr auto kFindRootText = sql::join(
+constexpr auto kFindRoot = sql::Query(
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c"
     "\fINDEXED BY i_alive\rWHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
-constexpr sql::Query kFindRoot{kFindRootText};
 Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
@@ -130,10 +129,10 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
   }
 }
 
-constexpr sql::Query kNextEnded{
+constexpr auto kNextEnded = sql::Query(
     "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\rWHERE "
     "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
-    "ORDER BY finished_at,key LIMIT 1"};
+    "ORDER BY finished_at,key LIMIT 1");
 
 Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
   *out = EndedCursor();
@@ -147,10 +146,10 @@ Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
   return fail(row.status(), "find ended instance");
 }
 
-constexpr sql::Query kFirstThatStays{
+constexpr auto kFirstThatStays = sql::Query(
     "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\r"
     "WHERE finished_at IS NOT NULL AND root IS NULL "
-    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1"};
+    "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1");
 
 // Finds the oldest of the `count_max` trees that ended last; all that ended before it go. The count
 // itself bounds the look.
@@ -160,13 +159,12 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
   return fail(row.status(), "count ended instances");
 }
 
-constexpr auto kNextDeletedText =
-    sql::join("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
-              sql::number<InstanceState::kDeleted>, " LIMIT 1");
-constexpr sql::Query kNextDeleted{kNextDeletedText};
-constexpr sql::Query kNextOfTree{
+constexpr auto kNextDeleted =
+    sql::Query("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
+               sql::number<InstanceState::kDeleted>, " LIMIT 1");
+constexpr auto kNextOfTree = sql::Query(
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
-    "WHERE root=?1 AND root IS NOT NULL LIMIT 1"};
+    "WHERE root=?1 AND root IS NOT NULL LIMIT 1");
 
 // Deliveries come before the root, because the root carries the mark.
 Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
@@ -185,11 +183,12 @@ Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
   return Status::kOk;
 }
 
-constexpr sql::Query kCutHistory{
+constexpr auto kCutHistory = sql::Query(
     "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
     "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
-    "ORDER BY execution,id LIMIT ?3)"};
-constexpr sql::Query kDeleteExecution{"DELETE FROM executions WHERE instance=?1 AND execution<=?2"};
+    "ORDER BY execution,id LIMIT ?3)");
+constexpr auto kDeleteExecution =
+    sql::Query("DELETE FROM executions WHERE instance=?1 AND execution<=?2");
 
 // Deletes as much of the history as the budget allows; the row of the execution goes with the last
 // event. This is the oldest execution, so rows before it are damaged, and go with it.
@@ -209,12 +208,12 @@ Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budge
   return Status::kOk;
 }
 
-constexpr sql::Query kDeleteMessages{"DELETE FROM orchestrator_queue WHERE instance=?1",
-                                     kTimerMoves};
-constexpr sql::Query kDeleteState{"DELETE FROM kv WHERE instance=?1"};
-constexpr sql::Query kDeleteRest{"DELETE FROM history WHERE instance=?1"};
-constexpr sql::Query kDeleteRestOfExecutions{"DELETE FROM executions WHERE instance=?1"};
-constexpr sql::Query kDeleteInstance{"DELETE FROM instances WHERE key=?1"};
+constexpr auto kDeleteMessages =
+    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1", kTimerMoves);
+constexpr auto kDeleteState = sql::Query("DELETE FROM kv WHERE instance=?1");
+constexpr auto kDeleteRest = sql::Query("DELETE FROM history WHERE instance=?1");
+constexpr auto kDeleteRestOfExecutions = sql::Query("DELETE FROM executions WHERE instance=?1");
+constexpr auto kDeleteInstance = sql::Query("DELETE FROM instances WHERE key=?1");
 
 // Deletes an instance that has no history left, except rows that belong to no execution. A worker
 // that returns work in flight later is refused.
@@ -233,9 +232,9 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
   return Status::kOk;
 }
 
-constexpr sql::Query kOldest{
+constexpr auto kOldest = sql::Query(
     "SELECT execution,last_event,ended_stamp FROM executions "
-    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1"};
+    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
 
 Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
   Statement row = connection_.use(kOldest);
@@ -247,10 +246,10 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
   return Status::kOk;
 }
 
-constexpr sql::Query kFirstChild{
+constexpr auto kFirstChild = sql::Query(
     "SELECT key,execution,state FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
-    "ORDER BY parent_execution LIMIT 1"};
+    "ORDER BY parent_execution LIMIT 1");
 
 // Follows the first child of an execution down to an instance that has no children.
 Status TreeRemoval::first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out) {
@@ -302,13 +301,12 @@ Status TreeRemoval::delete_oldest_ended(bool* any) {
   return Status::kOk;
 }
 
-constexpr auto kNextPastText = sql::join(
+constexpr auto kNextPast = sql::Query(
     "SELECT ended_stamp,instance,execution FROM executions\fINDEXED BY e_past\rWHERE end=",
     sql::number<EndKind::kContinuedAsNew>,
     " AND "
     "(ended_stamp,instance,execution)>(?1,?2,?3) ORDER BY ended_stamp,instance,execution LIMIT "
     "1");
-constexpr sql::Query kNextPast{kNextPastText};
 
 Status TreeRemoval::next_past(const PastCursor& after, PastCursor* out) {
   *out = PastCursor();

@@ -6,10 +6,9 @@
 #include "store/sql/damage.hpp"
 
 namespace pawl::store {
-constexpr auto kFindRunningText = sql::join(
+constexpr auto kFindRunning = sql::Query(
     "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
     "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
-constexpr sql::Query kFindRunning{kFindRunningText};
 
 Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
   Statement row = connection_.use(kFindRunning);
@@ -20,9 +19,8 @@ Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarna
   return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
 }
 
-constexpr auto kFindKeyText =
-    sql::join("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
-constexpr sql::Query kFindKey{kFindKeyText};
+constexpr auto kFindKey =
+    sql::Query("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   Statement row = connection_.use(kFindKey);
@@ -32,7 +30,7 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   return Status::kOk;
 }
 
-constexpr auto kFindInstanceText = sql::join(
+constexpr auto kFindInstance = sql::Query(
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,i.last_event,"
     "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
@@ -44,9 +42,8 @@ constexpr auto kFindInstanceText = sql::join(
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
     sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
-    sql::number<MessageKind::kEvent>, ",", sql::number<MessageKind::kQueue>,
+    sql::number<MessageKind::kEvent, MessageKind::kQueue>,
     ")) END FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
-constexpr sql::Query kFindInstance{kFindInstanceText};
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
@@ -70,7 +67,7 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteState{
+constexpr auto kWriteState = sql::Query(
     "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
     "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
     "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,"
@@ -80,7 +77,7 @@ constexpr sql::Query kWriteState{
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
     "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
     "last_event=coalesce(?18,last_event) WHERE key=?1",
-    kParkedMoves | kTimerMoves};
+    kParkedMoves | kTimerMoves);
 
 Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
   Statement row = connection_.use(kWriteState);
@@ -105,11 +102,11 @@ Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
   return fail(row.run(), "change an instance");
 }
 
-constexpr sql::Query kIsStateWhole{
+constexpr auto kIsStateWhole = sql::Query(
     "SELECT \ftypeof(state)='integer'\r AND (\ftypeof(finished_at)='integer'\r OR finished_at IS "
     "NULL) FROM instances "
-    "WHERE key=?1"};
-constexpr sql::Query kMend{
+    "WHERE key=?1");
+constexpr auto kMend = sql::Query(
     "UPDATE instances SET parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
     "ready_at=?5,updated_stamp=?6,unregistered=NULL,"
     "ready_id=iif(\ftypeof(ready_id)='integer'\r,ready_id,NULL),"
@@ -122,7 +119,7 @@ constexpr sql::Query kMend{
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
     "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
-    kParkedComes | kTimerMoves};
+    kParkedComes | kTimerMoves);
 
 // The damaged columns are written first: otherwise a large text in them would be copied with the
 // row, for which SQLite's memory may not suffice.
@@ -148,7 +145,7 @@ Status InstanceRows::stop_damaged(InstanceKey key, ErrorKind kind, std::string_v
   return is_whole ? write_state(key, stopped) : Status::kOk;
 }
 
-constexpr sql::Query kIdOf{"SELECT id FROM instances WHERE key=?1"};
+constexpr auto kIdOf = sql::Query("SELECT id FROM instances WHERE key=?1");
 
 void InstanceRows::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
   if (context_.sink == nullptr) return;
@@ -158,8 +155,9 @@ void InstanceRows::log_damage(RowRef row, InstanceKey instance, std::string_view
   context_.sink->on_damage(row, id.view(), text);
 }
 
-constexpr sql::Query kFindState{"SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?"};
-constexpr sql::Query kMakeReady{"UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1"};
+constexpr auto kFindState =
+    sql::Query("SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?");
+constexpr auto kMakeReady = sql::Query("UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1");
 
 Status InstanceRows::insert_message(InstanceKey instance, const Message& message) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
@@ -184,10 +182,10 @@ Status InstanceRows::insert_message(InstanceKey instance, const Message& message
                       "make ready");
 }
 
-constexpr sql::Query kInsertMessage{
+constexpr auto kInsertMessage = sql::Query(
     "INSERT INTO "
     "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
-    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)"};
+    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
 // Afterwards the row's id is the last inserted one. `timer`: when the message is due, and in which
 // time; null: ready now.

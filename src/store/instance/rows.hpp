@@ -74,13 +74,12 @@ enum class Waiting : std::uint8_t {
 };
 
 // The number of messages that the instance of a row i left unread at its end. Parts of a
-// sql::join().
-#define PAWL_UNREAD                                                                  \
-  "CASE WHEN i.state IN (", sql::number<InstanceState::kCompleted>, ",",             \
-      sql::number<InstanceState::kFailed>,                                           \
-      ") THEN (SELECT count(*) FROM "                                                \
-      "orchestrator_queue AS u\fINDEXED BY oq_instance\rWHERE u.instance=i.key AND " \
-      "u.waiting=",                                                                  \
+// sql::Query.
+#define PAWL_UNREAD                                                                         \
+  "CASE WHEN i.state IN (", sql::number<InstanceState::kCompleted, InstanceState::kFailed>, \
+      ") THEN (SELECT count(*) FROM "                                                       \
+      "orchestrator_queue AS u\fINDEXED BY oq_instance\rWHERE u.instance=i.key AND "        \
+      "u.waiting=",                                                                         \
       sql::number<Waiting::kUnread>, ") ELSE 0 END"
 
 class InstanceRows : private Table {

@@ -167,7 +167,7 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
-constexpr auto kReadItemText = sql::join(
+constexpr auto kReadItem = sql::Query(
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
     "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
     "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
@@ -175,7 +175,6 @@ constexpr auto kReadItemText = sql::join(
     sql::number<Waiting::kNo>,
     "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
     ",i.trace FROM instances AS i WHERE i.key=?");
-constexpr sql::Query kReadItem{kReadItemText};
 
 Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
@@ -229,8 +228,8 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
   return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
 }
 
-constexpr sql::Query kLastStored{
-    "SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2"};
+constexpr auto kLastStored =
+    sql::Query("SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
 
 // The end of a terminated instance goes behind the last event that is stored, because the
 // last_event in its row may be damaged.
@@ -242,14 +241,13 @@ Status InstanceHistory::read_last_stored_event(OrchestrationItem* out) {
   return Status::kOk;
 }
 
-constexpr auto kFirstMessageText =
-    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
-              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-              "WHERE instance=? AND waiting=",
-              sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (",
-              sql::number<MessageKind::kStart>, ",", sql::number<MessageKind::kContinue>, ",",
-              sql::number<MessageKind::kRestart>, ") ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstMessage{kFirstMessageText};
+constexpr auto kFirstMessage =
+    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+               " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+               "WHERE instance=? AND waiting=",
+               sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (",
+               sql::number<MessageKind::kStart, MessageKind::kContinue, MessageKind::kRestart>,
+               ") ORDER BY id LIMIT 1");
 
 // Messages kept from the execution before are older than the start of this one, so the start is
 // read first.
@@ -266,13 +264,12 @@ Status InstanceHistory::read_first_message(MessageReader& reader, const Orchestr
   return has_request ? read_request(reader, item) : Status::kOk;
 }
 
-constexpr auto kRequestText = sql::join(
+constexpr auto kRequest = sql::Query(
     "SELECT " PAWL_MESSAGE_COLUMNS
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>, " AND due IS NULL AND kind=", sql::number<MessageKind::kCancel>,
     " AND execution>0 ORDER BY id LIMIT 1");
-constexpr sql::Query kRequest{kRequestText};
 
 // The execution before handed the request on. It comes right behind the start, so that the code
 // begins with it.
@@ -282,12 +279,11 @@ Status InstanceHistory::read_request(MessageReader& reader, const OrchestrationI
   return fail(row.status(), "read cancel request");
 }
 
-constexpr auto kWaitingMessagesText =
-    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
-              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-              "WHERE instance=? AND waiting=",
-              sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
-constexpr sql::Query kWaitingMessages{kWaitingMessagesText};
+constexpr auto kWaitingMessages =
+    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+               " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+               "WHERE instance=? AND waiting=",
+               sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
 
 Status InstanceHistory::read_waiting_messages(MessageReader& reader,
                                               const OrchestrationItem& item) {
@@ -302,12 +298,11 @@ Status InstanceHistory::read_waiting_messages(MessageReader& reader,
   return fail(row.status(), "read waiting messages");
 }
 
-constexpr auto kReadyMessagesText =
-    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
-              ",due,base FROM orchestrator_queue"
-              "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
-              sql::number<Waiting::kNo>, " ORDER BY due,id");
-constexpr sql::Query kReadyMessages{kReadyMessagesText};
+constexpr auto kReadyMessages =
+    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+               ",due,base FROM orchestrator_queue"
+               "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
+               sql::number<Waiting::kNo>, " ORDER BY due,id");
 
 // Behind the ready messages the index has the timers, the earliest first. Reading one of them says
 // whether any is due.
@@ -329,18 +324,17 @@ Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey k
   return fail(row.status(), "read messages");
 }
 
-constexpr auto kDueMessagesText =
-    sql::join("SELECT " PAWL_MESSAGE_COLUMNS
-              " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-              "WHERE instance=?1 AND waiting=",
-              sql::number<Waiting::kNo>,
-              " AND due IS NOT NULL AND due<=max(?2,?3) "
-              "AND due<=CASE base WHEN ",
-              sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
-              " THEN ?3 END "
-              "ORDER BY iif(base=",
-              sql::number<TimeBase::kPawl>, ",due,due-?4),id");
-constexpr sql::Query kDueMessages{kDueMessagesText};
+constexpr auto kDueMessages =
+    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+               " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+               "WHERE instance=?1 AND waiting=",
+               sql::number<Waiting::kNo>,
+               " AND due IS NOT NULL AND due<=max(?2,?3) "
+               "AND due<=CASE base WHEN ",
+               sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
+               " THEN ?3 END "
+               "ORDER BY iif(base=",
+               sql::number<TimeBase::kPawl>, ",due,due-?4),id");
 
 Status InstanceHistory::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
                                           std::int64_t first_due) {

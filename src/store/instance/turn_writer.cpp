@@ -65,8 +65,8 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   return fail(Status::kCorrupt, "check a turn");
 }
 
-constexpr sql::Query kFindMessage{
-    "SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?"};
+constexpr auto kFindMessage =
+    sql::Query("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
 
 // A timer must be due by the clock of this transaction, not by the clock of the look that found it.
 Status TurnWriter::check_message(InstanceKey key, MessageId message) {
@@ -78,7 +78,8 @@ Status TurnWriter::check_message(InstanceKey key, MessageId message) {
   return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
 }
 
-constexpr sql::Query kDeleteMessage{"DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves};
+constexpr auto kDeleteMessage =
+    sql::Query("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves);
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = context_.messages_stored;
@@ -114,9 +115,9 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
 }
 
-constexpr sql::Query kResetStatus{
+constexpr auto kResetStatus = sql::Query(
     "UPDATE instances SET custom_status=found_status,custom_status_version=custom_status_version+1 "
-    "WHERE key=?1"};
+    "WHERE key=?1");
 
 // Drops what the execution before wrote. The events that were carried over, up to where its history
 // was cut, write it again.
@@ -179,10 +180,9 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKi
   return Status::kOk;
 }
 
-constexpr auto kKeepMessageText =
-    sql::join("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
-              " WHERE id=? AND waiting=", sql::number<Waiting::kNo>);
-constexpr sql::Query kKeepMessage{kKeepMessageText};
+constexpr auto kKeepMessage =
+    sql::Query("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
+               " WHERE id=? AND waiting=", sql::number<Waiting::kNo>);
 
 Status TurnWriter::write_message(const TurnCommit& turn) {
   for (const MessageId message : turn.kept) {
@@ -194,9 +194,9 @@ Status TurnWriter::write_message(const TurnCommit& turn) {
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteStatus{
+constexpr auto kWriteStatus = sql::Query(
     "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
-    "WHERE key=?1"};
+    "WHERE key=?1");
 
 // The status is kept in the row of the instance, so that it outlives the execution.
 Status TurnWriter::write_custom_status(const TurnCommit& turn) {
@@ -225,10 +225,9 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   return rows_.instances.store_message(turn.key, fired, &due);
 }
 
-constexpr auto kDeleteTimerText = sql::join(
+constexpr auto kDeleteTimer = sql::Query(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
-    " AND due IS NOT NULL AND execution=?2 AND ref=?3");
-constexpr sql::Query kDeleteTimer{kDeleteTimerText, kTimerMoves};
+    " AND due IS NOT NULL AND execution=?2 AND ref=?3", kTimerMoves);
 
 Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
   PAWL_TRY(rows_.work.cancel_work(turn.key, turn.execution, command));
@@ -238,13 +237,12 @@ Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
               "delete timer");
 }
 
-constexpr auto kFirstReadyText = sql::join(
+constexpr auto kFirstReady = sql::Query(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>,
     " AND due IS NULL "
     "ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstReady{kFirstReadyText};
 
 Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
   Statement row = connection_.use(kFirstReady);
@@ -258,13 +256,13 @@ Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
   return Status::kOk;
 }
 
-constexpr sql::Query kGoOn{
+constexpr auto kGoOn = sql::Query(
     "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
     "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10 WHERE key=?1",
-    kTimerMoves | kParkedMoves};
+    kTimerMoves | kParkedMoves);
 
 // The counts against the turn are reset, because it got through.
 Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event) {
@@ -283,8 +281,8 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int
   return fail(update.bind(last_event).run(), "update instance");
 }
 
-constexpr sql::Query kGoOnAsBefore{
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1"};
+constexpr auto kGoOnAsBefore = sql::Query(
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1");
 
 // Writes these columns only: the others, and all indexes of the row, would be written unchanged.
 Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_event) {
@@ -293,14 +291,12 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_eve
               "update instance");
 }
 
-constexpr auto kDeleteOthersText =
-    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
-              sql::number<Waiting::kDamaged>, " OR kind NOT IN (", sql::number<MessageKind::kEvent>,
-              ",", sql::number<MessageKind::kQueue>, "))");
-constexpr sql::Query kDeleteOthers{kDeleteOthersText, kTimerMoves};
-constexpr auto kLeaveUnreadText = sql::join(
+constexpr auto kDeleteOthers =
+    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+               sql::number<Waiting::kDamaged>, " OR kind NOT IN (",
+               sql::number<MessageKind::kEvent, MessageKind::kQueue>, "))", kTimerMoves);
+constexpr auto kLeaveUnread = sql::Query(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
-constexpr sql::Query kLeaveUnread{kLeaveUnreadText};
 
 // Timers, completions, cancel requests and offers go with the execution; messages whose senders
 // were answered kOk stay. An end that waited for messages has read all of them, so only those it
@@ -348,19 +344,17 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   return rows_.instances.write_state(turn.key, write);
 }
 
-constexpr auto kDeleteCompletionsText = sql::join(
-    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
-    sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kTimerFired>, ",",
-    sql::number<MessageKind::kChildDone>, ",", sql::number<MessageKind::kValueAnswer>,
-    ") AND "
-    "execution BETWEEN 1 AND ?2");
-constexpr sql::Query kDeleteCompletions{kDeleteCompletionsText};
+constexpr auto kDeleteCompletions =
+    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+               sql::number<MessageKind::kActivityDone, MessageKind::kTimerFired,
+                           MessageKind::kChildDone, MessageKind::kValueAnswer>,
+               ") AND "
+               "execution BETWEEN 1 AND ?2");
 
 // The first request counts, so later ones need not be kept.
-constexpr auto kDeleteRequestsText =
-    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
-              sql::number<MessageKind::kCancel>);
-constexpr sql::Query kDeleteRequests{kDeleteRequestsText, kTimerMoves};
+constexpr auto kDeleteRequests = sql::Query(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=", sql::number<MessageKind::kCancel>,
+    kTimerMoves);
 
 // Hands a cancel request on to the next execution. `next`, the message that starts it, says that
 // there is a request.

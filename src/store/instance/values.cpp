@@ -11,10 +11,6 @@ namespace {
 // The columns of every query for values, in this order.
 #define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"
 
-constexpr char kLatestValue[] = "SELECT " PAWL_VALUE_COLUMNS
-                                " FROM kv WHERE instance=?1 AND key=?2 "
-                                "ORDER BY execution DESC LIMIT 1";
-
 struct ValueRow {
   KvEntry entry;
   bool cleared = false;
@@ -33,7 +29,9 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 }  // namespace
 
-constexpr sql::Query kReadValue{kLatestValue};
+constexpr auto kReadValue = sql::Query("SELECT " PAWL_VALUE_COLUMNS
+                                       " FROM kv WHERE instance=?1 AND key=?2 "
+                                       "ORDER BY execution DESC LIMIT 1");
 
 Status InstanceRows::get_kv_value(std::string_view id, std::string_view key, KvEntry* out,
                                   bool* found, char* buffer, std::size_t capacity) {
@@ -59,11 +57,11 @@ Status InstanceRows::get_kv_value(std::string_view id, std::string_view key, KvE
   return Status::kOk;
 }
 
-constexpr sql::Query kListValues{
+constexpr auto kListValues = sql::Query(
     "SELECT " PAWL_VALUE_COLUMNS
     " FROM kv WHERE instance=?1 AND key>?2 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS "
     "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
-    "ORDER BY key"};
+    "ORDER BY key");
 
 Status InstanceRows::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
   if (page->rows_max == 0) {
@@ -94,10 +92,10 @@ Status InstanceRows::get_all_kv_values(std::string_view id, KvPage* page, KvVisi
   return fail(row.status(), "list values");
 }
 
-constexpr sql::Query kFoundStatus{"SELECT found_status FROM instances WHERE key=?1"};
-constexpr sql::Query kFoundValues{"SELECT " PAWL_VALUE_COLUMNS
-                                  " FROM kv WHERE instance=?1 AND execution<?2 "
-                                  "ORDER BY key"};
+constexpr auto kFoundStatus = sql::Query("SELECT found_status FROM instances WHERE key=?1");
+constexpr auto kFoundValues = sql::Query("SELECT " PAWL_VALUE_COLUMNS
+                                         " FROM kv WHERE instance=?1 AND execution<?2 "
+                                         "ORDER BY key");
 
 Status InstanceRows::load_state(InstanceKey key, ExecutionId execution, StateSink& sink) {
   const ReadScope scope(context_);
@@ -123,11 +121,11 @@ Status InstanceRows::load_state(InstanceKey key, ExecutionId execution, StateSin
   return fail(row.status(), "values");
 }
 
-constexpr sql::Query kWriteValue{
+constexpr auto kWriteValue = sql::Query(
     "INSERT INTO kv(instance,key,execution,cleared,value,updated_stamp,crc) "
     "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,key,execution) DO UPDATE SET "
     "cleared=excluded.cleared,value=excluded.value,updated_stamp=excluded.updated_stamp,"
-    "crc=excluded.crc"};
+    "crc=excluded.crc");
 
 Status InstanceRows::write_value(const TurnCommit& turn, const Event& write) {
   if (write.error != ErrorKind::kNone) return Status::kOk;  // a limit refused this write
@@ -174,12 +172,12 @@ Status InstanceRows::answer_read(const TurnCommit& turn, EventId read) {
   return store_message(turn.key, answer, nullptr);
 }
 
-constexpr sql::Query kDropFound{
+constexpr auto kDropFound = sql::Query(
     "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
     "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
-    "own.execution=?2)"};
-constexpr sql::Query kDropCleared{
-    "DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1"};
+    "own.execution=?2)");
+constexpr auto kDropCleared =
+    sql::Query("DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1");
 
 Status InstanceRows::settle_values(InstanceKey instance, ExecutionId execution) {
   if (execution > 1) {
@@ -189,7 +187,7 @@ Status InstanceRows::settle_values(InstanceKey instance, ExecutionId execution) 
   return fail(connection_.use(kDropCleared).bind(instance).bind(execution).run(), "settle values");
 }
 
-constexpr sql::Query kDropValues{"DELETE FROM kv WHERE instance=?1 AND execution=?2"};
+constexpr auto kDropValues = sql::Query("DELETE FROM kv WHERE instance=?1 AND execution=?2");
 
 Status InstanceRows::drop_values(InstanceKey instance, ExecutionId execution) {
   return fail(connection_.use(kDropValues).bind(instance).bind(execution).run(), "drop values");

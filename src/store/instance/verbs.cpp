@@ -9,8 +9,8 @@
 #include "store/column_fits.hpp"
 
 namespace pawl::store {
-constexpr sql::Query kMakeReady{
-    "UPDATE instances SET ready_id=?2 WHERE key=?1 AND ready_id IS NULL"};
+constexpr auto kMakeReady =
+    sql::Query("UPDATE instances SET ready_id=?2 WHERE key=?1 AND ready_id IS NULL");
 
 Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view reason) {
   require_batch();
@@ -55,9 +55,8 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
   return written(rows_.instances.write_state(found.key, write));
 }
 
-constexpr auto kFindText =
-    sql::join("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
-constexpr sql::Query kFind{kFindText};
+constexpr auto kFind =
+    sql::Query("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);
@@ -153,11 +152,10 @@ bool is_ended_from_outside(ErrorKind error) {
 
 }  // namespace
 
-constexpr auto kFindRestartedText = sql::join(
+constexpr auto kFindRestarted = sql::Query(
     "SELECT key,state,execution,parent IS NOT NULL,(SELECT coalesce(max(h.id),0) FROM history AS h "
     "WHERE h.instance=i.key AND h.execution=i.execution),behaviour FROM instances AS i WHERE id=?1 "
     "AND " PAWL_IS_THERE);
-constexpr sql::Query kFindRestarted{kFindRestartedText};
 
 Status InstanceVerbs::find(std::string_view id, Found* out) {
   Statement row = connection_.use(kFindRestarted);
@@ -271,11 +269,10 @@ Status InstanceVerbs::check_child(const Found& found, EventId command) {
 
 // ---- the writes ----
 
-constexpr auto kPendingRestartText = sql::join(
+constexpr auto kPendingRestart = sql::Query(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
     sql::number<MessageKind::kRestart>, " AND ref>0 LIMIT 1");
-constexpr sql::Query kPendingRestart{kPendingRestartText};
-constexpr sql::Query kDropMessage{"DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves};
+constexpr auto kDropMessage = sql::Query("DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves);
 
 // The execution has not begun. If it is a restart from the last good event, it becomes one from the
 // start.
@@ -334,14 +331,12 @@ Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const
 }
 
 // A timer without an execution is the grace of a cancel request; it stays.
-constexpr auto kDropResultsText =
-    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
-              sql::number<MessageKind::kActivityDone>, ",", sql::number<MessageKind::kChildDone>,
-              ",", sql::number<MessageKind::kValueAnswer>, ",", sql::number<MessageKind::kStart>,
-              ",", sql::number<MessageKind::kContinue>, ",", sql::number<MessageKind::kRestart>,
-              ") OR instance=?1 AND execution>0 AND kind=", sql::number<MessageKind::kTimerFired>,
-              " OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>);
-constexpr sql::Query kDropResults{kDropResultsText, kTimerMoves};
+constexpr auto kDropResults = sql::Query(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+    sql::number<MessageKind::kActivityDone, MessageKind::kChildDone, MessageKind::kValueAnswer,
+                MessageKind::kStart, MessageKind::kContinue, MessageKind::kRestart>,
+    ") OR instance=?1 AND execution>0 AND kind=", sql::number<MessageKind::kTimerFired>,
+    " OR instance=?1 AND waiting=", sql::number<Waiting::kDamaged>, kTimerMoves);
 
 // The execution ends like one that continues as new, but as failed: queue messages, a cancel
 // request with its grace, sessions and values go on with the instance.
@@ -370,10 +365,9 @@ Status InstanceVerbs::end_stopped(const Found& found) {
   return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
 }
 
-constexpr auto kFindRequestText =
-    sql::join("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
-              sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
-constexpr sql::Query kFindRequest{kFindRequestText};
+constexpr auto kFindRequest =
+    sql::Query("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
+               sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
 
 // Finds the cancel request that the execution took; 0: none. Events that cannot be read do not
 // matter here.
@@ -384,10 +378,9 @@ Status InstanceVerbs::find_request(const Found& found, EventId* request) {
   return fail(row.status(), "find cancel request");
 }
 
-constexpr auto kDropRequestsText =
-    sql::join("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=",
-              sql::number<MessageKind::kCancel>);
-constexpr sql::Query kDropRequests{kDropRequestsText, kTimerMoves};
+constexpr auto kDropRequests = sql::Query(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=", sql::number<MessageKind::kCancel>,
+    kTimerMoves);
 
 // Hands the request on to the next execution (R8.7). The first request counts, so later ones need
 // not be kept. Under behaviour 1 a request ends with its execution.
@@ -415,14 +408,13 @@ Status InstanceVerbs::hand_on_request(const Found& found, EventId request, Error
   return read == Status::kStale ? Status::kOk : read;
 }
 
-constexpr sql::Query kNextExecution{
+constexpr auto kNextExecution = sql::Query(
     "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
-    "found_status=iif(?3,custom_status,found_status) WHERE key=?1"};
+    "found_status=iif(?3,custom_status,found_status) WHERE key=?1");
 
-constexpr auto kReadAgainText =
-    sql::join("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
-              " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
-constexpr sql::Query kReadAgain{kReadAgainText};
+constexpr auto kReadAgain =
+    sql::Query("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
+               " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
 
 // Resets what was counted against the instance, and gives its unread messages to the next
 // execution. `message`: the start of that execution.

@@ -55,17 +55,16 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
   return Status::kOk;
 }
 
-constexpr sql::Query kFirstParked{
+constexpr auto kFirstParked = sql::Query(
     "SELECT parked_until,key FROM instances\fINDEXED BY i_parked\r"
-    "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1"};
-constexpr auto kFirstStopText = sql::join(
+    "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1");
+constexpr auto kFirstStop = sql::Query(
     "SELECT stop_due,sid FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<rules::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1");
-constexpr sql::Query kFirstStop{kFirstStopText};
-constexpr sql::Query kFirstLook{
+constexpr auto kFirstLook = sql::Query(
     "SELECT look_at,sid FROM sessions\fINDEXED BY s_look\r"
-    "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1"};
+    "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1");
 
 Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   bool waits = false;
@@ -84,17 +83,16 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   return Status::kOk;
 }
 
-constexpr auto kFirstDelayedText = sql::join(
+constexpr auto kFirstDelayed = sql::Query(
     "SELECT due,id FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
     sql::number<rules::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1");
-constexpr sql::Query kFirstDelayed{kFirstDelayedText};
-constexpr sql::Query kFirstDeadline{
+constexpr auto kFirstDeadline = sql::Query(
     "SELECT deadline,id FROM worker_queue\fINDEXED BY wq_deadline\r"
-    "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1"};
-constexpr sql::Query kFirstUnavailable{
+    "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1");
+constexpr auto kFirstUnavailable = sql::Query(
     "SELECT unavailable_due,id FROM worker_queue\fINDEXED BY wq_unavailable\r"
-    "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1"};
+    "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1");
 
 Status DueIndex::find_first_work(OptionalMs* first) {
   PAWL_TRY(first_number(connection_.use(kFirstDelayed), RowRef::Table::kWork, first));
@@ -118,11 +116,11 @@ Status DueIndex::check_first(Incarnation me) {
 }
 #endif
 
-constexpr sql::Query kFirstTimers{
+constexpr auto kFirstTimers = sql::Query(
     "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q"
     "\fINDEXED BY oq_due\r"
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
-    "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due"};
+    "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due");
 
 // A timer of a parked instance waits until that instance is woken; a timer of another worker's
 // instance is ours only after the grace. Without both rules a due time in the past would keep us

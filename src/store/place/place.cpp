@@ -75,8 +75,8 @@ std::int64_t Place::boot_ms_of(std::int64_t pawl_time) const {
   return boot_time(context_.clock, pawl_time);
 }
 
-constexpr sql::Query kKeepMailboxLimits{
-    "UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1"};
+constexpr auto kKeepMailboxLimits =
+    sql::Query("UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1");
 
 Status Place::keep_mailbox_limits(const MailboxLimits& limits) {
   MailboxLimits& last = context_.last_mailbox;
@@ -88,7 +88,8 @@ Status Place::keep_mailbox_limits(const MailboxLimits& limits) {
   return Status::kOk;
 }
 
-constexpr sql::Query kPersistStartsFirst{"UPDATE meta SET persist_starts_until=?1 WHERE id=1"};
+constexpr auto kPersistStartsFirst =
+    sql::Query("UPDATE meta SET persist_starts_until=?1 WHERE id=1");
 
 Status Place::require_persisted_starts() {
   meta_is_known_ = false;
@@ -99,10 +100,10 @@ Status Place::require_persisted_starts() {
 
 void Place::forget_meta() { meta_is_known_ = false; }
 
-constexpr sql::Query kReadMeta{
+constexpr auto kReadMeta = sql::Query(
     "SELECT "
     "boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,quota,"
-    "reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1"};
+    "reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1");
 
 Status Place::read_meta(ClockRow* out) {
   Statement row = connection_.use(kReadMeta);
@@ -171,9 +172,9 @@ Status Place::check_meta(const Statement& row) {
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteMeta{
+constexpr auto kWriteMeta = sql::Query(
     "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1",
-    kTimerMoves};
+    kTimerMoves);
 
 Status Place::write_meta() {
   Statement statement = connection_.use(kWriteMeta);
@@ -192,7 +193,7 @@ Status Place::write_meta() {
               "meta");
 }
 
-constexpr sql::Query kStoreCounters{"UPDATE meta SET next_epoch=?,next_token=? WHERE id=1"};
+constexpr auto kStoreCounters = sql::Query("UPDATE meta SET next_epoch=?,next_token=? WHERE id=1");
 
 // No other connection can take from the counters while the batch has the write lock; therefore they
 // are written once, for all that a batch took. Numbers taken by a batch that wrote nothing are
@@ -232,11 +233,11 @@ Status Place::adopt_boot(const ClockSample& sample) {
                     static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
-constexpr auto kCreditText = sql::join(
+constexpr auto kCredit = sql::Query(
     "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
     "WHERE base=",
-    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2");
-constexpr sql::Query kCredit{kCreditText, kTimerMoves};
+    sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
+    kTimerMoves);
 
 Status Place::sync_clock(const ClockSample& sample) {
   const SyncResult result = sync(context_.clock, sample, SyncLimits());
@@ -264,13 +265,13 @@ Status Place::sync_clock(const ClockSample& sample) {
               "credit");
 }
 
-constexpr sql::Query kNoteClock{
+constexpr auto kNoteClock = sql::Query(
     "INSERT INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
     "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
     "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) WHERE true "
     "ON CONFLICT(slot) DO UPDATE SET seq=excluded.seq,kind=excluded.kind,"
     "boot_seq=excluded.boot_seq,at=excluded.at,wall_stamp=excluded.wall_stamp,"
-    "detail=excluded.detail"};
+    "detail=excluded.detail");
 
 // Keeps the last 64 changes of the clock, for people.
 Status Place::note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail) {

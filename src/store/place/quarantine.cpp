@@ -15,11 +15,11 @@ Status Batches::quarantine(const Damage& damage) {
   return status;
 }
 
-constexpr sql::Query kHighestKeys{
+constexpr auto kHighestKeys = sql::Query(
     "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
     "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
     "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)",
-    sql::kEnginesOwn};
+    sql::kEnginesOwn);
 
 Status Batches::check_keys() {
   constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
@@ -36,7 +36,8 @@ Status Batches::check_keys() {
   return Status::kOk;
 }
 
-constexpr sql::Query kIsParked{"SELECT parked_until IS NOT NULL FROM instances WHERE key=?1"};
+constexpr auto kIsParked =
+    sql::Query("SELECT parked_until IS NOT NULL FROM instances WHERE key=?1");
 
 Status Batches::stop_broken(InstanceKey key, std::string_view text) {
   require_batch();
@@ -73,20 +74,19 @@ Status Batches::quarantine_row(const RowRef& row, const Damage& damage) {
   return Status::kNotFound;
 }
 
-constexpr auto kReadMessageText =
-    sql::join("SELECT q.instance,i.state IN (", sql::number<InstanceState::kCompleted>, ",",
-              sql::number<InstanceState::kFailed>,
-              ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
-              "ON i.key=q.instance WHERE q.id=?1");
-constexpr sql::Query kReadMessage{kReadMessageText};
-constexpr sql::Query kHoldMessage{
+constexpr auto kReadMessage =
+    sql::Query("SELECT q.instance,i.state IN (",
+               sql::number<InstanceState::kCompleted, InstanceState::kFailed>,
+               ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
+               "ON i.key=q.instance WHERE q.id=?1");
+constexpr auto kHoldMessage = sql::Query(
     "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
     "kind=iif(\ftypeof(kind)='integer'\r,kind,0),error=iif(\ftypeof(error)='integer'\r,error,0),"
     "ref=iif(\ftypeof(ref)='integer'\r,ref,0),seg=iif(\ftypeof(seg)='integer'\r,seg,NULL),"
     "execution=iif(\ftypeof(execution)='integer'\r,execution,0),"
     "crc=iif(\ftypeof(crc)='integer'\r,crc,0),"
     "name=iif(?3,NULL,name),payload=iif(?3,NULL,payload) WHERE id=?1",
-    kTimerMoves};
+    kTimerMoves);
 
 // The message's instance stops. The message stays, marked in the column `waiting`, which is not
 // part of it: nothing is lost, no timer is due, and the instance stops again as long as the message
@@ -117,10 +117,10 @@ Status Batches::quarantine_message(MessageId id, ErrorKind kind, std::string_vie
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
-constexpr sql::Query kReadSession{
+constexpr auto kReadSession = sql::Query(
     "SELECT fail,scope,state,\ftypeof(owner)='integer'\r OR owner IS NULL FROM sessions WHERE "
-    "sid=?1"};
-constexpr sql::Query kFreeSession{
+    "sid=?1");
+constexpr auto kFreeSession = sql::Query(
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=iif(limits IS NULL,NULL,?2),expires_at=NULL,"
     "leak=0,activities=0,gen=iif(\ftypeof(gen)='integer'\r AND gen<4611686018427387904,gen,0)+1,"
@@ -132,7 +132,7 @@ constexpr sql::Query kFreeSession{
     "given=iif(\ftypeof(given)='integer'\r,given,NULL),rate_at=NULL,"
     "limited_by=iif(\ftypeof(limited_by)='integer'\r,limited_by,NULL),folder_root=NULL WHERE "
     "sid=?1",
-    kLookComes};
+    kLookComes);
 
 // The session loses its owner, and the next worker with work of it takes it as a new one. A session
 // that fails on owner loss is lost. Its limits are kept if they can be read.
@@ -183,7 +183,7 @@ Status Batches::drop_session(SessionKey session, std::string_view text) {
   return Status::kOk;
 }
 
-constexpr sql::Query kDropTotals{"DELETE FROM session_totals WHERE what=?1 AND bucket=?2"};
+constexpr auto kDropTotals = sql::Query("DELETE FROM session_totals WHERE what=?1 AND bucket=?2");
 
 // The counts are for people, and begin anew.
 Status Batches::drop_totals(std::int64_t key, std::string_view text) {

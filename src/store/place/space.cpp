@@ -9,8 +9,8 @@
 namespace pawl::store {
 namespace {}  // namespace
 
-constexpr sql::Query kPageCount{"PRAGMA page_count", sql::kEnginesOwn};
-constexpr sql::Query kFreeCount{"PRAGMA freelist_count", sql::kEnginesOwn};
+constexpr auto kPageCount = sql::Query("PRAGMA page_count", sql::kEnginesOwn);
+constexpr auto kFreeCount = sql::Query("PRAGMA freelist_count", sql::kEnginesOwn);
 
 Status Place::read_use(SpaceUse* out) {
   const ReadScope scope(context_);
@@ -26,7 +26,7 @@ Status Place::read_use(SpaceUse* out) {
   return Status::kOk;
 }
 
-constexpr sql::Query kSetSpace{"UPDATE meta SET quota=?1,reserve=?2 WHERE id=1"};
+constexpr auto kSetSpace = sql::Query("UPDATE meta SET quota=?1,reserve=?2 WHERE id=1");
 
 Status Place::set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
                                     std::optional<std::int64_t> reserve_bytes) {
@@ -41,7 +41,7 @@ Status Place::set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
   return Status::kOk;
 }
 
-constexpr sql::Query kSetLogMax{"UPDATE meta SET log_max=?1 WHERE id=1"};
+constexpr auto kSetLogMax = sql::Query("UPDATE meta SET log_max=?1 WHERE id=1");
 
 Status Place::set_log_max(std::int64_t bytes) {
   require_batch();
@@ -129,7 +129,7 @@ Status Place::look_for_room() {
 
 Status Place::remove_reserve() { return fail(context_.file.remove_reserve_file(), "reserve"); }
 
-Status Place::read_pragma(const sql::Query& query, std::int64_t* out) {
+Status Place::read_pragma(sql::QueryRef query, std::int64_t* out) {
   Statement row = connection_.use(query);
   if (!row.row())
     return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), query.text());

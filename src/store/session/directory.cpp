@@ -112,34 +112,33 @@ bool passes(const SessionInfo& info, const SessionFilter& filter) {
 
 }  // namespace
 
-constexpr sql::Query kListSessions{"SELECT " PAWL_SESSION_COLUMNS
-                                   "sessions AS s " PAWL_SESSION_JOINS
-                                   "WHERE s.sid>?1 ORDER BY s.sid"};
+constexpr auto kListSessions =
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
+               "WHERE s.sid>?1 ORDER BY s.sid");
 // These use an index that has the sessions of one value in the order of their keys.
-constexpr sql::Query kListOfLabel{"SELECT " PAWL_SESSION_COLUMNS
-                                  "sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
-                                  "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid"};
-constexpr sql::Query kListOfKind{"SELECT " PAWL_SESSION_COLUMNS
-                                 "sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
-                                 "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid"};
-constexpr auto kListEndedText = sql::join(
+constexpr auto kListOfLabel = sql::Query("SELECT " PAWL_SESSION_COLUMNS
+                                         "sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
+                                         "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid");
+constexpr auto kListOfKind = sql::Query("SELECT " PAWL_SESSION_COLUMNS
+                                        "sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
+                                        "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid");
+constexpr auto kListEnded = sql::Query(
     "SELECT " PAWL_SESSION_COLUMNS "sessions AS s\fINDEXED BY s_ended\r" PAWL_SESSION_JOINS
     "WHERE s.state=?2 AND s.state>",
     sql::number<rules::State::kStopping>, " AND s.sid>?1 ORDER BY s.sid");
-constexpr sql::Query kListEnded{kListEndedText};
 // These use an index in another order. An instance or a worker has few sessions, so only their keys
 // are sorted, up to those of one page.
-constexpr sql::Query kListOfInstance{
-    "SELECT " PAWL_SESSION_COLUMNS
-    "(SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
-    "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS};
-constexpr sql::Query kListOfWorker{
-    "SELECT " PAWL_SESSION_COLUMNS
-    "(SELECT sid FROM sessions\fINDEXED BY s_owner\r"
-    "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
-    "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS};
+constexpr auto kListOfInstance =
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS
+               "(SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
+               "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
+constexpr auto kListOfWorker =
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS
+               "(SELECT sid FROM sessions\fINDEXED BY s_owner\r"
+               "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
+               "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
 // Each step seeks the next session that has work, however many items that is.
-constexpr auto kListActiveText = sql::join(
+constexpr auto kListActive = sql::Query(
     "WITH RECURSIVE busy(sid) AS (SELECT (SELECT q.sid FROM worker_queue AS q"
     "\fINDEXED BY wq_session\rWHERE q.sid>?1 ORDER BY q.sid LIMIT 1) UNION ALL SELECT"
     " (SELECT q.sid FROM worker_queue AS q\fINDEXED BY wq_session\rWHERE q.sid>busy.sid"
@@ -147,7 +146,6 @@ constexpr auto kListActiveText = sql::join(
     "SELECT " PAWL_SESSION_COLUMNS
     "busy\fCROSS\rJOIN sessions AS s ON s.sid=busy.sid " PAWL_SESSION_JOINS "WHERE s.state<",
     sql::number<rules::State::kLost>);
-constexpr sql::Query kListActive{kListActiveText};
 
 Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
                                        SessionVisitor& visitor) {
@@ -157,7 +155,7 @@ Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
     return Status::kInvalidArgument;
   }
   bool is_any = true;
-  List list = {&kListSessions, false, 0, {}};
+  List list = {kListSessions, false, 0, {}};
   PAWL_TRY(choose_list(filter, &list, &is_any));
   page->more = is_any;
   return is_any ? list_by(list, filter, page, visitor) : Status::kOk;
@@ -169,19 +167,19 @@ Status SessionDirectory::choose_list(const SessionFilter& filter, List* out, boo
       filter.state == SessionState::kIdle || filter.state == SessionState::kActive;
   Status found = Status::kOk;
   if (!filter.instance_id.empty()) {
-    *out = {&kListOfInstance, true, 0, {}};
+    *out = {kListOfInstance, true, 0, {}};
     found = rows_.instances.find_key(filter.instance_id, &out->number);
   } else if (!filter.node.empty()) {
-    *out = {&kListOfWorker, true, 0, {}};
+    *out = {kListOfWorker, true, 0, {}};
     found = rows_.workers.living_worker(filter.node, &out->number);
   } else if (!filter.owner_label.empty()) {
-    *out = {&kListOfLabel, false, 0, filter.owner_label};
+    *out = {kListOfLabel, false, 0, filter.owner_label};
   } else if (!filter.kind.empty()) {
-    *out = {&kListOfKind, false, 0, filter.kind};
+    *out = {kListOfKind, false, 0, filter.kind};
   } else if (!filter.any_state && !is_open_state) {
-    *out = {&kListEnded, false, stored_state(filter.state), {}};
+    *out = {kListEnded, false, stored_state(filter.state), {}};
   } else if (!filter.any_state && filter.state == SessionState::kActive) {
-    *out = {&kListActive, false, 0, {}};
+    *out = {kListActive, false, 0, {}};
   }
   *is_any = found == Status::kOk;
   return found == Status::kNotFound ? Status::kOk : found;
@@ -189,7 +187,7 @@ Status SessionDirectory::choose_list(const SessionFilter& filter, List* out, boo
 
 Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, Page* page,
                                  SessionVisitor& visitor) {
-  Statement row = connection_.use(*list.query);
+  Statement row = connection_.use(list.query);
   row.bind(page->after);
   if (!list.text.empty()) row.bind_text(list.text);
   if (list.number != 0) row.bind(list.number);
@@ -210,8 +208,9 @@ Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, 
   return fail(row.status(), "list sessions");
 }
 
-constexpr sql::Query kReadSession{"SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
-                                  "WHERE s.scope=?1 AND s.name=?2"};
+constexpr auto kReadSession =
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
+               "WHERE s.scope=?1 AND s.name=?2");
 
 Status SessionDirectory::get_session(std::string_view instance, std::string_view session,
                                      SessionVisitor& visitor) {
@@ -234,8 +233,8 @@ void SessionDirectory::report(const Statement& row, SessionInfo* info, SessionVi
   visitor.on_session(*info);
 }
 
-constexpr sql::Query kReadTotals{
-    "SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0"};
+constexpr auto kReadTotals =
+    sql::Query("SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0");
 
 Status SessionDirectory::read_session_totals(SessionEnds* out) {
   Statement row = connection_.use(kReadTotals);
@@ -259,12 +258,11 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
 }
 
 // Waiting devices have no index of their own, so they are counted with the rest.
-constexpr auto kCountStatesText = sql::join(
+constexpr auto kCountStates = sql::Query(
     "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),"
     "s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
     sql::number<rules::State::kOpen>,
     ",s.look_at IS NOT NULL FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
-constexpr sql::Query kCountStates{kCountStatesText};
 
 Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
   Statement row = connection_.use(kCountStates);

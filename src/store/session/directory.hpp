@@ -31,7 +31,7 @@ class SessionDirectory : private Table {
  private:
   // The statement that finds the sessions of a filter, and its parameters.
   struct List {
-    const sql::Query* query = nullptr;
+    sql::QueryRef query;
     bool is_sorted_apart = false;  // the keys are looked up and sorted first
     std::int64_t number = 0;       // 0: the statement takes no number
     std::string_view text;         // empty: the statement takes no text

@@ -72,11 +72,11 @@ SessionChange SessionTexts::swept() const {
   return reported;
 }
 
-constexpr sql::Query kDescribe{
+constexpr auto kDescribe = sql::Query(
     "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
     "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
     " ON w.inc=s.owner"
-    " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1"};
+    " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1");
 
 Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -160,7 +160,7 @@ Status SessionEvents::report_change(const OwnerChange& change, const SessionChan
   return notify_change(change.session, event);
 }
 
-constexpr sql::Query kReadNotify{"SELECT coalesce(notify,0) FROM sessions WHERE sid=?1"};
+constexpr auto kReadNotify = sql::Query("SELECT coalesce(notify,0) FROM sessions WHERE sid=?1");
 
 Status SessionEvents::notify_change(SessionKey session, const SessionChange& reported) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -240,10 +240,10 @@ Status SessionEvents::report_near_limit(SessionKey session, const SessionSetting
   return notify_change(session, reported);
 }
 
-constexpr sql::Query kCountValue{
+constexpr auto kCountValue = sql::Query(
     "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
     " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
-    "most=max(most,?3)"};
+    "most=max(most,?3)");
 
 Status SessionEvents::count_value(int what, std::size_t bucket, std::int64_t value) {
   const Suspicion suspect(connection_, RowRef::Table::kTotals,

@@ -73,7 +73,7 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
   return report_older_than(options.leak_open_ms, false, &cursors->open);
 }
 
-constexpr auto kNextLookText = sql::join(
+constexpr auto kNextLook = sql::Query(
     "SELECT sid,state,expires_at,ended,look_at,hard,last_activity_at,hold_until,limits,"
     "coalesce(limited_by,0),"
     "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND s.scope=0"
@@ -82,7 +82,6 @@ constexpr auto kNextLookText = sql::join(
     " AND q.instance<>coalesce(s.limited_by,0)),"
     "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
     " FROM sessions s\fINDEXED BY s_look\rWHERE look_at<=?1 ORDER BY look_at LIMIT 1");
-constexpr sql::Query kNextLook{kNextLookText};
 
 Status SessionExpiry::next_look(Look* out) {
   Statement next = connection_.use(kNextLook);
@@ -126,7 +125,7 @@ Status SessionExpiry::look_at_session(const Look& look) {
   return found.announces_closing ? announce_closing(look.session, found.closes_in_ms) : Status::kOk;
 }
 
-constexpr sql::Query kForgetOperation{"UPDATE sessions SET ended=NULL WHERE sid=?1"};
+constexpr auto kForgetOperation = sql::Query("UPDATE sessions SET ended=NULL WHERE sid=?1");
 
 Status SessionExpiry::log_operation(SessionKey session, std::string_view what) {
   PAWL_TRY(rows_.events.report_session(session, SessionChange::Kind::kOperation, what));
@@ -134,7 +133,7 @@ Status SessionExpiry::log_operation(SessionKey session, std::string_view what) {
   return fail(forget.bind(session).run(), "note that an operation was logged");
 }
 
-constexpr sql::Query kLookAgain{"UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves};
+constexpr auto kLookAgain = sql::Query("UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves);
 
 Status SessionExpiry::look_again(SessionKey session, OptionalMs at) {
   Statement next = connection_.use(kLookAgain);
@@ -189,7 +188,8 @@ Status SessionExpiry::expire_session(const Look& look, rules::Look what) {
   return end_opened(look.session, reported, rules::Cause::kExpire, rules::kExpiredKeptMs);
 }
 
-constexpr sql::Query kKeepEnded{"UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes};
+constexpr auto kKeepEnded =
+    sql::Query("UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes);
 
 Status SessionExpiry::end_opened(SessionKey session, const SessionChange& reported,
                                  rules::Cause cause, std::int64_t kept_ms) {
@@ -212,14 +212,13 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
   return Status::kOk;
 }
 
-constexpr auto kNextOldText = sql::join(
+constexpr auto kNextOld = sql::Query(
     "SELECT sid,created_at,activities,leak FROM sessions\fINDEXED BY s_opened\r"
     "WHERE lifecycle=1 AND state<",
     sql::number<rules::State::kClosed>,
     " AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
     " ORDER BY created_at,sid LIMIT 1");
-constexpr sql::Query kNextOld{kNextOldText};
-constexpr sql::Query kNoteLeak{"UPDATE sessions SET leak=1 WHERE sid=?1"};
+constexpr auto kNoteLeak = sql::Query("UPDATE sessions SET leak=1 WHERE sid=?1");
 
 // Goes in the order in which sessions were opened, so that each is looked at once and reported
 // once.
@@ -263,8 +262,8 @@ Status SessionExpiry::cleanup_orphaned_sessions(Evidence& evidence, std::size_t 
   return sweep_owned_by_gone(evidence, limit, removed);
 }
 
-constexpr sql::Query kHasWork{
-    "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work"};
+constexpr auto kHasWork = sql::Query(
+    "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work");
 
 // The row begins with sid, state, hard, lifecycle and last_activity_at; then comes whether the
 // session ends by itself, because a look at it is planned. The queue is asked only if the rest
@@ -287,10 +286,10 @@ Status SessionExpiry::may_be_swept(const Statement& row, bool* may) {
   return Status::kOk;
 }
 
-constexpr sql::Query kUnowned{
+constexpr auto kUnowned = sql::Query(
     "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL FROM "
     "sessions\fINDEXED BY s_orphan\r"
-    "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at"};
+    "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at");
 
 Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
   Walk walk;
@@ -312,11 +311,11 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
   return Status::kOk;
 }
 
-constexpr sql::Query kExpired{
+constexpr auto kExpired = sql::Query(
     "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL,locked_until FROM "
     "sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-    " ORDER BY locked_until,sid"};
+    " ORDER BY locked_until,sid");
 
 Status SessionExpiry::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                           std::size_t* removed) {

@@ -51,7 +51,7 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
   return move_session(row, {target.worker, stop_ms, force, rules::MoveReason::kTransferred});
 }
 
-constexpr sql::Query kEpochOf{"SELECT epoch FROM sessions WHERE sid=?1"};
+constexpr auto kEpochOf = sql::Query("SELECT epoch FROM sessions WHERE sid=?1");
 
 Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
                                    bool* moves) {
@@ -76,10 +76,11 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
   return move_session(row, move);
 }
 
-constexpr sql::Query kSetDraining{"UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0"};
-constexpr sql::Query kNextOwnedBy{
+constexpr auto kSetDraining =
+    sql::Query("UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0");
+constexpr auto kNextOwnedBy = sql::Query(
     "SELECT hard,sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"
-    " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1"};
+    " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1");
 
 Status SessionMoves::drain_worker(std::string_view node, std::int64_t stop_ms) {
   require_batch();
@@ -120,12 +121,11 @@ Status SessionMoves::set_draining(std::string_view node, bool draining, Incarnat
   return fail(drain.run(), "drain a worker, or end its drain");
 }
 
-constexpr auto kNextStopText = sql::join(
+constexpr auto kNextStop = sql::Query(
     "SELECT stop_due,sid,name FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<rules::State::kStopping>,
     " AND (stop_due,sid)>(?1,?2) ORDER BY stop_due,sid LIMIT 1");
-constexpr sql::Query kNextStop{kNextStopText};
 
 Status SessionMoves::end_stops(std::size_t limit, std::size_t* ended) {
   require_batch();
@@ -183,9 +183,9 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
   return owners_.change_owner(change, nullptr);
 }
 
-constexpr sql::Query kFindSession{
+constexpr auto kFindSession = sql::Query(
     "SELECT sid,hard,excl,state,limits IS NOT NULL,coalesce(limited_by,0) FROM sessions"
-    " WHERE scope=?1 AND name=?2"};
+    " WHERE scope=?1 AND name=?2");
 
 Status SessionMoves::session_for(InstanceKey instance, std::string_view name, const rules::Use& use,
                                  SharedRow* out) {
@@ -276,8 +276,8 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const ru
       row, {holder.holder().worker, rules::kMoveStopMs, true, rules::MoveReason::kDevice});
 }
 
-constexpr sql::Query kReadTarget{
-    "SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0"};
+constexpr auto kReadTarget =
+    sql::Query("SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0");
 
 // Whether the worker may have the session: a device goes to a worker that declared it, any other
 // session to a worker with room.

@@ -16,11 +16,11 @@ constexpr std::int64_t stored(Lifecycle lifecycle) { return static_cast<std::int
 
 }  // namespace
 
-constexpr sql::Query kInsertRow{
+constexpr auto kInsertRow = sql::Query(
     "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
     "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
     "activities,owner_label,kind,ended,limited_by)"
-    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13,?16)"};
+    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13,?16)");
 
 Status SessionOpenings::insert(const Beginning& how, std::string_view name,
                                const SessionSettings& settings, bool device, SessionKey* session) {
@@ -44,13 +44,13 @@ Status SessionOpenings::insert(const Beginning& how, std::string_view name,
   return report(*session, how);
 }
 
-constexpr sql::Query kBeginAnew{
+constexpr auto kBeginAnew = sql::Query(
     "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
     "idle_ms=?4,notify=?5,last_activity_at=?6,created_stamp=?7,created_at=?6,"
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
     "expires_at=NULL,limits=NULL,given=NULL,rate_at=iif(?13,rate_at,NULL),limited_by=?12,"
     "folder_root=NULL,lifecycle=?11 WHERE sid=?1",
-    kLookMoves};
+    kLookMoves);
 
 Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,
                                    const SessionSettings& settings) {
@@ -103,18 +103,18 @@ Status SessionOpenings::report(SessionKey session, const Beginning& how) {
       session, is_open ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused, how.refusal);
 }
 
-constexpr sql::Query kReadSettings{
+constexpr auto kReadSettings = sql::Query(
     "SELECT fail,excl,coalesce(idle_ms,0),coalesce(notify,0),coalesce(owner_label,''),"
     "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard,"
-    "coalesce(limited_by,0) FROM sessions WHERE sid=?1"};
-constexpr sql::Query kNoteWhose{"UPDATE sessions SET limited_by=?2 WHERE sid=?1"};
+    "coalesce(limited_by,0) FROM sessions WHERE sid=?1");
+constexpr auto kNoteWhose = sql::Query("UPDATE sessions SET limited_by=?2 WHERE sid=?1");
 // A changed rate begins with a full bucket. Limits that an operator sets belong to no instance.
-constexpr sql::Query kChangeSettings{
+constexpr auto kChangeSettings = sql::Query(
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
     "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
     "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at),"
     "limited_by=iif(?13 IS NULL AND limits IS ?8 AND expires_at IS ?9,limited_by,?13) WHERE sid=?1",
-    kLookMoves};
+    kLookMoves);
 
 Status SessionOpenings::change(SessionKey session, const Beginning& how,
                                const SessionSettings& settings) {
@@ -191,7 +191,7 @@ Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, 
   return Status::kOk;
 }
 
-constexpr sql::Query kSetTag{"UPDATE sessions SET tag=?2 WHERE sid=?1"};
+constexpr auto kSetTag = sql::Query("UPDATE sessions SET tag=?2 WHERE sid=?1");
 
 Status SessionOpenings::set_session_tag(SessionKey session, std::string_view tag,
                                         std::string_view summary) {
@@ -206,8 +206,8 @@ Status SessionOpenings::set_session_tag(SessionKey session, std::string_view tag
   return rows_.sessions.put_summary(session, summary);
 }
 
-constexpr sql::Query kSetLimits{
-    "UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1"};
+constexpr auto kSetLimits =
+    sql::Query("UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1");
 
 Status SessionOpenings::set_limits(SessionKey session, const SessionSettings& settings) {
   const bool keeps = rules::keeps_settings(settings);
@@ -223,7 +223,7 @@ Status SessionOpenings::set_limits(SessionKey session, const SessionSettings& se
   return fail(set.run(), "limit a session");
 }
 
-constexpr sql::Query kCountWork{"UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1"};
+constexpr auto kCountWork = sql::Query("UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1");
 
 Status SessionOpenings::admit_work(const Opened& row, rules::LimitOf limit, Admission* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);

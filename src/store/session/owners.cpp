@@ -85,12 +85,11 @@ Status SessionOwners::evict(SessionKey session, SessionChange::Eviction eviction
 
 Status SessionOwners::abort_session(SessionKey session) { return release(session, "aborted"); }
 
-constexpr auto kNextItemOfText = sql::join(
+constexpr auto kNextItemOf = sql::Query(
     "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state<>",
     sql::number<rules::WorkState::kCancelledRunning>,
     " AND instance=coalesce(?2,instance) ORDER BY state,id LIMIT 1");
-constexpr sql::Query kNextItemOf{kNextItemOfText};
 
 // Fails all items except those cancelled before. A running item is cancelled when it renews, and
 // its result is refused.
@@ -113,7 +112,7 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
 }
 
 // All soft sessions of an owner.
-constexpr auto kOwnedSoftText = sql::join(
+constexpr auto kOwnedSoft = sql::Query(
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
     "head_id IS NOT NULL OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\r"
     "WHERE r.sid=s.sid AND r.state=",
@@ -123,7 +122,6 @@ constexpr auto kOwnedSoftText = sql::join(
     sql::number<rules::WorkState::kCancelledRunning>,
     "),EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
     " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2 ORDER BY sid");
-constexpr sql::Query kOwnedSoft{kOwnedSoftText};
 
 rules::IdleRow SessionOwners::idle_row(const Statement& row) {
   rules::IdleRow out;
@@ -162,7 +160,8 @@ Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* rele
   return *released ? evict(longest, SessionChange::Eviction::kCapacity) : Status::kOk;
 }
 
-constexpr sql::Query kRenew{"UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1"};
+constexpr auto kRenew =
+    sql::Query("UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1");
 
 Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options,
                                          std::size_t* renewed, std::size_t* released) {
@@ -176,9 +175,9 @@ Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& opti
   return Status::kOk;
 }
 
-constexpr sql::Query kNextToAnnounce{
+constexpr auto kNextToAnnounce = sql::Query(
     "SELECT sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2"
-    " AND notify IS NOT NULL ORDER BY sid LIMIT 1"};
+    " AND notify IS NOT NULL ORDER BY sid LIMIT 1");
 
 Status SessionOwners::announce_stop(Incarnation me, std::size_t* reported) {
   require_batch();
@@ -226,11 +225,10 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
   }
 }
 
-constexpr auto kFirstLockedText = sql::join(
+constexpr auto kFirstLocked = sql::Query(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kLocked>, " ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstLocked{kFirstLockedText};
 
 // The locks of a session's items end with its epoch. There are at most as many of them as its owner
 // has slots.

@@ -10,10 +10,9 @@
 #include "store/worker/lease_rules.hpp"
 
 namespace pawl::store {
-constexpr auto kFindNamedText =
-    sql::join("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
-              sql::number<rules::State::kLost>);
-constexpr sql::Query kFindNamed{kFindNamedText};
+constexpr auto kFindNamed =
+    sql::Query("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
+               sql::number<rules::State::kLost>);
 
 Status SessionRows::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
   Statement find = connection_.use(kFindNamed);
@@ -24,9 +23,9 @@ Status SessionRows::find_session(InstanceKey scope, std::string_view name, Sessi
   return Status::kOk;
 }
 
-constexpr sql::Query kReadRow{
+constexpr auto kReadRow = sql::Query(
     "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force,stop_reason FROM sessions WHERE "
-    "sid=?1"};
+    "sid=?1");
 
 Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -49,12 +48,12 @@ Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteOwner{
+constexpr auto kWriteOwner = sql::Query(
     "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
     "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
     "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
     "stop_reason=?12,head_id=iif(?13,NULL,head_id) WHERE sid=?1",
-    kStopMoves};
+    kStopMoves);
 
 Status SessionRows::write_owner(SessionKey session, const rules::Transition& change,
                                 const OwnerWrite& how) {
@@ -82,7 +81,8 @@ Status SessionRows::write_owner(SessionKey session, const rules::Transition& cha
   return fail(write.run(), "change a session");
 }
 
-constexpr sql::Query kDeleteRow{"DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves};
+constexpr auto kDeleteRow =
+    sql::Query("DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves);
 
 Status SessionRows::delete_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -100,9 +100,9 @@ Status SessionRows::read_moving(SessionKey session, Moving* out) {
   return has_running(session, &out->running);
 }
 
-constexpr sql::Query kReadOpened{
+constexpr auto kReadOpened = sql::Query(
     "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard,"
-    "coalesce(limited_by,0) FROM sessions WHERE scope=?1 AND name=?2"};
+    "coalesce(limited_by,0) FROM sessions WHERE scope=?1 AND name=?2");
 
 Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
   Statement read = connection_.use(kReadOpened);
@@ -124,7 +124,7 @@ Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Ope
   return Status::kOk;
 }
 
-constexpr sql::Query kFindOpener{"SELECT key FROM instances WHERE id=?1"};
+constexpr auto kFindOpener = sql::Query("SELECT key FROM instances WHERE id=?1");
 
 Status SessionRows::find_opener(std::string_view id, InstanceKey* scope) {
   Statement find = connection_.use(kFindOpener);
@@ -133,9 +133,9 @@ Status SessionRows::find_opener(std::string_view id, InstanceKey* scope) {
   return fail(find.status(), "find the instance of a session");
 }
 
-constexpr sql::Query kHold{
+constexpr auto kHold = sql::Query(
     "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
-    " WHERE scope=?1 AND name=?2"};
+    " WHERE scope=?1 AND name=?2");
 
 Status SessionRows::hold(InstanceKey scope, std::string_view name, std::int64_t hold_ms,
                          bool* held) {
@@ -148,13 +148,12 @@ Status SessionRows::hold(InstanceKey scope, std::string_view name, std::int64_t 
   return Status::kOk;
 }
 
-constexpr auto kHasRunningText = sql::join(
+constexpr auto kHasRunning = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kLocked>,
     "),"
     "EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kCancelledRunning>, ")");
-constexpr sql::Query kHasRunning{kHasRunningText};
 
 Status SessionRows::has_running(SessionKey session, rules::Running* running) {
   Statement find = connection_.use(kHasRunning);
@@ -176,9 +175,9 @@ Status SessionRows::device_claim(SessionKey session, Claim* claim) {
   return read_claim(session, claim, &soft);
 }
 
-constexpr sql::Query kCountOwned{
+constexpr auto kCountOwned = sql::Query(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_owner\r"
-    "WHERE owner=?1 AND hard=0 LIMIT ?2)"};
+    "WHERE owner=?1 AND hard=0 LIMIT ?2)");
 
 Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
   Statement owned = connection_.use(kCountOwned);
@@ -188,11 +187,10 @@ Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64
   return Status::kOk;
 }
 
-constexpr auto kCountWaitingText = sql::join(
+constexpr auto kCountWaiting = sql::Query(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, " LIMIT ?1)");
-constexpr sql::Query kCountWaiting{kCountWaitingText};
 
 // Follows the index of claimable sessions.
 Status SessionRows::count_waiting(std::int64_t* count) {
@@ -203,13 +201,12 @@ Status SessionRows::count_waiting(std::int64_t* count) {
   return Status::kOk;
 }
 
-constexpr auto kFirstWaitingText = sql::join(
+constexpr auto kFirstWaiting = sql::Query(
     "SELECT s.name,i.id,s.last_activity_at,h.time FROM sessions s\fINDEXED BY s_claim\r"
     "LEFT JOIN instances i ON i.key=s.scope LEFT JOIN worker_queue q ON q.id=s.head_id"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " WHERE s.head_id>0 AND s.head_id IS NOT NULL AND s.owner IS NULL AND s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>, " ORDER BY s.head_id LIMIT 1");
-constexpr sql::Query kFirstWaiting{kFirstWaitingText};
 
 Status SessionRows::read_waiting(WaitingSessions* out) {
   std::int64_t count = 0;
@@ -225,7 +222,7 @@ Status SessionRows::read_waiting(WaitingSessions* out) {
   return Status::kOk;
 }
 
-constexpr auto kHeadText = sql::join(
+constexpr auto kHead = sql::Query(
     "UPDATE sessions SET head_id=CASE"
     " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
     " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
@@ -253,7 +250,6 @@ constexpr auto kHeadText = sql::join(
     " ELSE (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     " WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>, " ORDER BY id LIMIT 1) END WHERE sid=?1");
-constexpr sql::Query kHead{kHeadText};
 
 // A session that is not exclusive: its lowest ready item, unless a barrier before it is not over.
 // An exclusive one: its lowest item of any state, and only if that is ready. `ORDER BY id LIMIT 1`
@@ -266,9 +262,9 @@ Status SessionRows::recompute_head(SessionKey session) {
   return fail(head.run(), "compute a session's head");
 }
 
-constexpr sql::Query kHasWorked{
+constexpr auto kHasWorked = sql::Query(
     "SELECT activities>0 OR EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
-    "WHERE q.sid=?1) FROM sessions WHERE sid=?1"};
+    "WHERE q.sid=?1) FROM sessions WHERE sid=?1");
 
 Status SessionRows::has_worked(SessionKey session, bool* worked) {
   Statement read = connection_.use(kHasWorked);
@@ -276,10 +272,10 @@ Status SessionRows::has_worked(SessionKey session, bool* worked) {
   return fail(read.status(), "look whether a session was in use");
 }
 
-constexpr sql::Query kTighten{
+constexpr auto kTighten = sql::Query(
     "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3),fail=iif(?2,0,fail),"
     "expires_at=iif(?2,NULL,expires_at),look_at=iif(?2,NULL,look_at) WHERE sid=?1",
-    kLookMoves};
+    kLookMoves);
 
 Status SessionRows::set_use(SessionKey session, const rules::Use& use) {
   Statement write = connection_.use(kTighten);
@@ -287,12 +283,11 @@ Status SessionRows::set_use(SessionKey session, const rules::Use& use) {
   return fail(write.run(), "tighten a session");
 }
 
-constexpr auto kForgetText =
-    sql::join("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<rules::State::kClosed>,
-              " AND look_at IS NULL"
-              " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
-              "WHERE q.sid=?1)");
-constexpr sql::Query kForget{kForgetText};
+constexpr auto kForget =
+    sql::Query("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<rules::State::kClosed>,
+               " AND look_at IS NULL"
+               " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
+               "WHERE q.sid=?1)");
 
 Status SessionRows::forget_if_closed(SessionKey session) {
   Statement forget = connection_.use(kForget);
@@ -301,7 +296,8 @@ Status SessionRows::forget_if_closed(SessionKey session) {
   return connection_.changes() == 0 ? Status::kOk : drop_summary(session);
 }
 
-constexpr sql::Query kTouchAcknowledged{"UPDATE sessions SET last_activity_at=?2 WHERE sid=?1"};
+constexpr auto kTouchAcknowledged =
+    sql::Query("UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
 
 Status SessionRows::note_activity(SessionKey session) {
   if (session == 0 || is_noted(session, 0)) return Status::kOk;
@@ -310,10 +306,11 @@ Status SessionRows::note_activity(SessionKey session) {
   return fail(touch.run(), "note a session's activity");
 }
 
-constexpr sql::Query kCountActivity{"UPDATE sessions SET activities=activities+1 WHERE sid=?1"};
-constexpr sql::Query kTouchHandedOver{
+constexpr auto kCountActivity =
+    sql::Query("UPDATE sessions SET activities=activities+1 WHERE sid=?1");
+constexpr auto kTouchHandedOver = sql::Query(
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
-    "locked_until=max(locked_until,?3) WHERE sid=?1"};
+    "locked_until=max(locked_until,?3) WHERE sid=?1");
 
 // The first call of a batch gives the lease its full length, so later ones only count. The head
 // stays as it is.
@@ -327,8 +324,8 @@ Status SessionRows::count_activity(SessionKey session, std::int64_t lease_until)
   return fail(touch.run(), "note a session's activity");
 }
 
-constexpr sql::Query kListOwned{
-    "SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"};
+constexpr auto kListOwned =
+    sql::Query("SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1");
 
 Status SessionRows::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                    std::size_t* count) {
@@ -343,9 +340,9 @@ Status SessionRows::owned_sessions(Incarnation me, OwnedSession* out, std::size_
   return fail(owned.status(), "list own sessions");
 }
 
-constexpr sql::Query kCountOwn{
+constexpr auto kCountOwn = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions AS s\fINDEXED BY s_owner\rWHERE s.owner=?1"};
+    " FROM sessions AS s\fINDEXED BY s_owner\rWHERE s.owner=?1");
 
 Status SessionRows::count_sessions(Incarnation me, std::uint32_t* active, std::uint32_t* idle) {
   *active = *idle = 0;
@@ -356,10 +353,9 @@ Status SessionRows::count_sessions(Incarnation me, std::uint32_t* active, std::u
   return fail(row.status(), "count own sessions");
 }
 
-constexpr auto kLivesText =
-    sql::join("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
-              sql::number<rules::State::kLost>, ")");
-constexpr sql::Query kLives{kLivesText};
+constexpr auto kLives =
+    sql::Query("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
+               sql::number<rules::State::kLost>, ")");
 
 Status SessionRows::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
   Statement read = connection_.use(kLives);
@@ -369,7 +365,7 @@ Status SessionRows::session_lives(SessionKey session, std::int64_t generation, b
   return Status::kOk;
 }
 
-constexpr sql::Query kReadLabels{"SELECT owner_label,kind,name FROM sessions WHERE sid=?1"};
+constexpr auto kReadLabels = sql::Query("SELECT owner_label,kind,name FROM sessions WHERE sid=?1");
 
 Status SessionRows::read_labels(SessionKey session, SessionLabels* out) {
   Statement read = connection_.use(kReadLabels);
@@ -387,14 +383,13 @@ Status SessionRows::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
-constexpr auto kClaimOfText = sql::join(
+constexpr auto kClaimOf = sql::Query(
     "SELECT "
     "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
     "s.epoch,s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>,
     " FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
     " WHERE s.sid=?1");
-constexpr sql::Query kClaimOf{kClaimOfText};
 
 // holder 0: no owner. `soft`: a fetching worker may take it.
 Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
@@ -440,7 +435,7 @@ std::uint32_t summary_crc(SessionKey session, std::string_view summary) {
 
 }  // namespace
 
-constexpr sql::Query kDropSummary{"DELETE FROM session_summaries WHERE sid=?1"};
+constexpr auto kDropSummary = sql::Query("DELETE FROM session_summaries WHERE sid=?1");
 
 Status SessionRows::drop_summary(SessionKey session) {
   Statement drop = connection_.use(kDropSummary);
@@ -448,9 +443,9 @@ Status SessionRows::drop_summary(SessionKey session) {
   return fail(drop.run(), "drop a summary");
 }
 
-constexpr sql::Query kPutSummary{
+constexpr auto kPutSummary = sql::Query(
     "INSERT INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3) "
-    "ON CONFLICT(sid) DO UPDATE SET summary=excluded.summary,crc=excluded.crc"};
+    "ON CONFLICT(sid) DO UPDATE SET summary=excluded.summary,crc=excluded.crc");
 
 Status SessionRows::put_summary(SessionKey session, std::string_view summary) {
   Statement put = connection_.use(kPutSummary);
@@ -458,7 +453,7 @@ Status SessionRows::put_summary(SessionKey session, std::string_view summary) {
   return fail(put.run(), "keep a summary");
 }
 
-constexpr sql::Query kReadSummary{"SELECT summary,crc FROM session_summaries WHERE sid=?1"};
+constexpr auto kReadSummary = sql::Query("SELECT summary,crc FROM session_summaries WHERE sid=?1");
 
 Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t capacity,
                                  std::string_view* summary, bool* damaged) {
@@ -482,12 +477,11 @@ Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t c
   return Status::kOk;
 }
 
-constexpr auto kReadHolderText = sql::join(
+constexpr auto kReadHolder = sql::Query(
     "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role<>",
     sql::number<rules::Role::kStandby>, " LIMIT 1");
-constexpr sql::Query kReadHolder{kReadHolderText};
 
 // Reads the holder, living or dead; worker 0: none.
 Status SessionRows::read_holder(SessionKey session, Declaration* out) {
@@ -508,7 +502,7 @@ Status SessionRows::read_holder(SessionKey session, Declaration* out) {
   return Status::kOk;
 }
 
-constexpr sql::Query kReadRole{"SELECT role FROM devices WHERE sid=?1 AND inc=?2"};
+constexpr auto kReadRole = sql::Query("SELECT role FROM devices WHERE sid=?1 AND inc=?2");
 
 Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Role* role) {
   Statement read = connection_.use(kReadRole);
@@ -519,9 +513,9 @@ Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Rol
   return Status::kOk;
 }
 
-constexpr sql::Query kPutDeclaration{
+constexpr auto kPutDeclaration = sql::Query(
     "INSERT INTO devices(sid,inc,role) VALUES(?1,?2,?3) "
-    "ON CONFLICT(sid,inc) DO UPDATE SET role=excluded.role"};
+    "ON CONFLICT(sid,inc) DO UPDATE SET role=excluded.role");
 
 Status SessionRows::put_declaration(SessionKey session, Incarnation worker, rules::Role role) {
   Statement put = connection_.use(kPutDeclaration);
@@ -529,7 +523,7 @@ Status SessionRows::put_declaration(SessionKey session, Incarnation worker, rule
   return fail(put.run(), "declare a device");
 }
 
-constexpr sql::Query kDropDeclaration{"DELETE FROM devices WHERE sid=?1 AND inc=?2"};
+constexpr auto kDropDeclaration = sql::Query("DELETE FROM devices WHERE sid=?1 AND inc=?2");
 
 Status SessionRows::drop_declaration(SessionKey session, Incarnation worker) {
   Statement drop = connection_.use(kDropDeclaration);
@@ -537,11 +531,10 @@ Status SessionRows::drop_declaration(SessionKey session, Incarnation worker) {
   return fail(drop.run(), "withdraw a device");
 }
 
-constexpr auto kFirstStandbyText = sql::join(
+constexpr auto kFirstStandby = sql::Query(
     "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role=",
     sql::number<rules::Role::kStandby>, " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1");
-constexpr sql::Query kFirstStandby{kFirstStandbyText};
 
 Status SessionRows::first_standby(SessionKey session, std::optional<Incarnation>* worker) {
   Statement first = connection_.use(kFirstStandby);
@@ -551,9 +544,9 @@ Status SessionRows::first_standby(SessionKey session, std::optional<Incarnation>
   return fail(first.status(), "find a standby");
 }
 
-constexpr sql::Query kHasDeclarer{
+constexpr auto kHasDeclarer = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM devices d JOIN workers w ON w.inc=d.inc"
-    " WHERE d.sid=?1 AND w.buried=0)"};
+    " WHERE d.sid=?1 AND w.buried=0)");
 
 Status SessionRows::has_declarer(SessionKey session, bool* found) {
   Statement find = connection_.use(kHasDeclarer);

@@ -55,8 +55,8 @@ Status SessionVerbs::answer_check(const TurnCommit& turn, const Event& event) {
   return rows_.instances.store_message(turn.key, answer, nullptr);
 }
 
-constexpr sql::Query kClearLook{"UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1",
-                                kLookMoves};
+constexpr auto kClearLook =
+    sql::Query("UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1", kLookMoves);
 
 Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
                                    std::string_view reason) {
@@ -82,10 +82,8 @@ Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
   return rows_.events.report_end(reported);
 }
 
-constexpr auto kFirstOfText =
-    sql::join("SELECT sid FROM sessions WHERE scope=?1 AND state<>",
-              sql::number<rules::State::kClosed>, " ORDER BY name LIMIT 1");
-constexpr sql::Query kFirstOf{kFirstOfText};
+constexpr auto kFirstOf = sql::Query("SELECT sid FROM sessions WHERE scope=?1 AND state<>",
+                                     sql::number<rules::State::kClosed>, " ORDER BY name LIMIT 1");
 
 Status SessionVerbs::close_all_sessions(InstanceKey instance) {
   Walk walk;
@@ -180,25 +178,21 @@ Status SessionVerbs::hold_one(InstanceKey scope, const Event& event, bool* held)
   return rows_.sessions.hold(scope, event.name, event.number, held);
 }
 
-constexpr auto kCountOpenedText = sql::join(
+constexpr auto kCountOpened = sql::Query(
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
     " AND state<",
     sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
-constexpr sql::Query kCountOpened{kCountOpenedText};
-constexpr auto kFirstOfInstanceText =
-    sql::join("SELECT name FROM sessions WHERE scope=?1 AND state<",
-              sql::number<rules::State::kClosed>, " AND sid<>?2 ORDER BY name LIMIT 1");
-constexpr sql::Query kFirstOfInstance{kFirstOfInstanceText};
-constexpr auto kCountOfOwnerText = sql::join(
+constexpr auto kFirstOfInstance =
+    sql::Query("SELECT name FROM sessions WHERE scope=?1 AND state<",
+               sql::number<rules::State::kClosed>, " AND sid<>?2 ORDER BY name LIMIT 1");
+constexpr auto kCountOfOwner = sql::Query(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
     sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
-constexpr sql::Query kCountOfOwner{kCountOfOwnerText};
-constexpr auto kFirstOfOwnerText = sql::join(
+constexpr auto kFirstOfOwner = sql::Query(
     "SELECT s.name,i.id FROM sessions s\fINDEXED BY s_label\rLEFT JOIN instances i ON i.key=s.scope"
     " WHERE s.owner_label=?1 AND s.state<",
     sql::number<rules::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
-constexpr sql::Query kFirstOfOwner{kFirstOfOwnerText};
 
 Status SessionVerbs::find_refusal(const TurnCommit& turn, InstanceKey scope, SessionKey session,
                                   std::string_view owner_label, Diagnostic* refusal) {
@@ -361,10 +355,10 @@ Status SessionVerbs::find_open(std::string_view instance, std::string_view sessi
 }
 
 // Several notes may wait for one look, one behind the other; text that does not fit is left out.
-constexpr sql::Query kNote{
+constexpr auto kNote = sql::Query(
     "UPDATE sessions SET ended=substr(coalesce(ended||'; ','')||?2,1,?4),"
     "look_at=min(coalesce(look_at,?3),?3) WHERE sid=?1",
-    kLookComes};
+    kLookComes);
 
 Status SessionVerbs::note(SessionKey session, std::string_view what) {
   Statement note = connection_.use(kNote);

@@ -75,7 +75,7 @@ std::string_view Statement::bytes(int column) const {
   return connection_.read_bytes(prepared_, column);
 }
 
-Statement Connection::use(const Query& query) {
+Statement Connection::use(QueryRef query) {
   marks_ |= query.marks();
   int failure = 0;
   void* const prepared = prepare(query, &failure);

@@ -118,7 +118,7 @@ class Connection {
 
   // Prepares the statement on first use and keeps it. Invariant: it is not used again while a
   // Statement for it lives. The query is a static object.
-  Statement use(const Query& query);
+  Statement use(QueryRef query);
   // The marks of all queries used since the last call, and the marks that were added.
   unsigned take_marks() { return std::exchange(marks_, 0U); }
   void add_marks(unsigned marks) { marks_ |= marks; }
@@ -144,7 +144,7 @@ class Connection {
   enum class Step : std::uint8_t { kRow, kDone, kFailed };
 
   // Failures here and below are the engine's own numbers; 0: none. Null: it could not be prepared.
-  virtual void* prepare(const Query& query, int* failure) = 0;
+  virtual void* prepare(QueryRef query, int* failure) = 0;
   // Makes the statement usable again, with nothing bound.
   virtual void release(void* prepared) = 0;
   virtual int bind_integer(void* prepared, int at, std::int64_t value) = 0;

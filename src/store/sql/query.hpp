@@ -1,9 +1,14 @@
 // Query: one statement of the store, as a static object.
 //
-// Purpose: the object alone identifies a statement: it is prepared at first use and found again by
-// the object's address, so no two can be mixed up and none needs a number. Rejected: an enum of ids
-// for each file, whose ranges must not overlap. Numbers of states appear in a statement by name:
-// join() builds one text of literals and numbers at compile time.
+// Purpose: the address of its text identifies a statement: it is prepared at first use and found
+// again by that address, so no two can be mixed up and none needs a number. Rejected: an enum of
+// ids for each file, whose ranges must not overlap. Numbers of states appear in a statement by
+// name: the parts of a query, literals and numbers, become one text at compile time. A query holds
+// its own text and no address, so all of it is read-only and shared by processes. Rejected: a query
+// with a pointer to its text, which would be written at program start and take memory of each
+// process, and needs a second constant for a text of several parts. A query is written as
+// constexpr auto kName = sql::Query(...), since GCC puts a constexpr sql::Query kName{...}, whose
+// length it has to find first, into memory that can be written.
 //
 // A statement has one text for all engines. Parts that only some engines have stand between a form
 // feed and a carriage return, both of which SQLite takes as white space: "FROM sessions\fINDEXED BY
@@ -11,7 +16,7 @@
 // "INDEXED BY" and "CROSS" (of a join: the left table is the outer loop) say how to find the rows
 // and not which. "typeof(x)='integer'" finds damage that an engine with typed columns cannot have,
 // and is "x IS NOT NULL" there. A statement about something that only SQLite has, such as a pragma,
-// has the mark kEnginesOwn: another engine has its own text for it, by the address of the query.
+// has the mark kEnginesOwn: another engine has its own text for it, by the address of this text.
 //
 // Every engine has the rest: ON CONFLICT, RETURNING, partial indices, comparisons of rows,
 // parameters ? and ?1, truth values as 0 and 1, iif(), and max() and min() of two values.
@@ -26,25 +31,35 @@
 namespace pawl::sql {
 
 // A mark of a query, see above.
-inline constexpr unsigned kEnginesOwn = 1U << 31U;
+inline constexpr unsigned kEnginesOwn = 1U << 15U;
 
-// One part of a text: a constant as a decimal number, as in join("... state=",
-// number<State::kOpen>).
-template <auto kValue>
+// One part of a text: constants as decimal numbers, with commas between them. As in
+// {"... state IN (", number<State::kOpen, State::kStopping>, ")"}.
+template <auto... kValues>
 struct Number {};
-template <auto kValue>
-inline constexpr Number<kValue> number;
+template <auto... kValues>
+inline constexpr Number<kValues...> number;
+
+[[nodiscard]] constexpr std::size_t digits_of(std::uint64_t number) {
+  return number < 10 ? 1 : 1 + digits_of(number / 10);
+}
+
+// The marks of a query, as the first bytes of it.
+struct Marks {
+  unsigned marks;
+};
+void mark_has_no_place();  // is not constexpr, so a query with such a mark does not compile
 
 // The length of one part of a text.
 template <typename Part>
 inline constexpr std::size_t kLength = 0;
+template <>
+inline constexpr std::size_t kLength<Marks> = 2;
 template <std::size_t kBytes>
 inline constexpr std::size_t kLength<char[kBytes]> = kBytes - 1;
-template <auto kValue>
-inline constexpr std::size_t kLength<Number<kValue>> =
-    static_cast<std::uint64_t>(kValue) < 10
-        ? 1
-        : 1 + kLength<Number<static_cast<std::uint64_t>(kValue) / 10>>;
+template <auto... kValues>
+inline constexpr std::size_t kLength<Number<kValues...>> =
+    (digits_of(static_cast<std::uint64_t>(kValues)) + ... + (sizeof...(kValues) - 1));
 
 // A text that the compiler joined from its parts.
 template <std::size_t kBytes>
@@ -64,41 +79,74 @@ class Joined {
       text_[at + i] = part[i];
     return at + kPartBytes - 1;
   }
-  template <auto kValue>
-  constexpr std::size_t put(Number<kValue> part, std::size_t at) {
-    const std::size_t end = at + kLength<decltype(part)>;
-    std::uint64_t rest = static_cast<std::uint64_t>(kValue);
-    for (std::size_t i = end; i > at; --i, rest /= 10)
-      text_[i - 1] = static_cast<char>('0' + rest % 10);
+  template <auto... kValues>
+  constexpr std::size_t put(Number<kValues...> /*part*/, std::size_t at) {
+    bool is_first = true;
+    ((at = put_number(static_cast<std::uint64_t>(kValues), at, is_first), is_first = false), ...);
+    return at;
+  }
+  constexpr std::size_t put_number(std::uint64_t number, std::size_t at, bool is_first) {
+    if (!is_first) text_[at++] = ',';
+    const std::size_t end = at + digits_of(number);
+    for (std::size_t i = end; i > at; --i, number /= 10)
+      text_[i - 1] = static_cast<char>('0' + number % 10);
     return end;
   }
+  constexpr std::size_t put(Marks part, std::size_t at) {
+    if (part.marks >> (8 * kLength<Marks>) != 0) mark_has_no_place();
+    for (std::size_t i = 0; i < kLength<Marks>; ++i)
+      text_[at + i] = static_cast<char>(part.marks >> (8 * i) & 0xffU);
+    return at + kLength<Marks>;
+  }
+  constexpr std::size_t put(unsigned /*marks*/, std::size_t at) { return at; }
 
   char text_[kBytes] = {};
 };
-template <typename... Part>
-[[nodiscard]] constexpr auto join(const Part&... parts) {
-  return Joined<(kLength<Part> + ... + 1)>(parts...);
-}
 
+// `parts`: literals, numbers, and the marks that Connection::take_marks() reports after a use. The
+// text stands behind the marks, so that one address gives both.
+template <std::size_t kBytes>
 class Query {
  public:
-  // `text`: a literal. `marks`: what Connection::take_marks() reports after a use of the query.
-  constexpr explicit Query(const char* text, unsigned marks = 0) : text_(text), marks_(marks) {}
-  // `joined`: a separate constant. A text stored in the Query itself, with a pointer to itself,
-  // would have to be written at program start and take memory of each process.
-  template <std::size_t kBytes>
-  constexpr explicit Query(const Joined<kBytes>& joined, unsigned marks = 0)
-      : Query(joined.text(), marks) {}
-  template <std::size_t kBytes>
-  explicit Query(Joined<kBytes>&& joined, unsigned marks = 0) = delete;
+  template <typename... Part>
+  constexpr explicit Query(const Part&... parts)
+      : joined_(Marks{(marks_of(parts) | ... | 0U)}, parts...) {}
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
-  [[nodiscard]] constexpr const char* text() const { return text_; }
-  [[nodiscard]] constexpr unsigned marks() const { return marks_; }
+  [[nodiscard]] constexpr const char* marks_and_text() const { return joined_.text(); }
+  [[nodiscard]] constexpr const char* text() const { return joined_.text() + kLength<Marks>; }
 
  private:
-  const char* text_;
-  unsigned marks_;
+  static constexpr unsigned marks_of(unsigned marks) { return marks; }
+  template <typename Part>
+  static constexpr unsigned marks_of(const Part& /*part*/) {
+    return 0;
+  }
+
+  Joined<kBytes> joined_;
+};
+template <typename... Part>
+explicit Query(const Part&...) -> Query<(kLength<Part> + ... + (kLength<Marks> + 1))>;
+
+// A query of whatever length, as a Connection takes it.
+class QueryRef {
+ public:
+  template <std::size_t kBytes>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr QueryRef(const Query<kBytes>& query) : marks_and_text_(query.marks_and_text()) {}
+  template <std::size_t kBytes>
+  QueryRef(Query<kBytes>&& query) = delete;
+  constexpr explicit QueryRef(const char* marks_and_text) : marks_and_text_(marks_and_text) {}
+  [[nodiscard]] constexpr const char* text() const { return marks_and_text_ + kLength<Marks>; }
+  [[nodiscard]] constexpr unsigned marks() const {
+    unsigned marks = 0;
+    for (std::size_t i = 0; i < kLength<Marks>; ++i)
+      marks |= unsigned{static_cast<unsigned char>(marks_and_text_[i])} << (8 * i);
+    return marks;
+  }
+
+ private:
+  const char* marks_and_text_;
 };
 
 }  // namespace pawl::sql

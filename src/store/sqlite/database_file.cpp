@@ -346,9 +346,9 @@ Status DatabaseFile::create_schema(Diagnostic& diagnostic) {
   return status;
 }
 
-constexpr sql::Query kInsertMeta{
+constexpr auto kInsertMeta = sql::Query(
     "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
-    "adopted) VALUES(1,?,1,1,0,0,0,0,0)"};
+    "adopted) VALUES(1,?,1,1,0,0,0,0,0)");
 
 Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
   PAWL_TRY(execute(kSchema, diagnostic));
@@ -373,7 +373,7 @@ void DatabaseFile::end_transaction() {
   static_cast<void>(execute("ROLLBACK", ignored));
 }
 
-constexpr sql::Query kReadDatabaseId{"SELECT database_id FROM meta WHERE id=1"};
+constexpr auto kReadDatabaseId = sql::Query("SELECT database_id FROM meta WHERE id=1");
 
 Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
   sql::Statement row = sqlite_.use(kReadDatabaseId);

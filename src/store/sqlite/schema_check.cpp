@@ -97,8 +97,8 @@ void report(Diagnostic& diagnostic, const Text& path, sql::Connection& connectio
 
 }  // namespace
 
-constexpr sql::Query kReadSchema{"SELECT type,name,tbl_name,sql FROM sqlite_schema",
-                                 sql::kEnginesOwn};
+constexpr auto kReadSchema =
+    sql::Query("SELECT type,name,tbl_name,sql FROM sqlite_schema", sql::kEnginesOwn);
 
 Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
   Schema ours;
@@ -130,7 +130,7 @@ Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
   return Status::kCorrupt;
 }
 
-constexpr sql::Query kSchemaVersionOf{"PRAGMA schema_version", sql::kEnginesOwn};
+constexpr auto kSchemaVersionOf = sql::Query("PRAGMA schema_version", sql::kEnginesOwn);
 
 Status SchemaCheck::check_schema_again(const Text& path, Diagnostic& diagnostic) {
   std::int64_t version = 0;

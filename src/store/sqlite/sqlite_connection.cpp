@@ -229,28 +229,28 @@ bool Connection::forget_statements() {
   return any;
 }
 
-Connection::Prepared& Connection::slot_of(const sql::Query& query) {
+Connection::Prepared& Connection::slot_of(const char* text) {
   constexpr std::uint32_t kGolden = 0x9e3779b1U;  // spreads addresses that differ in few bits
-  const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(&query));
-  const std::uint64_t spread = (address / alignof(sql::Query)) * kGolden;
+  const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(text));
+  const std::uint64_t spread = std::uint64_t{address} * kGolden;
   auto at = static_cast<std::size_t>((spread & 0xffffffffU) * kStatementsMax >> 32U);
   for (int looks = 0; looks < kStatementsMax; ++looks) {
     Prepared& slot = prepared_[at];
-    if (slot.query == nullptr) slot.query = &query;
-    if (slot.query == &query) return slot;
+    if (slot.text == nullptr) slot.text = text;
+    if (slot.text == text) return slot;
     at = at + 1 == kStatementsMax ? 0 : at + 1;
   }
   PAWL_CHECK("store-4", false);  // there are more statements than slots
   return prepared_[0];
 }
 
-void* Connection::prepare(const sql::Query& query, int* failure) {
+void* Connection::prepare(sql::QueryRef query, int* failure) {
   PAWL_CHECK("store-3", handle_ != nullptr);
   if (is_short_) forget_statements();
   is_short_ = false;
-  Prepared& slot = slot_of(query);
+  Prepared& slot = slot_of(query.text());
   if (slot.statement == nullptr) {
-    *failure = prepare_new(query, &slot.statement);
+    *failure = prepare_new(query.text(), &slot.statement);
     if (*failure != SQLITE_OK) return nullptr;
     slot.bytes = bytes_of(slot.statement);
     statement_bytes_ += slot.bytes;
@@ -263,13 +263,12 @@ void* Connection::prepare(const sql::Query& query, int* failure) {
 
 // Room is made first, as much as a large statement takes, since the new one needs it while it is
 // being prepared.
-int Connection::prepare_new(const sql::Query& query, sqlite3_stmt** statement) {
+int Connection::prepare_new(const char* text, sqlite3_stmt** statement) {
   while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
   }
   int result = SQLITE_OK;
   do {
-    result = sqlite3_prepare_v3(handle_, query.text(), -1, SQLITE_PREPARE_PERSISTENT, statement,
-                                nullptr);
+    result = sqlite3_prepare_v3(handle_, text, -1, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
   } while (result == SQLITE_NOMEM && forget_oldest());
   return result;
 }

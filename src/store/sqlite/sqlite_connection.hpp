@@ -69,7 +69,7 @@ class Connection : public sql::Connection {
   static constexpr int kStepsASlice = 100'000;
 
  protected:
-  void* prepare(const sql::Query& query, int* failure) override;
+  void* prepare(sql::QueryRef query, int* failure) override;
   void release(void* prepared) override;
   int bind_integer(void* prepared, int at, std::int64_t value) override;
   int bind_nothing(void* prepared, int at) override;
@@ -86,10 +86,10 @@ class Connection : public sql::Connection {
   [[nodiscard]] static sqlite3_stmt* statement_of(void* prepared);
 
  private:
-  // A hash table by the address of the query: a query's slot is the first one from its hash on that
-  // holds this query or none.
+  // A hash table by the address of a query's text: its slot is the first one from its hash on that
+  // holds this text or none.
   struct Prepared {
-    const sql::Query* query = nullptr;
+    const char* text = nullptr;
     sqlite3_stmt* statement = nullptr;  // null: it was forgotten
     std::uint64_t used = 0;             // the value of uses_ at its last use
     std::uint32_t bytes = 0;            // taken from SQLite's heap
@@ -98,12 +98,12 @@ class Connection : public sql::Connection {
   Status protect(Diagnostic& diagnostic);
   static int on_slice(void* self);
   bool forget_oldest();
-  int prepare_new(const sql::Query& query, sqlite3_stmt** statement);
+  int prepare_new(const char* text, sqlite3_stmt** statement);
 
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;
   int* slices_ = nullptr;  // the count of the statement that is running
-  Prepared& slot_of(const sql::Query& query);
+  Prepared& slot_of(const char* text);
   Prepared prepared_[kStatementsMax];
   std::uint64_t uses_ = 0;
   std::size_t statement_bytes_max_ = SIZE_MAX;

@@ -119,7 +119,8 @@ void WorkFetch::begin_scans() {
     scan.begin_call(version);
 }
 
-constexpr sql::Query kNewest{"SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1"};
+constexpr auto kNewest =
+    sql::Query("SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1");
 
 // Work that comes from now on, and work that this batch has brought, has higher ids than all older
 // work.
@@ -264,16 +265,14 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
   return take == rules::Take::kAfterClaim ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
-constexpr auto kSessionOfOwnedHeadText = sql::join(
+constexpr auto kSessionOfOwnedHead = sql::Query(
     "SELECT sid FROM sessions\fINDEXED BY s_owned\rWHERE owner=?2"
     " AND head_id=?1 AND head_id IS NOT NULL AND state=",
     sql::number<rules::State::kOpen>, " LIMIT 1");
-constexpr sql::Query kSessionOfOwnedHead{kSessionOfOwnedHeadText};
-constexpr auto kSessionOfHeadText = sql::join(
+constexpr auto kSessionOfHead = sql::Query(
     "SELECT sid FROM sessions\fINDEXED BY s_claim\rWHERE head_id=?1"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, " LIMIT 1");
-constexpr sql::Query kSessionOfHead{kSessionOfHeadText};
 
 // The row's head_id does not name the head of the session.
 bool WorkFetch::is_no_head(const Candidate& candidate, rules::Take take) {
@@ -311,14 +310,13 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
   return Status::kOk;
 }
 
-constexpr auto kActivityText = sql::join(
+constexpr auto kActivity = sql::Query(
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     ",s.tag,i.trace"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
-constexpr sql::Query kActivity{kActivityText};
 
 // Reads the verdict on a row and its texts. The input is touched only for a process that can run
 // it.
@@ -480,7 +478,7 @@ Status WorkFetch::make_room(Fetch& fetch, const WorkRow& row, bool* released) {
   return owners_.make_room(fetch.how.me, idle_ms, released, &fetch.room_at);
 }
 
-constexpr sql::Query kReadHead{"SELECT head_id FROM sessions WHERE sid=?1"};
+constexpr auto kReadHead = sql::Query("SELECT head_id FROM sessions WHERE sid=?1");
 
 Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   bool may = false;
@@ -507,9 +505,9 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
   return head.id == 0 ? Status::kOk : try_candidate(fetch, head);
 }
 
-constexpr sql::Query kTouchSession{
+constexpr auto kTouchSession = sql::Query(
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
-    "locked_until=max(locked_until,?3),folder_root=coalesce(?4,folder_root) WHERE sid=?1"};
+    "locked_until=max(locked_until,?3),folder_root=coalesce(?4,folder_root) WHERE sid=?1");
 
 Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const WorkerTerms& options = *fetch.how.options;
@@ -572,22 +570,20 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
 #define PAWL_LOCK_COLUMNS                                                                      \
   "q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,q.boot_seq," \
   "q.token"
-constexpr auto kNextExpiredLockText = sql::join(
-    "SELECT " PAWL_LOCK_COLUMNS
-    " FROM worker_queue q\fINDEXED BY wq_locked\r"
-    "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
-    sql::number<kIndexedWorkFrom>, " AND q.state IN (", sql::number<rules::WorkState::kLocked>, ",",
-    sql::number<rules::WorkState::kCancelledRunning>,
-    ") AND q.locked_until<=?1"
-    " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
-constexpr sql::Query kNextExpiredLock{kNextExpiredLockText};
+constexpr auto kNextExpiredLock =
+    sql::Query("SELECT " PAWL_LOCK_COLUMNS
+               " FROM worker_queue q\fINDEXED BY wq_locked\r"
+               "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
+               sql::number<kIndexedWorkFrom>, " AND q.state IN (",
+               sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
+               ") AND q.locked_until<=?1"
+               " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
 // The same for items below kIndexedWorkFrom, which wq_locked does not hold; the order is by id.
-constexpr auto kNextExpiredAtOnceText = sql::join(
+constexpr auto kNextExpiredAtOnce = sql::Query(
     "SELECT " PAWL_LOCK_COLUMNS
     " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
     sql::number<kIndexedWorkFrom>, " AND q.state=", sql::number<rules::WorkState::kLocked>,
     " AND q.locked_until<=?1 AND ?2 IS NOT NULL ORDER BY q.id LIMIT 1");
-constexpr sql::Query kNextExpiredAtOnce{kNextExpiredAtOnceText};
 #undef PAWL_LOCK_COLUMNS
 
 // Ends locks, also those of cancelled running items, that are past their lease: of holders that are
@@ -600,7 +596,7 @@ Status WorkFetch::take_expired_locks(Fetch& fetch) {
   return take_expired_locks_of(fetch, kNextExpiredLock, expired_lock_, looks);
 }
 
-Status WorkFetch::take_expired_locks_of(Fetch& fetch, const sql::Query& query, ExpiredScan& scan,
+Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredScan& scan,
                                         unsigned& looks) {
   for (; looks < kExpiredLooksMax && !scan.all_seen.in(context_) && !*fetch.found; ++looks) {
     Claim lock;
@@ -651,12 +647,11 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
                                 fetch.how.limits);
 }
 
-constexpr auto kNextExpiredSessionText = sql::join(
+constexpr auto kNextExpiredSession = sql::Query(
     "SELECT head_id,sid,locked_until FROM sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1");
-constexpr sql::Query kNextExpiredSession{kNextExpiredSessionText};
 
 Status WorkFetch::take_expired_sessions(Fetch& fetch) {
   for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_session_.all_seen.in(context_) &&

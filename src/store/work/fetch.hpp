@@ -69,7 +69,7 @@ class WorkFetch : private Table {
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   Status take_expired_locks(Fetch& fetch);
-  Status take_expired_locks_of(Fetch& fetch, const sql::Query& query, ExpiredScan& scan,
+  Status take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredScan& scan,
                                unsigned& looks);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);

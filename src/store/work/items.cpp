@@ -17,10 +17,10 @@
 #include "store/worker/evidence_rules.hpp"
 
 namespace pawl::store {
-constexpr sql::Query kInsert{
+constexpr auto kInsert = sql::Query(
     "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
     "reboots,unregistered,id,tag,due,waits_for)"
-    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)"};
+    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
 
 Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work) {
   if (work.handed_over != nullptr) {
@@ -62,16 +62,15 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
   return to.session == 0 ? Status::kOk : rows_.sessions.recompute_head(to.session);
 }
 
-constexpr sql::Query kFindHeld{
+constexpr auto kFindHeld = sql::Query(
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
     " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL),"
-    "limits IS NOT NULL FROM sessions WHERE scope=0 AND name=?1"};
-constexpr auto kInsertHandedOverText = sql::join(
+    "limits IS NOT NULL FROM sessions WHERE scope=0 AND name=?1");
+constexpr auto kInsertHandedOver = sql::Query(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
     " VALUES(?1,?2,?3,",
     sql::number<rules::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
-constexpr sql::Query kInsertHandedOver{kInsertHandedOverText};
 
 // Does in one write what a fetch would do next. The item is never ready, so no index of ready items
 // gets it.
@@ -147,10 +146,10 @@ Status WorkItems::session_of_work(InstanceKey instance, const NewWork& work,
   return openings_.admit_work(row, limit, out);
 }
 
-constexpr sql::Query kSetPolicy{
+constexpr auto kSetPolicy = sql::Query(
     "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
     "barrier=?6 WHERE id=?1",
-    kWorkComes};
+    kWorkComes);
 
 Status WorkItems::set_policy(WorkItemId item, std::string_view policy,
                              const ActivityPolicy& options) {
@@ -214,8 +213,8 @@ Status WorkItems::take_work(const WorkDone& done, bool again) {
   return done.abort_session ? owners_.abort_session(done.session) : Status::kOk;
 }
 
-constexpr sql::Query kNoteProgress{
-    "UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1"};
+constexpr auto kNoteProgress =
+    sql::Query("UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");
 
 Status WorkItems::note_progress(const WorkDone& done, std::string_view progress, std::int64_t at) {
   WorkRow row;
@@ -259,7 +258,7 @@ bool passes(const WorkInfo& info, const WorkListFilter& filter) {
 
 }  // namespace
 
-constexpr auto kListWorkText = sql::join(
+constexpr auto kListWork = sql::Query(
     "SELECT q.id,i.id,q.execution,q.event,q.state,q.attempt,s.name,q.tag,w.node,"
     "q.waits_for IS NOT NULL,h.meta," PAWL_IS_THERE
     " FROM worker_queue AS q"
@@ -268,7 +267,6 @@ constexpr auto kListWorkText = sql::join(
     " ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " WHERE q.id>?1 AND q.state<",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY q.id");
-constexpr sql::Query kListWork{kListWorkText};
 
 Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
   if (page->rows_max == 0) {

@@ -42,8 +42,8 @@ Status WorkRows::end_work(WorkItemId item, ErrorKind kind, std::string_view text
   return time_out(row, kind, text);
 }
 
-constexpr sql::Query kFailAttempt{
-    "UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1"};
+constexpr auto kFailAttempt =
+    sql::Query("UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
 
 // Requires: row.may_retry().
 Status WorkRows::retry_work(const WorkRow& row, std::string_view text) {
@@ -68,8 +68,8 @@ Status WorkRows::poison_work(WorkItemId item, std::string_view why) {
   return Status::kOk;
 }
 
-constexpr sql::Query kReadCounts{
-    "SELECT crashes,strikes,reboots,state,boot_seq FROM worker_queue WHERE id=?1"};
+constexpr auto kReadCounts =
+    sql::Query("SELECT crashes,strikes,reboots,state,boot_seq FROM worker_queue WHERE id=?1");
 
 Status WorkRows::read_counts(WorkItemId item, Counted* out) {
   Statement read = connection_.use(kReadCounts);
@@ -103,10 +103,9 @@ Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) 
                                                   : Status::kOk;
 }
 
-constexpr auto kCountCrashText =
-    sql::join("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
-              sql::number<rules::WorkState::kCancelledRunning>);
-constexpr sql::Query kCountCrash{kCountCrashText};
+constexpr auto kCountCrash =
+    sql::Query("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
+               sql::number<rules::WorkState::kCancelledRunning>);
 
 Status WorkRows::count_crash(WorkItemId item, const CrashLimits& limits) {
   {
@@ -135,9 +134,9 @@ Status WorkRows::unlock_work(WorkItemId item, SessionKey session, bool strike,
   return session == 0 ? Status::kOk : sessions_.recompute_head(session);
 }
 
-constexpr sql::Query kNextOverdue{
+constexpr auto kNextOverdue = sql::Query(
     "SELECT id FROM worker_queue\fINDEXED BY wq_deadline\r"
-    "WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1"};
+    "WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1");
 
 Status WorkRows::end_overdue_work(std::size_t limit, std::size_t* ended) {
   Walk walk;
@@ -163,7 +162,8 @@ Status WorkRows::give_up_damaged(const WorkRow& row) {
                          "worker_queue: a column has a type or value that it cannot have");
 }
 
-constexpr sql::Query kReadWork{"SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1"};
+constexpr auto kReadWork =
+    sql::Query("SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
 
 // The item fails, and its orchestration gets the failure. A row of the queue is made from the
 // history, so it holds nothing worth repairing.
@@ -195,8 +195,8 @@ Status WorkRows::time_out(const WorkRow& row, ErrorKind kind, std::string_view t
                                             : delete_work(row.id, row.session);
 }
 
-constexpr sql::Query kTag{"SELECT tag FROM worker_queue WHERE id=?1"};
-constexpr sql::Query kLastError{"SELECT last_error FROM worker_queue WHERE id=?1"};
+constexpr auto kTag = sql::Query("SELECT tag FROM worker_queue WHERE id=?1");
+constexpr auto kLastError = sql::Query("SELECT last_error FROM worker_queue WHERE id=?1");
 
 Status WorkRows::end_overdue(const WorkRow& row) {
   const Suspicion work(connection_, RowRef::Table::kWork, row.id);

@@ -27,11 +27,11 @@ OptionalMs optional_due(const Statement& row, int column, bool* whole) {
 
 }  // namespace
 
-constexpr sql::Query kRead{
+constexpr auto kRead = sql::Query(
     "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
     "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
     "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
-    " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1"};
+    " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 
 Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   const Suspicion work(connection_, RowRef::Table::kWork, item);
@@ -73,13 +73,13 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   return Status::kOk;
 }
 
-constexpr sql::Query kWriteState{
+constexpr auto kWriteState = sql::Query(
     "UPDATE worker_queue SET state=?2,token=iif(?3,token,?4),inc=iif(?3,inc,?5),"
     "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
     "run_due=?9,silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
     "close_due=iif(?14,NULL,close_due),attempt=attempt+?15,strikes=strikes+?16,"
     "reboots=reboots+?17,unregistered=unregistered+?18 WHERE id=?1",
-    kWorkMoves};
+    kWorkMoves);
 
 Status WorkRows::write_state(WorkItemId item, const WorkWrite& write) {
   Statement row = connection_.use(kWriteState);
@@ -130,7 +130,7 @@ Status WorkRows::delete_work(WorkItemId item, SessionKey session) {
   return sessions_.forget_if_closed(session);
 }
 
-constexpr sql::Query kDelete{"DELETE FROM worker_queue WHERE id=?1", kWorkMoves};
+constexpr auto kDelete = sql::Query("DELETE FROM worker_queue WHERE id=?1", kWorkMoves);
 
 Status WorkRows::delete_row(WorkItemId item) {
   Statement remove = connection_.use(kDelete);
@@ -146,11 +146,10 @@ Status WorkRows::cancel_all_work(InstanceKey instance, ExecutionId execution) {
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
-constexpr auto kFirstCancelledRunningText = sql::join(
+constexpr auto kFirstCancelledRunning = sql::Query(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstCancelledRunning{kFirstCancelledRunningText};
 
 Status WorkRows::delete_cancelled_running(SessionKey session) {
   Walk walk;
@@ -167,11 +166,10 @@ Status WorkRows::delete_cancelled_running(SessionKey session) {
   }
 }
 
-constexpr auto kFirstDelayedText = sql::join(
+constexpr auto kFirstDelayed = sql::Query(
     "SELECT id,sid FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
     sql::number<rules::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1");
-constexpr sql::Query kFirstDelayed{kFirstDelayedText};
 
 Status WorkRows::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   Walk walk;
@@ -196,15 +194,13 @@ Status WorkRows::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   return Status::kOk;
 }
 
-constexpr auto kRenewItemText = sql::join(
+constexpr auto kRenewItem = sql::Query(
     "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
     " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (",
-    sql::number<rules::WorkState::kLocked>, ",", sql::number<rules::WorkState::kCancelledRunning>,
-    ") RETURNING sid");
-constexpr sql::Query kRenewItem{kRenewItemText};
-constexpr sql::Query kRenewItsSession{
+    sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>, ") RETURNING sid");
+constexpr auto kRenewItsSession = sql::Query(
     "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
-    " WHERE sid=?1 AND owner=?2 AND epoch=?3"};
+    " WHERE sid=?1 AND owner=?2 AND epoch=?3");
 
 Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
                                       const WorkerTerms& options) {
@@ -226,18 +222,16 @@ Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
   return fail(touch.run(), "renew a session with its work");
 }
 
-constexpr auto kNextCancelledText = sql::join(
+constexpr auto kNextCancelled = sql::Query(
     "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
     "\fINDEXED BY wq_event\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.id>=",
     sql::number<kIndexedWorkFrom>,
     " AND q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
     " ORDER BY q.event,q.id LIMIT 1");
-constexpr sql::Query kNextCancelled{kNextCancelledText};
-constexpr auto kNextAtOnceText =
-    sql::join("SELECT id,sid FROM worker_queue WHERE id>?5 AND id<", sql::number<kIndexedWorkFrom>,
-              " AND instance=?1 AND execution=?2 AND event BETWEEN ?3 AND ?4 ORDER BY id LIMIT 1");
-constexpr sql::Query kNextAtOnce{kNextAtOnceText};
+constexpr auto kNextAtOnce =
+    sql::Query("SELECT id,sid FROM worker_queue WHERE id>?5 AND id<", sql::number<kIndexedWorkFrom>,
+               " AND instance=?1 AND execution=?2 AND event BETWEEN ?3 AND ?4 ORDER BY id LIMIT 1");
 
 // These items have no session in which they could hold others back, so their rows need not stay.
 Status WorkRows::cancel_handed_over_at_once(InstanceKey instance, ExecutionId execution,

@@ -26,7 +26,7 @@ Status UnregisteredWork::wake_unregistered(Incarnation me, std::size_t limit, st
   return Status::kOk;
 }
 
-constexpr sql::Query kTagOfSession{"SELECT tag FROM sessions WHERE sid=?1"};
+constexpr auto kTagOfSession = sql::Query("SELECT tag FROM sessions WHERE sid=?1");
 
 // A worker may schedule work that it cannot run. This asks whether any other worker can.
 Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
@@ -58,12 +58,11 @@ Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
-constexpr auto kFirstOfSessionText =
-    sql::join("SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
-              sql::number<rules::WorkState::kDelayed>,
-              " AND id>?2"
-              " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstOfSession{kFirstOfSessionText};
+constexpr auto kFirstOfSession =
+    sql::Query("SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+               sql::number<rules::WorkState::kDelayed>,
+               " AND id>?2"
+               " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
 
 Status UnregisteredWork::wake_waiting_of(SessionKey session) {
   WorkItemId item = 0;
@@ -78,10 +77,10 @@ Status UnregisteredWork::wake_waiting_of(SessionKey session) {
   }
 }
 
-constexpr sql::Query kNextName{
+constexpr auto kNextName = sql::Query(
     "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
     "SELECT 1 FROM worker_queue AS q\fINDEXED BY wq_waiting\rWHERE q.waits_for=h.name)"
-    " ORDER BY name LIMIT 1"};
+    " ORDER BY name LIMIT 1");
 
 // Finds the next name that `me` has a handler for. If there is none behind the last one, the cursor
 // is at the beginning again.
@@ -96,12 +95,12 @@ Status UnregisteredWork::next_waiting_name(Incarnation me) {
   return Status::kOk;
 }
 
-constexpr sql::Query kNextWaiting{
+constexpr auto kNextWaiting = sql::Query(
     "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
     " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
     " AND t.tag=coalesce(q.tag,s.tag,''))))"
     " FROM worker_queue AS q\fINDEXED BY wq_waiting\rLEFT JOIN sessions AS s ON s.sid=q.sid"
-    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1"};
+    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1");
 
 Status UnregisteredWork::wake_next_waiting(Incarnation me, std::size_t* woken) {
   SessionKey session = 0;

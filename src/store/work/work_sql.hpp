@@ -19,7 +19,7 @@ inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 // ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek, so the
 // cost depends only on the depth of the indices. A constant false in ?2 is tested before the seek.
 // Rows of an ordered union would be simpler to read, but take a table in memory each time.
-inline constexpr auto kFetchSqlText = sql::join(
+inline constexpr auto kFetchSql = sql::Query(
     "SELECT"
     " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
     " WHERE sid IS NULL AND state=",
@@ -33,20 +33,17 @@ inline constexpr auto kFetchSqlText = sql::join(
     " (SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
     " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)");
-inline constexpr sql::Query kFetchSql{kFetchSqlText};
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
-inline constexpr auto kFetchTagSqlText = sql::join(
+inline constexpr auto kFetchTagSql = sql::Query(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tag\rWHERE tag=?1 AND sid IS NULL AND state=",
     sql::number<rules::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1");
-inline constexpr sql::Query kFetchTagSql{kFetchTagSqlText};
 
 // Items of any tag without a session; ?1 and ?2 as above. One seek.
-inline constexpr auto kFetchTaggedSqlText = sql::join(
+inline constexpr auto kFetchTaggedSql = sql::Query(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tagged\rWHERE tag IS NOT NULL AND sid IS NULL"
     " AND state=",
     sql::number<rules::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1");
-inline constexpr sql::Query kFetchTaggedSql{kFetchTaggedSqlText};
 
 }  // namespace pawl::store
 

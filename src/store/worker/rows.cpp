@@ -1,7 +1,7 @@
 #include "store/worker/rows.hpp"
 
 namespace pawl::store {
-constexpr sql::Query kNodeOf{"SELECT node FROM workers WHERE inc=?1"};
+constexpr auto kNodeOf = sql::Query("SELECT node FROM workers WHERE inc=?1");
 
 Status WorkerRows::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
   Statement read = connection_.use(kNodeOf);
@@ -10,10 +10,10 @@ Status WorkerRows::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
   return fail(read.status(), "read a worker");
 }
 
-constexpr sql::Query kHandlerElsewhere{
+constexpr auto kHandlerElsewhere = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
     " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
-    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))"};
+    " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))");
 
 Status WorkerRows::handler_elsewhere(std::string_view activity, std::string_view tag,
                                      Incarnation me, bool to_claim, bool* found) {
@@ -25,12 +25,12 @@ Status WorkerRows::handler_elsewhere(std::string_view activity, std::string_view
   return Status::kOk;
 }
 
-constexpr sql::Query kRoomElsewhere{
+constexpr auto kRoomElsewhere = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM workers w\fINDEXED BY w_living\rWHERE w.buried=0 AND w.inc<>?2"
     " AND w.draining=0 AND EXISTS(SELECT 1 FROM handlers h WHERE h.name=?1 AND h.inc=w.inc)"
     " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=w.inc AND t.tag=?3))"
     " AND w.sessions_max>(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\r"
-    "WHERE s.owner=w.inc AND s.hard=0))"};
+    "WHERE s.owner=w.inc AND s.hard=0))");
 
 Status WorkerRows::room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                                   bool* found) {
@@ -41,9 +41,9 @@ Status WorkerRows::room_elsewhere(std::string_view activity, std::string_view ta
   return Status::kOk;
 }
 
-constexpr sql::Query kFindNode{
+constexpr auto kFindNode = sql::Query(
     "SELECT inc FROM workers\fINDEXED BY w_living\rWHERE buried=0 AND "
-    "node=?1 ORDER BY inc DESC LIMIT 1"};
+    "node=?1 ORDER BY inc DESC LIMIT 1");
 
 Status WorkerRows::living_worker(std::string_view node, Incarnation* worker) {
   Statement find = connection_.use(kFindNode);
@@ -54,7 +54,7 @@ Status WorkerRows::living_worker(std::string_view node, Incarnation* worker) {
   return Status::kOk;
 }
 
-constexpr sql::Query kFindWorker{"SELECT buried FROM workers WHERE inc=?"};
+constexpr auto kFindWorker = sql::Query("SELECT buried FROM workers WHERE inc=?");
 
 Status WorkerRows::is_gone(Incarnation home, bool* gone) {
   Statement row = connection_.use(kFindWorker);
@@ -62,7 +62,7 @@ Status WorkerRows::is_gone(Incarnation home, bool* gone) {
   return fail(row.status(), "workers");
 }
 
-constexpr sql::Query kCheckWorker{"SELECT buried,draining FROM workers WHERE inc=?"};
+constexpr auto kCheckWorker = sql::Query("SELECT buried,draining FROM workers WHERE inc=?");
 
 Status WorkerRows::check_worker(Incarnation me) {
   if (known_worker_ == me) {
@@ -82,11 +82,11 @@ Status WorkerRows::check_worker(Incarnation me) {
 }
 
 // A damaged limit in a row is ignored.
-constexpr sql::Query kMailboxLimits{
+constexpr auto kMailboxLimits = sql::Query(
     "SELECT (SELECT CAST(min(messages_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
     "WHERE buried=0 AND messages_max BETWEEN 1 AND 1048576),"
     "(SELECT CAST(min(message_bytes_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
-    "WHERE buried=0 AND message_bytes_max BETWEEN 1 AND 1099511627776)"};
+    "WHERE buried=0 AND message_bytes_max BETWEEN 1 AND 1099511627776)");
 
 Status WorkerRows::mailbox_limits(MailboxLimits* out) {
   if (!known_limits_.has_value()) {

@@ -29,8 +29,8 @@ Status Workers::register_worker(const NewWorker& worker, Evidence& evidence,
   return inherit(worker, *out, limits);
 }
 
-constexpr sql::Query kRenewWorker{
-    "UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0"};
+constexpr auto kRenewWorker =
+    sql::Query("UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0");
 
 Status Workers::renew_worker(Incarnation me, std::int64_t lease_ms) {
   Statement renew = connection_.use(kRenewWorker);
@@ -39,7 +39,7 @@ Status Workers::renew_worker(Incarnation me, std::int64_t lease_ms) {
   return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
 }
 
-constexpr sql::Query kReadWorker{"SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0"};
+constexpr auto kReadWorker = sql::Query("SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");
 
 Status Workers::bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                             std::size_t note_count, const CrashLimits& limits) {
@@ -70,9 +70,9 @@ Status Workers::unregister_worker(Incarnation me) {
   return free_locks_of(me, context_.limits);
 }
 
-constexpr sql::Query kListWorkers{
+constexpr auto kListWorkers = sql::Query(
     "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
-    " FROM workers\fINDEXED BY w_living\rWHERE buried=0 ORDER BY inc"};
+    " FROM workers\fINDEXED BY w_living\rWHERE buried=0 ORDER BY inc");
 
 Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
   *count = 0;
@@ -92,15 +92,15 @@ Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* 
   return fail(list.status(), "list workers");
 }
 
-constexpr sql::Query kDescribeWorker{
+constexpr auto kDescribeWorker = sql::Query(
     "SELECT w.sessions_max,w.any_tag,"
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=0),"
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=1),"
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND EXISTS("
     "SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid))"
-    " FROM workers w WHERE w.inc=?1"};
-constexpr sql::Query kTagsOf{"SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag"};
-constexpr sql::Query kHandlersOf{"SELECT name FROM handlers WHERE inc=?1 ORDER BY name"};
+    " FROM workers w WHERE w.inc=?1");
+constexpr auto kTagsOf = sql::Query("SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag");
+constexpr auto kHandlersOf = sql::Query("SELECT name FROM handlers WHERE inc=?1 ORDER BY name");
 
 Status Workers::describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
                                 WorkerInfo* out) {
@@ -158,9 +158,9 @@ Status Workers::refuse_earlier_boot() {
   }
 }
 
-constexpr sql::Query kNextEarlier{
+constexpr auto kNextEarlier = sql::Query(
     "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
-    "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1"};
+    "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
 
 // The next living registration of an earlier boot after *row; worker 0: none.
 Status Workers::next_earlier(Predecessor* row) {
@@ -169,9 +169,9 @@ Status Workers::next_earlier(Predecessor* row) {
   return read_predecessor(next, row);
 }
 
-constexpr sql::Query kNextOfNode{
+constexpr auto kNextOfNode = sql::Query(
     "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
-    "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1"};
+    "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
 
 // The next living registration of this boot and node after *row; worker 0: none.
 Status Workers::next_of_node(std::string_view node, Predecessor* row) {
@@ -217,13 +217,13 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
   }
 }
 
-constexpr sql::Query kInsertWorker{
+constexpr auto kInsertWorker = sql::Query(
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
     "buried,any_tag,sessions_max,messages_max,message_bytes_max)"
-    " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10)"};
-constexpr sql::Query kNameWorker{"UPDATE workers SET node='~'||inc WHERE inc=?1"};
-constexpr sql::Query kInsertHandler{
-    "INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
+    " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10)");
+constexpr auto kNameWorker = sql::Query("UPDATE workers SET node='~'||inc WHERE inc=?1");
+constexpr auto kInsertHandler =
+    sql::Query("INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING");
 
 Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
   rows_.unregistered.start_over();
@@ -255,8 +255,8 @@ Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
   return insert_tags(worker.tags, *out);
 }
 
-constexpr sql::Query kInsertTag{
-    "INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING"};
+constexpr auto kInsertTag =
+    sql::Query("INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING");
 
 // Untagged work has the empty tag. A worker that serves any tag says so in its row.
 Status Workers::insert_tags(const TagFilter& tags, Incarnation worker) {
@@ -299,10 +299,10 @@ Status Workers::inherit(const NewWorker& worker, Incarnation newcomer, const Cra
   }
 }
 
-constexpr sql::Query kReadHeir{"SELECT locked_until FROM workers WHERE inc=?1 AND buried=0"};
-constexpr sql::Query kFirstSessionOf{
+constexpr auto kReadHeir = sql::Query("SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
+constexpr auto kFirstSessionOf = sql::Query(
     "SELECT sid,hard FROM sessions\fINDEXED BY s_owner\r"
-    "WHERE owner=?1 ORDER BY hard,sid LIMIT 1"};
+    "WHERE owner=?1 ORDER BY hard,sid LIMIT 1");
 
 Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
                                    const CrashLimits& limits) {
@@ -335,18 +335,16 @@ Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::stri
   }
 }
 
-constexpr auto kFirstLockOfText = sql::join(
-    "SELECT id,sid,state=", sql::number<rules::WorkState::kCancelledRunning>,
-    ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
-    "WHERE id>=",
-    sql::number<kIndexedWorkFrom>, " AND state IN (", sql::number<rules::WorkState::kLocked>, ",",
-    sql::number<rules::WorkState::kCancelledRunning>,
-    ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
-constexpr sql::Query kFirstLockOf{kFirstLockOfText};
-constexpr auto kFirstAtOnceText = sql::join(
+constexpr auto kFirstLockOf =
+    sql::Query("SELECT id,sid,state=", sql::number<rules::WorkState::kCancelledRunning>,
+               ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
+               "WHERE id>=",
+               sql::number<kIndexedWorkFrom>, " AND state IN (",
+               sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
+               ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
+constexpr auto kFirstAtOnce = sql::Query(
     "SELECT id FROM worker_queue WHERE id<", sql::number<kIndexedWorkFrom>,
     " AND inc=?1 AND state=", sql::number<rules::WorkState::kLocked>, " ORDER BY id LIMIT 1");
-constexpr sql::Query kFirstAtOnce{kFirstAtOnceText};
 
 // Frees items without a session, and what is left of cancelled items. The other items went with
 // their sessions.
@@ -386,15 +384,15 @@ Status Workers::free_handed_over_at_once(Incarnation worker, const CrashLimits& 
   }
 }
 
-constexpr sql::Query kBuryRow{"UPDATE workers SET buried=1 WHERE inc=?1", kTimerMoves};
-constexpr sql::Query kDeleteHandlers{"DELETE FROM handlers WHERE inc=?1"};
-constexpr sql::Query kDeleteTags{"DELETE FROM worker_tags WHERE inc=?1"};
-constexpr sql::Query kDeleteDeclarations{
+constexpr auto kBuryRow = sql::Query("UPDATE workers SET buried=1 WHERE inc=?1", kTimerMoves);
+constexpr auto kDeleteHandlers = sql::Query("DELETE FROM handlers WHERE inc=?1");
+constexpr auto kDeleteTags = sql::Query("DELETE FROM worker_tags WHERE inc=?1");
+constexpr auto kDeleteDeclarations = sql::Query(
     "DELETE FROM devices WHERE inc=?1 AND sid IN"
-    " (SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1)"};
-constexpr sql::Query kPruneBuried{
+    " (SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1)");
+constexpr auto kPruneBuried = sql::Query(
     "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
-    " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2"};
+    " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2");
 
 Status Workers::bury_row(Incarnation worker) {
   rows_.workers.forget_known();
@@ -423,7 +421,7 @@ Status Workers::bury_row(Incarnation worker) {
   return fail(prune.run(), "prune buried workers");
 }
 
-constexpr sql::Query kCountTurnCrash{"UPDATE instances SET crashes=crashes+1 WHERE key=?1"};
+constexpr auto kCountTurnCrash = sql::Query("UPDATE instances SET crashes=crashes+1 WHERE key=?1");
 
 // The runtime reads the count together with the instance, and fails the instance there.
 Status Workers::count_turn_crash(InstanceKey instance) {
