@@ -1,5 +1,6 @@
 #include "store/context.hpp"
 
+#include "codec/event.hpp"
 #include "core/check.hpp"
 #include "store/place/batches.hpp"
 
@@ -43,6 +44,11 @@ Status StoreContext::fail(Status status, const char* what) {
   return status;
 }
 
+Status StoreContext::no_row(const Statement& row, Status none, const char* what) {
+  if (row.status() != Status::kOk) return fail(row.status(), what);
+  return is_answer(none) ? none : fail(none, what);
+}
+
 Status StoreContext::no_progress(const char* table) {
   connection.diagnostic().clear();
   diagnostic.format(
@@ -80,6 +86,14 @@ bool StoreContext::take_tokens(LockToken first, std::size_t count) {
 Epoch StoreContext::next_epoch() {
   require_batch();
   return next.epoch++;
+}
+
+std::string_view StoreContext::activity_name(std::string_view meta) {
+  Event event;
+  event.kind = EventKind::kActivity;
+  const JsonMemory memory(json_memory, sizeof json_memory);
+  const Status decoded = decode_meta(meta, &event, meta_text, sizeof meta_text);
+  return decoded == Status::kOk ? event.name : std::string_view();
 }
 
 ReadScope::ReadScope(StoreContext& context) : context_(context) {

@@ -49,6 +49,8 @@ struct StoreContext {
   // Keeps `what` and the connection's text in the diagnostic, kills the batch if the status is one
   // that does so (the contract's list), and returns the status. kOk: does nothing.
   Status fail(Status status, const char* what);
+  // For a statement that gave no row: its failure, or `none`. kCorrupt is a failure, too.
+  Status no_row(const Statement& row, Status none, const char* what);
   // Reports that a Walk makes no progress: kCorrupt.
   Status no_progress(const char* table);
   // For a call that had written something when it failed: the batch is dead, whatever the status. A
@@ -62,6 +64,9 @@ struct StoreContext {
   // Takes `count` tokens from `first` on. False: another one was taken already, and these are not.
   bool take_tokens(LockToken first, std::size_t count);
   Epoch next_epoch();
+  // The name in the meta of an activity's event, or nothing if the meta cannot be read. It lives
+  // until the next meta is read.
+  std::string_view activity_name(std::string_view meta);
 
   Connection& connection;
   sql::Database& file;
@@ -141,6 +146,9 @@ class Table {
   ~Table() = default;
 
   Status fail(Status status, const char* what) { return context_.fail(status, what); }
+  Status no_row(const Statement& row, Status none, const char* what) {
+    return context_.no_row(row, none, what);
+  }
   Status no_progress(const char* table) { return context_.no_progress(table); }
   Status written(Status status) { return context_.written(status); }
   Status fail_written(Status status, const char* what) { return written(fail(status, what)); }

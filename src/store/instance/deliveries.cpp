@@ -117,8 +117,7 @@ Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* 
   if (!*room) return Status::kOk;
   out->number = connection_.last_insert_id();
   Statement row = connection_.use(kCurrentEnd);
-  if (!row.bind_text(posted.id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  if (!row.bind_text(posted.id).row()) return no_row(row, Status::kNotFound, "executions");
   out->key = row.integer(0);
   out->execution = row.integer(1);
   if (fits(row.integer(2), &out->last_event)) return Status::kOk;

@@ -142,8 +142,7 @@ Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kInfo);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   visitor.on_instance(info_of(row));
   return Status::kOk;
 }
@@ -253,14 +252,9 @@ Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution
   Statement row = connection_.use(kListActivities);
   row.bind(key).bind(execution);
   while (row.row()) {
-    Event event;
-    event.kind = EventKind::kActivity;
-    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
-    const Status decoded =
-        decode_meta(row.bytes(7), &event, context_.meta_text, sizeof context_.meta_text);
     ActivityInfo info;
     info.activity_id = row.integer(0);
-    if (decoded == Status::kOk) info.name = event.name;
+    info.name = context_.activity_name(row.bytes(7));
     info.state = static_cast<ActivityState>(row.integer(1));
     info.attempt = row.integer(2);
     info.retry_attempt = add_saturating(row.integer(3), 1);
@@ -309,8 +303,7 @@ Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, c
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kReadStatus);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   *out = InstanceStatus();
   out->key = row.integer(0);
   out->state = static_cast<InstanceState>(row.integer(1));
@@ -336,8 +329,7 @@ Status InstanceDirectory::read_id(InstanceKey key, FixedText<kNameBytesMax>* id,
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kReadId);
-  if (!row.bind(key).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
   id->assign_cut(row.bytes(0));
   if (unregistered != nullptr) *unregistered = row.integer(1) != 0;
   return Status::kOk;
@@ -457,6 +449,7 @@ Status InstanceDirectory::count_work(Metrics* out) {
   return Status::kOk;
 }
 
+// Uses the instance's index, so that only the messages of that instance are sorted.
 constexpr auto kListMessages = sql::Query(
     "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"

@@ -20,8 +20,7 @@ Status TreeRemoval::delete_instance(InstanceKey key, bool force) {
   require_batch();
   {
     Statement row = connection_.use(kFindRoot);
-    if (!row.bind(key).row())
-      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
     if (!row.is_null(1)) return Status::kChildInstance;
     if (!force && (!has_ended(row.integer(0)) || row.integer(2) != 0)) return Status::kStillRunning;
   }
@@ -238,8 +237,7 @@ constexpr auto kOldest = sql::Query(
 
 Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
   Statement row = connection_.use(kOldest);
-  if (!row.bind(key).bind(below).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "executions");
+  if (!row.bind(key).bind(below).row()) return no_row(row, Status::kNotFound, "executions");
   *out = {row.integer(0), row.integer(1), row.integer(2)};
   // A damaged number must not add to the budget.
   if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;

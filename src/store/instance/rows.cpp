@@ -12,8 +12,7 @@ constexpr auto kFindRunning = sql::Query(
 
 Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
   Statement row = connection_.use(kFindRunning);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   *key = row.integer(0);
   if (home != nullptr) *home = row.integer(2);
   return has_ended(row.integer(1)) ? Status::kStale : Status::kOk;
@@ -24,8 +23,7 @@ constexpr auto kFindKey =
 
 Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   Statement row = connection_.use(kFindKey);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   *key = row.integer(0);
   return Status::kOk;
 }
@@ -52,8 +50,7 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   Statement row = connection_.use(kFindInstance);
   row.bind(key);
   read_up_to.has_value() ? row.bind(*read_up_to) : row.bind_null();
-  if (!row.row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.row()) return no_row(row, Status::kNotFound, "instances");
   out->state = static_cast<InstanceState>(row.integer(0));
   out->execution = row.integer(1);
   out->revision = row.integer(2);
@@ -127,8 +124,7 @@ Status InstanceRows::stop_damaged(InstanceKey key, ErrorKind kind, std::string_v
   bool is_whole = true;
   {
     Statement read = connection_.use(kIsStateWhole);
-    if (!read.bind(key).row())
-      return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "instances");
+    if (!read.bind(key).row()) return no_row(read, Status::kNotFound, "instances");
     is_whole = read.integer(0) != 0;
   }
   InstanceWrite stopped;
@@ -164,8 +160,7 @@ Status InstanceRows::insert_message(InstanceKey instance, const Message& message
   bool was_ready = false;
   {
     Statement row = connection_.use(kFindState);
-    if (!row.bind(instance).row())
-      return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+    if (!row.bind(instance).row()) return no_row(row, Status::kNotFound, "instances");
     if (has_ended(row.integer(0))) return Status::kStale;
     was_ready = row.integer(1) != 0;
   }

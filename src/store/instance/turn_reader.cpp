@@ -179,8 +179,7 @@ constexpr auto kReadItem = sql::Query(
 Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kReadItem);
-  if (!row.bind(key).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
   // If the root has no row, nothing says whether its tree was deleted.
   const bool has_root = !row.is_null(17);
   if (has_root && row.integer(17) == 0) return Status::kNotFound;

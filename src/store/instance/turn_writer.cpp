@@ -71,8 +71,7 @@ constexpr auto kFindMessage =
 // A timer must be due by the clock of this transaction, not by the clock of the look that found it.
 Status TurnWriter::check_message(InstanceKey key, MessageId message) {
   Statement row = connection_.use(kFindMessage);
-  if (!row.bind(message).bind(key).row())
-    return row.status() == Status::kOk ? Status::kStale : fail(row.status(), "find message");
+  if (!row.bind(message).bind(key).row()) return no_row(row, Status::kStale, "find message");
   if (row.is_null(1)) return Status::kOk;
   const auto base = static_cast<TimeBase>(row.integer(0));
   return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;

@@ -60,8 +60,7 @@ constexpr auto kFind =
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   out->key = row.integer(0);
   out->state = static_cast<InstanceState>(row.integer(1));
   out->ended = has_ended(row.integer(1));
@@ -159,8 +158,7 @@ constexpr auto kFindRestarted = sql::Query(
 
 Status InstanceVerbs::find(std::string_view id, Found* out) {
   Statement row = connection_.use(kFindRestarted);
-  if (!row.bind_text(id).row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "instances");
+  if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   bool whole = true;
   out->key = row.integer(0);
   out->state = static_cast<InstanceState>(row.integer(1, &whole));

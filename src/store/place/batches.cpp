@@ -197,8 +197,7 @@ constexpr auto kDataVersion = sql::Query("PRAGMA data_version", sql::kEnginesOwn
 // costs a statement, and the pager's version costs nothing.
 Status Batches::look_at_others() {
   Statement row = connection_.use(kDataVersion);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "data_version");
+  if (!row.row()) return no_row(row, Status::kCorrupt, "data_version");
   return note_others();
 }
 

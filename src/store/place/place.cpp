@@ -107,8 +107,7 @@ constexpr auto kReadMeta = sql::Query(
 
 Status Place::read_meta(ClockRow* out) {
   Statement row = connection_.use(kReadMeta);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "meta");
+  if (!row.row()) return no_row(row, Status::kCorrupt, "meta");
   PAWL_TRY(check_meta(row));
   *out = ClockRow();
   const std::string_view id = row.bytes(0);

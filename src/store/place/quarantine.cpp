@@ -44,7 +44,7 @@ Status Batches::stop_broken(InstanceKey key, std::string_view text) {
   {
     Statement read = connection_.use(kIsParked);
     if (!read.bind(key).row() || read.integer(0) != 0)
-      return read.status() == Status::kOk ? Status::kStale : fail(read.status(), "instances");
+      return no_row(read, Status::kStale, "instances");
   }
   return written(rows_.instances.stop_damaged(key, ErrorKind::kCorrupt, text));
 }
@@ -97,9 +97,7 @@ Status Batches::quarantine_message(MessageId id, ErrorKind kind, std::string_vie
   {
     bool whole = true;
     Statement read = connection_.use(kReadMessage);
-    if (!read.bind(id).row())
-      return read.status() == Status::kOk ? Status::kNotFound
-                                          : fail(read.status(), "read a damaged message");
+    if (!read.bind(id).row()) return no_row(read, Status::kNotFound, "read a damaged message");
     instance = read.integer(0, &whole);
     has_ended = read.integer(1, &whole) != 0;
   }
@@ -144,9 +142,7 @@ Status Batches::quarantine_session(SessionKey session, std::string_view text) {
   {
     bool whole = true;
     Statement read = connection_.use(kReadSession);
-    if (!read.bind(session).row())
-      return read.status() == Status::kOk ? Status::kNotFound
-                                          : fail(read.status(), "read a damaged session");
+    if (!read.bind(session).row()) return no_row(read, Status::kNotFound, "read a damaged session");
     row.fails_on_loss = read.integer(0, &whole) != 0;
     scope = read.integer(1, &has_scope);
     // A number that is no state counts as open.

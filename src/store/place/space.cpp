@@ -131,8 +131,7 @@ Status Place::remove_reserve() { return fail(context_.file.remove_reserve_file()
 
 Status Place::read_pragma(sql::QueryRef query, std::int64_t* out) {
   Statement row = connection_.use(query);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), query.text());
+  if (!row.row()) return no_row(row, Status::kCorrupt, query.text());
   *out = row.integer(0);
   return Status::kOk;
 }

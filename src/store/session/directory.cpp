@@ -219,8 +219,7 @@ Status SessionDirectory::get_session(std::string_view instance, std::string_view
   if (!instance.empty()) PAWL_TRY(rows_.instances.find_key(instance, &scope));
   Statement row = connection_.use(kReadSession);
   row.bind(scope).bind_text(session);
-  if (!row.row())
-    return row.status() == Status::kOk ? Status::kNotFound : fail(row.status(), "read a session");
+  if (!row.row()) return no_row(row, Status::kNotFound, "read a session");
   SessionInfo info = info_of(row, batch_);
   report(row, &info, visitor);
   return Status::kOk;

@@ -82,8 +82,7 @@ Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(kDescribe);
   row.bind(session);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read session");
+  if (!row.row()) return no_row(row, Status::kCorrupt, "read session");
   out->key = session;
   out->name.assign_cut(row.bytes(0));
   out->instance.assign_cut(row.bytes(1));

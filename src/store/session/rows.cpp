@@ -17,8 +17,7 @@ constexpr auto kFindNamed =
 Status SessionRows::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
   Statement find = connection_.use(kFindNamed);
   find.bind(scope).bind_text(name);
-  if (!find.row())
-    return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find session");
+  if (!find.row()) return no_row(find, Status::kNotFound, "find session");
   *key = find.integer(0);
   return Status::kOk;
 }
@@ -31,8 +30,7 @@ Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement read = connection_.use(kReadRow);
   read.bind(session);
-  if (!read.row())
-    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read a session");
+  if (!read.row()) return no_row(read, Status::kCorrupt, "read a session");
   out->state = rules::state_of(read.integer(0));
   out->device = read.integer(1) != 0;
   out->exclusive = read.integer(2) != 0;
@@ -107,8 +105,7 @@ constexpr auto kReadOpened = sql::Query(
 Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
   Statement read = connection_.use(kReadOpened);
   read.bind(instance).bind_text(name);
-  if (!read.row())
-    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a session");
+  if (!read.row()) return no_row(read, Status::kNotFound, "read a session");
   out->session = read.integer(0);
   const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
   out->state = rules::state_of(read.integer(1));
@@ -396,8 +393,7 @@ Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Statement row = connection_.use(kClaimOf);
   row.bind(session);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), "read a claim");
+  if (!row.row()) return no_row(row, Status::kCorrupt, "read a claim");
   *soft = row.integer(6) != 0;
   claim->holder = row.integer(0);
   claim->buried = row.integer(1) != 0;
@@ -507,8 +503,7 @@ constexpr auto kReadRole = sql::Query("SELECT role FROM devices WHERE sid=?1 AND
 Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Role* role) {
   Statement read = connection_.use(kReadRole);
   read.bind(session).bind(worker);
-  if (!read.row())
-    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read a role");
+  if (!read.row()) return no_row(read, Status::kNotFound, "read a role");
   *role = rules::role_of(read.integer(0));
   return Status::kOk;
 }

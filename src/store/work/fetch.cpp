@@ -323,8 +323,7 @@ constexpr auto kActivity = sql::Query(
 Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(kActivity);
   read.bind(row.id);
-  if (!read.row())
-    return fail(read.status() == Status::kOk ? Status::kCorrupt : read.status(), "read activity");
+  if (!read.row()) return no_row(read, Status::kCorrupt, "read activity");
   if (read.integer(13) == 0) {
     fetch.verdict = Fetch::Verdict::kDeleted;
     return Status::kOk;

@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "codec/event.hpp"
 #include "codec/policy.hpp"
 #include "core/check.hpp"
 #include "core/clock_rules.hpp"
@@ -289,17 +288,12 @@ Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisito
     // This check is not in the statement, so that a page looks at a bounded number of rows however
     // large a deleted tree is.
     if (row.integer(11) == 0) continue;
-    Event event;
-    event.kind = EventKind::kActivity;
-    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
-    const Status decoded =
-        decode_meta(row.bytes(10), &event, context_.meta_text, sizeof context_.meta_text);
     WorkInfo info;
     info.key = row.integer(0);
     info.instance_id = row.bytes(1);
     info.execution_id = row.integer(2);
     info.activity_id = row.integer(3);
-    if (decoded == Status::kOk) info.name = event.name;
+    info.name = context_.activity_name(row.bytes(10));
     info.state = static_cast<ActivityState>(row.integer(4));
     info.attempt = row.integer(5);
     info.session = row.bytes(6);
@@ -313,5 +307,4 @@ Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisito
   return fail(row.status(), "list work");
 }
 
-// Uses the instance's index, so that only the messages of that instance are sorted.
 }  // namespace pawl::store

@@ -74,8 +74,7 @@ constexpr auto kReadCounts =
 Status WorkRows::read_counts(WorkItemId item, Counted* out) {
   Statement read = connection_.use(kReadCounts);
   read.bind(item);
-  if (!read.row())
-    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read counts");
+  if (!read.row()) return no_row(read, Status::kNotFound, "read counts");
   out->counts = {read.integer(0), read.integer(1), read.integer(2)};
   out->state = rules::work_state_of(read.integer(3));
   out->boot_seq = read.integer(4);
@@ -173,9 +172,7 @@ Status WorkRows::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view
   bool whole = true;
   {
     Statement read = connection_.use(kReadWork);
-    if (!read.bind(id).row())
-      return read.status() == Status::kOk ? Status::kNotFound
-                                          : fail(read.status(), "read damaged work");
+    if (!read.bind(id).row()) return no_row(read, Status::kNotFound, "read damaged work");
     row.instance = read.integer(0, &whole);
     row.execution = read.integer(1, &whole);
     row.event = static_cast<EventId>(read.integer(2, &whole));

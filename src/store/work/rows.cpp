@@ -37,8 +37,7 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   const Suspicion work(connection_, RowRef::Table::kWork, item);
   Statement read = connection_.use(kRead);
   read.bind(item);
-  if (!read.row())
-    return read.status() == Status::kOk ? Status::kNotFound : fail(read.status(), "read work");
+  if (!read.row()) return no_row(read, Status::kNotFound, "read work");
   row->id = item;
   bool whole = true;
   const auto number = [&](int column) { return read.integer(column, &whole); };

@@ -48,8 +48,7 @@ constexpr auto kFindNode = sql::Query(
 Status WorkerRows::living_worker(std::string_view node, Incarnation* worker) {
   Statement find = connection_.use(kFindNode);
   find.bind_text(node);
-  if (!find.row())
-    return find.status() == Status::kOk ? Status::kNotFound : fail(find.status(), "find a worker");
+  if (!find.row()) return no_row(find, Status::kNotFound, "find a worker");
   *worker = find.integer(0);
   return Status::kOk;
 }
