@@ -10,6 +10,11 @@
 // constexpr auto kName = sql::Query(...), since GCC puts a constexpr sql::Query kName{...}, whose
 // length it has to find first, into memory that can be written.
 //
+// A column of a row is read by its name: PAWL_COLUMN(kQuery, s.epoch) is the number that the column
+// has in the text of the query, found at compile time. So the columns are written once, where they
+// are selected. Rejected: an enum of the columns beside each query, which repeats the list and
+// needs a test that compares the two. Test build.sql_columns refuses to read wide rows by number.
+//
 // A statement has one text for all engines. Parts that only some engines have stand between a form
 // feed and a carriage return, both of which SQLite takes as white space: "FROM sessions\fINDEXED BY
 // s_owner\rWHERE". Another engine replaces such a part with a space when it prepares the statement:
@@ -27,6 +32,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace pawl::sql {
 
@@ -71,6 +77,7 @@ class Joined {
     ((at = put(parts, at)), ...);
   }
   [[nodiscard]] constexpr const char* text() const { return text_; }
+  [[nodiscard]] constexpr std::string_view view() const { return {text_, kBytes - 1}; }
 
  private:
   template <std::size_t kPartBytes>
@@ -103,6 +110,32 @@ class Joined {
   char text_[kBytes] = {};
 };
 
+// A list of columns that several queries have, for a function that reads a row of any of them.
+template <std::size_t kBytes>
+class Columns : public Joined<kBytes> {
+ public:
+  using Joined<kBytes>::Joined;
+  [[nodiscard]] constexpr std::string_view columns() const { return this->view(); }
+};
+template <typename... Part>
+explicit Columns(const Part&...) -> Columns<(kLength<Part> + ... + 1)>;
+
+// The text of a statement from its list of columns on: behind SELECT, or RETURNING of a statement
+// that writes.
+[[nodiscard]] constexpr std::string_view columns_of(std::string_view text) {
+  constexpr std::string_view kSelect = "SELECT ";
+  constexpr std::string_view kReturning = " RETURNING ";
+  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
+  const std::string_view before = reads ? kSelect : kReturning;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth == 0 && text.substr(at, before.size()) == before)
+      return text.substr(at + before.size());
+  }
+  return {};
+}
+
 // `parts`: literals, numbers, and the marks that Connection::take_marks() reports after a use. The
 // text stands behind the marks, so that one address gives both.
 template <std::size_t kBytes>
@@ -115,6 +148,9 @@ class Query {
   Query& operator=(const Query&) = delete;
   [[nodiscard]] constexpr const char* marks_and_text() const { return joined_.text(); }
   [[nodiscard]] constexpr const char* text() const { return joined_.text() + kLength<Marks>; }
+  [[nodiscard]] constexpr std::string_view columns() const {
+    return columns_of(joined_.view().substr(kLength<Marks>));
+  }
 
  private:
   static constexpr unsigned marks_of(unsigned marks) { return marks; }
@@ -148,6 +184,51 @@ class QueryRef {
  private:
   const char* marks_and_text_;
 };
+
+// ---- columns by their names ----
+
+inline constexpr int kNoColumn = -1;
+
+// Whether a column of a list, or the list, may end here.
+[[nodiscard]] constexpr bool ends_column(std::string_view list, std::size_t at) {
+  return at == list.size() || list[at] == ',' || list.substr(at, 6) == std::string_view(" FROM ");
+}
+
+// The end of the column that begins at `at`.
+[[nodiscard]] constexpr std::size_t end_of_column(std::string_view list, std::size_t at) {
+  for (int depth = 0; at < list.size(); ++at) {
+    depth += list[at] == '(' ? 1 : list[at] == ')' ? -1 : 0;
+    if (depth == 0 && ends_column(list, at)) break;
+  }
+  return at;
+}
+
+// The number of the column that has this alias, or that has none and is this text.
+[[nodiscard]] constexpr int find_column(std::string_view list, std::string_view name) {
+  constexpr std::string_view kAs = " AS ";
+  std::size_t at = 0;
+  for (int column = 0;; ++column) {
+    const std::size_t end = end_of_column(list, at);
+    const std::string_view text = list.substr(at, end - at);
+    if (text == name) return column;
+    const std::size_t both = kAs.size() + name.size();
+    if (text.size() > both && text.substr(text.size() - both, kAs.size()) == kAs &&
+        text.substr(text.size() - name.size()) == name)
+      return column;
+    if (end == list.size() || list[end] != ',') return kNoColumn;
+    at = end + 1;
+  }
+}
+
+template <int kFound>
+struct FoundColumn {
+  static_assert(kFound != kNoColumn, "the query has no such column");
+  static constexpr int kNumber = kFound;
+};
+
+// The number of a column of a Query, or of Columns: PAWL_COLUMN(kQuery, s.epoch).
+#define PAWL_COLUMN(of, name) \
+  (::pawl::sql::FoundColumn<::pawl::sql::find_column((of).columns(), #name)>::kNumber)
 
 }  // namespace pawl::sql
 
