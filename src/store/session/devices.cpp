@@ -167,14 +167,14 @@ Status SessionMoves::end_unavailable_work(std::size_t limit, std::size_t* ended)
       Statement next = connection_.use(kNextUnavailable);
       next.bind(batch_.now);
       if (!next.row()) return fail(next.status(), "find work of absent devices");
-      item = next.integer(0);
+      item = next.integer(PAWL_COLUMN(kNextUnavailable, q.id));
       const Suspicion work(connection_, RowRef::Table::kWork, item);
       if (!walk.changes(item)) return no_progress("worker_queue");
-      session = next.integer(1);
-      state = rules::work_state_of(next.integer(2));
-      if (!decode_policy(next.bytes(3), &policy))
+      session = next.integer(PAWL_COLUMN(kNextUnavailable, q.sid));
+      state = rules::work_state_of(next.integer(PAWL_COLUMN(kNextUnavailable, q.state)));
+      if (!decode_policy(next.bytes(PAWL_COLUMN(kNextUnavailable, q.policy)), &policy))
         return fail(Status::kCorrupt, "read the policy of work");
-      name.assign_cut(next.bytes(4));
+      name.assign_cut(next.bytes(PAWL_COLUMN(kNextUnavailable, s.name)));
     }
     const Suspicion work(connection_, RowRef::Table::kWork, item);
     bool declared = false;

@@ -11,15 +11,18 @@
 namespace pawl::store {
 namespace {
 
-#define PAWL_SESSION_COLUMNS                                                                     \
-  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"               \
-  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl,"           \
-  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),s.expires_at," \
-  "s.head_id IS NOT NULL AND s.owner IS NULL,h.time,s.folder_root,s.gen FROM "
+#define PAWL_SESSION_COLUMNS                                                           \
+  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"     \
+  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl," \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"     \
+  " AS has_work,s.expires_at,s.head_id IS NOT NULL AND s.owner IS NULL AS "            \
+  "waits,h.time,s.folder_root,s.gen"
 #define PAWL_SESSION_JOINS                                                             \
   "LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON i.key=s.scope " \
   "LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "           \
   "h.instance=n.instance AND h.execution=n.execution AND h.id=n.event "
+
+constexpr auto kSessionColumns = sql::Columns(PAWL_SESSION_COLUMNS);
 
 // For a session that is not open.
 std::int64_t stored_state(SessionState state) {
@@ -63,29 +66,36 @@ void put_folder(std::string_view root, std::string_view database_id, const Sessi
 SessionInfo info_of(const Statement& row, const BatchInfo& batch) {
   const std::int64_t now = batch.now;
   SessionInfo info;
-  info.key = row.integer(0);
-  info.name = row.bytes(1);
-  info.instance_id = row.bytes(2);
-  info.owner_label = row.bytes(3);
-  info.kind = row.bytes(4);
-  info.state = state_of(row.integer(5), row.integer(16) != 0);
-  info.stopping = row.integer(5) == 1;
-  info.node = row.bytes(6);
-  info.epoch = row.integer(7);
-  info.created_ms = row.integer(8);
-  info.age_ms = subtract_saturating(now, row.integer(9));
-  info.quiet_for_ms = subtract_saturating(now, row.integer(10));
-  info.activities = row.integer(11);
-  if (!row.is_null(12)) info.lease_ends_in_ms = subtract_saturating(row.integer(13), now);
-  info.device = row.integer(14) != 0;
-  info.exclusive = row.integer(15) != 0;
-  if (!row.is_null(17)) {
-    const std::int64_t left = subtract_saturating(row.integer(17), now);
+  info.key = row.integer(PAWL_COLUMN(kSessionColumns, s.sid));
+  info.name = row.bytes(PAWL_COLUMN(kSessionColumns, s.name));
+  info.instance_id = row.bytes(PAWL_COLUMN(kSessionColumns, i.id));
+  info.owner_label = row.bytes(PAWL_COLUMN(kSessionColumns, s.owner_label));
+  info.kind = row.bytes(PAWL_COLUMN(kSessionColumns, s.kind));
+  info.state = state_of(row.integer(PAWL_COLUMN(kSessionColumns, s.state)),
+                        row.integer(PAWL_COLUMN(kSessionColumns, has_work)) != 0);
+  info.stopping = row.integer(PAWL_COLUMN(kSessionColumns, s.state)) == 1;
+  info.node = row.bytes(PAWL_COLUMN(kSessionColumns, w.node));
+  info.epoch = row.integer(PAWL_COLUMN(kSessionColumns, s.epoch));
+  info.created_ms = row.integer(PAWL_COLUMN(kSessionColumns, s.created_stamp));
+  info.age_ms = subtract_saturating(now, row.integer(PAWL_COLUMN(kSessionColumns, s.created_at)));
+  info.quiet_for_ms =
+      subtract_saturating(now, row.integer(PAWL_COLUMN(kSessionColumns, s.last_activity_at)));
+  info.activities = row.integer(PAWL_COLUMN(kSessionColumns, s.activities));
+  if (!row.is_null(PAWL_COLUMN(kSessionColumns, s.owner)))
+    info.lease_ends_in_ms =
+        subtract_saturating(row.integer(PAWL_COLUMN(kSessionColumns, s.locked_until)), now);
+  info.device = row.integer(PAWL_COLUMN(kSessionColumns, s.hard)) != 0;
+  info.exclusive = row.integer(PAWL_COLUMN(kSessionColumns, s.excl)) != 0;
+  if (!row.is_null(PAWL_COLUMN(kSessionColumns, s.expires_at))) {
+    const std::int64_t left =
+        subtract_saturating(row.integer(PAWL_COLUMN(kSessionColumns, s.expires_at)), now);
     info.expires_in_ms = left > 0 ? left : 0;
   }
-  if (row.integer(18) != 0 && rules::state_of(row.integer(5)) == rules::State::kOpen)
-    info.waits_for_ms =
-        rules::waited_ms(info.quiet_for_ms, subtract_saturating(batch.stamp_ms, row.integer(19)));
+  if (row.integer(PAWL_COLUMN(kSessionColumns, waits)) != 0 &&
+      rules::state_of(row.integer(PAWL_COLUMN(kSessionColumns, s.state))) == rules::State::kOpen)
+    info.waits_for_ms = rules::waited_ms(
+        info.quiet_for_ms,
+        subtract_saturating(batch.stamp_ms, row.integer(PAWL_COLUMN(kSessionColumns, h.time))));
   return info;
 }
 
@@ -113,28 +123,28 @@ bool passes(const SessionInfo& info, const SessionFilter& filter) {
 }  // namespace
 
 constexpr auto kListSessions =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
                "WHERE s.sid>?1 ORDER BY s.sid");
 // These use an index that has the sessions of one value in the order of their keys.
-constexpr auto kListOfLabel = sql::Query("SELECT " PAWL_SESSION_COLUMNS
-                                         "sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
-                                         "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid");
-constexpr auto kListOfKind = sql::Query("SELECT " PAWL_SESSION_COLUMNS
-                                        "sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
-                                        "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid");
+constexpr auto kListOfLabel = sql::Query(
+    "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
+    "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid");
+constexpr auto kListOfKind = sql::Query(
+    "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
+    "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid");
 constexpr auto kListEnded = sql::Query(
-    "SELECT " PAWL_SESSION_COLUMNS "sessions AS s\fINDEXED BY s_ended\r" PAWL_SESSION_JOINS
+    "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_ended\r" PAWL_SESSION_JOINS
     "WHERE s.state=?2 AND s.state>",
     sql::number<rules::State::kStopping>, " AND s.sid>?1 ORDER BY s.sid");
 // These use an index in another order. An instance or a worker has few sessions, so only their keys
 // are sorted, up to those of one page.
-constexpr auto kListOfInstance =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS
-               "(SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
-               "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
+constexpr auto kListOfInstance = sql::Query(
+    "SELECT " PAWL_SESSION_COLUMNS
+    " FROM (SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
+    "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
 constexpr auto kListOfWorker =
     sql::Query("SELECT " PAWL_SESSION_COLUMNS
-               "(SELECT sid FROM sessions\fINDEXED BY s_owner\r"
+               " FROM (SELECT sid FROM sessions\fINDEXED BY s_owner\r"
                "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
                "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
 // Each step seeks the next session that has work, however many items that is.
@@ -144,7 +154,7 @@ constexpr auto kListActive = sql::Query(
     " (SELECT q.sid FROM worker_queue AS q\fINDEXED BY wq_session\rWHERE q.sid>busy.sid"
     " ORDER BY q.sid LIMIT 1) FROM busy WHERE busy.sid IS NOT NULL) "
     "SELECT " PAWL_SESSION_COLUMNS
-    "busy\fCROSS\rJOIN sessions AS s ON s.sid=busy.sid " PAWL_SESSION_JOINS "WHERE s.state<",
+    " FROM busy\fCROSS\rJOIN sessions AS s ON s.sid=busy.sid " PAWL_SESSION_JOINS "WHERE s.state<",
     sql::number<rules::State::kLost>);
 
 Status SessionDirectory::list_sessions(const SessionFilter& filter, Page* page,
@@ -209,7 +219,7 @@ Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, 
 }
 
 constexpr auto kReadSession =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS "sessions AS s " PAWL_SESSION_JOINS
+    sql::Query("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
                "WHERE s.scope=?1 AND s.name=?2");
 
 Status SessionDirectory::get_session(std::string_view instance, std::string_view session,
@@ -227,7 +237,8 @@ Status SessionDirectory::get_session(std::string_view instance, std::string_view
 
 void SessionDirectory::report(const Statement& row, SessionInfo* info, SessionVisitor& visitor) {
   FolderPath folder;
-  put_folder(row.bytes(20), context_.file.database_id(), *info, row.integer(21), &folder);
+  put_folder(row.bytes(PAWL_COLUMN(kSessionColumns, s.folder_root)), context_.file.database_id(),
+             *info, row.integer(PAWL_COLUMN(kSessionColumns, s.gen)), &folder);
   info->folder = folder.view();
   visitor.on_session(*info);
 }
@@ -238,8 +249,8 @@ constexpr auto kReadTotals =
 Status SessionDirectory::read_session_totals(SessionEnds* out) {
   Statement row = connection_.use(kReadTotals);
   while (row.row()) {
-    const std::int64_t what = row.integer(0);
-    const std::int64_t bucket = row.integer(1);
+    const std::int64_t what = row.integer(PAWL_COLUMN(kReadTotals, what));
+    const std::int64_t bucket = row.integer(PAWL_COLUMN(kReadTotals, bucket));
     if (what > kActivities || bucket < 0 ||
         bucket > static_cast<std::int64_t>(SessionEnds::kBounds)) {
       context_.diagnostic.format("session_totals has a row %lld, %lld",
@@ -247,34 +258,38 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
       return Status::kCorrupt;
     }
     SessionEnds::Histogram& histogram = what == kLasted ? out->lasted_ms : out->activities;
-    const auto sessions = static_cast<std::uint64_t>(row.integer(2));
+    const auto sessions =
+        static_cast<std::uint64_t>(row.integer(PAWL_COLUMN(kReadTotals, sessions)));
     histogram.counts[bucket] = sessions;
     if (what == kLasted) out->ended += sessions;
-    histogram.total = add_saturating(histogram.total, row.integer(3));
-    if (row.integer(4) > histogram.most) histogram.most = row.integer(4);
+    histogram.total = add_saturating(histogram.total, row.integer(PAWL_COLUMN(kReadTotals, total)));
+    if (row.integer(PAWL_COLUMN(kReadTotals, most)) > histogram.most)
+      histogram.most = row.integer(PAWL_COLUMN(kReadTotals, most));
   }
   return fail(row.status(), "read the totals of sessions");
 }
 
 // Waiting devices have no index of their own, so they are counted with the rest.
 constexpr auto kCountStates = sql::Query(
-    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid),"
-    "s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
+    "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " AS has_work,s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
     sql::number<rules::State::kOpen>,
-    ",s.look_at IS NOT NULL FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
+    " AS waits,s.look_at IS NOT NULL AS has_look FROM sessions AS s WHERE s.sid>0 LIMIT ?1");
 
 Status SessionDirectory::count_states(std::int64_t rows_max, Metrics* out) {
   Statement row = connection_.use(kCountStates);
   row.bind(rows_max + 1);
   std::int64_t rows = 0;
   for (; row.row() && rows < rows_max; ++rows) {
-    out->sessions_waiting += row.integer(2);
-    const rules::State state = rules::state_of(row.integer(0));
+    out->sessions_waiting += row.integer(PAWL_COLUMN(kCountStates, waits));
+    const rules::State state = rules::state_of(row.integer(PAWL_COLUMN(kCountStates, s.state)));
     // A session that a client closed counts as ended once its closing is logged.
     const bool has_not_ended =
-        rules::is_open(state) || rules::is_closing_unlogged(state, row.integer(3) != 0);
+        rules::is_open(state) ||
+        rules::is_closing_unlogged(state, row.integer(PAWL_COLUMN(kCountStates, has_look)) != 0);
     out->sessions_created += has_not_ended ? 1 : 0;
-    switch (state_of(row.integer(0), row.integer(1) != 0)) {
+    switch (state_of(row.integer(PAWL_COLUMN(kCountStates, s.state)),
+                     row.integer(PAWL_COLUMN(kCountStates, has_work)) != 0)) {
       case SessionState::kActive: ++out->sessions_active; break;
       case SessionState::kIdle: ++out->sessions_idle; break;
       case SessionState::kLost: ++out->sessions_lost; break;

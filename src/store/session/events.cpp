@@ -73,8 +73,8 @@ SessionChange SessionTexts::swept() const {
 }
 
 constexpr auto kDescribe = sql::Query(
-    "SELECT s.name,i.id,coalesce(w.node,s.prev_node),s.owner_label,s.kind,s.epoch,s.created_at,"
-    "s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
+    "SELECT s.name,i.id,coalesce(w.node,s.prev_node) AS node,s.owner_label,s.kind,s.epoch,"
+    "s.created_at,s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
     " ON w.inc=s.owner"
     " LEFT JOIN instances i ON i.key=s.scope WHERE s.sid=?1");
 
@@ -84,17 +84,20 @@ Status SessionEvents::describe(SessionKey session, SessionTexts* out) {
   row.bind(session);
   if (!row.row()) return no_row(row, Status::kCorrupt, "read session");
   out->key = session;
-  out->name.assign_cut(row.bytes(0));
-  out->instance.assign_cut(row.bytes(1));
-  out->node.assign_cut(row.bytes(2));
-  out->owner_label.assign_cut(row.bytes(3));
-  out->kind.assign_cut(row.bytes(4));
-  out->epoch = row.integer(5);
-  out->age_ms = subtract_saturating(batch_.now, row.integer(6));
-  out->activities = row.integer(7);
-  out->expires_in_ms = subtract_saturating(row.integer(8), batch_.now);
-  out->max_age_ms = subtract_saturating(row.integer(8), row.integer(6));
-  out->quiet_ms = subtract_saturating(batch_.now, row.integer(9));
+  out->name.assign_cut(row.bytes(PAWL_COLUMN(kDescribe, s.name)));
+  out->instance.assign_cut(row.bytes(PAWL_COLUMN(kDescribe, i.id)));
+  out->node.assign_cut(row.bytes(PAWL_COLUMN(kDescribe, node)));
+  out->owner_label.assign_cut(row.bytes(PAWL_COLUMN(kDescribe, s.owner_label)));
+  out->kind.assign_cut(row.bytes(PAWL_COLUMN(kDescribe, s.kind)));
+  out->epoch = row.integer(PAWL_COLUMN(kDescribe, s.epoch));
+  out->age_ms = subtract_saturating(batch_.now, row.integer(PAWL_COLUMN(kDescribe, s.created_at)));
+  out->activities = row.integer(PAWL_COLUMN(kDescribe, s.activities));
+  out->expires_in_ms =
+      subtract_saturating(row.integer(PAWL_COLUMN(kDescribe, s.expires_at)), batch_.now);
+  out->max_age_ms = subtract_saturating(row.integer(PAWL_COLUMN(kDescribe, s.expires_at)),
+                                        row.integer(PAWL_COLUMN(kDescribe, s.created_at)));
+  out->quiet_ms =
+      subtract_saturating(batch_.now, row.integer(PAWL_COLUMN(kDescribe, s.last_activity_at)));
   return Status::kOk;
 }
 

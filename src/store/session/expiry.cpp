@@ -75,33 +75,34 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
 
 constexpr auto kNextLook = sql::Query(
     "SELECT sid,state,expires_at,ended,look_at,hard,last_activity_at,hold_until,limits,"
-    "coalesce(limited_by,0),"
+    "coalesce(limited_by,0) AS limited_by,"
     "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND s.scope=0"
     " AND q.state<>",
     sql::number<rules::WorkState::kCancelledRunning>,
-    " AND q.instance<>coalesce(s.limited_by,0)),"
-    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " AND q.instance<>coalesce(s.limited_by,0)) AS has_work_of_others,"
+    "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid) AS has_work"
     " FROM sessions s\fINDEXED BY s_look\rWHERE look_at<=?1 ORDER BY look_at LIMIT 1");
 
 Status SessionExpiry::next_look(Look* out) {
   Statement next = connection_.use(kNextLook);
   next.bind(batch_.now);
   if (!next.row()) return fail(next.status(), "find sessions to look at");
-  out->session = next.integer(0);
-  out->row.state = rules::state_of(next.integer(1));
-  out->row.expires_at = next.optional_ms(2);
-  out->ended.assign_cut(next.bytes(3));
-  out->row.planned_at = next.integer(4);
-  out->row.device = next.integer(5) != 0;
-  out->row.last_activity_at = next.integer(6);
-  out->row.hold_until = next.integer(7);
+  out->session = next.integer(PAWL_COLUMN(kNextLook, sid));
+  out->row.state = rules::state_of(next.integer(PAWL_COLUMN(kNextLook, state)));
+  out->row.expires_at = next.optional_ms(PAWL_COLUMN(kNextLook, expires_at));
+  out->ended.assign_cut(next.bytes(PAWL_COLUMN(kNextLook, ended)));
+  out->row.planned_at = next.integer(PAWL_COLUMN(kNextLook, look_at));
+  out->row.device = next.integer(PAWL_COLUMN(kNextLook, hard)) != 0;
+  out->row.last_activity_at = next.integer(PAWL_COLUMN(kNextLook, last_activity_at));
+  out->row.hold_until = next.integer(PAWL_COLUMN(kNextLook, hold_until));
   SessionSettings settings;
   // Settings that cannot be read set no end here; work of the session is refused (SessionOpenings).
-  if (!next.is_null(8) && decode_settings(next.bytes(8), &settings))
+  if (!next.is_null(PAWL_COLUMN(kNextLook, limits)) &&
+      decode_settings(next.bytes(PAWL_COLUMN(kNextLook, limits)), &settings))
     out->terms = rules::end_terms(settings);
-  out->limited_by = next.integer(9);
-  out->row.has_work_of_others = next.integer(10) != 0;
-  out->row.has_work = next.integer(11) != 0;
+  out->limited_by = next.integer(PAWL_COLUMN(kNextLook, limited_by));
+  out->row.has_work_of_others = next.integer(PAWL_COLUMN(kNextLook, has_work_of_others)) != 0;
+  out->row.has_work = next.integer(PAWL_COLUMN(kNextLook, has_work)) != 0;
   return Status::kOk;
 }
 
@@ -233,14 +234,15 @@ Status SessionExpiry::report_older_than(std::int64_t for_ms, bool unused, LeakCu
       next.bind(subtract_saturating(batch_.now, for_ms));
       next.bind(cursor->created_at).bind(cursor->session);
       if (!next.row()) return fail(next.status(), "find old sessions");
-      *cursor = {next.integer(1), next.integer(0)};
+      *cursor = {next.integer(PAWL_COLUMN(kNextOld, created_at)),
+                 next.integer(PAWL_COLUMN(kNextOld, sid))};
       if (!walk.rises(cursor->created_at, cursor->session)) return no_progress("sessions");
       rules::LeakRow row;
       row.is_opened = true;
-      row.age_ms = subtract_saturating(batch_.now, next.integer(1));
-      row.activities = next.integer(2);
+      row.age_ms = subtract_saturating(batch_.now, next.integer(PAWL_COLUMN(kNextOld, created_at)));
+      row.activities = next.integer(PAWL_COLUMN(kNextOld, activities));
       const rules::LeakLimits limits = {unused ? 0 : for_ms, unused ? for_ms : 0};
-      is_new = next.integer(3) == 0 && rules::is_leak(row, limits);
+      is_new = next.integer(PAWL_COLUMN(kNextOld, leak)) == 0 && rules::is_leak(row, limits);
     }
     if (!is_new) continue;
     ++reported;
@@ -265,31 +267,36 @@ Status SessionExpiry::cleanup_orphaned_sessions(Evidence& evidence, std::size_t 
 constexpr auto kHasWork = sql::Query(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work");
 
-// The row begins with sid, state, hard, lifecycle and last_activity_at; then comes whether the
-// session ends by itself, because a look at it is planned. The queue is asked only if the rest
-// allows the sweep.
+#define PAWL_SWEPT_COLUMNS \
+  "sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL AS has_look"
+constexpr auto kSweptColumns = sql::Columns(PAWL_SWEPT_COLUMNS);
+
+// A session ends by itself if a look at it is planned. The queue is asked only if the rest allows
+// the sweep.
 Status SessionExpiry::may_be_swept(const Statement& row, bool* may) {
   rules::IdleRow idle;
-  idle.state = rules::state_of(row.integer(1));
-  idle.device = row.integer(2) != 0;
-  idle.is_opened = lifecycle_of(row.integer(3)) == Lifecycle::kOpened;
-  idle.has_settings = lifecycle_of(row.integer(3)) == Lifecycle::kSharedUsed;
-  idle.last_activity_at = row.integer(4);
-  idle.expires = row.integer(5) != 0;
+  idle.state = rules::state_of(row.integer(PAWL_COLUMN(kSweptColumns, state)));
+  idle.device = row.integer(PAWL_COLUMN(kSweptColumns, hard)) != 0;
+  idle.is_opened =
+      lifecycle_of(row.integer(PAWL_COLUMN(kSweptColumns, lifecycle))) == Lifecycle::kOpened;
+  idle.has_settings =
+      lifecycle_of(row.integer(PAWL_COLUMN(kSweptColumns, lifecycle))) == Lifecycle::kSharedUsed;
+  idle.last_activity_at = row.integer(PAWL_COLUMN(kSweptColumns, last_activity_at));
+  idle.expires = row.integer(PAWL_COLUMN(kSweptColumns, has_look)) != 0;
   *may = rules::may_be_swept(idle, batch_.now);
   if (!*may) return Status::kOk;
   Statement work = connection_.use(kHasWork);
-  work.bind(row.integer(0));
+  work.bind(row.integer(PAWL_COLUMN(kSweptColumns, sid)));
   if (!work.row()) return fail(work.status(), "find work of a session");
   idle.has_work = work.integer(0) != 0;
   *may = rules::may_be_swept(idle, batch_.now);
   return Status::kOk;
 }
 
-constexpr auto kUnowned = sql::Query(
-    "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL FROM "
-    "sessions\fINDEXED BY s_orphan\r"
-    "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at");
+constexpr auto kUnowned =
+    sql::Query("SELECT " PAWL_SWEPT_COLUMNS
+               " FROM sessions\fINDEXED BY s_orphan\r"
+               "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at");
 
 Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
   Walk walk;
@@ -300,7 +307,7 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
       bool may = false;
       while (!may && orphan.row()) {
         PAWL_TRY(may_be_swept(orphan, &may));
-        if (may) session = orphan.integer(0);
+        if (may) session = orphan.integer(PAWL_COLUMN(kUnowned, sid));
       }
       if (!may) return fail(orphan.status(), "find orphaned sessions");
       if (!walk.changes(session)) return no_progress("sessions");
@@ -311,11 +318,11 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
   return Status::kOk;
 }
 
-constexpr auto kExpired = sql::Query(
-    "SELECT sid,state,hard,lifecycle,last_activity_at,look_at IS NOT NULL,locked_until FROM "
-    "sessions\fINDEXED BY s_lease\r"
-    "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-    " ORDER BY locked_until,sid");
+constexpr auto kExpired =
+    sql::Query("SELECT " PAWL_SWEPT_COLUMNS
+               ",locked_until FROM sessions\fINDEXED BY s_lease\r"
+               "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
+               " ORDER BY locked_until,sid");
 
 Status SessionExpiry::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                           std::size_t* removed) {
@@ -330,8 +337,8 @@ Status SessionExpiry::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
       bool may = false;
       while (!may && expired.row()) {
         PAWL_TRY(may_be_swept(expired, &may));
-        if (may) release.session = expired.integer(0);
-        if (may) last = {expired.integer(6), release.session};
+        if (may) release.session = expired.integer(PAWL_COLUMN(kExpired, sid));
+        if (may) last = {expired.integer(PAWL_COLUMN(kExpired, locked_until)), release.session};
       }
       if (!may) return fail(expired.status(), "find expired sessions");
       if (!walk.rises(last.until, last.key)) return no_progress("sessions");

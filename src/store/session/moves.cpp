@@ -184,8 +184,8 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
 }
 
 constexpr auto kFindSession = sql::Query(
-    "SELECT sid,hard,excl,state,limits IS NOT NULL,coalesce(limited_by,0) FROM sessions"
-    " WHERE scope=?1 AND name=?2");
+    "SELECT sid,hard,excl,state,limits IS NOT NULL AS has_limits,"
+    "coalesce(limited_by,0) AS limited_by FROM sessions WHERE scope=?1 AND name=?2");
 
 Status SessionMoves::session_for(InstanceKey instance, std::string_view name, const rules::Use& use,
                                  SharedRow* out) {
@@ -195,11 +195,13 @@ Status SessionMoves::session_for(InstanceKey instance, std::string_view name, co
     Statement find = connection_.use(kFindSession);
     find.bind(kGlobalScope).bind_text(name);
     if (find.row()) {
-      out->session = find.integer(0);
-      has = {find.integer(1) != 0, find.integer(2) != 0};
-      state = rules::shared_state_of(rules::state_of(find.integer(3)),
-                                     limit_of(find.integer(5), instance));
-      out->has_limits = find.integer(4) != 0;
+      out->session = find.integer(PAWL_COLUMN(kFindSession, sid));
+      has = {find.integer(PAWL_COLUMN(kFindSession, hard)) != 0,
+             find.integer(PAWL_COLUMN(kFindSession, excl)) != 0};
+      state = rules::shared_state_of(
+          rules::state_of(find.integer(PAWL_COLUMN(kFindSession, state))),
+          limit_of(find.integer(PAWL_COLUMN(kFindSession, limited_by)), instance));
+      out->has_limits = find.integer(PAWL_COLUMN(kFindSession, has_limits)) != 0;
     }
     PAWL_TRY(fail(find.status(), "find session"));
   }

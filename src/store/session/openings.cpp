@@ -104,9 +104,10 @@ Status SessionOpenings::report(SessionKey session, const Beginning& how) {
 }
 
 constexpr auto kReadSettings = sql::Query(
-    "SELECT fail,excl,coalesce(idle_ms,0),coalesce(notify,0),coalesce(owner_label,''),"
-    "coalesce(kind,''),coalesce(limits,''),created_at,expires_at,look_at,hard,"
-    "coalesce(limited_by,0) FROM sessions WHERE sid=?1");
+    "SELECT fail,excl,coalesce(idle_ms,0) AS idle_ms,coalesce(notify,0) AS "
+    "notify,coalesce(owner_label,'') AS owner_label,"
+    "coalesce(kind,'') AS kind,coalesce(limits,'') AS limits,created_at,expires_at,look_at,hard,"
+    "coalesce(limited_by,0) AS limited_by FROM sessions WHERE sid=?1");
 constexpr auto kNoteWhose = sql::Query("UPDATE sessions SET limited_by=?2 WHERE sid=?1");
 // A changed rate begins with a full bucket. Limits that an operator sets belong to no instance.
 constexpr auto kChangeSettings = sql::Query(
@@ -132,21 +133,29 @@ Status SessionOpenings::change(SessionKey session, const Beginning& how,
     is.bind(session);
     if (!is.row()) return fail(is.status(), "read a session's settings");
     // Other instances may count on the settings that they asked for.
-    if (how.scope == 0) exclusive = exclusive || is.integer(1) != 0;
-    if (notify == 0 && is.integer(3) != how.asks && how.scope == 0) notify = is.integer(3);
+    if (how.scope == 0) exclusive = exclusive || is.integer(PAWL_COLUMN(kReadSettings, excl)) != 0;
+    if (notify == 0 && is.integer(PAWL_COLUMN(kReadSettings, notify)) != how.asks && how.scope == 0)
+      notify = is.integer(PAWL_COLUMN(kReadSettings, notify));
     // A device lives as long as its declarations.
-    const bool device = is.integer(10) != 0;
+    const bool device = is.integer(PAWL_COLUMN(kReadSettings, hard)) != 0;
     fails = settings.fail_on_loss && !device;
-    if (!device) expiry = rules::expiry_of(settings, is.integer(7));
-    const bool has_same_end = expiry.expires_at == is.optional_ms(8);
+    if (!device)
+      expiry = rules::expiry_of(settings, is.integer(PAWL_COLUMN(kReadSettings, created_at)));
+    const bool has_same_end =
+        expiry.expires_at == is.optional_ms(PAWL_COLUMN(kReadSettings, expires_at));
     if (has_same_end)
-      expiry.look_at = rules::age_look_after_change(is.optional_ms(9), expiry.look_at);
+      expiry.look_at = rules::age_look_after_change(
+          is.optional_ms(PAWL_COLUMN(kReadSettings, look_at)), expiry.look_at);
     if (!device) expiry.look_at.keep_earlier(rules::first_idle_look(settings, batch_.now));
-    changes = !has_same_end || (is.integer(0) != 0) != fails || (is.integer(1) != 0) != exclusive ||
-              is.integer(2) != settings.idle_timeout.count() || is.integer(3) != notify ||
-              is.bytes(4) != settings.owner_label.view() || is.bytes(5) != settings.kind.view() ||
-              is.bytes(6) != limits.view();
-    is_anothers = how.limited_by != 0 && is.integer(11) != how.limited_by;
+    changes = !has_same_end || (is.integer(PAWL_COLUMN(kReadSettings, fail)) != 0) != fails ||
+              (is.integer(PAWL_COLUMN(kReadSettings, excl)) != 0) != exclusive ||
+              is.integer(PAWL_COLUMN(kReadSettings, idle_ms)) != settings.idle_timeout.count() ||
+              is.integer(PAWL_COLUMN(kReadSettings, notify)) != notify ||
+              is.bytes(PAWL_COLUMN(kReadSettings, owner_label)) != settings.owner_label.view() ||
+              is.bytes(PAWL_COLUMN(kReadSettings, kind)) != settings.kind.view() ||
+              is.bytes(PAWL_COLUMN(kReadSettings, limits)) != limits.view();
+    is_anothers =
+        how.limited_by != 0 && is.integer(PAWL_COLUMN(kReadSettings, limited_by)) != how.limited_by;
   }
   if (!changes) return is_anothers ? note_whose(session, how.limited_by) : Status::kOk;
   {
@@ -177,16 +186,20 @@ Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, 
   Statement is = connection_.use(kReadSettings);
   is.bind(session);
   if (!is.row()) return fail(is.status(), "read a session's settings");
-  if (!decode_settings(is.bytes(6), out)) *out = SessionSettings();
-  out->fail_on_loss = is.integer(0) != 0;
-  out->exclusive = is.integer(1) != 0;
-  out->idle_timeout = std::chrono::milliseconds(is.integer(2));
-  how->asks = is.integer(3);
-  how->limited_by = is.integer(11);
+  if (!decode_settings(is.bytes(PAWL_COLUMN(kReadSettings, limits)), out)) *out = SessionSettings();
+  out->fail_on_loss = is.integer(PAWL_COLUMN(kReadSettings, fail)) != 0;
+  out->exclusive = is.integer(PAWL_COLUMN(kReadSettings, excl)) != 0;
+  out->idle_timeout = std::chrono::milliseconds(is.integer(PAWL_COLUMN(kReadSettings, idle_ms)));
+  how->asks = is.integer(PAWL_COLUMN(kReadSettings, notify));
+  how->limited_by = is.integer(PAWL_COLUMN(kReadSettings, limited_by));
   out->notify = how->asks != 0;
-  out->owner_label = is.bytes(4);
-  out->kind = is.bytes(5);
-  const std::int64_t age = is.is_null(8) ? 0 : subtract_saturating(is.integer(8), is.integer(7));
+  out->owner_label = is.bytes(PAWL_COLUMN(kReadSettings, owner_label));
+  out->kind = is.bytes(PAWL_COLUMN(kReadSettings, kind));
+  const std::int64_t age =
+      is.is_null(PAWL_COLUMN(kReadSettings, expires_at))
+          ? 0
+          : subtract_saturating(is.integer(PAWL_COLUMN(kReadSettings, expires_at)),
+                                is.integer(PAWL_COLUMN(kReadSettings, created_at)));
   out->max_age = std::chrono::milliseconds(age);
   return Status::kOk;
 }

@@ -117,23 +117,25 @@ constexpr auto kOwnedSoft = sql::Query(
     "head_id IS NOT NULL OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\r"
     "WHERE r.sid=s.sid AND r.state=",
     sql::number<rules::WorkState::kLocked>,
-    ") OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\rWHERE r.sid=s.sid AND "
-    "r.state=",
+    ") OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\rWHERE r.sid=s.sid"
+    " AND r.state=",
     sql::number<rules::WorkState::kCancelledRunning>,
-    "),EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2 ORDER BY sid");
+    ") AS is_busy,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
+    " AS has_work FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2 ORDER "
+    "BY sid");
 
 rules::IdleRow SessionOwners::idle_row(const Statement& row) {
   rules::IdleRow out;
-  out.state = rules::state_of(row.integer(1));
-  out.device = row.integer(2) != 0;
-  out.fails_on_loss = row.integer(3) != 0;
-  out.is_opened = lifecycle_of(row.integer(4)) == Lifecycle::kOpened;
-  out.idle_ms = row.optional_ms(5);
-  out.hold_until = row.integer(6);
-  out.last_activity_at = row.integer(7);
-  out.is_busy = row.integer(8) != 0;
-  out.has_work = row.integer(9) != 0;
+  out.state = rules::state_of(row.integer(PAWL_COLUMN(kOwnedSoft, state)));
+  out.device = row.integer(PAWL_COLUMN(kOwnedSoft, hard)) != 0;
+  out.fails_on_loss = row.integer(PAWL_COLUMN(kOwnedSoft, fail)) != 0;
+  out.is_opened =
+      lifecycle_of(row.integer(PAWL_COLUMN(kOwnedSoft, lifecycle))) == Lifecycle::kOpened;
+  out.idle_ms = row.optional_ms(PAWL_COLUMN(kOwnedSoft, idle_ms));
+  out.hold_until = row.integer(PAWL_COLUMN(kOwnedSoft, hold_until));
+  out.last_activity_at = row.integer(PAWL_COLUMN(kOwnedSoft, last_activity_at));
+  out.is_busy = row.integer(PAWL_COLUMN(kOwnedSoft, is_busy)) != 0;
+  out.has_work = row.integer(PAWL_COLUMN(kOwnedSoft, has_work)) != 0;
   return out;
 }
 
@@ -151,7 +153,7 @@ Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* rele
       room_at->keep_earlier(at);
       if (!at.has_passed(batch_.now)) continue;
       if (longest != 0 && row.last_activity_at >= since) continue;
-      longest = owned.integer(0);
+      longest = owned.integer(PAWL_COLUMN(kOwnedSoft, sid));
       since = row.last_activity_at;
     }
     PAWL_TRY(fail(owned.status(), "find the longest idle session"));
@@ -211,7 +213,7 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
       owned.bind(me).bind(last);
       while (change.session == 0 && owned.row())
         if (rules::is_idle(idle_row(owned), batch_.now, options.session_idle_timeout_ms))
-          change.session = owned.integer(0);
+          change.session = owned.integer(PAWL_COLUMN(kOwnedSoft, sid));
       PAWL_TRY(fail(owned.status(), "find idle sessions"));
       if (change.session == 0) return Status::kOk;
     }

@@ -31,17 +31,19 @@ Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
   Statement read = connection_.use(kReadRow);
   read.bind(session);
   if (!read.row()) return no_row(read, Status::kCorrupt, "read a session");
-  out->state = rules::state_of(read.integer(0));
-  out->device = read.integer(1) != 0;
-  out->exclusive = read.integer(2) != 0;
-  out->fails_on_loss = read.integer(3) != 0;
-  if (!read.is_null(4)) out->owner = read.integer(4);
+  out->state = rules::state_of(read.integer(PAWL_COLUMN(kReadRow, state)));
+  out->device = read.integer(PAWL_COLUMN(kReadRow, hard)) != 0;
+  out->exclusive = read.integer(PAWL_COLUMN(kReadRow, excl)) != 0;
+  out->fails_on_loss = read.integer(PAWL_COLUMN(kReadRow, fail)) != 0;
+  if (!read.is_null(PAWL_COLUMN(kReadRow, owner)))
+    out->owner = read.integer(PAWL_COLUMN(kReadRow, owner));
   if (out->state != rules::State::kStopping) return Status::kOk;
   rules::Stop stop;
-  if (!read.is_null(5)) stop.to = read.integer(5);
-  stop.due_ms = read.integer(6);
-  stop.force = read.integer(7) != 0;
-  stop.reason = rules::move_reason_of(read.integer(8));
+  if (!read.is_null(PAWL_COLUMN(kReadRow, stop_to)))
+    stop.to = read.integer(PAWL_COLUMN(kReadRow, stop_to));
+  stop.due_ms = read.integer(PAWL_COLUMN(kReadRow, stop_due));
+  stop.force = read.integer(PAWL_COLUMN(kReadRow, stop_force)) != 0;
+  stop.reason = rules::move_reason_of(read.integer(PAWL_COLUMN(kReadRow, stop_reason)));
   out->stop = stop;
   return Status::kOk;
 }
@@ -100,24 +102,25 @@ Status SessionRows::read_moving(SessionKey session, Moving* out) {
 
 constexpr auto kReadOpened = sql::Query(
     "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard,"
-    "coalesce(limited_by,0) FROM sessions WHERE scope=?1 AND name=?2");
+    "coalesce(limited_by,0) AS limited_by FROM sessions WHERE scope=?1 AND name=?2");
 
 Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Opened* out) {
   Statement read = connection_.use(kReadOpened);
   read.bind(instance).bind_text(name);
   if (!read.row()) return no_row(read, Status::kNotFound, "read a session");
-  out->session = read.integer(0);
+  out->session = read.integer(PAWL_COLUMN(kReadOpened, sid));
   const Suspicion suspect(connection_, RowRef::Table::kSessions, out->session);
-  out->state = rules::state_of(read.integer(1));
-  out->unreported = rules::is_closing_unlogged(out->state, !read.is_null(2));
-  out->owner_label.assign_cut(read.bytes(3));
-  out->ended.assign_cut(read.bytes(4));
-  out->limits.assign_cut(read.bytes(5));
-  out->given = read.integer(6);
-  out->rate_at = read.optional_ms(7);
-  out->epoch = read.integer(8);
-  out->device = read.integer(9) != 0;
-  out->limited_by = read.integer(10);
+  out->state = rules::state_of(read.integer(PAWL_COLUMN(kReadOpened, state)));
+  out->unreported =
+      rules::is_closing_unlogged(out->state, !read.is_null(PAWL_COLUMN(kReadOpened, look_at)));
+  out->owner_label.assign_cut(read.bytes(PAWL_COLUMN(kReadOpened, owner_label)));
+  out->ended.assign_cut(read.bytes(PAWL_COLUMN(kReadOpened, ended)));
+  out->limits.assign_cut(read.bytes(PAWL_COLUMN(kReadOpened, limits)));
+  out->given = read.integer(PAWL_COLUMN(kReadOpened, given));
+  out->rate_at = read.optional_ms(PAWL_COLUMN(kReadOpened, rate_at));
+  out->epoch = read.integer(PAWL_COLUMN(kReadOpened, epoch));
+  out->device = read.integer(PAWL_COLUMN(kReadOpened, hard)) != 0;
+  out->limited_by = read.integer(PAWL_COLUMN(kReadOpened, limited_by));
   return Status::kOk;
 }
 
@@ -212,10 +215,12 @@ Status SessionRows::read_waiting(WaitingSessions* out) {
   if (count == 0) return Status::kOk;
   Statement first = connection_.use(kFirstWaiting);
   if (!first.row()) return fail(first.status(), "find the session that waits longest");
-  out->session.assign_cut(first.bytes(0));
-  out->instance.assign_cut(first.bytes(1));
-  out->for_ms = rules::waited_ms(subtract_saturating(batch_.now, first.integer(2)),
-                                 subtract_saturating(batch_.stamp_ms, first.integer(3)));
+  out->session.assign_cut(first.bytes(PAWL_COLUMN(kFirstWaiting, s.name)));
+  out->instance.assign_cut(first.bytes(PAWL_COLUMN(kFirstWaiting, i.id)));
+  out->for_ms = rules::waited_ms(
+      subtract_saturating(batch_.now,
+                          first.integer(PAWL_COLUMN(kFirstWaiting, s.last_activity_at))),
+      subtract_saturating(batch_.stamp_ms, first.integer(PAWL_COLUMN(kFirstWaiting, h.time))));
   return Status::kOk;
 }
 
@@ -382,10 +387,11 @@ Status SessionRows::last_epoch(Epoch* epoch) {
 
 constexpr auto kClaimOf = sql::Query(
     "SELECT "
-    "s.owner,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),s.locked_until,s.boot_seq,"
+    "s.owner,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "
+    "lock_visible,s.locked_until,s.boot_seq,"
     "s.epoch,s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>,
-    " FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
+    " AS is_soft FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
     " WHERE s.sid=?1");
 
 // holder 0: no owner. `soft`: a fetching worker may take it.
@@ -394,14 +400,14 @@ Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
   Statement row = connection_.use(kClaimOf);
   row.bind(session);
   if (!row.row()) return no_row(row, Status::kCorrupt, "read a claim");
-  *soft = row.integer(6) != 0;
-  claim->holder = row.integer(0);
-  claim->buried = row.integer(1) != 0;
-  claim->lock_visible = row.integer(2) != 0;
-  claim->locked_until = row.integer(3);
-  claim->boot_seq = row.integer(4);
+  *soft = row.integer(PAWL_COLUMN(kClaimOf, is_soft)) != 0;
+  claim->holder = row.integer(PAWL_COLUMN(kClaimOf, s.owner));
+  claim->buried = row.integer(PAWL_COLUMN(kClaimOf, buried)) != 0;
+  claim->lock_visible = row.integer(PAWL_COLUMN(kClaimOf, lock_visible)) != 0;
+  claim->locked_until = row.integer(PAWL_COLUMN(kClaimOf, s.locked_until));
+  claim->boot_seq = row.integer(PAWL_COLUMN(kClaimOf, s.boot_seq));
   claim->subject = session;
-  claim->version = row.integer(5);
+  claim->version = row.integer(PAWL_COLUMN(kClaimOf, s.epoch));
   return Status::kOk;
 }
 
@@ -474,7 +480,8 @@ Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t c
 }
 
 constexpr auto kReadHolder = sql::Query(
-    "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),"
+    "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1) AS "
+    "buried,coalesce(w.lock_visible=1,0) AS lock_visible,"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role<>",
     sql::number<rules::Role::kStandby>, " LIMIT 1");
@@ -485,15 +492,15 @@ Status SessionRows::read_holder(SessionKey session, Declaration* out) {
   Statement read = connection_.use(kReadHolder);
   read.bind(session);
   if (!read.row()) return fail(read.status(), "read a declaration");
-  out->worker = read.integer(0);
-  out->role = rules::role_of(read.integer(1));
-  out->node.assign_cut(read.bytes(2));
-  out->pid = read.integer(3);
+  out->worker = read.integer(PAWL_COLUMN(kReadHolder, d.inc));
+  out->role = rules::role_of(read.integer(PAWL_COLUMN(kReadHolder, d.role)));
+  out->node.assign_cut(read.bytes(PAWL_COLUMN(kReadHolder, w.node)));
+  out->pid = read.integer(PAWL_COLUMN(kReadHolder, w.pid));
   out->claim.holder = out->worker;
-  out->claim.buried = read.integer(4) != 0;
-  out->claim.lock_visible = read.integer(5) != 0;
-  out->claim.locked_until = read.integer(6);
-  out->claim.boot_seq = read.integer(7);
+  out->claim.buried = read.integer(PAWL_COLUMN(kReadHolder, buried)) != 0;
+  out->claim.lock_visible = read.integer(PAWL_COLUMN(kReadHolder, lock_visible)) != 0;
+  out->claim.locked_until = read.integer(PAWL_COLUMN(kReadHolder, w.locked_until));
+  out->claim.boot_seq = read.integer(PAWL_COLUMN(kReadHolder, w.boot_seq));
   out->claim.subject = subtract_saturating(0, out->worker);  // neither a session's key nor 0
   return Status::kOk;
 }
