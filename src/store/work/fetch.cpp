@@ -313,7 +313,7 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
 constexpr auto kActivity = sql::Query(
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
-    ",s.tag,i.trace"
+    " AS is_there,s.tag,i.trace"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
@@ -324,24 +324,26 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   Statement read = connection_.use(kActivity);
   read.bind(row.id);
   if (!read.row()) return no_row(read, Status::kCorrupt, "read activity");
-  if (read.integer(13) == 0) {
+  if (read.integer(PAWL_COLUMN(kActivity, is_there)) == 0) {
     fetch.verdict = Fetch::Verdict::kDeleted;
     return Status::kOk;
   }
   Event event;
   event.id = row.event;
-  event.kind = static_cast<EventKind>(read.integer(0));
-  event.branch = static_cast<BranchId>(read.integer(1));
-  event.ordinal = static_cast<Ordinal>(read.integer(2));
-  event.ref = static_cast<EventId>(read.integer(3));
-  event.time_ms = read.integer(4);
+  event.kind = static_cast<EventKind>(read.integer(PAWL_COLUMN(kActivity, h.kind)));
+  event.branch = static_cast<BranchId>(read.integer(PAWL_COLUMN(kActivity, h.branch)));
+  event.ordinal = static_cast<Ordinal>(read.integer(PAWL_COLUMN(kActivity, h.ordinal)));
+  event.ref = static_cast<EventId>(read.integer(PAWL_COLUMN(kActivity, h.ref)));
+  event.time_ms = read.integer(PAWL_COLUMN(kActivity, h.time));
   Status decoded = Status::kCorrupt;
   if (event.kind == EventKind::kActivity) {
     JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
-    decoded = decode_meta(read.bytes(5), &event, context_.meta_text, sizeof context_.meta_text);
+    decoded = decode_meta(read.bytes(PAWL_COLUMN(kActivity, h.meta)), &event, context_.meta_text,
+                          sizeof context_.meta_text);
   }
   fetch.verdict = Fetch::Verdict::kInvalid;
-  if (decoded == Status::kOk) fetch.tag.assign_cut(event.tag.empty() ? read.bytes(14) : event.tag);
+  if (decoded == Status::kOk)
+    fetch.tag.assign_cut(event.tag.empty() ? read.bytes(PAWL_COLUMN(kActivity, s.tag)) : event.tag);
   if (decoded == Status::kOk &&
       !(fetch.how.tags.serves(fetch.tag.view()) && fetch.how.filter->has_handler(event.name))) {
     fetch.out->activity_name = event.name;  // points into meta_text
@@ -352,9 +354,10 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
     fetch.verdict = Fetch::Verdict::kNoRoom;
     return Status::kOk;
   }
-  event.payload = read.bytes(10);
-  if (decoded != Status::kOk || event_crc(row.instance, row.execution, event, read.bytes(5)) !=
-                                    static_cast<std::uint32_t>(read.integer(6))) {
+  event.payload = read.bytes(PAWL_COLUMN(kActivity, h.payload));
+  if (decoded != Status::kOk ||
+      event_crc(row.instance, row.execution, event, read.bytes(PAWL_COLUMN(kActivity, h.meta))) !=
+          static_cast<std::uint32_t>(read.integer(PAWL_COLUMN(kActivity, h.crc)))) {
     fetch.verdict = Fetch::Verdict::kCorrupt;
     context_.diagnostic.format(
         "the stored event %" PRIu32 " of execution %" PRId64
@@ -362,9 +365,11 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
         row.event, row.execution);
     return Status::kOk;
   }
-  for (const int name : {7, 8, 9, 11})
+  for (const int name : {PAWL_COLUMN(kActivity, i.id), PAWL_COLUMN(kActivity, i.name),
+                         PAWL_COLUMN(kActivity, s.name), PAWL_COLUMN(kActivity, i.version)})
     if (read.bytes(name).size() > kNameBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
-  if (read.bytes(12).size() > kProgressBytesMax) fetch.verdict = Fetch::Verdict::kCorrupt;
+  if (read.bytes(PAWL_COLUMN(kActivity, q.progress)).size() > kProgressBytesMax)
+    fetch.verdict = Fetch::Verdict::kCorrupt;
   if (fetch.verdict == Fetch::Verdict::kCorrupt) {
     context_.diagnostic.format(
         "a stored name, or the stored progress of the activity, is too long");
@@ -372,15 +377,16 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   }
   fetch.verdict = Fetch::Verdict::kHandler;
   TextsOut texts{fetch.buffer, fetch.capacity};
-  fetch.out->instance_id = texts.put(read.bytes(7));
-  fetch.out->orchestration_name = texts.put(read.bytes(8));
-  fetch.out->orchestration_version = texts.put(read.bytes(11));
-  fetch.out->trace = texts.put(cut_text(read.bytes(15), kTraceIdBytesMax));
+  fetch.out->instance_id = texts.put(read.bytes(PAWL_COLUMN(kActivity, i.id)));
+  fetch.out->orchestration_name = texts.put(read.bytes(PAWL_COLUMN(kActivity, i.name)));
+  fetch.out->orchestration_version = texts.put(read.bytes(PAWL_COLUMN(kActivity, i.version)));
+  fetch.out->trace =
+      texts.put(cut_text(read.bytes(PAWL_COLUMN(kActivity, i.trace)), kTraceIdBytesMax));
   fetch.out->activity_name = texts.put(event.name);
-  fetch.out->session_info.name = texts.put(read.bytes(9));
+  fetch.out->session_info.name = texts.put(read.bytes(PAWL_COLUMN(kActivity, s.name)));
   fetch.out->tag = texts.put(fetch.tag.view());
   fetch.out->input = texts.put(event.payload);
-  fetch.out->last_progress = texts.put(read.bytes(12));
+  fetch.out->last_progress = texts.put(read.bytes(PAWL_COLUMN(kActivity, q.progress)));
   fetch.texts_bytes = fetch.capacity - texts.left;
   if (!texts.full) return Status::kOk;
   fetch.verdict = Fetch::Verdict::kTooLarge;
@@ -566,9 +572,10 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-#define PAWL_LOCK_COLUMNS                                                                      \
-  "q.id,q.inc,coalesce(w.buried<>0,1),coalesce(w.lock_visible=1,0),q.locked_until,q.boot_seq," \
-  "q.token"
+#define PAWL_LOCK_COLUMNS                         \
+  "q.id,q.inc,coalesce(w.buried<>0,1) AS buried," \
+  "coalesce(w.lock_visible=1,0) AS lock_visible,q.locked_until,q.boot_seq,q.token"
+constexpr auto kLockColumns = sql::Columns(PAWL_LOCK_COLUMNS);
 constexpr auto kNextExpiredLock =
     sql::Query("SELECT " PAWL_LOCK_COLUMNS
                " FROM worker_queue q\fINDEXED BY wq_locked\r"
@@ -583,7 +590,6 @@ constexpr auto kNextExpiredAtOnce = sql::Query(
     " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
     sql::number<kIndexedWorkFrom>, " AND q.state=", sql::number<rules::WorkState::kLocked>,
     " AND q.locked_until<=?1 AND ?2 IS NOT NULL ORDER BY q.id LIMIT 1");
-#undef PAWL_LOCK_COLUMNS
 
 // Ends locks, also those of cancelled running items, that are past their lease: of holders that are
 // gone, and this worker's own if this process does not run the item (the answer to a commit was
@@ -608,13 +614,13 @@ Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, Expir
         scan.all_seen.in(context_) = true;
         return fail(next.status(), "find expired locks");
       }
-      item = next.integer(0);
-      lock.holder = next.integer(1);
-      lock.buried = next.integer(2) != 0;
-      lock.lock_visible = next.integer(3) != 0;
-      lock.locked_until = next.integer(4);
-      lock.boot_seq = next.integer(5);
-      lock.version = next.integer(6);
+      item = next.integer(PAWL_COLUMN(kLockColumns, q.id));
+      lock.holder = next.integer(PAWL_COLUMN(kLockColumns, q.inc));
+      lock.buried = next.integer(PAWL_COLUMN(kLockColumns, buried)) != 0;
+      lock.lock_visible = next.integer(PAWL_COLUMN(kLockColumns, lock_visible)) != 0;
+      lock.locked_until = next.integer(PAWL_COLUMN(kLockColumns, q.locked_until));
+      lock.boot_seq = next.integer(PAWL_COLUMN(kLockColumns, q.boot_seq));
+      lock.version = next.integer(PAWL_COLUMN(kLockColumns, q.token));
       scan.last = {lock.locked_until, item};
     }
     PAWL_TRY(take_expired_lock(fetch, lock, item));

@@ -63,8 +63,8 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
 
 constexpr auto kFindHeld = sql::Query(
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
-    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL),"
-    "limits IS NOT NULL FROM sessions WHERE scope=0 AND name=?1");
+    " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
+    " AS has_barrier,limits IS NOT NULL AS has_limits FROM sessions WHERE scope=0 AND name=?1");
 constexpr auto kInsertHandedOver = sql::Query(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
@@ -83,20 +83,22 @@ Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution
     find.bind_text(work.session);
     if (!find.row()) return fail(find.status(), "find a session");
     rules::SessionRow row;
-    row.state = rules::state_of(find.integer(3));
-    row.device = find.integer(4) != 0;
-    row.exclusive = find.integer(5) != 0;
-    if (!find.is_null(6)) row.owner = find.integer(6);
+    row.state = rules::state_of(find.integer(PAWL_COLUMN(kFindHeld, state)));
+    row.device = find.integer(PAWL_COLUMN(kFindHeld, hard)) != 0;
+    row.exclusive = find.integer(PAWL_COLUMN(kFindHeld, excl)) != 0;
+    if (!find.is_null(PAWL_COLUMN(kFindHeld, owner)))
+      row.owner = find.integer(PAWL_COLUMN(kFindHeld, owner));
     rules::AtOnce facts;
-    facts.has_head = !find.is_null(7);
-    facts.is_first_use = find.integer(8) != find.integer(1);
-    facts.has_tag = !find.is_null(9);
-    facts.has_barrier = find.integer(10) != 0;
-    facts.has_limits = find.integer(11) != 0;
+    facts.has_head = !find.is_null(PAWL_COLUMN(kFindHeld, head_id));
+    facts.is_first_use = find.integer(PAWL_COLUMN(kFindHeld, epoch_used)) !=
+                         find.integer(PAWL_COLUMN(kFindHeld, epoch));
+    facts.has_tag = !find.is_null(PAWL_COLUMN(kFindHeld, tag));
+    facts.has_barrier = find.integer(PAWL_COLUMN(kFindHeld, has_barrier)) != 0;
+    facts.has_limits = find.integer(PAWL_COLUMN(kFindHeld, has_limits)) != 0;
     if (!rules::may_hand_over_at_once(row, facts, context_.batch_worker)) return Status::kOk;
-    item.session = find.integer(0);
-    item.epoch = find.integer(1);
-    generation = find.integer(2);
+    item.session = find.integer(PAWL_COLUMN(kFindHeld, sid));
+    item.epoch = find.integer(PAWL_COLUMN(kFindHeld, epoch));
+    generation = find.integer(PAWL_COLUMN(kFindHeld, gen));
   }
   item.id = context_.next_token();
   // Items of a session are found by its index, in the order of scheduling, so their ids lie in the
@@ -259,8 +261,8 @@ bool passes(const WorkInfo& info, const WorkListFilter& filter) {
 
 constexpr auto kListWork = sql::Query(
     "SELECT q.id,i.id,q.execution,q.event,q.state,q.attempt,s.name,q.tag,w.node,"
-    "q.waits_for IS NOT NULL,h.meta," PAWL_IS_THERE
-    " FROM worker_queue AS q"
+    "q.waits_for IS NOT NULL AS is_unserved,h.meta," PAWL_IS_THERE
+    " AS is_there FROM worker_queue AS q"
     " LEFT JOIN instances AS i ON i.key=q.instance LEFT JOIN sessions AS s ON s.sid=q.sid"
     " LEFT JOIN workers AS w ON w.inc=q.inc LEFT JOIN history AS h"
     " ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
@@ -283,23 +285,24 @@ Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisito
       page->more = false;
       break;
     }
-    if (row.integer(0) <= page->after) return no_progress("work");
-    page->after = row.integer(0);
+    if (row.integer(PAWL_COLUMN(kListWork, q.id)) <= page->after) return no_progress("work");
+    page->after = row.integer(PAWL_COLUMN(kListWork, q.id));
     // This check is not in the statement, so that a page looks at a bounded number of rows however
     // large a deleted tree is.
-    if (row.integer(11) == 0) continue;
+    if (row.integer(PAWL_COLUMN(kListWork, is_there)) == 0) continue;
     WorkInfo info;
-    info.key = row.integer(0);
-    info.instance_id = row.bytes(1);
-    info.execution_id = row.integer(2);
-    info.activity_id = row.integer(3);
-    info.name = context_.activity_name(row.bytes(10));
-    info.state = static_cast<ActivityState>(row.integer(4));
-    info.attempt = row.integer(5);
-    info.session = row.bytes(6);
-    info.tag = row.bytes(7);
-    if (info.state == ActivityState::kRunning) info.node = row.bytes(8);
-    info.is_unserved = row.integer(9) != 0;
+    info.key = row.integer(PAWL_COLUMN(kListWork, q.id));
+    info.instance_id = row.bytes(PAWL_COLUMN(kListWork, i.id));
+    info.execution_id = row.integer(PAWL_COLUMN(kListWork, q.execution));
+    info.activity_id = row.integer(PAWL_COLUMN(kListWork, q.event));
+    info.name = context_.activity_name(row.bytes(PAWL_COLUMN(kListWork, h.meta)));
+    info.state = static_cast<ActivityState>(row.integer(PAWL_COLUMN(kListWork, q.state)));
+    info.attempt = row.integer(PAWL_COLUMN(kListWork, q.attempt));
+    info.session = row.bytes(PAWL_COLUMN(kListWork, s.name));
+    info.tag = row.bytes(PAWL_COLUMN(kListWork, q.tag));
+    if (info.state == ActivityState::kRunning)
+      info.node = row.bytes(PAWL_COLUMN(kListWork, w.node));
+    info.is_unserved = row.integer(PAWL_COLUMN(kListWork, is_unserved)) != 0;
     if (!passes(info, filter)) continue;
     visitor.on_work(info);
     ++reported;

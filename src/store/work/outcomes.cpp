@@ -75,9 +75,11 @@ Status WorkRows::read_counts(WorkItemId item, Counted* out) {
   Statement read = connection_.use(kReadCounts);
   read.bind(item);
   if (!read.row()) return no_row(read, Status::kNotFound, "read counts");
-  out->counts = {read.integer(0), read.integer(1), read.integer(2)};
-  out->state = rules::work_state_of(read.integer(3));
-  out->boot_seq = read.integer(4);
+  out->counts = {read.integer(PAWL_COLUMN(kReadCounts, crashes)),
+                 read.integer(PAWL_COLUMN(kReadCounts, strikes)),
+                 read.integer(PAWL_COLUMN(kReadCounts, reboots))};
+  out->state = rules::work_state_of(read.integer(PAWL_COLUMN(kReadCounts, state)));
+  out->boot_seq = read.integer(PAWL_COLUMN(kReadCounts, boot_seq));
   return Status::kOk;
 }
 
@@ -173,11 +175,11 @@ Status WorkRows::quarantine_work(WorkItemId id, ErrorKind kind, std::string_view
   {
     Statement read = connection_.use(kReadWork);
     if (!read.bind(id).row()) return no_row(read, Status::kNotFound, "read damaged work");
-    row.instance = read.integer(0, &whole);
-    row.execution = read.integer(1, &whole);
-    row.event = static_cast<EventId>(read.integer(2, &whole));
+    row.instance = read.integer(PAWL_COLUMN(kReadWork, instance), &whole);
+    row.execution = read.integer(PAWL_COLUMN(kReadWork, execution), &whole);
+    row.event = static_cast<EventId>(read.integer(PAWL_COLUMN(kReadWork, event), &whole));
     bool has_session = true;
-    row.session = read.integer(3, &has_session);
+    row.session = read.integer(PAWL_COLUMN(kReadWork, sid), &has_session);
   }
   if (whole) PAWL_TRY(store_outcome(row, kind, text));
   PAWL_TRY(delete_work(id, row.session));

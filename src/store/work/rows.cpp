@@ -30,7 +30,7 @@ OptionalMs optional_due(const Statement& row, int column, bool* whole) {
 constexpr auto kRead = sql::Query(
     "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
     "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
-    "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id,s.owner"
+    "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id AS is_head,s.owner"
     " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 
 Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
@@ -41,34 +41,37 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   row->id = item;
   bool whole = true;
   const auto number = [&](int column) { return read.integer(column, &whole); };
-  row->instance = number(0);
-  row->execution = number(1);
-  row->event = static_cast<EventId>(number(2));
-  const std::int64_t state = number(3);
+  row->instance = number(PAWL_COLUMN(kRead, q.instance));
+  row->execution = number(PAWL_COLUMN(kRead, q.execution));
+  row->event = static_cast<EventId>(number(PAWL_COLUMN(kRead, q.event)));
+  const std::int64_t state = number(PAWL_COLUMN(kRead, q.state));
   row->state = rules::work_state_of(state);
-  if (!read.is_null(4)) row->token = number(4);
-  row->epoch = number(5);
-  row->attempt = count_of(number(6), &whole);
-  row->crashes = count_of(number(7), &whole);
-  row->unregistered = count_of(number(8), &whole);
-  row->session = number(9);
-  row->failures = count_of(number(15), &whole);
-  row->limits.start_due = optional_due(read, 16, &whole);
-  row->limits.close_due = optional_due(read, 17, &whole);
-  row->limits.silent_due = optional_due(read, 18, &whole);
+  if (!read.is_null(PAWL_COLUMN(kRead, q.token))) row->token = number(PAWL_COLUMN(kRead, q.token));
+  row->epoch = number(PAWL_COLUMN(kRead, q.epoch));
+  row->attempt = count_of(number(PAWL_COLUMN(kRead, q.attempt)), &whole);
+  row->crashes = count_of(number(PAWL_COLUMN(kRead, q.crashes)), &whole);
+  row->unregistered = count_of(number(PAWL_COLUMN(kRead, q.unregistered)), &whole);
+  row->session = number(PAWL_COLUMN(kRead, q.sid));
+  row->failures = count_of(number(PAWL_COLUMN(kRead, q.failures)), &whole);
+  row->limits.start_due = optional_due(read, PAWL_COLUMN(kRead, q.start_due), &whole);
+  row->limits.close_due = optional_due(read, PAWL_COLUMN(kRead, q.close_due), &whole);
+  row->limits.silent_due = optional_due(read, PAWL_COLUMN(kRead, q.silent_due), &whole);
   if (stored(row->state) != state) whole = false;
-  if (!read.is_null(14) && !decode_policy(read.bytes(14), &row->policy)) whole = false;
+  if (!read.is_null(PAWL_COLUMN(kRead, q.policy)) &&
+      !decode_policy(read.bytes(PAWL_COLUMN(kRead, q.policy)), &row->policy))
+    whole = false;
   row->damaged = !whole;
   const Suspicion session(connection_, RowRef::Table::kSessions, row->session);
-  row->session_epoch = read.integer(10);
-  row->epoch_used = read.integer(11);
-  row->its_session.exclusive = read.integer(12) != 0;
-  row->its_session.device = read.integer(13) != 0;
-  row->session_scope = read.integer(19);
-  row->session_generation = read.integer(20);
-  row->its_session.state = rules::state_of(read.integer(21));
-  row->is_head = read.integer(22) != 0;
-  if (!read.is_null(23)) row->its_session.owner = read.integer(23);
+  row->session_epoch = read.integer(PAWL_COLUMN(kRead, s.epoch));
+  row->epoch_used = read.integer(PAWL_COLUMN(kRead, s.epoch_used));
+  row->its_session.exclusive = read.integer(PAWL_COLUMN(kRead, s.excl)) != 0;
+  row->its_session.device = read.integer(PAWL_COLUMN(kRead, s.hard)) != 0;
+  row->session_scope = read.integer(PAWL_COLUMN(kRead, s.scope));
+  row->session_generation = read.integer(PAWL_COLUMN(kRead, s.gen));
+  row->its_session.state = rules::state_of(read.integer(PAWL_COLUMN(kRead, s.state)));
+  row->is_head = read.integer(PAWL_COLUMN(kRead, is_head)) != 0;
+  if (!read.is_null(PAWL_COLUMN(kRead, s.owner)))
+    row->its_session.owner = read.integer(PAWL_COLUMN(kRead, s.owner));
   return Status::kOk;
 }
 
@@ -222,7 +225,7 @@ Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
 }
 
 constexpr auto kNextCancelled = sql::Query(
-    "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) FROM worker_queue q"
+    "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) AS excl FROM worker_queue q"
     "\fINDEXED BY wq_event\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.id>=",
     sql::number<kIndexedWorkFrom>,
@@ -264,11 +267,12 @@ Status WorkRows::cancel_range(InstanceKey instance, ExecutionId execution, Event
       Statement next = connection_.use(kNextCancelled);
       next.bind(instance).bind(execution).bind(last).bind(event).bind(item);
       if (!next.row()) return fail(next.status(), "find cancelled work");
-      event = next.integer(0);
-      item = next.integer(1);
+      event = next.integer(PAWL_COLUMN(kNextCancelled, q.event));
+      item = next.integer(PAWL_COLUMN(kNextCancelled, q.id));
       if (!walk.rises(event, item)) return no_progress("worker_queue");
-      session = next.integer(2);
-      end = rules::cancel(rules::work_state_of(next.integer(3)), next.integer(4) != 0);
+      session = next.integer(PAWL_COLUMN(kNextCancelled, q.sid));
+      end = rules::cancel(rules::work_state_of(next.integer(PAWL_COLUMN(kNextCancelled, q.state))),
+                          next.integer(PAWL_COLUMN(kNextCancelled, excl)) != 0);
     }
     switch (end) {
       case rules::Ended::kLeave: break;
