@@ -26,30 +26,32 @@ static_assert(
 static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
               static_cast<int>(EndKind::kContinuedAsNew));
 
-// After the parent's id comes the number of open timers in UTC, while the database does not know
-// UTC.
+// Timers in UTC do not go off while the database does not know UTC.
 #define PAWL_INFO_COLUMNS                                                                     \
   "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
-  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent),"                                   \
+  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent) AS parent_id,"                      \
   "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
   " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
   " AND q.due IS NOT NULL AND q.base=",                                                       \
-      sql::number<TimeBase::kUtc>, ") ELSE 0 END,i.trace," PAWL_UNREAD
+      sql::number<TimeBase::kUtc>,                                                            \
+      ") ELSE 0 END AS timers_without_clock,i.trace," PAWL_UNREAD " AS unread"
+
+constexpr auto kInfoColumns = sql::Columns(PAWL_INFO_COLUMNS);
 
 InstanceInfo info_of(const Statement& row) {
   InstanceInfo info;
-  info.key = row.integer(0);
-  info.id = row.bytes(1);
-  info.name = row.bytes(2);
-  info.version = row.bytes(3);
-  info.state = static_cast<OrchestrationState>(row.integer(4));
-  info.execution_id = row.integer(5);
-  info.created_ms = row.integer(6);
-  info.updated_ms = row.integer(7);
-  info.parent_id = row.bytes(9);
-  info.timers_without_clock = row.integer(10);
-  info.trace_id = row.bytes(11);
-  info.unread_messages = row.integer(12);
+  info.key = row.integer(PAWL_COLUMN(kInfoColumns, i.key));
+  info.id = row.bytes(PAWL_COLUMN(kInfoColumns, i.id));
+  info.name = row.bytes(PAWL_COLUMN(kInfoColumns, i.name));
+  info.version = row.bytes(PAWL_COLUMN(kInfoColumns, i.version));
+  info.state = static_cast<OrchestrationState>(row.integer(PAWL_COLUMN(kInfoColumns, i.state)));
+  info.execution_id = row.integer(PAWL_COLUMN(kInfoColumns, i.execution));
+  info.created_ms = row.integer(PAWL_COLUMN(kInfoColumns, i.created_stamp));
+  info.updated_ms = row.integer(PAWL_COLUMN(kInfoColumns, i.updated_stamp));
+  info.parent_id = row.bytes(PAWL_COLUMN(kInfoColumns, parent_id));
+  info.timers_without_clock = row.integer(PAWL_COLUMN(kInfoColumns, timers_without_clock));
+  info.trace_id = row.bytes(PAWL_COLUMN(kInfoColumns, i.trace));
+  info.unread_messages = row.integer(PAWL_COLUMN(kInfoColumns, unread));
   return info;
 }
 
@@ -69,7 +71,7 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 }  // namespace
 
 constexpr auto kList = sql::Query("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
-                                  " FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
+                                  " AS is_there FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
 
 Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
                                          InstanceVisitor& visitor) {
@@ -92,7 +94,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
     const InstanceInfo info = info_of(row);
     if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
-    if (row.integer(13) == 0 || !passes(info, filter)) continue;
+    if (row.integer(PAWL_COLUMN(kList, is_there)) == 0 || !passes(info, filter)) continue;
     visitor.on_instance(info);
     ++reported;
   }
@@ -126,9 +128,10 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
       page->more = false;
       break;
     }
-    if (row.integer(0) <= page->after) return no_progress("instances");
-    page->after = row.integer(0);
-    if (children_only && row.integer(8) != of) continue;
+    if (row.integer(PAWL_COLUMN(kInfoColumns, i.key)) <= page->after)
+      return no_progress("instances");
+    page->after = row.integer(PAWL_COLUMN(kInfoColumns, i.key));
+    if (children_only && row.integer(PAWL_COLUMN(kInfoColumns, i.parent)) != of) continue;
     visitor.on_instance(info_of(row));
     ++reported;
   }
@@ -185,8 +188,8 @@ Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats*
 
 constexpr auto kExecutions = sql::Query(
     "SELECT execution,end,coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE "
-    "i.key=e.instance AND i.execution=e.execution)),started_stamp,ended_stamp FROM executions AS e "
-    "WHERE instance=?1 ORDER BY execution");
+    "i.key=e.instance AND i.execution=e.execution)) AS events,started_stamp,ended_stamp "
+    "FROM executions AS e WHERE instance=?1 ORDER BY execution");
 
 Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& visitor) {
   const ReadScope scope(context_);
@@ -195,11 +198,11 @@ Status InstanceDirectory::list_executions(InstanceKey key, ExecutionVisitor& vis
   row.bind(key);
   while (row.row()) {
     ExecutionInfo info;
-    info.execution_id = row.integer(0);
-    info.state = static_cast<ExecutionState>(row.integer(1));
-    info.events = row.integer(2);
-    info.started_ms = row.integer(3);
-    info.ended_ms = row.integer(4);
+    info.execution_id = row.integer(PAWL_COLUMN(kExecutions, execution));
+    info.state = static_cast<ExecutionState>(row.integer(PAWL_COLUMN(kExecutions, end)));
+    info.events = row.integer(PAWL_COLUMN(kExecutions, events));
+    info.started_ms = row.integer(PAWL_COLUMN(kExecutions, started_stamp));
+    info.ended_ms = row.integer(PAWL_COLUMN(kExecutions, ended_stamp));
     if (info.state == ExecutionState::kRunning) {
       visitor.on_execution(info);
     } else {
@@ -253,14 +256,14 @@ Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution
   row.bind(key).bind(execution);
   while (row.row()) {
     ActivityInfo info;
-    info.activity_id = row.integer(0);
-    info.name = context_.activity_name(row.bytes(7));
-    info.state = static_cast<ActivityState>(row.integer(1));
-    info.attempt = row.integer(2);
-    info.retry_attempt = add_saturating(row.integer(3), 1);
-    info.node = row.bytes(4);
-    info.last_progress = row.bytes(5);
-    info.last_error = row.bytes(6);
+    info.activity_id = row.integer(PAWL_COLUMN(kListActivities, q.event));
+    info.name = context_.activity_name(row.bytes(PAWL_COLUMN(kListActivities, h.meta)));
+    info.state = static_cast<ActivityState>(row.integer(PAWL_COLUMN(kListActivities, q.state)));
+    info.attempt = row.integer(PAWL_COLUMN(kListActivities, q.attempt));
+    info.retry_attempt = add_saturating(row.integer(PAWL_COLUMN(kListActivities, q.failures)), 1);
+    info.node = row.bytes(PAWL_COLUMN(kListActivities, w.node));
+    info.last_progress = row.bytes(PAWL_COLUMN(kListActivities, q.progress));
+    info.last_error = row.bytes(PAWL_COLUMN(kListActivities, q.last_error));
     visitor.on_activity(info);
   }
   return fail(row.status(), "list activities");
@@ -296,7 +299,7 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
 constexpr auto kReadStatus = sql::Query(
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
     "custom_status,custom_status_version," PAWL_UNREAD
-    " FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
+    " AS unread FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
 Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, char* buffer,
                                      std::size_t capacity) {
@@ -305,20 +308,22 @@ Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, c
   Statement row = connection_.use(kReadStatus);
   if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   *out = InstanceStatus();
-  out->key = row.integer(0);
-  out->state = static_cast<InstanceState>(row.integer(1));
-  out->execution = row.integer(2);
-  out->revision = row.integer(3);
-  out->created_ms = row.integer(4);
-  out->updated_ms = row.integer(5);
-  out->error = static_cast<ErrorKind>(row.integer(6));
-  out->custom_status_version = row.integer(9);
-  out->unread_messages = row.integer(10);
-  PAWL_TRY(copy_custom_status(row.bytes(8), out, buffer, capacity));
+  out->key = row.integer(PAWL_COLUMN(kReadStatus, key));
+  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kReadStatus, state)));
+  out->execution = row.integer(PAWL_COLUMN(kReadStatus, execution));
+  out->revision = row.integer(PAWL_COLUMN(kReadStatus, revision));
+  out->created_ms = row.integer(PAWL_COLUMN(kReadStatus, created_stamp));
+  out->updated_ms = row.integer(PAWL_COLUMN(kReadStatus, updated_stamp));
+  out->error = static_cast<ErrorKind>(row.integer(PAWL_COLUMN(kReadStatus, stop_kind)));
+  out->custom_status_version = row.integer(PAWL_COLUMN(kReadStatus, custom_status_version));
+  out->unread_messages = row.integer(PAWL_COLUMN(kReadStatus, unread));
+  PAWL_TRY(copy_custom_status(row.bytes(PAWL_COLUMN(kReadStatus, custom_status)), out, buffer,
+                              capacity));
   const std::size_t used = out->custom_status.size();
-  if (has_ended(row.integer(1)))
+  if (has_ended(row.integer(PAWL_COLUMN(kReadStatus, state))))
     return rows_.history.read_status_of_end(out, buffer + used, capacity - used);
-  return rows_.history.copy_output(row.bytes(7), out, buffer + used, capacity - used);
+  return rows_.history.copy_output(row.bytes(PAWL_COLUMN(kReadStatus, stop_text)), out,
+                                   buffer + used, capacity - used);
 }
 
 constexpr auto kReadId =
@@ -450,10 +455,11 @@ Status InstanceDirectory::count_work(Metrics* out) {
 }
 
 // Uses the instance's index, so that only the messages of that instance are sorted.
-constexpr auto kListMessages = sql::Query(
-    "SELECT id,kind,name,payload,base IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
-    " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
-    "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");
+constexpr auto kListMessages =
+    sql::Query("SELECT id,kind,name,payload,base IS NOT NULL AS is_timer,waiting=",
+               sql::number<Waiting::kUnread>,
+               " AS is_unread FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+               "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");
 
 Status InstanceDirectory::list_messages(InstanceKey key, Page* page, MessageVisitor& visitor) {
   if (page->rows_max == 0) {
@@ -467,15 +473,16 @@ Status InstanceDirectory::list_messages(InstanceKey key, Page* page, MessageVisi
   row.bind(key).bind(page->after).bind(static_cast<std::int64_t>(rows_max));
   std::size_t reported = 0;
   while (row.row()) {
-    if (row.integer(0) <= page->after) return no_progress("messages");
-    page->after = row.integer(0);
+    if (row.integer(PAWL_COLUMN(kListMessages, id)) <= page->after) return no_progress("messages");
+    page->after = row.integer(PAWL_COLUMN(kListMessages, id));
     MessageInfo info;
-    info.number = row.integer(0);
-    info.kind = message_kind_name(static_cast<MessageKind>(row.integer(1)));
-    info.name = row.bytes(2);
-    info.payload = row.bytes(3);
-    info.is_timer = row.integer(4) != 0;
-    info.is_unread = row.integer(5) != 0;
+    info.number = row.integer(PAWL_COLUMN(kListMessages, id));
+    info.kind =
+        message_kind_name(static_cast<MessageKind>(row.integer(PAWL_COLUMN(kListMessages, kind))));
+    info.name = row.bytes(PAWL_COLUMN(kListMessages, name));
+    info.payload = row.bytes(PAWL_COLUMN(kListMessages, payload));
+    info.is_timer = row.integer(PAWL_COLUMN(kListMessages, is_timer)) != 0;
+    info.is_unread = row.integer(PAWL_COLUMN(kListMessages, is_unread)) != 0;
     visitor.on_message(info);
     ++reported;
   }

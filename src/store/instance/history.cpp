@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::string_view kEmptyMeta = "{}";
 
-// The columns of every query for events, in this order.
+// The columns of every query for events.
 #define PAWL_EVENT_COLUMNS "id,kind,branch,ordinal,ref,time,meta,payload,crc"
+constexpr auto kEventColumns = sql::Columns(PAWL_EVENT_COLUMNS);
 
 }  // namespace
 
@@ -125,14 +126,18 @@ Status InstanceHistory::broken_event(InstanceKey key, ExecutionId execution, std
 Status InstanceHistory::read_event(const Statement& row, InstanceKey key, ExecutionId execution,
                                    Event* event) {
   *event = Event();
-  event->time_ms = row.integer(5);
-  event->payload = row.bytes(7);
-  const std::string_view meta = row.bytes(6);
-  const bool whole = fits(row.integer(0), &event->id) && fits(row.integer(1), &event->kind) &&
-                     fits(row.integer(2), &event->branch) &&
-                     fits(row.integer(3), &event->ordinal) && fits(row.integer(4), &event->ref);
-  if (!whole || row.integer(8) != event_crc(key, execution, *event, meta))
-    return broken_event(key, execution, row.integer(0), "checksum or form is wrong");
+  event->time_ms = row.integer(PAWL_COLUMN(kEventColumns, time));
+  event->payload = row.bytes(PAWL_COLUMN(kEventColumns, payload));
+  const std::string_view meta = row.bytes(PAWL_COLUMN(kEventColumns, meta));
+  const bool whole = fits(row.integer(PAWL_COLUMN(kEventColumns, id)), &event->id) &&
+                     fits(row.integer(PAWL_COLUMN(kEventColumns, kind)), &event->kind) &&
+                     fits(row.integer(PAWL_COLUMN(kEventColumns, branch)), &event->branch) &&
+                     fits(row.integer(PAWL_COLUMN(kEventColumns, ordinal)), &event->ordinal) &&
+                     fits(row.integer(PAWL_COLUMN(kEventColumns, ref)), &event->ref);
+  if (!whole ||
+      row.integer(PAWL_COLUMN(kEventColumns, crc)) != event_crc(key, execution, *event, meta))
+    return broken_event(key, execution, row.integer(PAWL_COLUMN(kEventColumns, id)),
+                        "checksum or form is wrong");
   const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
   const Status status = decode_meta(meta.empty() ? kEmptyMeta : meta, event, context_.meta_text,
                                     sizeof(context_.meta_text));

@@ -32,10 +32,11 @@ constexpr int kBehindLooksMax = 512;  // the same, at instances of one home, or 
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
 // Follow PAWL_RUN_COLUMNS in queries that meet instances marked as unregistered. Instances that are
 // not marked need no more room than any worker has.
-#define PAWL_NEEDS_COLUMNS \
-  "iif(i.unregistered IS NULL,0,i.needs_messages),iif(i.unregistered IS NULL,0,i.needs_bytes)"
-
-constexpr int kNeedsColumn = 4;  // counted from the first of PAWL_RUN_COLUMNS
+#define PAWL_NEEDS_COLUMNS                                            \
+  "iif(i.unregistered IS NULL,0,i.needs_messages) AS needs_messages," \
+  "iif(i.unregistered IS NULL,0,i.needs_bytes) AS needs_bytes"
+constexpr auto kRunColumns = sql::Columns(PAWL_RUN_COLUMNS);
+constexpr auto kNeedsColumns = sql::Columns(PAWL_NEEDS_COLUMNS);
 
 }  // namespace
 
@@ -89,11 +90,14 @@ class ReadyInstances::ReadyList {
   }
   static bool can_run(const ReadyQuery& query, const Statement& row, int column) {
     // Any worker can end an instance that an operator ends.
-    if (query.runnable == nullptr || row.integer(column + 3) == kTerminating) return true;
+    if (query.runnable == nullptr ||
+        row.integer(column + PAWL_COLUMN(kRunColumns, i.stop_kind)) == kTerminating)
+      return true;
     for (std::size_t i = 0; i < query.runnable_count; ++i) {
       const Runnable& one = query.runnable[i];
-      if (one.behaviour == row.integer(column + 2) && one.name == row.bytes(column) &&
-          one.version == row.bytes(column + 1))
+      if (one.behaviour == row.integer(column + PAWL_COLUMN(kRunColumns, i.behaviour)) &&
+          one.name == row.bytes(column + PAWL_COLUMN(kRunColumns, i.name)) &&
+          one.version == row.bytes(column + PAWL_COLUMN(kRunColumns, i.version)))
         return true;
     }
     return false;
@@ -101,8 +105,10 @@ class ReadyInstances::ReadyList {
   // True if the caller has room for the messages that wait for the instance. `column`: the first of
   // PAWL_NEEDS_COLUMNS.
   static bool fits(const ReadyQuery& query, const Statement& row, int column) {
-    return query.runnable == nullptr || (row.integer(column) <= query.mailbox.messages &&
-                                         row.integer(column + 1) <= query.mailbox.bytes);
+    if (query.runnable == nullptr) return true;
+    return row.integer(column + PAWL_COLUMN(kNeedsColumns, needs_messages)) <=
+               query.mailbox.messages &&
+           row.integer(column + PAWL_COLUMN(kNeedsColumns, needs_bytes)) <= query.mailbox.bytes;
   }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
@@ -146,9 +152,9 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
 
 constexpr auto kFindUnregistered =
     sql::Query("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
-               ",i.parked_until IS NOT NULL,i.unregistered IS NOT NULL," PAWL_IS_THERE
-               " FROM instances AS i "
-               "WHERE key=? AND (state=",
+               ",i.parked_until IS NOT NULL AS is_parked,"
+               "i.unregistered IS NOT NULL AS is_unregistered," PAWL_IS_THERE
+               " AS is_there FROM instances AS i WHERE key=? AND (state=",
                sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
 constexpr auto kMarkUnregistered = sql::Query(
     "UPDATE instances SET unregistered=1,needs_messages=0,needs_bytes=0,stop_kind=?2,stop_text=?3,"
@@ -164,15 +170,16 @@ Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& quer
   {
     Statement row = connection_.use(kFindUnregistered);
     if (!row.bind(key).row()) return fail(row.status(), "find an unregistered instance");
-    const bool is_parked = row.integer(6) != 0;
-    if (!is_parked && ReadyList::can_run(query, row, 0) &&
-        ReadyList::fits(query, row, kNeedsColumn))
+    const bool is_parked = row.integer(PAWL_COLUMN(kFindUnregistered, is_parked)) != 0;
+    if (!is_parked && ReadyList::can_run(query, row, PAWL_COLUMN(kFindUnregistered, i.name)) &&
+        ReadyList::fits(query, row, PAWL_COLUMN(kFindUnregistered, needs_messages)))
       return Status::kOk;
-    name.assign_cut(row.bytes(0));
-    version.assign_cut(row.bytes(1));
-    behaviour = row.integer(2);
-    is_out_of_the_way = is_parked || row.integer(7) != 0;
-    is_there = row.integer(8) != 0;
+    name.assign_cut(row.bytes(PAWL_COLUMN(kFindUnregistered, i.name)));
+    version.assign_cut(row.bytes(PAWL_COLUMN(kFindUnregistered, i.version)));
+    behaviour = row.integer(PAWL_COLUMN(kFindUnregistered, i.behaviour));
+    is_out_of_the_way =
+        is_parked || row.integer(PAWL_COLUMN(kFindUnregistered, is_unregistered)) != 0;
+    is_there = row.integer(PAWL_COLUMN(kFindUnregistered, is_there)) != 0;
   }
   PAWL_TRY(fire_due_timers(key));
   if (is_out_of_the_way) return Status::kOk;
@@ -202,13 +209,13 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int6
   return list_timers(list, base, due_max, kBehindLooksMax, &behind);
 }
 
-constexpr auto kDueTimers =
-    sql::Query("SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL," PAWL_RUN_COLUMNS
-               "," PAWL_NEEDS_COLUMNS
-               ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
-               "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
-               "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
-               "ORDER BY q.due,q.id");
+constexpr auto kDueTimers = sql::Query(
+    "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL AS is_parked," PAWL_RUN_COLUMNS
+    "," PAWL_NEEDS_COLUMNS
+    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
+    "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
+    "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
+    "ORDER BY q.due,q.id");
 
 // Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
 // instances that it can run.
@@ -220,24 +227,32 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
   bool found = false;
   for (int looks = 0;
        looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(10));
-    if (row.integer(11) != 0 || (row.integer(12) != 0 && row.integer(3) == 0)) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages,
+                            row.integer(PAWL_COLUMN(kDueTimers, q.id)));
+    if (row.integer(PAWL_COLUMN(kDueTimers, q.waiting)) != 0 ||
+        (row.integer(PAWL_COLUMN(kDueTimers, i.state)) != 0 &&
+         row.integer(PAWL_COLUMN(kDueTimers, is_parked)) == 0)) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
-    const Incarnation home = row.integer(2);
+    const Incarnation home = row.integer(PAWL_COLUMN(kDueTimers, i.home));
     const bool is_parked =
-        row.integer(3) != 0 || !ReadyList::fits(list.query, row, 4 + kNeedsColumn);
+        row.integer(PAWL_COLUMN(kDueTimers, is_parked)) != 0 ||
+        !ReadyList::fits(list.query, row, PAWL_COLUMN(kDueTimers, needs_messages));
     bool takes = !is_parked;
-    if (is_parked && !only_known) list.note_parked(row.integer(0));
+    const InstanceKey key = row.integer(PAWL_COLUMN(kDueTimers, q.instance));
+    if (is_parked && !only_known) list.note_parked(key);
     if (takes) {
-      takes =
-          list.is_mine(home) || list.waited(due_in_pawl_time(base, row.integer(1), context_.clock));
+      const std::int64_t due = row.integer(PAWL_COLUMN(kDueTimers, q.due));
+      takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, due, context_.clock));
       if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
     }
-    if (takes && !only_known) list.add(row, row.integer(0), 4, {});
-    if (takes && only_known) found = list.add_known(row, row.integer(0), 4) || found;
-    if (!found) *at = {row.integer(1), row.integer(10)};
+    constexpr int kRun = PAWL_COLUMN(kDueTimers, i.name);
+    if (takes && !only_known) list.add(row, key, kRun, {});
+    if (takes && only_known) found = list.add_known(row, key, kRun) || found;
+    if (found) continue;
+    at->due = row.integer(PAWL_COLUMN(kDueTimers, q.due));
+    at->id = row.integer(PAWL_COLUMN(kDueTimers, q.id));
   }
   return fail(row.status(), "list due timers");
 }
@@ -255,9 +270,12 @@ Status ReadyInstances::list_own(ReadyList& list) {
     Statement row = connection_.use(kOwnReady);
     row.bind(list.query.me);
     while (!list.full() && !list.crowded() && row.row()) {
-      const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
-      list.add(row, row.integer(0), 4,
-               row.integer(2) == 0 ? OptionalMs(row.integer(3)) : OptionalMs());
+      const InstanceKey key = row.integer(PAWL_COLUMN(kOwnReady, key));
+      const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+      OptionalMs since;
+      if (row.integer(PAWL_COLUMN(kOwnReady, home)) == 0)
+        since = row.integer(PAWL_COLUMN(kOwnReady, ready_at));
+      list.add(row, key, PAWL_COLUMN(kOwnReady, i.name), since);
     }
     PAWL_TRY(fail(row.status(), "list ready instances"));
   }
@@ -281,7 +299,8 @@ constexpr auto kNewestReady =
 Status ReadyInstances::list_newest(ReadyList& list) {
   Statement row = connection_.use(kNewestReady);
   for (int looks = 0; looks < kNewestLooksMax && !list.full() && row.row(); ++looks)
-    static_cast<void>(list.add_known(row, row.integer(0), 1));
+    static_cast<void>(list.add_known(row, row.integer(PAWL_COLUMN(kNewestReady, key)),
+                                     PAWL_COLUMN(kNewestReady, i.name)));
   return fail(row.status(), "list the newest instances");
 }
 
@@ -298,8 +317,10 @@ Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64
   row.bind(home).bind(*after);
   bool found = false;
   for (int looks = 0; looks < kBehindLooksMax && !list.full() && row.row(); ++looks) {
-    found = list.add_known(row, row.integer(0), 2) || found;
-    if (!found) *after = row.integer(1);
+    found = list.add_known(row, row.integer(PAWL_COLUMN(kBehindReady, key)),
+                           PAWL_COLUMN(kBehindReady, i.name)) ||
+            found;
+    if (!found) *after = row.integer(PAWL_COLUMN(kBehindReady, ready_id));
   }
   return fail(row.status(), "list instances behind others");
 }
@@ -353,17 +374,21 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
   int larger = 0;
   for (int looks = 0;
        looks < kUnregisteredLooksMax && list.count() < most && !list.full() && row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kInstances, row.integer(0));
-    if (!ReadyList::fits(list.query, row, kNeedsColumn)) {
+    const InstanceKey key = row.integer(PAWL_COLUMN(kUnregisteredOfKind, key));
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+    if (!ReadyList::fits(list.query, row, PAWL_COLUMN(kUnregisteredOfKind, needs_messages))) {
       --looks;
       if (++larger < kLargerLooksMax) continue;
-      if (!larger_behind_.has_value()) larger_behind_ = {unregistered_cursor_, row.integer(3)};
+      if (!larger_behind_.has_value())
+        larger_behind_ = {unregistered_cursor_,
+                          row.integer(PAWL_COLUMN(kUnregisteredOfKind, ready_id))};
       break;
     }
-    const Incarnation home = row.integer(1);
-    bool takes = list.is_mine(home) || list.waited(row.integer(2));
+    const Incarnation home = row.integer(PAWL_COLUMN(kUnregisteredOfKind, home));
+    bool takes =
+        list.is_mine(home) || list.waited(row.integer(PAWL_COLUMN(kUnregisteredOfKind, ready_at)));
     if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
-    if (takes) list.add(row.integer(0));
+    if (takes) list.add(key);
   }
   return fail(row.status(), "list unregistered instances");
 }
@@ -411,7 +436,9 @@ Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
     for (int looks = 0;
          (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
          ++looks) {
-      if (gone || list.waited(row.integer(1))) list.add(row, row.integer(0), 2, {});
+      if (gone || list.waited(row.integer(PAWL_COLUMN(kHomeReady, ready_at))))
+        list.add(row, row.integer(PAWL_COLUMN(kHomeReady, key)), PAWL_COLUMN(kHomeReady, i.name),
+                 {});
     }
     PAWL_TRY(fail(row.status(), "list ready instances of a home"));
   }

@@ -29,19 +29,19 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
 }
 
 constexpr auto kFindInstance = sql::Query(
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL,i.last_event,"
-    "coalesce(i.ready_id,i.unregistered) IS NULL,i.home,"
-    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0,"
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event,"
+    "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
+    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
-    ",0),"
+    ",0) AS is_terminating,"
     // An instance that is not ready has no message that no turn has read.
     "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
     sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
     sql::number<MessageKind::kEvent, MessageKind::kQueue>,
-    ")) END FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
+    ")) END AS has_news FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
@@ -51,16 +51,16 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   row.bind(key);
   read_up_to.has_value() ? row.bind(*read_up_to) : row.bind_null();
   if (!row.row()) return no_row(row, Status::kNotFound, "instances");
-  out->state = static_cast<InstanceState>(row.integer(0));
-  out->execution = row.integer(1);
-  out->revision = row.integer(2);
-  out->parked = row.integer(3) != 0;
-  out->last_event = row.integer(4);
-  out->ready = row.integer(5) == 0;
-  out->home = row.integer(6);
-  out->clean = row.integer(7) != 0;
-  out->terminating = row.integer(8) != 0;
-  out->has_news = row.integer(9) != 0;
+  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindInstance, i.state)));
+  out->execution = row.integer(PAWL_COLUMN(kFindInstance, i.execution));
+  out->revision = row.integer(PAWL_COLUMN(kFindInstance, i.revision));
+  out->parked = row.integer(PAWL_COLUMN(kFindInstance, is_parked)) != 0;
+  out->last_event = row.integer(PAWL_COLUMN(kFindInstance, i.last_event));
+  out->ready = row.integer(PAWL_COLUMN(kFindInstance, is_idle)) == 0;
+  out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
+  out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
+  out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
+  out->has_news = row.integer(PAWL_COLUMN(kFindInstance, has_news)) != 0;
   return Status::kOk;
 }
 

@@ -16,16 +16,19 @@
 namespace pawl::store {
 namespace {
 
-// The columns of every query for messages, in this order.
+// The columns of every query for messages.
 #define PAWL_MESSAGE_COLUMNS "id,kind,error,execution,ref,name,payload,crc"
+constexpr auto kMessageColumns = sql::Columns(PAWL_MESSAGE_COLUMNS);
 
 bool decode(const Statement& row, InstanceKey instance, Message* message) {
-  message->id = row.integer(0);
-  message->execution = row.integer(3);
-  message->name = row.bytes(5);
-  message->payload = row.bytes(6);
-  return fits(row.integer(1), &message->kind) && fits(row.integer(2), &message->error) &&
-         fits(row.integer(4), &message->ref) && row.integer(7) == message_crc(instance, *message);
+  message->id = row.integer(PAWL_COLUMN(kMessageColumns, id));
+  message->execution = row.integer(PAWL_COLUMN(kMessageColumns, execution));
+  message->name = row.bytes(PAWL_COLUMN(kMessageColumns, name));
+  message->payload = row.bytes(PAWL_COLUMN(kMessageColumns, payload));
+  return fits(row.integer(PAWL_COLUMN(kMessageColumns, kind)), &message->kind) &&
+         fits(row.integer(PAWL_COLUMN(kMessageColumns, error)), &message->error) &&
+         fits(row.integer(PAWL_COLUMN(kMessageColumns, ref)), &message->ref) &&
+         row.integer(PAWL_COLUMN(kMessageColumns, crc)) == message_crc(instance, *message);
 }
 
 // Asks for the room first, because an arena that has refused once refuses for ever. False: no
@@ -58,7 +61,8 @@ class InstanceHistory::MessageReader {
   }
   // False: no more rows are wanted.
   bool take(const Statement& row) {
-    if (row.integer(0) == first_ || row.integer(0) == request_) return true;
+    const MessageId id = row.integer(PAWL_COLUMN(kMessageColumns, id));
+    if (id == first_ || id == request_) return true;
     if (limits_.mailbox_max > 0 && is_of_mailbox(row)) {
       if (posted_room_ == 0) return cut();
       --posted_room_;
@@ -84,7 +88,7 @@ class InstanceHistory::MessageReader {
   bool take_waiting(const Statement& row) {
     if (!add(row)) return false;
     if (pawl::is_of_mailbox(last().kind)) return true;
-    broken(row.integer(0), ": what it holds cannot wait");
+    broken(row.integer(PAWL_COLUMN(kMessageColumns, id)), ": what it holds cannot wait");
     return false;
   }
   void broken(MessageId id, std::string_view what) {
@@ -112,14 +116,15 @@ class InstanceHistory::MessageReader {
   }
   static bool is_of_mailbox(const Statement& row) {
     MessageKind kind = MessageKind::kStart;
-    return fits(row.integer(1), &kind) && pawl::is_of_mailbox(kind);
+    return fits(row.integer(PAWL_COLUMN(kMessageColumns, kind)), &kind) &&
+           pawl::is_of_mailbox(kind);
   }
 
  private:
   bool add(const Statement& row) {
     Message message;
     if (!decode(row, item_->key, &message)) {
-      broken(row.integer(0), ": checksum or form is wrong");
+      broken(row.integer(PAWL_COLUMN(kMessageColumns, id)), ": checksum or form is wrong");
       return false;
     }
     if (!copy(arena_, &message.name) || !copy(arena_, &message.payload)) return cut();
@@ -169,54 +174,54 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
 
 constexpr auto kReadItem = sql::Query(
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
-    "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL,"
+    "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL AS has_parent,"
     "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=i.key AND waiting>",
     sql::number<Waiting::kNo>,
-    "),i.behaviour,i.ready_id IS NOT NULL," PAWL_IS_THERE
-    ",i.trace FROM instances AS i WHERE i.key=?");
+    ") AS waiting_count,i.behaviour,i.ready_id IS NOT NULL AS is_ready," PAWL_IS_THERE
+    " AS is_there,i.trace FROM instances AS i WHERE i.key=?");
 
 Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
   // If the root has no row, nothing says whether its tree was deleted.
-  const bool has_root = !row.is_null(17);
-  if (has_root && row.integer(17) == 0) return Status::kNotFound;
+  const bool has_root = !row.is_null(PAWL_COLUMN(kReadItem, is_there));
+  if (has_root && row.integer(PAWL_COLUMN(kReadItem, is_there)) == 0) return Status::kNotFound;
   bool whole = has_root;
   const auto number = [&](int column) { return row.integer(column, &whole); };
-  const std::int64_t state = number(3);
+  const std::int64_t state = number(PAWL_COLUMN(kReadItem, i.state));
   // The instance has ended, or was stopped or parked, since it was listed.
-  if (!row.is_null(4)) return Status::kNotFound;
-  if (state != 0 && number(16) == 0) return Status::kNotFound;
+  if (!row.is_null(PAWL_COLUMN(kReadItem, i.parked_until))) return Status::kNotFound;
+  if (state != 0 && number(PAWL_COLUMN(kReadItem, is_ready)) == 0) return Status::kNotFound;
   out->key = key;
-  out->execution = number(5);
-  out->revision = number(6);
-  whole = fits_count(number(7), &out->crashes) && whole;
-  whole = fits_count(number(8), &out->strikes) && whole;
-  whole = fits_count(number(9), &out->reboots) && whole;
+  out->execution = number(PAWL_COLUMN(kReadItem, i.execution));
+  out->revision = number(PAWL_COLUMN(kReadItem, i.revision));
+  whole = fits_count(number(PAWL_COLUMN(kReadItem, i.crashes)), &out->crashes) && whole;
+  whole = fits_count(number(PAWL_COLUMN(kReadItem, i.strikes)), &out->strikes) && whole;
+  whole = fits_count(number(PAWL_COLUMN(kReadItem, i.reboots)), &out->reboots) && whole;
   bool has_reason = true;
-  out->terminate =
-      row.integer(11, &has_reason) == static_cast<std::int64_t>(ErrorKind::kTerminated);
-  out->waiting_count = static_cast<std::size_t>(number(14));
-  out->has_parent = number(13) != 0;
-  out->behaviour = number(15);
-  whole = fits(number(10), &out->last_event) && whole;
-  out->id.assign_cut(row.bytes(0));
-  out->name.assign_cut(row.bytes(1));
-  out->version.assign_cut(row.bytes(2));
+  out->terminate = row.integer(PAWL_COLUMN(kReadItem, i.stop_kind), &has_reason) ==
+                   static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->waiting_count = static_cast<std::size_t>(number(PAWL_COLUMN(kReadItem, waiting_count)));
+  out->has_parent = number(PAWL_COLUMN(kReadItem, has_parent)) != 0;
+  out->behaviour = number(PAWL_COLUMN(kReadItem, i.behaviour));
+  whole = fits(number(PAWL_COLUMN(kReadItem, i.last_event)), &out->last_event) && whole;
+  out->id.assign_cut(row.bytes(PAWL_COLUMN(kReadItem, i.id)));
+  out->name.assign_cut(row.bytes(PAWL_COLUMN(kReadItem, i.name)));
+  out->version.assign_cut(row.bytes(PAWL_COLUMN(kReadItem, i.version)));
   // The trace is for logs only, so one that is too long stops nothing.
-  out->trace.assign_cut(row.bytes(18));
+  out->trace.assign_cut(row.bytes(PAWL_COLUMN(kReadItem, i.trace)));
   if (out->terminate && state == 0) {
-    out->broken_text = cut_text(row.bytes(12), kErrorTextBytesMax);
+    out->broken_text = cut_text(row.bytes(PAWL_COLUMN(kReadItem, i.stop_text)), kErrorTextBytesMax);
     return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
   }
   // An instance that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
           out->revision < kNumbersMax && out->execution < kNumbersMax &&
-          out->id.view().size() == row.bytes(0).size() &&
-          out->name.view().size() == row.bytes(1).size() &&
-          out->version.view().size() == row.bytes(2).size();
+          out->id.view().size() == row.bytes(PAWL_COLUMN(kReadItem, i.id)).size() &&
+          out->name.view().size() == row.bytes(PAWL_COLUMN(kReadItem, i.name)).size() &&
+          out->version.view().size() == row.bytes(PAWL_COLUMN(kReadItem, i.version)).size();
   if (whole) return Status::kOk;
   out->broken = Status::kCorrupt;
   FixedText<kErrorTextBytesMax> text;
@@ -255,7 +260,7 @@ Status InstanceHistory::read_first_message(MessageReader& reader, const Orchestr
   {
     Statement first = connection_.use(kFirstMessage);
     if (first.bind(item.key).row() && reader.take_beginning(first)) {
-      reader.note_first(first.integer(0));
+      reader.note_first(first.integer(PAWL_COLUMN(kFirstMessage, id)));
       has_request = reader.last().error == ErrorKind::kCancelled;
     }
     PAWL_TRY(fail(first.status(), "read first message"));
@@ -274,7 +279,8 @@ constexpr auto kRequest = sql::Query(
 // begins with it.
 Status InstanceHistory::read_request(MessageReader& reader, const OrchestrationItem& item) {
   Statement row = connection_.use(kRequest);
-  if (row.bind(item.key).row() && reader.take_beginning(row)) reader.note_request(row.integer(0));
+  if (row.bind(item.key).row() && reader.take_beginning(row))
+    reader.note_request(row.integer(PAWL_COLUMN(kRequest, id)));
   return fail(row.status(), "read cancel request");
 }
 
@@ -307,15 +313,15 @@ constexpr auto kReadyMessages =
 // whether any is due.
 Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey key,
                                             std::int64_t* first_due) {
-  constexpr int kDueColumn = 8;  // behind the message columns
   Statement row = connection_.use(kReadyMessages);
   row.bind(key);
   while (row.row()) {
-    if (!row.is_null(kDueColumn)) {
-      bool whole = !row.is_null(kDueColumn + 1);
-      *first_due = row.integer(kDueColumn, &whole);
-      const std::int64_t base = row.integer(kDueColumn + 1, &whole);
-      if (!whole || base < 0 || base > 1) reader.broken(row.integer(0), ": it has no due time");
+    if (!row.is_null(PAWL_COLUMN(kReadyMessages, due))) {
+      bool whole = !row.is_null(PAWL_COLUMN(kReadyMessages, base));
+      *first_due = row.integer(PAWL_COLUMN(kReadyMessages, due), &whole);
+      const std::int64_t base = row.integer(PAWL_COLUMN(kReadyMessages, base), &whole);
+      if (!whole || base < 0 || base > 1)
+        reader.broken(row.integer(PAWL_COLUMN(kReadyMessages, id)), ": it has no due time");
       break;
     }
     if (!reader.take(row)) break;

@@ -8,8 +8,9 @@
 namespace pawl::store {
 namespace {
 
-// The columns of every query for values, in this order.
+// The columns of every query for values.
 #define PAWL_VALUE_COLUMNS "key,execution,cleared,value,updated_stamp,crc"
+constexpr auto kValueColumns = sql::Columns(PAWL_VALUE_COLUMNS);
 
 struct ValueRow {
   KvEntry entry;
@@ -19,12 +20,14 @@ struct ValueRow {
 // The views are valid as long as the row.
 bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
   bool whole = true;
-  out->entry.key = row.bytes(0);
-  out->cleared = row.integer(2, &whole) != 0;
-  out->entry.value = row.bytes(3);
-  out->entry.updated_ms = row.integer(4, &whole);
-  const std::int64_t crc = value_crc(instance, row.integer(1, &whole), out->cleared, out->entry);
-  return row.integer(5, &whole) == crc && whole;
+  out->entry.key = row.bytes(PAWL_COLUMN(kValueColumns, key));
+  out->cleared = row.integer(PAWL_COLUMN(kValueColumns, cleared), &whole) != 0;
+  out->entry.value = row.bytes(PAWL_COLUMN(kValueColumns, value));
+  out->entry.updated_ms = row.integer(PAWL_COLUMN(kValueColumns, updated_stamp), &whole);
+  const std::int64_t crc =
+      value_crc(instance, row.integer(PAWL_COLUMN(kValueColumns, execution), &whole), out->cleared,
+                out->entry);
+  return row.integer(PAWL_COLUMN(kValueColumns, crc), &whole) == crc && whole;
 }
 
 }  // namespace

@@ -152,20 +152,22 @@ bool is_ended_from_outside(ErrorKind error) {
 }  // namespace
 
 constexpr auto kFindRestarted = sql::Query(
-    "SELECT key,state,execution,parent IS NOT NULL,(SELECT coalesce(max(h.id),0) FROM history AS h "
-    "WHERE h.instance=i.key AND h.execution=i.execution),behaviour FROM instances AS i WHERE id=?1 "
-    "AND " PAWL_IS_THERE);
+    "SELECT key,state,execution,parent IS NOT NULL AS is_child,"
+    "(SELECT coalesce(max(h.id),0) FROM history AS h "
+    "WHERE h.instance=i.key AND h.execution=i.execution) AS last_stored,behaviour "
+    "FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceVerbs::find(std::string_view id, Found* out) {
   Statement row = connection_.use(kFindRestarted);
   if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
   bool whole = true;
-  out->key = row.integer(0);
-  out->state = static_cast<InstanceState>(row.integer(1, &whole));
-  out->execution = row.integer(2, &whole);
-  out->is_child = row.integer(3) != 0;
-  whole = fits(row.integer(4, &whole), &out->last_event) && whole;
-  out->behaviour = row.integer(5, &whole);
+  out->key = row.integer(PAWL_COLUMN(kFindRestarted, key));
+  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindRestarted, state), &whole));
+  out->execution = row.integer(PAWL_COLUMN(kFindRestarted, execution), &whole);
+  out->is_child = row.integer(PAWL_COLUMN(kFindRestarted, is_child)) != 0;
+  whole = fits(row.integer(PAWL_COLUMN(kFindRestarted, last_stored), &whole), &out->last_event) &&
+          whole;
+  out->behaviour = row.integer(PAWL_COLUMN(kFindRestarted, behaviour), &whole);
   if (whole && out->execution >= 1 && out->execution < std::numeric_limits<EventId>::max())
     return Status::kOk;
   return refuse(Status::kCorrupt, "a number of its row cannot be read");
