@@ -79,14 +79,14 @@ Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* 
   Statement list = connection_.use(kListWorkers);
   while (*count < capacity && list.row()) {
     WorkerRow& row = out[*count];
-    row.incarnation = list.integer(0);
-    row.node.assign_cut(list.bytes(1));
-    row.pid = list.integer(2);
-    row.start_time = list.integer(3);
-    row.boot_seq = list.integer(4);
-    row.lock_visible = list.integer(5) != 0;
-    row.locked_until = list.integer(6);
-    row.draining = list.integer(7) != 0;
+    row.incarnation = list.integer(PAWL_COLUMN(kListWorkers, inc));
+    row.node.assign_cut(list.bytes(PAWL_COLUMN(kListWorkers, node)));
+    row.pid = list.integer(PAWL_COLUMN(kListWorkers, pid));
+    row.start_time = list.integer(PAWL_COLUMN(kListWorkers, start_time));
+    row.boot_seq = list.integer(PAWL_COLUMN(kListWorkers, boot_seq));
+    row.lock_visible = list.integer(PAWL_COLUMN(kListWorkers, lock_visible)) != 0;
+    row.locked_until = list.integer(PAWL_COLUMN(kListWorkers, locked_until));
+    row.draining = list.integer(PAWL_COLUMN(kListWorkers, draining)) != 0;
     ++*count;
   }
   return fail(list.status(), "list workers");
@@ -94,10 +94,12 @@ Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* 
 
 constexpr auto kDescribeWorker = sql::Query(
     "SELECT w.sessions_max,w.any_tag,"
-    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=0),"
-    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=1),"
+    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=0)"
+    " AS sessions,"
+    "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=1)"
+    " AS devices,"
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND EXISTS("
-    "SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid))"
+    "SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)) AS sessions_busy"
     " FROM workers w WHERE w.inc=?1");
 constexpr auto kTagsOf = sql::Query("SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag");
 constexpr auto kHandlersOf = sql::Query("SELECT name FROM handlers WHERE inc=?1 ORDER BY name");
@@ -108,11 +110,11 @@ Status Workers::describe_worker(Incarnation worker, char* buffer, std::size_t ca
     Statement row = connection_.use(kDescribeWorker);
     row.bind(worker);
     if (!row.row()) return fail(row.status(), "describe a worker");
-    out->sessions_max = row.integer(0);
-    out->any_tag = row.integer(1) != 0;
-    out->sessions = row.integer(2);
-    out->devices = row.integer(3);
-    out->sessions_busy = row.integer(4);
+    out->sessions_max = row.integer(PAWL_COLUMN(kDescribeWorker, w.sessions_max));
+    out->any_tag = row.integer(PAWL_COLUMN(kDescribeWorker, w.any_tag)) != 0;
+    out->sessions = row.integer(PAWL_COLUMN(kDescribeWorker, sessions));
+    out->devices = row.integer(PAWL_COLUMN(kDescribeWorker, devices));
+    out->sessions_busy = row.integer(PAWL_COLUMN(kDescribeWorker, sessions_busy));
   }
   out->takes_untagged = out->any_tag;
   std::size_t used = 0;
@@ -158,9 +160,13 @@ Status Workers::refuse_earlier_boot() {
   }
 }
 
-constexpr auto kNextEarlier = sql::Query(
-    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
-    "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
+#define PAWL_PREDECESSOR_COLUMNS "inc,node,pid,lock_visible,locked_until,boot_seq"
+constexpr auto kPredecessorColumns = sql::Columns(PAWL_PREDECESSOR_COLUMNS);
+
+constexpr auto kNextEarlier =
+    sql::Query("SELECT " PAWL_PREDECESSOR_COLUMNS
+               " FROM workers\fINDEXED BY w_living\r"
+               "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
 
 // The next living registration of an earlier boot after *row; worker 0: none.
 Status Workers::next_earlier(Predecessor* row) {
@@ -169,9 +175,10 @@ Status Workers::next_earlier(Predecessor* row) {
   return read_predecessor(next, row);
 }
 
-constexpr auto kNextOfNode = sql::Query(
-    "SELECT inc,node,pid,lock_visible,locked_until,boot_seq FROM workers\fINDEXED BY w_living\r"
-    "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
+constexpr auto kNextOfNode =
+    sql::Query("SELECT " PAWL_PREDECESSOR_COLUMNS
+               " FROM workers\fINDEXED BY w_living\r"
+               "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
 
 // The next living registration of this boot and node after *row; worker 0: none.
 Status Workers::next_of_node(std::string_view node, Predecessor* row) {
@@ -185,14 +192,14 @@ Status Workers::read_predecessor(Statement& next, Predecessor* row) {
     row->worker = 0;
     return fail(next.status(), "read workers");
   }
-  const Incarnation worker = next.integer(0);
+  const Incarnation worker = next.integer(PAWL_COLUMN(kPredecessorColumns, inc));
   if (worker <= row->worker) return no_progress("workers");
   row->worker = worker;
-  row->node.assign_cut(next.bytes(1));
-  row->pid = next.integer(2);
-  row->lock_visible = next.integer(3) != 0;
-  row->locked_until = next.integer(4);
-  row->boot_seq = next.integer(5);
+  row->node.assign_cut(next.bytes(PAWL_COLUMN(kPredecessorColumns, node)));
+  row->pid = next.integer(PAWL_COLUMN(kPredecessorColumns, pid));
+  row->lock_visible = next.integer(PAWL_COLUMN(kPredecessorColumns, lock_visible)) != 0;
+  row->locked_until = next.integer(PAWL_COLUMN(kPredecessorColumns, locked_until));
+  row->boot_seq = next.integer(PAWL_COLUMN(kPredecessorColumns, boot_seq));
   return Status::kOk;
 }
 
@@ -337,7 +344,7 @@ Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::stri
 
 constexpr auto kFirstLockOf =
     sql::Query("SELECT id,sid,state=", sql::number<rules::WorkState::kCancelledRunning>,
-               ",locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
+               " AS is_cancelled,locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
                "WHERE id>=",
                sql::number<kIndexedWorkFrom>, " AND state IN (",
                sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
@@ -359,10 +366,11 @@ Status Workers::free_locks_of(Incarnation worker, const CrashLimits& limits) {
       Statement first = connection_.use(kFirstLockOf);
       first.bind(worker);
       if (!first.row()) return fail(first.status(), "find a worker's locks");
-      item = first.integer(0);
-      if (!walk.rises(first.integer(3), item)) return no_progress("worker_queue");
-      session = first.integer(1);
-      cancelled_running = first.integer(2) != 0;
+      item = first.integer(PAWL_COLUMN(kFirstLockOf, id));
+      if (!walk.rises(first.integer(PAWL_COLUMN(kFirstLockOf, locked_until)), item))
+        return no_progress("worker_queue");
+      session = first.integer(PAWL_COLUMN(kFirstLockOf, sid));
+      cancelled_running = first.integer(PAWL_COLUMN(kFirstLockOf, is_cancelled)) != 0;
     }
     PAWL_TRY(cancelled_running ? rows_.work.delete_work(item, session)
                                : rows_.work.unlock_work(item, session, false, limits));
