@@ -129,20 +129,25 @@ Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, b
   Statement row = connection_.use(kFirstTimers);
   row.bind(static_cast<std::int64_t>(base));
   for (int looks = 0; row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages, row.integer(3));
-    if (row.integer(4) != 0 || !row.is_integer(0)) {
+    const Suspicion suspect(connection_, RowRef::Table::kMessages,
+                            row.integer(PAWL_COLUMN(kFirstTimers, q.id)));
+    if (row.integer(PAWL_COLUMN(kFirstTimers, q.waiting)) != 0 ||
+        !row.is_integer(PAWL_COLUMN(kFirstTimers, q.due))) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
     *waits = true;
-    std::int64_t due = due_in_pawl_time(base, row.integer(0), context_.clock);
+    std::int64_t due =
+        due_in_pawl_time(base, row.integer(PAWL_COLUMN(kFirstTimers, q.due)), context_.clock);
     if (due == kNever || first->has_passed(due)) break;
-    const Incarnation home = row.integer(1);
+    const Incarnation home = row.integer(PAWL_COLUMN(kFirstTimers, i.home));
     bool is_ours = home == 0 || home == me;
     if (looks < kFirstTimersMax) {  // beyond that: rather too early than too late
       if (!is_ours) PAWL_TRY(workers_.is_gone(home, &is_ours));
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
-      if (!row.is_null(2) && row.integer(2) > due) due = row.integer(2);
+      if (!row.is_null(PAWL_COLUMN(kFirstTimers, i.parked_until)) &&
+          row.integer(PAWL_COLUMN(kFirstTimers, i.parked_until)) > due)
+        due = row.integer(PAWL_COLUMN(kFirstTimers, i.parked_until));
     }
     if (due != kNever) first->keep_earlier(due);
     if (looks >= kFirstTimersMax) break;

@@ -101,33 +101,34 @@ Status Place::require_persisted_starts() {
 void Place::forget_meta() { meta_is_known_ = false; }
 
 constexpr auto kReadMeta = sql::Query(
-    "SELECT "
-    "boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,quota,"
-    "reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1");
+    "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,"
+    "quota,reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1");
 
 Status Place::read_meta(ClockRow* out) {
   Statement row = connection_.use(kReadMeta);
   if (!row.row()) return no_row(row, Status::kCorrupt, "meta");
   PAWL_TRY(check_meta(row));
   *out = ClockRow();
-  const std::string_view id = row.bytes(0);
+  const std::string_view id = row.bytes(PAWL_COLUMN(kReadMeta, boot_id));
   out->boot_id.known = id.size() == kBootIdBytes;
   for (std::size_t i = 0; out->boot_id.known && i < kBootIdBytes; ++i)
     out->boot_id.bytes[i] = static_cast<std::uint8_t>(id[i]);
-  out->boot_seq = row.integer(1);
-  out->k = row.integer(2);
-  out->mark = row.integer(3);
-  out->off_known = !row.is_null(4);
-  out->off = row.integer(4);
-  out->off_seq = row.integer(5);
-  out->adopted = row.integer(6) != 0;
-  persist_starts_until_ = row.integer(7);
-  context_.stored = {row.integer(8), row.integer(9)};
+  out->boot_seq = row.integer(PAWL_COLUMN(kReadMeta, boot_seq));
+  out->k = row.integer(PAWL_COLUMN(kReadMeta, k));
+  out->mark = row.integer(PAWL_COLUMN(kReadMeta, mark));
+  out->off_known = !row.is_null(PAWL_COLUMN(kReadMeta, off));
+  out->off = row.integer(PAWL_COLUMN(kReadMeta, off));
+  out->off_seq = row.integer(PAWL_COLUMN(kReadMeta, off_seq));
+  out->adopted = row.integer(PAWL_COLUMN(kReadMeta, adopted)) != 0;
+  persist_starts_until_ = row.integer(PAWL_COLUMN(kReadMeta, persist_starts_until));
+  context_.stored = {row.integer(PAWL_COLUMN(kReadMeta, next_epoch)),
+                     row.integer(PAWL_COLUMN(kReadMeta, next_token))};
   context_.next = context_.committed = context_.stored;
-  context_.quota_bytes = row.integer(10);
-  context_.reserve_bytes = row.integer(11);
-  context_.log_max_bytes = row.integer(12);
-  context_.last_mailbox = {row.integer(13), row.integer(14)};
+  context_.quota_bytes = row.integer(PAWL_COLUMN(kReadMeta, quota));
+  context_.reserve_bytes = row.integer(PAWL_COLUMN(kReadMeta, reserve));
+  context_.log_max_bytes = row.integer(PAWL_COLUMN(kReadMeta, log_max));
+  context_.last_mailbox = {row.integer(PAWL_COLUMN(kReadMeta, messages_max)),
+                           row.integer(PAWL_COLUMN(kReadMeta, message_bytes_max))};
   meta_is_known_ = true;
   return Status::kOk;
 }
@@ -144,19 +145,19 @@ Status Place::check_meta(const Statement& row) {
     bool may_be_null;
   };
   constexpr Range kRanges[] = {
-      {"boot_seq", 0, kTimeMax, 1, false},
-      {"k", -kTimeMax, kTimeMax, 2, false},
-      {"mark", 0, kTimeMax, 3, false},
-      {"off", -kTimeMax, kTimeMax, 4, true},
-      {"off_seq", -1, kTimeMax, 5, false},
-      {"adopted", 0, 1, 6, false},
-      {"persist_starts_until", 0, kTimeMax, 7, false},
-      {"next_epoch", 1, kCountMax, 8, false},
-      {"next_token", 1, kCountMax, 9, false},
-      {"quota", 0, kCountMax, 10, false},
-      {"reserve", 0, kCountMax, 11, false},
-      {"messages_max", 0, kCountMax, 13, false},
-      {"message_bytes_max", 0, kCountMax, 14, false},
+      {"boot_seq", 0, kTimeMax, PAWL_COLUMN(kReadMeta, boot_seq), false},
+      {"k", -kTimeMax, kTimeMax, PAWL_COLUMN(kReadMeta, k), false},
+      {"mark", 0, kTimeMax, PAWL_COLUMN(kReadMeta, mark), false},
+      {"off", -kTimeMax, kTimeMax, PAWL_COLUMN(kReadMeta, off), true},
+      {"off_seq", -1, kTimeMax, PAWL_COLUMN(kReadMeta, off_seq), false},
+      {"adopted", 0, 1, PAWL_COLUMN(kReadMeta, adopted), false},
+      {"persist_starts_until", 0, kTimeMax, PAWL_COLUMN(kReadMeta, persist_starts_until), false},
+      {"next_epoch", 1, kCountMax, PAWL_COLUMN(kReadMeta, next_epoch), false},
+      {"next_token", 1, kCountMax, PAWL_COLUMN(kReadMeta, next_token), false},
+      {"quota", 0, kCountMax, PAWL_COLUMN(kReadMeta, quota), false},
+      {"reserve", 0, kCountMax, PAWL_COLUMN(kReadMeta, reserve), false},
+      {"messages_max", 0, kCountMax, PAWL_COLUMN(kReadMeta, messages_max), false},
+      {"message_bytes_max", 0, kCountMax, PAWL_COLUMN(kReadMeta, message_bytes_max), false},
   };
   for (const Range& range : kRanges) {
     if (range.may_be_null && row.is_null(range.column)) continue;

@@ -16,21 +16,32 @@ Status Batches::quarantine(const Damage& damage) {
 }
 
 constexpr auto kHighestKeys = sql::Query(
-    "SELECT (SELECT max(key) FROM instances),(SELECT max(id) FROM orchestrator_queue),"
-    "(SELECT max(inc) FROM workers),(SELECT max(sid) FROM sessions),(SELECT max(CASE typeof(seq) "
-    "WHEN 'integer' THEN seq ELSE 9223372036854775807 END) FROM sqlite_sequence)",
+    "SELECT (SELECT max(key) FROM instances) AS instances,"
+    "(SELECT max(id) FROM orchestrator_queue) AS orchestrator_queue,"
+    "(SELECT max(inc) FROM workers) AS workers,(SELECT max(sid) FROM sessions) AS sessions,"
+    "(SELECT max(CASE typeof(seq) WHEN 'integer' THEN seq ELSE 9223372036854775807 END) "
+    "FROM sqlite_sequence) AS sqlite_sequence",
     sql::kEnginesOwn);
 
 Status Batches::check_keys() {
   constexpr std::int64_t kKeyMax = std::int64_t{1} << 62;
-  constexpr const char* kTables[] = {"instances", "orchestrator_queue", "workers", "sessions",
-                                     "sqlite_sequence"};
   Statement row = connection_.use(kHighestKeys);
   if (!row.row()) return fail(row.status(), "find the highest keys");
-  for (int table = 0; table < 5; ++table) {
-    if (row.integer(table) < kKeyMax) continue;
+  struct Highest {
+    const char* table;
+    int column;
+  };
+  constexpr Highest kHighest[] = {
+      {"instances", PAWL_COLUMN(kHighestKeys, instances)},
+      {"orchestrator_queue", PAWL_COLUMN(kHighestKeys, orchestrator_queue)},
+      {"workers", PAWL_COLUMN(kHighestKeys, workers)},
+      {"sessions", PAWL_COLUMN(kHighestKeys, sessions)},
+      {"sqlite_sequence", PAWL_COLUMN(kHighestKeys, sqlite_sequence)},
+  };
+  for (const Highest& highest : kHighest) {
+    if (row.integer(highest.column) < kKeyMax) continue;
     connection_.diagnostic().format("table %s has no keys left: its highest is %" PRId64,
-                                    kTables[table], row.integer(table));
+                                    highest.table, row.integer(highest.column));
     return fail(Status::kCorrupt, "find the highest keys");
   }
   return Status::kOk;
@@ -116,8 +127,8 @@ Status Batches::quarantine_message(MessageId id, ErrorKind kind, std::string_vie
 }
 
 constexpr auto kReadSession = sql::Query(
-    "SELECT fail,scope,state,\ftypeof(owner)='integer'\r OR owner IS NULL FROM sessions WHERE "
-    "sid=?1");
+    "SELECT fail,scope,state,\ftypeof(owner)='integer'\r OR owner IS NULL AS is_owner_whole "
+    "FROM sessions WHERE sid=?1");
 constexpr auto kFreeSession = sql::Query(
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=iif(limits IS NULL,NULL,?2),expires_at=NULL,"
@@ -143,12 +154,12 @@ Status Batches::quarantine_session(SessionKey session, std::string_view text) {
     bool whole = true;
     Statement read = connection_.use(kReadSession);
     if (!read.bind(session).row()) return no_row(read, Status::kNotFound, "read a damaged session");
-    row.fails_on_loss = read.integer(0, &whole) != 0;
-    scope = read.integer(1, &has_scope);
+    row.fails_on_loss = read.integer(PAWL_COLUMN(kReadSession, fail), &whole) != 0;
+    scope = read.integer(PAWL_COLUMN(kReadSession, scope), &has_scope);
     // A number that is no state counts as open.
-    const std::int64_t state = read.integer(2, &whole);
+    const std::int64_t state = read.integer(PAWL_COLUMN(kReadSession, state), &whole);
     if (stored(rules::state_of(state)) == state) row.state = rules::state_of(state);
-    is_owner_whole = read.integer(3) != 0;
+    is_owner_whole = read.integer(PAWL_COLUMN(kReadSession, is_owner_whole)) != 0;
   }
   if (!has_scope) return drop_session(session, text);
   if (row.fails_on_loss) PAWL_TRY(owners_.fail_work_of(session, ErrorKind::kSessionLost, text));

@@ -104,14 +104,16 @@ Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
   Schema ours;
   sql::Statement row = connection_.use(kReadSchema);
   while (row.row()) {
-    const std::string_view type = row.bytes(0);
-    const std::string_view name = row.bytes(1);
+    const std::string_view type = row.bytes(PAWL_COLUMN(kReadSchema, type));
+    const std::string_view name = row.bytes(PAWL_COLUMN(kReadSchema, name));
     Object* const object = ours.find(name);
     const char* wrong = nullptr;
     if (object == nullptr) {
       wrong = "is not Pawl's";
-    } else if (object->seen || type != object->type || row.bytes(2) != object->table ||
-               row.bytes(3) != object->sql || row.is_null(3) != object->sql.empty()) {
+    } else if (object->seen || type != object->type ||
+               row.bytes(PAWL_COLUMN(kReadSchema, tbl_name)) != object->table ||
+               row.bytes(PAWL_COLUMN(kReadSchema, sql)) != object->sql ||
+               row.is_null(PAWL_COLUMN(kReadSchema, sql)) != object->sql.empty()) {
       wrong = "is another one";
     }
     if (wrong != nullptr) {
