@@ -69,6 +69,14 @@ def queries(project, path):
                     re.findall(r"\f([^\r]*)\r", text), re.sub(rf"{STRING}|{NUMBER}", "", at[2]))
 
 
+def lists(project, path):
+    """The lists of columns of a file, by name: constants that say which columns a function reads."""
+    source = path.read_text(encoding="utf-8")
+    named = macros(project)
+    return {name: columns_in(text_of(body, named))
+            for name, body in re.findall(rf"constexpr auto (k\w+) =\s+sql::Columns\(((?:{STRING}|[^;\"])*)\);", source)}
+
+
 def constants(project):
     """The numbers of all enum classes, by "Enum::kName"."""
     found = {}
@@ -90,6 +98,28 @@ def split(text):
         else:
             parts[-1] += character
     return [part.strip() for part in parts]
+
+
+def columns_in(text):
+    """The names of the columns of a list, as PAWL_COLUMN() has them: the alias, or the whole text."""
+    end = next((at.start() for at in re.finditer(" FROM ", text) if is_outside(text, at.start())), len(text))
+    return [re.sub(r".* AS (\w+)$", r"\1", part, flags=re.S) for part in split(text[:end])]
+
+
+def is_outside(text, at):
+    """What stands there is in no parentheses."""
+    return text.count("(", 0, at) == text.count(")", 0, at)
+
+
+def columns_of(text):
+    """The names of the columns that a statement gives to its rows."""
+    before = "SELECT " if text.startswith(("SELECT", "WITH")) else " RETURNING "
+    for at in re.finditer(before, text):
+        if is_outside(text, at.start()):
+            found = columns_in(text[at.end():])
+            inner = re.match(r"\* FROM \(", text[at.end():])
+            return columns_of(text[at.end() + inner.end():]) if inner else found
+    return []
 
 
 def update_of(text):
