@@ -61,7 +61,7 @@ def queries(project, path):
     """The statements of a file, in their order."""
     source = path.read_text(encoding="utf-8")
     named = macros(project)
-    for at in re.finditer(rf"constexpr auto (k\w+) =\s+sql::Query\(((?:{STRING}|[^;\"])*)\);", source):
+    for at in re.finditer(rf"constexpr auto (k\w+) =\s+PAWL_QUERY\(((?:{STRING}|[^;\"])*)\);", source):
         where = f"{path.relative_to(project)}:{source.count(chr(10), 0, at.start()) + 1}"
         text = text_of(at[2], named)
         common = re.sub(r"\f[^\r]*\r", " ", text)

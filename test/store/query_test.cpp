@@ -1,8 +1,10 @@
 // Goal: a query is one text of its parts, with its marks, and the compiler finds a column of it by
-// its name.
+// its name. Its text takes few bytes, and comes out as it went in.
 #include "store/sql/query.hpp"
 
 #include <gtest/gtest.h>
+
+#include <string>
 
 namespace pawl::test {
 namespace {
@@ -12,38 +14,68 @@ constexpr unsigned kFirstMark = 4;
 constexpr unsigned kOtherMark = 8;
 
 constexpr auto kParts =
-    sql::Query("UPDATE t SET colour=", sql::number<Colour::kRed>, " WHERE colour IN (",
+    PAWL_QUERY("UPDATE t SET colour=", sql::number<Colour::kRed>, " WHERE colour IN (",
                sql::number<Colour::kRed, Colour::kBlue>, ")", kFirstMark | kOtherMark);
 
+std::string text_of(sql::QueryRef query) {
+  char text[sql::kTextBytesMax];
+  return {text, sql::expand(query.encoded(), text)};
+}
+
 TEST(Query, IsOneTextOfItsPartsWithItsMarks) {
-  EXPECT_STREQ(kParts.text(), "UPDATE t SET colour=7 WHERE colour IN (7,120)");
-  EXPECT_STREQ(sql::QueryRef(kParts).text(), kParts.text());
+  EXPECT_EQ(text_of(kParts), "UPDATE t SET colour=7 WHERE colour IN (7,120)");
   EXPECT_EQ(sql::QueryRef(kParts).marks(), kFirstMark | kOtherMark);
-  constexpr auto kPlain = sql::Query("DELETE FROM t");
+  constexpr auto kPlain = PAWL_QUERY("DELETE FROM t");
   EXPECT_EQ(sql::QueryRef(kPlain).marks(), 0U);
   constexpr std::int64_t kLarge = std::int64_t{1} << 60;
-  constexpr auto kNumber = sql::Query("SELECT ", sql::number<kLarge>);
-  EXPECT_STREQ(kNumber.text(), "SELECT 1152921504606846976");
+  constexpr auto kNumber = PAWL_QUERY("SELECT ", sql::number<kLarge>);
+  EXPECT_EQ(text_of(kNumber), "SELECT 1152921504606846976");
 }
 
 TEST(Query, IsKnownByTheAddressOfItsText) {
-  constexpr static auto kOne = sql::Query("SELECT 1");
-  constexpr static auto kSame = sql::Query("SELECT 1");
-  EXPECT_EQ(sql::QueryRef(kOne).text(), sql::QueryRef(kOne).text());
-  EXPECT_NE(sql::QueryRef(kOne).text(), sql::QueryRef(kSame).text());
+  constexpr static auto kOne = PAWL_QUERY("SELECT 1");
+  constexpr static auto kSame = PAWL_QUERY("SELECT 1");
+  EXPECT_EQ(sql::QueryRef(kOne).encoded(), sql::QueryRef(kOne).encoded());
+  EXPECT_NE(sql::QueryRef(kOne).encoded(), sql::QueryRef(kSame).encoded());
 }
 
-constexpr auto kWide = sql::Query(
+TEST(Query, ExpandsToWhatWasEncoded) {
+  std::string all;
+  for (char character = 1; character < 0x7f; ++character)
+    all += character;
+  std::string before;
+  for (std::size_t i = 0; i < sql::words::kCount; ++i) {
+    const std::string word(sql::kWords + sql::words::kIndex.word[i]);
+    EXPECT_LT(before, word) << "words are in order, each once";
+    before = word;
+    all += word.substr(0, word.size() - 1) + "|" + word + word;
+    EXPECT_EQ(sql::encoded_bytes(word), 1U) << word;
+  }
+  std::string encoded;
+  sql::words::encode(all, [&](char byte) { encoded += byte; });
+  std::string expanded(all.size() + 1, '\0');
+  expanded.resize(sql::expand(encoded.c_str(), expanded.data()));
+  EXPECT_EQ(expanded, all);
+  EXPECT_EQ(encoded.size(), sql::encoded_bytes(all));
+  EXPECT_LT(encoded.size(), all.size());
+}
+
+TEST(Query, TakesABytePerWord) {
+  constexpr auto kQuery = PAWL_QUERY("SELECT state FROM instances WHERE id=?1 ORDER BY id LIMIT 1");
+  EXPECT_LE(sizeof(kQuery), 22U);
+}
+
+constexpr auto kWide = PAWL_QUERY(
     "SELECT s.id,w.id,coalesce(s.a,(SELECT max(x),y FROM z AS id)) AS first,b IS NULL AS is_b FROM "
     "s"
     " JOIN w");
-constexpr auto kNoTable = sql::Query("SELECT 1 AS one,2 AS two");
+constexpr auto kNoTable = PAWL_QUERY("SELECT 1 AS one,2 AS two");
 constexpr auto kWithTable =
-    sql::Query("WITH RECURSIVE busy(sid) AS (SELECT a,b FROM t) SELECT c,busy.sid FROM busy");
+    PAWL_QUERY("WITH RECURSIVE busy(sid) AS (SELECT a,b FROM t) SELECT c,busy.sid FROM busy");
 constexpr auto kReturning =
-    sql::Query("UPDATE t SET a=(SELECT b,c FROM d) WHERE e=1 RETURNING a,f");
+    PAWL_QUERY("UPDATE t SET a=(SELECT b,c FROM d) WHERE e=1 RETURNING a,f");
 constexpr auto kMarked =
-    sql::Query("SELECT \ftypeof(a)='integer'\r OR a IS NULL AS is_whole,b FROM t");
+    PAWL_QUERY("SELECT \ftypeof(a)='integer'\r OR a IS NULL AS is_whole,b FROM t");
 constexpr auto kList =
     sql::Columns("key,execution,c=", sql::number<Colour::kRed>, " AS is_red,crc");
 
@@ -64,7 +96,7 @@ TEST(Query, FindsAColumnByItsTextOrItsAlias) {
 // PAWL_COLUMN() of such a name does not compile.
 TEST(Query, HasNoColumnOfAnotherName) {
   const auto number_of = [](const auto& query, const char* name) {
-    return sql::find_column(query.columns(), name);
+    return sql::find_column(query, name);
   };
   for (const char* const name : {"id", "x", "y", "a", "z", "b", "s", "rst", ""})
     EXPECT_EQ(number_of(kWide, name), sql::kNoColumn) << name;

@@ -14,9 +14,13 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
+std::string text_of(sql::QueryRef query) {
+  char text[sql::kTextBytesMax];
+  return {text, sql::expand(query.encoded(), text)};
+}
+
 // The text for an engine that has none of the parts marked as SQLite's.
-std::string common(const char* marked) {
-  const std::string text(marked);
+std::string common(const std::string& text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '\f') {
@@ -46,9 +50,9 @@ class SecondEngine final : public sqlite::Connection {
     const Common& without = common_of(query);
     const sql::QueryRef used = leaves_marked_parts_out ? without.query : query;
     void* const prepared = sqlite::Connection::prepare(used, failure);
-    texts.insert(query.text());
-    if (prepared != nullptr && !open_.emplace(prepared, Use{used.text(), 0, false}).second)
-      misuses.push_back(std::string("used twice at a time: ") + query.text());
+    texts.insert(text_of(query));
+    if (prepared != nullptr && !open_.emplace(prepared, Use{text_of(used), 0, false}).second)
+      misuses.push_back("used twice at a time: " + text_of(query));
     return prepared;
   }
   void release(void* prepared) override {
@@ -85,14 +89,14 @@ class SecondEngine final : public sqlite::Connection {
  private:
   struct Common {
     explicit Common(sql::QueryRef of)
-        : marks_and_text(std::string(sql::kLength<sql::Marks>, '\0') + common(of.text())),
+        : marks_and_text(std::string(sql::kLength<sql::Marks>, '\0') + common(text_of(of))),
           query(marks_and_text.c_str()) {}
     std::string marks_and_text;
     sql::QueryRef query;
   };
   const Common& common_of(sql::QueryRef query) {
-    const auto [found, is_new] = common_.try_emplace(query.text(), query);
-    const std::string text = found->second.query.text();
+    const auto [found, is_new] = common_.try_emplace(query.encoded(), query);
+    const std::string text = text_of(found->second.query);
     if (!is_new || (query.marks() & sql::kEnginesOwn) != 0) return found->second;
     for (const char* const word :
          {"INDEXED", "CROSS", "OR IGNORE", "OR REPLACE", "IMMEDIATE", "typeof", "PRAGMA", "sqlite_",

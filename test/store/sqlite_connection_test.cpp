@@ -62,18 +62,18 @@ class Protected : public ::testing::Test {
   sqlite::Connection ours{kSteps};
 };
 
-constexpr auto kInsertOne = sql::Query("INSERT INTO t VALUES(1)");
-constexpr auto kInsertTwo = sql::Query("INSERT INTO t VALUES(2)");
-constexpr auto kUpdateAll = sql::Query("UPDATE t SET x=3");
-constexpr auto kReadView = sql::Query("SELECT * FROM v");
-constexpr auto kAttach = sql::Query("ATTACH ':memory:' AS other");
-constexpr auto kLoadExtension = sql::Query("SELECT load_extension('x')");
-constexpr auto kWritableSchema = sql::Query("PRAGMA writable_schema=ON");
-constexpr auto kWriteSchema = sql::Query("UPDATE sqlite_schema SET sql='' WHERE name='t'");
-constexpr auto kNoSuchColumn = sql::Query("SELECT \"no such column\"");
-constexpr auto kEndless = sql::Query(
+constexpr auto kInsertOne = PAWL_QUERY("INSERT INTO t VALUES(1)");
+constexpr auto kInsertTwo = PAWL_QUERY("INSERT INTO t VALUES(2)");
+constexpr auto kUpdateAll = PAWL_QUERY("UPDATE t SET x=3");
+constexpr auto kReadView = PAWL_QUERY("SELECT * FROM v");
+constexpr auto kAttach = PAWL_QUERY("ATTACH ':memory:' AS other");
+constexpr auto kLoadExtension = PAWL_QUERY("SELECT load_extension('x')");
+constexpr auto kWritableSchema = PAWL_QUERY("PRAGMA writable_schema=ON");
+constexpr auto kWriteSchema = PAWL_QUERY("UPDATE sqlite_schema SET sql='' WHERE name='t'");
+constexpr auto kNoSuchColumn = PAWL_QUERY("SELECT \"no such column\"");
+constexpr auto kEndless = PAWL_QUERY(
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c");
-constexpr auto kLong = sql::Query(
+constexpr auto kLong = PAWL_QUERY(
     "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c LIMIT 100000)"
     " SELECT count(*) FROM c");
 

@@ -30,7 +30,7 @@ Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink
   return insert_checked(instance, parent, key);
 }
 
-constexpr auto kFindId = sql::Query("SELECT 1 FROM instances WHERE id=?");
+constexpr auto kFindId = PAWL_QUERY("SELECT 1 FROM instances WHERE id=?");
 
 Status Deliveries::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
@@ -59,7 +59,7 @@ Status Deliveries::check_new(const NewInstance& instance) {
   return fail(row.status(), "instances");
 }
 
-constexpr auto kInsertInstance = sql::Query(
+constexpr auto kInsertInstance = PAWL_QUERY(
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root) "
     "VALUES(?1,?2,?3,",
@@ -110,7 +110,7 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room) {
 }
 
 constexpr auto kCurrentEnd =
-    sql::Query("SELECT key,execution,last_event FROM instances WHERE id=?1");
+    PAWL_QUERY("SELECT key,execution,last_event FROM instances WHERE id=?1");
 
 Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* out) {
   PAWL_TRY(send_message(posted, room));
@@ -125,7 +125,7 @@ Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* 
 }
 
 constexpr auto kOffer =
-    sql::Query("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+    PAWL_QUERY("SELECT 1 FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
                sql::number<MessageKind::kOffer>);
 
 Status Deliveries::is_offer_waiting(const SentOffer& offer, bool* waits) {
@@ -137,7 +137,7 @@ Status Deliveries::is_offer_waiting(const SentOffer& offer, bool* waits) {
 }
 
 constexpr auto kWithdrawOffer =
-    sql::Query("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?1 AND instance=?2 AND kind=",
                sql::number<MessageKind::kOffer>, kTimerMoves);
 
 // A turn that has read the offer becomes stale, and is run again without it.
@@ -159,7 +159,7 @@ Status Deliveries::cancel_instance(std::string_view id, std::string_view reason)
   return rows_.instances.insert_message(key, cancel);
 }
 
-constexpr auto kRequestWaits = sql::Query(
+constexpr auto kRequestWaits = PAWL_QUERY(
     "SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
     sql::number<MessageKind::kCancel>, " LIMIT 1");
 
@@ -205,7 +205,7 @@ Status Deliveries::reserve_messages(MessageId last, std::size_t count) {
   return context_.take_tokens(last + 1, count) ? Status::kOk : Status::kStale;
 }
 
-constexpr auto kCountMailbox = sql::Query(
+constexpr auto kCountMailbox = PAWL_QUERY(
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
@@ -276,7 +276,7 @@ Status Deliveries::start_instance(const TurnCommit& turn, EventId command) {
   return rows_.instances.store_message(turn.key, refused, nullptr);
 }
 
-constexpr auto kNextChild = sql::Query(
+constexpr auto kNextChild = PAWL_QUERY(
     "SELECT key,parent_event FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent_execution=?2 AND parent_event>=?3 AND parent_event<=?4 AND state NOT IN (",
     sql::number<InstanceState::kCompleted, InstanceState::kFailed>,
@@ -305,7 +305,7 @@ Status Deliveries::cancel_children(InstanceKey parent, ExecutionId execution, Ev
   }
 }
 
-constexpr auto kReadParent = sql::Query(
+constexpr auto kReadParent = PAWL_QUERY(
     "SELECT p.key,c.parent_execution,c.parent_event FROM instances AS c JOIN instances AS p "
     "ON p.key=c.parent WHERE c.key=? AND p.execution=c.parent_execution AND p.state NOT IN "
     "(",

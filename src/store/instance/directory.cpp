@@ -70,7 +70,7 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 
 }  // namespace
 
-constexpr auto kList = sql::Query("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
+constexpr auto kList = PAWL_QUERY("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
                                   " AS is_there FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
 
 Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* page,
@@ -101,7 +101,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
   return fail(row.status(), "list instances");
 }
 
-constexpr auto kListTree = sql::Query(
+constexpr auto kListTree = PAWL_QUERY(
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
@@ -139,7 +139,7 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
 }
 
 constexpr auto kInfo =
-    sql::Query("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
+    PAWL_QUERY("SELECT " PAWL_INFO_COLUMNS " FROM instances AS i WHERE i.id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor& visitor) {
   const ReadScope scope(context_);
@@ -150,15 +150,15 @@ Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor
   return Status::kOk;
 }
 
-constexpr auto kHistoryStats = sql::Query(
+constexpr auto kHistoryStats = PAWL_QUERY(
     "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
     "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
     "execution=(SELECT execution FROM instances WHERE key=?1)");
-constexpr auto kMessageStats = sql::Query(
+constexpr auto kMessageStats = PAWL_QUERY(
     "SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS "
     "NULL AND waiting<>",
     sql::number<Waiting::kUnread>);
-constexpr auto kValueStats = sql::Query(
+constexpr auto kValueStats = PAWL_QUERY(
     "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
     "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)");
@@ -186,7 +186,7 @@ Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats*
   return fail(row.status(), "values");
 }
 
-constexpr auto kExecutions = sql::Query(
+constexpr auto kExecutions = PAWL_QUERY(
     "SELECT execution,end,coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE "
     "i.key=e.instance AND i.execution=e.execution)) AS events,started_stamp,ended_stamp "
     "FROM executions AS e WHERE instance=?1 ORDER BY execution");
@@ -242,7 +242,7 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
   " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
   " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
 constexpr auto kListActivities =
-    sql::Query(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
+    PAWL_QUERY(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
                " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>,
                " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
                " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
@@ -296,7 +296,7 @@ Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
   return Status::kOk;
 }
 
-constexpr auto kReadStatus = sql::Query(
+constexpr auto kReadStatus = PAWL_QUERY(
     "SELECT key,state,execution,revision,created_stamp,updated_stamp,stop_kind,stop_text,"
     "custom_status,custom_status_version," PAWL_UNREAD
     " AS unread FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
@@ -327,7 +327,7 @@ Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, c
 }
 
 constexpr auto kReadId =
-    sql::Query("SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1");
+    PAWL_QUERY("SELECT id,unregistered IS NOT NULL FROM instances WHERE key=?1");
 
 Status InstanceDirectory::read_id(InstanceKey key, FixedText<kNameBytesMax>* id,
                                   bool* unregistered) {
@@ -379,7 +379,7 @@ Status InstanceDirectory::get_metrics(Metrics* out) {
   return out->refuses_new ? Status::kOk : room;
 }
 
-constexpr auto kCountInstances = sql::Query("SELECT state FROM instances WHERE key>0 LIMIT ?1");
+constexpr auto kCountInstances = PAWL_QUERY("SELECT state FROM instances WHERE key>0 LIMIT ?1");
 
 Status InstanceDirectory::count_instances(Metrics* out) {
   Statement row = connection_.use(kCountInstances);
@@ -399,7 +399,7 @@ Status InstanceDirectory::count_instances(Metrics* out) {
   return fail(row.status(), "count instances");
 }
 
-constexpr auto kCountExecutions = sql::Query(
+constexpr auto kCountExecutions = PAWL_QUERY(
     "SELECT coalesce(last_event,(SELECT i.last_event FROM instances AS i WHERE i.key=e.instance "
     "AND "
     "i.execution=e.execution)) FROM executions AS e WHERE instance>0 LIMIT ?1");
@@ -419,7 +419,7 @@ Status InstanceDirectory::count_executions(Metrics* out) {
 }
 
 constexpr auto kCountMessages =
-    sql::Query("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
+    PAWL_QUERY("SELECT due IS NOT NULL,waiting=", sql::number<Waiting::kUnread>,
                " FROM orchestrator_queue WHERE id>0 LIMIT ?1");
 
 Status InstanceDirectory::count_messages(Metrics* out) {
@@ -434,7 +434,7 @@ Status InstanceDirectory::count_messages(Metrics* out) {
   return fail(row.status(), "count messages");
 }
 
-constexpr auto kCountWork = sql::Query("SELECT state FROM worker_queue WHERE id>0 LIMIT ?1");
+constexpr auto kCountWork = PAWL_QUERY("SELECT state FROM worker_queue WHERE id>0 LIMIT ?1");
 
 Status InstanceDirectory::count_work(Metrics* out) {
   Statement row = connection_.use(kCountWork);
@@ -456,7 +456,7 @@ Status InstanceDirectory::count_work(Metrics* out) {
 
 // Uses the instance's index, so that only the messages of that instance are sorted.
 constexpr auto kListMessages =
-    sql::Query("SELECT id,kind,name,payload,base IS NOT NULL AS is_timer,waiting=",
+    PAWL_QUERY("SELECT id,kind,name,payload,base IS NOT NULL AS is_timer,waiting=",
                sql::number<Waiting::kUnread>,
                " AS is_unread FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=?1 AND id>?2 ORDER BY id LIMIT ?3");

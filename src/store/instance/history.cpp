@@ -17,7 +17,7 @@ constexpr auto kEventColumns = sql::Columns(PAWL_EVENT_COLUMNS);
 
 }  // namespace
 
-constexpr auto kReadHistory = sql::Query("SELECT " PAWL_EVENT_COLUMNS
+constexpr auto kReadHistory = PAWL_QUERY("SELECT " PAWL_EVENT_COLUMNS
                                          " FROM history WHERE instance=? AND execution=? "
                                          "AND id>? ORDER BY id");
 
@@ -43,7 +43,7 @@ Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, Eve
   return Status::kOk;
 }
 
-constexpr auto kWriteExecution = sql::Query(
+constexpr auto kWriteExecution = PAWL_QUERY(
     "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
     "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
     "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp");
@@ -70,7 +70,7 @@ Status InstanceHistory::insert_events(const TurnCommit& turn, EventKinds* kinds)
   return fail(write.run(), "write execution");
 }
 
-constexpr auto kReadEvent = sql::Query("SELECT " PAWL_EVENT_COLUMNS
+constexpr auto kReadEvent = PAWL_QUERY("SELECT " PAWL_EVENT_COLUMNS
                                        " FROM history WHERE instance=? AND execution=? "
                                        "AND id<=? ORDER BY id DESC");
 
@@ -145,7 +145,7 @@ Status InstanceHistory::read_event(const Statement& row, InstanceKey key, Execut
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
 
-constexpr auto kLastEvent = sql::Query(
+constexpr auto kLastEvent = PAWL_QUERY(
     "SELECT coalesce((SELECT last_event FROM executions WHERE instance=?1 AND execution=?2),"
     "(SELECT last_event FROM instances WHERE key=?1 AND execution=?2),0)");
 
@@ -155,7 +155,7 @@ Status InstanceHistory::last_event_of(InstanceKey key, ExecutionId execution, st
   return fail(row.status(), "executions");
 }
 
-constexpr auto kInsertEvent = sql::Query(
+constexpr auto kInsertEvent = PAWL_QUERY(
     "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
     "VALUES(?,?,?,?,?,?,?,?,?,?,?)");
 

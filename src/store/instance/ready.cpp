@@ -151,12 +151,12 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
 }
 
 constexpr auto kFindUnregistered =
-    sql::Query("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
                ",i.parked_until IS NOT NULL AS is_parked,"
                "i.unregistered IS NOT NULL AS is_unregistered," PAWL_IS_THERE
                " AS is_there FROM instances AS i WHERE key=? AND (state=",
                sql::number<InstanceState::kRunning>, " OR parked_until IS NOT NULL)");
-constexpr auto kMarkUnregistered = sql::Query(
+constexpr auto kMarkUnregistered = PAWL_QUERY(
     "UPDATE instances SET unregistered=1,needs_messages=0,needs_bytes=0,stop_kind=?2,stop_text=?3,"
     "updated_stamp=?4 WHERE key=?1");
 
@@ -209,7 +209,7 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int6
   return list_timers(list, base, due_max, kBehindLooksMax, &behind);
 }
 
-constexpr auto kDueTimers = sql::Query(
+constexpr auto kDueTimers = PAWL_QUERY(
     "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL AS is_parked," PAWL_RUN_COLUMNS
     "," PAWL_NEEDS_COLUMNS
     ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
@@ -257,7 +257,7 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
   return fail(row.status(), "list due timers");
 }
 
-constexpr auto kOwnReady = sql::Query(
+constexpr auto kOwnReady = PAWL_QUERY(
     "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
     " FROM instances AS i\fINDEXED BY i_ready\r"
     "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
@@ -290,7 +290,7 @@ Status ReadyInstances::list_own(ReadyList& list) {
 }
 
 constexpr auto kNewestReady =
-    sql::Query("SELECT key," PAWL_RUN_COLUMNS
+    PAWL_QUERY("SELECT key," PAWL_RUN_COLUMNS
                " FROM instances AS i\fINDEXED BY i_ready\r"
                "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL "
                "AND unregistered IS NULL ORDER BY ready_id DESC");
@@ -305,7 +305,7 @@ Status ReadyInstances::list_newest(ReadyList& list) {
 }
 
 constexpr auto kBehindReady =
-    sql::Query("SELECT key,ready_id," PAWL_RUN_COLUMNS
+    PAWL_QUERY("SELECT key,ready_id," PAWL_RUN_COLUMNS
                " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id>?2 "
                "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
                "ORDER BY ready_id");
@@ -325,7 +325,7 @@ Status ReadyInstances::list_behind(ReadyList& list, Incarnation home, std::int64
   return fail(row.status(), "list instances behind others");
 }
 
-constexpr auto kAnyUnregistered = sql::Query(
+constexpr auto kAnyUnregistered = PAWL_QUERY(
     "SELECT key FROM instances\fINDEXED BY i_unregistered\rWHERE ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NOT NULL");
 
@@ -356,7 +356,7 @@ Status ReadyInstances::list_unregistered(ReadyList& list, std::size_t capacity) 
   return Status::kOk;
 }
 
-constexpr auto kUnregisteredOfKind = sql::Query(
+constexpr auto kUnregisteredOfKind = PAWL_QUERY(
     "SELECT key,home,ready_at,ready_id,needs_messages,needs_bytes FROM instances"
     "\fINDEXED BY i_unregistered\rWHERE name=?1 AND version=?2 AND behaviour=?3 AND ready_id>?4 "
     "AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NOT NULL "
@@ -393,7 +393,7 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
   return fail(row.status(), "list unregistered instances");
 }
 
-constexpr auto kNextHome = sql::Query(
+constexpr auto kNextHome = PAWL_QUERY(
     "SELECT home FROM instances\fINDEXED BY i_ready\r"
     "WHERE home>?1 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "ORDER BY home LIMIT 1");
@@ -423,7 +423,7 @@ Status ReadyInstances::list_others(ReadyList& list) {
 }
 
 constexpr auto kHomeReady =
-    sql::Query("SELECT key,ready_at," PAWL_RUN_COLUMNS
+    PAWL_QUERY("SELECT key,ready_at," PAWL_RUN_COLUMNS
                " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ready_id IS NOT NULL "
                "AND parked_until IS NULL AND unregistered IS NULL ORDER BY ready_id");
 
@@ -451,7 +451,7 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
-constexpr auto kFirstDue = sql::Query(
+constexpr auto kFirstDue = PAWL_QUERY(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
     "instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
@@ -463,9 +463,9 @@ constexpr auto kFirstDue = sql::Query(
     sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
 // The row becomes a message that has just come. Its id is the next of the counter that all messages
 // take theirs from; an id that the engine chose would be given out a second time later.
-constexpr auto kFire = sql::Query(
+constexpr auto kFire = PAWL_QUERY(
     "UPDATE orchestrator_queue SET id=?2,base=NULL,due=NULL,seg=NULL WHERE id=?1", kTimerMoves);
-constexpr auto kMakeReady = sql::Query(
+constexpr auto kMakeReady = PAWL_QUERY(
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL");
 
@@ -525,7 +525,7 @@ Status ReadyInstances::abandon_orchestration_item(InstanceKey key, std::int64_t 
 }
 
 constexpr auto kNextStopped =
-    sql::Query("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
+    PAWL_QUERY("SELECT key FROM instances\fINDEXED BY i_stopped\rWHERE state=",
                sql::number<InstanceState::kStopped>, " ORDER BY key LIMIT 1");
 
 Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
@@ -549,7 +549,7 @@ Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   return Status::kOk;
 }
 
-constexpr auto kUnpark = sql::Query(
+constexpr auto kUnpark = PAWL_QUERY(
     "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
     "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
     "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",

@@ -12,7 +12,7 @@ constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, 
 
 }  // namespace
 
-constexpr auto kFindRoot = sql::Query(
+constexpr auto kFindRoot = PAWL_QUERY(
     "SELECT i.state,i.root,EXISTS(SELECT 1 FROM instances AS c"
     "\fINDEXED BY i_alive\rWHERE c.root=i.key AND c.root IS NOT NULL AND c.finished_at IS "
     "NULL) FROM instances AS i WHERE i.key=?1 AND " PAWL_IS_THERE);
@@ -128,7 +128,7 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
   }
 }
 
-constexpr auto kNextEnded = sql::Query(
+constexpr auto kNextEnded = PAWL_QUERY(
     "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\rWHERE "
     "finished_at IS NOT NULL AND root IS NULL AND (finished_at,key)>(?1,?2) "
     "ORDER BY finished_at,key LIMIT 1");
@@ -145,7 +145,7 @@ Status TreeRemoval::next_ended(const EndedCursor& after, EndedCursor* out) {
   return fail(row.status(), "find ended instance");
 }
 
-constexpr auto kFirstThatStays = sql::Query(
+constexpr auto kFirstThatStays = PAWL_QUERY(
     "SELECT finished_at,key FROM instances\fINDEXED BY i_finished\r"
     "WHERE finished_at IS NOT NULL AND root IS NULL "
     "ORDER BY finished_at DESC,key DESC LIMIT 1 OFFSET ?1");
@@ -159,9 +159,9 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
 }
 
 constexpr auto kNextDeleted =
-    sql::Query("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
+    PAWL_QUERY("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
                sql::number<InstanceState::kDeleted>, " LIMIT 1");
-constexpr auto kNextOfTree = sql::Query(
+constexpr auto kNextOfTree = PAWL_QUERY(
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
     "WHERE root=?1 AND root IS NOT NULL LIMIT 1");
 
@@ -182,12 +182,12 @@ Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
   return Status::kOk;
 }
 
-constexpr auto kCutHistory = sql::Query(
+constexpr auto kCutHistory = PAWL_QUERY(
     "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
     "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
     "ORDER BY execution,id LIMIT ?3)");
 constexpr auto kDeleteExecution =
-    sql::Query("DELETE FROM executions WHERE instance=?1 AND execution<=?2");
+    PAWL_QUERY("DELETE FROM executions WHERE instance=?1 AND execution<=?2");
 
 // Deletes as much of the history as the budget allows; the row of the execution goes with the last
 // event. This is the oldest execution, so rows before it are damaged, and go with it.
@@ -208,11 +208,11 @@ Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budge
 }
 
 constexpr auto kDeleteMessages =
-    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1", kTimerMoves);
-constexpr auto kDeleteState = sql::Query("DELETE FROM kv WHERE instance=?1");
-constexpr auto kDeleteRest = sql::Query("DELETE FROM history WHERE instance=?1");
-constexpr auto kDeleteRestOfExecutions = sql::Query("DELETE FROM executions WHERE instance=?1");
-constexpr auto kDeleteInstance = sql::Query("DELETE FROM instances WHERE key=?1");
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1", kTimerMoves);
+constexpr auto kDeleteState = PAWL_QUERY("DELETE FROM kv WHERE instance=?1");
+constexpr auto kDeleteRest = PAWL_QUERY("DELETE FROM history WHERE instance=?1");
+constexpr auto kDeleteRestOfExecutions = PAWL_QUERY("DELETE FROM executions WHERE instance=?1");
+constexpr auto kDeleteInstance = PAWL_QUERY("DELETE FROM instances WHERE key=?1");
 
 // Deletes an instance that has no history left, except rows that belong to no execution. A worker
 // that returns work in flight later is refused.
@@ -231,7 +231,7 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
   return Status::kOk;
 }
 
-constexpr auto kOldest = sql::Query(
+constexpr auto kOldest = PAWL_QUERY(
     "SELECT execution,last_event,ended_stamp FROM executions "
     "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
 
@@ -244,7 +244,7 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
   return Status::kOk;
 }
 
-constexpr auto kFirstChild = sql::Query(
+constexpr auto kFirstChild = PAWL_QUERY(
     "SELECT key,execution,state FROM instances\fINDEXED BY i_children\rWHERE parent=?1 AND "
     "parent IS NOT NULL AND parent_execution>=?2 AND parent_execution<=?3 "
     "ORDER BY parent_execution LIMIT 1");
@@ -299,7 +299,7 @@ Status TreeRemoval::delete_oldest_ended(bool* any) {
   return Status::kOk;
 }
 
-constexpr auto kNextPast = sql::Query(
+constexpr auto kNextPast = PAWL_QUERY(
     "SELECT ended_stamp,instance,execution FROM executions\fINDEXED BY e_past\rWHERE end=",
     sql::number<EndKind::kContinuedAsNew>,
     " AND "

@@ -6,7 +6,7 @@
 #include "store/sql/damage.hpp"
 
 namespace pawl::store {
-constexpr auto kFindRunning = sql::Query(
+constexpr auto kFindRunning = PAWL_QUERY(
     "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
     "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
@@ -19,7 +19,7 @@ Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarna
 }
 
 constexpr auto kFindKey =
-    sql::Query("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+    PAWL_QUERY("SELECT key FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   Statement row = connection_.use(kFindKey);
@@ -28,7 +28,7 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   return Status::kOk;
 }
 
-constexpr auto kFindInstance = sql::Query(
+constexpr auto kFindInstance = PAWL_QUERY(
     "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event,"
     "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
@@ -64,7 +64,7 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   return Status::kOk;
 }
 
-constexpr auto kWriteState = sql::Query(
+constexpr auto kWriteState = PAWL_QUERY(
     "UPDATE instances SET state=?2,parked_until=?3,finished_at=?4,home=coalesce(?5,home),"
     "ready_id=iif(?6,NULL,ready_id),ready_at=iif(?6,NULL,coalesce(?7,ready_at)),"
     "stop_kind=iif(?8,stop_kind,?9),stop_text=iif(?8,stop_text,?10),unregistered=iif(?11,"
@@ -99,11 +99,11 @@ Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
   return fail(row.run(), "change an instance");
 }
 
-constexpr auto kIsStateWhole = sql::Query(
+constexpr auto kIsStateWhole = PAWL_QUERY(
     "SELECT \ftypeof(state)='integer'\r AND (\ftypeof(finished_at)='integer'\r OR finished_at IS "
     "NULL) FROM instances "
     "WHERE key=?1");
-constexpr auto kMend = sql::Query(
+constexpr auto kMend = PAWL_QUERY(
     "UPDATE instances SET parked_until=?2,stop_kind=?3,stop_text=?4,home=0,"
     "ready_at=?5,updated_stamp=?6,unregistered=NULL,"
     "ready_id=iif(\ftypeof(ready_id)='integer'\r,ready_id,NULL),"
@@ -141,7 +141,7 @@ Status InstanceRows::stop_damaged(InstanceKey key, ErrorKind kind, std::string_v
   return is_whole ? write_state(key, stopped) : Status::kOk;
 }
 
-constexpr auto kIdOf = sql::Query("SELECT id FROM instances WHERE key=?1");
+constexpr auto kIdOf = PAWL_QUERY("SELECT id FROM instances WHERE key=?1");
 
 void InstanceRows::log_damage(RowRef row, InstanceKey instance, std::string_view text) {
   if (context_.sink == nullptr) return;
@@ -152,8 +152,8 @@ void InstanceRows::log_damage(RowRef row, InstanceKey instance, std::string_view
 }
 
 constexpr auto kFindState =
-    sql::Query("SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?");
-constexpr auto kMakeReady = sql::Query("UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1");
+    PAWL_QUERY("SELECT state,ready_id IS NOT NULL FROM instances WHERE key=?");
+constexpr auto kMakeReady = PAWL_QUERY("UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1");
 
 Status InstanceRows::insert_message(InstanceKey instance, const Message& message) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
@@ -177,7 +177,7 @@ Status InstanceRows::insert_message(InstanceKey instance, const Message& message
                       "make ready");
 }
 
-constexpr auto kInsertMessage = sql::Query(
+constexpr auto kInsertMessage = PAWL_QUERY(
     "INSERT INTO "
     "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
     "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");

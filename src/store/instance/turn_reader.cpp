@@ -172,7 +172,7 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   return none_fits ? Status::kResourceExhausted : Status::kOk;
 }
 
-constexpr auto kReadItem = sql::Query(
+constexpr auto kReadItem = PAWL_QUERY(
     "SELECT i.id,i.name,i.version,i.state,i.parked_until,i.execution,i.revision,i.crashes,"
     "i.strikes,i.reboots,i.last_event,i.stop_kind,i.stop_text,i.parent IS NOT NULL AS has_parent,"
     "(SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\r"
@@ -233,7 +233,7 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
 }
 
 constexpr auto kLastStored =
-    sql::Query("SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
+    PAWL_QUERY("SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
 
 // The end of a terminated instance goes behind the last event that is stored, because the
 // last_event in its row may be damaged.
@@ -246,7 +246,7 @@ Status InstanceHistory::read_last_stored_event(OrchestrationItem* out) {
 }
 
 constexpr auto kFirstMessage =
-    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=? AND waiting=",
                sql::number<Waiting::kNo>, " AND due IS NULL AND kind IN (",
@@ -268,7 +268,7 @@ Status InstanceHistory::read_first_message(MessageReader& reader, const Orchestr
   return has_request ? read_request(reader, item) : Status::kOk;
 }
 
-constexpr auto kRequest = sql::Query(
+constexpr auto kRequest = PAWL_QUERY(
     "SELECT " PAWL_MESSAGE_COLUMNS
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
@@ -285,7 +285,7 @@ Status InstanceHistory::read_request(MessageReader& reader, const OrchestrationI
 }
 
 constexpr auto kWaitingMessages =
-    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=? AND waiting=",
                sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
@@ -304,7 +304,7 @@ Status InstanceHistory::read_waiting_messages(MessageReader& reader,
 }
 
 constexpr auto kReadyMessages =
-    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                ",due,base FROM orchestrator_queue"
                "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
                sql::number<Waiting::kNo>, " ORDER BY due,id");
@@ -330,7 +330,7 @@ Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey k
 }
 
 constexpr auto kDueMessages =
-    sql::Query("SELECT " PAWL_MESSAGE_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=?1 AND waiting=",
                sql::number<Waiting::kNo>,

@@ -66,7 +66,7 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
 }
 
 constexpr auto kFindMessage =
-    sql::Query("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
+    PAWL_QUERY("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
 
 // A timer must be due by the clock of this transaction, not by the clock of the look that found it.
 Status TurnWriter::check_message(InstanceKey key, MessageId message) {
@@ -78,7 +78,7 @@ Status TurnWriter::check_message(InstanceKey key, MessageId message) {
 }
 
 constexpr auto kDeleteMessage =
-    sql::Query("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves);
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves);
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = context_.messages_stored;
@@ -114,7 +114,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
 }
 
-constexpr auto kResetStatus = sql::Query(
+constexpr auto kResetStatus = PAWL_QUERY(
     "UPDATE instances SET custom_status=found_status,custom_status_version=custom_status_version+1 "
     "WHERE key=?1");
 
@@ -180,7 +180,7 @@ Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKi
 }
 
 constexpr auto kKeepMessage =
-    sql::Query("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
+    PAWL_QUERY("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kYes>,
                " WHERE id=? AND waiting=", sql::number<Waiting::kNo>);
 
 Status TurnWriter::write_message(const TurnCommit& turn) {
@@ -193,7 +193,7 @@ Status TurnWriter::write_message(const TurnCommit& turn) {
   return Status::kOk;
 }
 
-constexpr auto kWriteStatus = sql::Query(
+constexpr auto kWriteStatus = PAWL_QUERY(
     "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
     "WHERE key=?1");
 
@@ -224,7 +224,7 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   return rows_.instances.store_message(turn.key, fired, &due);
 }
 
-constexpr auto kDeleteTimer = sql::Query(
+constexpr auto kDeleteTimer = PAWL_QUERY(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND waiting=", sql::number<Waiting::kNo>,
     " AND due IS NOT NULL AND execution=?2 AND ref=?3", kTimerMoves);
 
@@ -236,7 +236,7 @@ Status TurnWriter::close_command(const TurnCommit& turn, EventId command) {
               "delete timer");
 }
 
-constexpr auto kFirstReady = sql::Query(
+constexpr auto kFirstReady = PAWL_QUERY(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>,
@@ -255,7 +255,7 @@ Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
   return Status::kOk;
 }
 
-constexpr auto kGoOn = sql::Query(
+constexpr auto kGoOn = PAWL_QUERY(
     "UPDATE instances SET execution=?2,revision=revision+1,home=?3,ready_id=?4,ready_at=?5,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
@@ -280,7 +280,7 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int
   return fail(update.bind(last_event).run(), "update instance");
 }
 
-constexpr auto kGoOnAsBefore = sql::Query(
+constexpr auto kGoOnAsBefore = PAWL_QUERY(
     "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1");
 
 // Writes these columns only: the others, and all indexes of the row, would be written unchanged.
@@ -291,10 +291,10 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_eve
 }
 
 constexpr auto kDeleteOthers =
-    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
                sql::number<Waiting::kDamaged>, " OR kind NOT IN (",
                sql::number<MessageKind::kEvent, MessageKind::kQueue>, "))", kTimerMoves);
-constexpr auto kLeaveUnread = sql::Query(
+constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 
 // Timers, completions, cancel requests and offers go with the execution; messages whose senders
@@ -344,14 +344,14 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
 }
 
 constexpr auto kDeleteCompletions =
-    sql::Query("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
                sql::number<MessageKind::kActivityDone, MessageKind::kTimerFired,
                            MessageKind::kChildDone, MessageKind::kValueAnswer>,
                ") AND "
                "execution BETWEEN 1 AND ?2");
 
 // The first request counts, so later ones need not be kept.
-constexpr auto kDeleteRequests = sql::Query(
+constexpr auto kDeleteRequests = PAWL_QUERY(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=", sql::number<MessageKind::kCancel>,
     kTimerMoves);
 

@@ -32,7 +32,7 @@ bool decode(const Statement& row, InstanceKey instance, ValueRow* out) {
 
 }  // namespace
 
-constexpr auto kReadValue = sql::Query("SELECT " PAWL_VALUE_COLUMNS
+constexpr auto kReadValue = PAWL_QUERY("SELECT " PAWL_VALUE_COLUMNS
                                        " FROM kv WHERE instance=?1 AND key=?2 "
                                        "ORDER BY execution DESC LIMIT 1");
 
@@ -60,7 +60,7 @@ Status InstanceRows::get_kv_value(std::string_view id, std::string_view key, KvE
   return Status::kOk;
 }
 
-constexpr auto kListValues = sql::Query(
+constexpr auto kListValues = PAWL_QUERY(
     "SELECT " PAWL_VALUE_COLUMNS
     " FROM kv WHERE instance=?1 AND key>?2 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS "
     "later WHERE later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution) "
@@ -95,8 +95,8 @@ Status InstanceRows::get_all_kv_values(std::string_view id, KvPage* page, KvVisi
   return fail(row.status(), "list values");
 }
 
-constexpr auto kFoundStatus = sql::Query("SELECT found_status FROM instances WHERE key=?1");
-constexpr auto kFoundValues = sql::Query("SELECT " PAWL_VALUE_COLUMNS
+constexpr auto kFoundStatus = PAWL_QUERY("SELECT found_status FROM instances WHERE key=?1");
+constexpr auto kFoundValues = PAWL_QUERY("SELECT " PAWL_VALUE_COLUMNS
                                          " FROM kv WHERE instance=?1 AND execution<?2 "
                                          "ORDER BY key");
 
@@ -124,7 +124,7 @@ Status InstanceRows::load_state(InstanceKey key, ExecutionId execution, StateSin
   return fail(row.status(), "values");
 }
 
-constexpr auto kWriteValue = sql::Query(
+constexpr auto kWriteValue = PAWL_QUERY(
     "INSERT INTO kv(instance,key,execution,cleared,value,updated_stamp,crc) "
     "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,key,execution) DO UPDATE SET "
     "cleared=excluded.cleared,value=excluded.value,updated_stamp=excluded.updated_stamp,"
@@ -175,12 +175,12 @@ Status InstanceRows::answer_read(const TurnCommit& turn, EventId read) {
   return store_message(turn.key, answer, nullptr);
 }
 
-constexpr auto kDropFound = sql::Query(
+constexpr auto kDropFound = PAWL_QUERY(
     "DELETE FROM kv WHERE instance=?1 AND execution<?2 AND EXISTS(SELECT 1 "
     "FROM kv AS own WHERE own.instance=?1 AND own.key=kv.key AND "
     "own.execution=?2)");
 constexpr auto kDropCleared =
-    sql::Query("DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1");
+    PAWL_QUERY("DELETE FROM kv WHERE instance=?1 AND execution=?2 AND cleared=1");
 
 Status InstanceRows::settle_values(InstanceKey instance, ExecutionId execution) {
   if (execution > 1) {
@@ -190,7 +190,7 @@ Status InstanceRows::settle_values(InstanceKey instance, ExecutionId execution) 
   return fail(connection_.use(kDropCleared).bind(instance).bind(execution).run(), "settle values");
 }
 
-constexpr auto kDropValues = sql::Query("DELETE FROM kv WHERE instance=?1 AND execution=?2");
+constexpr auto kDropValues = PAWL_QUERY("DELETE FROM kv WHERE instance=?1 AND execution=?2");
 
 Status InstanceRows::drop_values(InstanceKey instance, ExecutionId execution) {
   return fail(connection_.use(kDropValues).bind(instance).bind(execution).run(), "drop values");

@@ -10,7 +10,7 @@
 
 namespace pawl::store {
 constexpr auto kMakeReady =
-    sql::Query("UPDATE instances SET ready_id=?2 WHERE key=?1 AND ready_id IS NULL");
+    PAWL_QUERY("UPDATE instances SET ready_id=?2 WHERE key=?1 AND ready_id IS NULL");
 
 Status InstanceVerbs::terminate_instance(std::string_view id, std::string_view reason) {
   require_batch();
@@ -56,7 +56,7 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
 }
 
 constexpr auto kFind =
-    sql::Query("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+    PAWL_QUERY("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);
@@ -151,7 +151,7 @@ bool is_ended_from_outside(ErrorKind error) {
 
 }  // namespace
 
-constexpr auto kFindRestarted = sql::Query(
+constexpr auto kFindRestarted = PAWL_QUERY(
     "SELECT key,state,execution,parent IS NOT NULL AS is_child,"
     "(SELECT coalesce(max(h.id),0) FROM history AS h "
     "WHERE h.instance=i.key AND h.execution=i.execution) AS last_stored,behaviour "
@@ -269,10 +269,10 @@ Status InstanceVerbs::check_child(const Found& found, EventId command) {
 
 // ---- the writes ----
 
-constexpr auto kPendingRestart = sql::Query(
+constexpr auto kPendingRestart = PAWL_QUERY(
     "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND kind=",
     sql::number<MessageKind::kRestart>, " AND ref>0 LIMIT 1");
-constexpr auto kDropMessage = sql::Query("DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves);
+constexpr auto kDropMessage = PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?1", kTimerMoves);
 
 // The execution has not begun. If it is a restart from the last good event, it becomes one from the
 // start.
@@ -331,7 +331,7 @@ Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const
 }
 
 // A timer without an execution is the grace of a cancel request; it stays.
-constexpr auto kDropResults = sql::Query(
+constexpr auto kDropResults = PAWL_QUERY(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
     sql::number<MessageKind::kActivityDone, MessageKind::kChildDone, MessageKind::kValueAnswer,
                 MessageKind::kStart, MessageKind::kContinue, MessageKind::kRestart>,
@@ -366,7 +366,7 @@ Status InstanceVerbs::end_stopped(const Found& found) {
 }
 
 constexpr auto kFindRequest =
-    sql::Query("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
+    PAWL_QUERY("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
                sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
 
 // Finds the cancel request that the execution took; 0: none. Events that cannot be read do not
@@ -378,7 +378,7 @@ Status InstanceVerbs::find_request(const Found& found, EventId* request) {
   return fail(row.status(), "find cancel request");
 }
 
-constexpr auto kDropRequests = sql::Query(
+constexpr auto kDropRequests = PAWL_QUERY(
     "DELETE FROM orchestrator_queue WHERE instance=?1 AND kind=", sql::number<MessageKind::kCancel>,
     kTimerMoves);
 
@@ -408,12 +408,12 @@ Status InstanceVerbs::hand_on_request(const Found& found, EventId request, Error
   return read == Status::kStale ? Status::kOk : read;
 }
 
-constexpr auto kNextExecution = sql::Query(
+constexpr auto kNextExecution = PAWL_QUERY(
     "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status) WHERE key=?1");
 
 constexpr auto kReadAgain =
-    sql::Query("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
+    PAWL_QUERY("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
                " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
 
 // Resets what was counted against the instance, and gives its unread messages to the next

@@ -37,7 +37,7 @@ Status Batches::begin(Incarnation me, BatchInfo* info) {
   return Status::kOk;
 }
 
-constexpr auto kCommit = sql::Query("COMMIT");
+constexpr auto kCommit = PAWL_QUERY("COMMIT");
 
 Status Batches::commit() {
   require_batch();
@@ -68,7 +68,7 @@ Status Batches::commit() {
   return Status::kOk;
 }
 
-constexpr auto kRollback = sql::Query("ROLLBACK");
+constexpr auto kRollback = PAWL_QUERY("ROLLBACK");
 
 void Batches::rollback() {
   if (!context_.in_batch) return;
@@ -83,7 +83,7 @@ bool Batches::last_commit_wrote() const { return last_commit_wrote_; }
 
 bool Batches::last_commit_sent() const { return last_commit_sent_; }
 
-constexpr auto kBeginRead = sql::Query("BEGIN");
+constexpr auto kBeginRead = PAWL_QUERY("BEGIN");
 
 Status Batches::begin_read() {
   PAWL_CHECK("store-13", context_.file.is_open() && !context_.in_batch && !context_.in_read);
@@ -101,7 +101,7 @@ Status Batches::begin_read() {
   return status;
 }
 
-constexpr auto kEndRead = sql::Query("COMMIT");
+constexpr auto kEndRead = PAWL_QUERY("COMMIT");
 
 void Batches::end_read() {
   PAWL_CHECK("store-14", context_.in_read);
@@ -136,7 +136,7 @@ void Batches::leave_turns() {
   turn_ = port::kNoFile;
 }
 
-constexpr auto kBegin = sql::Query("BEGIN IMMEDIATE", sql::kEnginesOwn);
+constexpr auto kBegin = PAWL_QUERY("BEGIN IMMEDIATE", sql::kEnginesOwn);
 
 // SQLite's own wait sleeps longer after each try, so a process that writes again at once would
 // always be first. Therefore a process that wants to write first waits for its turn, and only the
@@ -191,7 +191,7 @@ Status Batches::note_others() {
   return context_.file.check_schema_again(context_.diagnostic);
 }
 
-constexpr auto kDataVersion = sql::Query("PRAGMA data_version", sql::kEnginesOwn);
+constexpr auto kDataVersion = PAWL_QUERY("PRAGMA data_version", sql::kEnginesOwn);
 
 // Runs the cheapest statement that begins a read. Its answer would serve too, but inside a batch it
 // costs a statement, and the pager's version costs nothing.

@@ -55,14 +55,14 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
   return Status::kOk;
 }
 
-constexpr auto kFirstParked = sql::Query(
+constexpr auto kFirstParked = PAWL_QUERY(
     "SELECT parked_until,key FROM instances\fINDEXED BY i_parked\r"
     "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1");
-constexpr auto kFirstStop = sql::Query(
+constexpr auto kFirstStop = PAWL_QUERY(
     "SELECT stop_due,sid FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<rules::State::kStopping>, " AND stop_due IS NOT NULL ORDER BY stop_due LIMIT 1");
-constexpr auto kFirstLook = sql::Query(
+constexpr auto kFirstLook = PAWL_QUERY(
     "SELECT look_at,sid FROM sessions\fINDEXED BY s_look\r"
     "WHERE look_at IS NOT NULL ORDER BY look_at LIMIT 1");
 
@@ -83,14 +83,14 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   return Status::kOk;
 }
 
-constexpr auto kFirstDelayed = sql::Query(
+constexpr auto kFirstDelayed = PAWL_QUERY(
     "SELECT due,id FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
     sql::number<rules::WorkState::kDelayed>, " AND due IS NOT NULL ORDER BY due LIMIT 1");
-constexpr auto kFirstDeadline = sql::Query(
+constexpr auto kFirstDeadline = PAWL_QUERY(
     "SELECT deadline,id FROM worker_queue\fINDEXED BY wq_deadline\r"
     "WHERE deadline IS NOT NULL ORDER BY deadline LIMIT 1");
-constexpr auto kFirstUnavailable = sql::Query(
+constexpr auto kFirstUnavailable = PAWL_QUERY(
     "SELECT unavailable_due,id FROM worker_queue\fINDEXED BY wq_unavailable\r"
     "WHERE unavailable_due IS NOT NULL ORDER BY unavailable_due LIMIT 1");
 
@@ -116,7 +116,7 @@ Status DueIndex::check_first(Incarnation me) {
 }
 #endif
 
-constexpr auto kFirstTimers = sql::Query(
+constexpr auto kFirstTimers = PAWL_QUERY(
     "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q"
     "\fINDEXED BY oq_due\r"
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "

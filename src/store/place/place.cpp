@@ -76,7 +76,7 @@ std::int64_t Place::boot_ms_of(std::int64_t pawl_time) const {
 }
 
 constexpr auto kKeepMailboxLimits =
-    sql::Query("UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1");
+    PAWL_QUERY("UPDATE meta SET messages_max=?1,message_bytes_max=?2 WHERE id=1");
 
 Status Place::keep_mailbox_limits(const MailboxLimits& limits) {
   MailboxLimits& last = context_.last_mailbox;
@@ -89,7 +89,7 @@ Status Place::keep_mailbox_limits(const MailboxLimits& limits) {
 }
 
 constexpr auto kPersistStartsFirst =
-    sql::Query("UPDATE meta SET persist_starts_until=?1 WHERE id=1");
+    PAWL_QUERY("UPDATE meta SET persist_starts_until=?1 WHERE id=1");
 
 Status Place::require_persisted_starts() {
   meta_is_known_ = false;
@@ -100,7 +100,7 @@ Status Place::require_persisted_starts() {
 
 void Place::forget_meta() { meta_is_known_ = false; }
 
-constexpr auto kReadMeta = sql::Query(
+constexpr auto kReadMeta = PAWL_QUERY(
     "SELECT boot_id,boot_seq,k,mark,off,off_seq,adopted,persist_starts_until,next_epoch,next_token,"
     "quota,reserve,log_max,messages_max,message_bytes_max FROM meta WHERE id=1");
 
@@ -172,7 +172,7 @@ Status Place::check_meta(const Statement& row) {
   return Status::kOk;
 }
 
-constexpr auto kWriteMeta = sql::Query(
+constexpr auto kWriteMeta = PAWL_QUERY(
     "UPDATE meta SET boot_id=?,boot_seq=?,k=?,mark=?,off=?,off_seq=?,adopted=? WHERE id=1",
     kTimerMoves);
 
@@ -193,7 +193,7 @@ Status Place::write_meta() {
               "meta");
 }
 
-constexpr auto kStoreCounters = sql::Query("UPDATE meta SET next_epoch=?,next_token=? WHERE id=1");
+constexpr auto kStoreCounters = PAWL_QUERY("UPDATE meta SET next_epoch=?,next_token=? WHERE id=1");
 
 // No other connection can take from the counters while the batch has the write lock; therefore they
 // are written once, for all that a batch took. Numbers taken by a batch that wrote nothing are
@@ -233,7 +233,7 @@ Status Place::adopt_boot(const ClockSample& sample) {
                     static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
-constexpr auto kCredit = sql::Query(
+constexpr auto kCredit = PAWL_QUERY(
     "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
     "WHERE base=",
     sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
@@ -265,7 +265,7 @@ Status Place::sync_clock(const ClockSample& sample) {
               "credit");
 }
 
-constexpr auto kNoteClock = sql::Query(
+constexpr auto kNoteClock = PAWL_QUERY(
     "INSERT INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
     "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
     "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) WHERE true "

@@ -83,7 +83,7 @@ class Place : private Table {
   ClockRow clock_now_;  // context_.clock with changes that wait for a commit that happens anyway
   // Holds until forget_meta(), or until this connection writes the row.
   bool meta_is_known_ = false;  // context_.clock and the other columns of meta
-  Status read_pragma(sql::QueryRef query, std::int64_t* out);
+  Status read_pragma(sql::QueryRef query, const char* what, std::int64_t* out);
 
   OfBatch<bool> has_room_;  // a look has found room
 };

@@ -15,7 +15,7 @@ Status Batches::quarantine(const Damage& damage) {
   return status;
 }
 
-constexpr auto kHighestKeys = sql::Query(
+constexpr auto kHighestKeys = PAWL_QUERY(
     "SELECT (SELECT max(key) FROM instances) AS instances,"
     "(SELECT max(id) FROM orchestrator_queue) AS orchestrator_queue,"
     "(SELECT max(inc) FROM workers) AS workers,(SELECT max(sid) FROM sessions) AS sessions,"
@@ -48,7 +48,7 @@ Status Batches::check_keys() {
 }
 
 constexpr auto kIsParked =
-    sql::Query("SELECT parked_until IS NOT NULL FROM instances WHERE key=?1");
+    PAWL_QUERY("SELECT parked_until IS NOT NULL FROM instances WHERE key=?1");
 
 Status Batches::stop_broken(InstanceKey key, std::string_view text) {
   require_batch();
@@ -86,11 +86,11 @@ Status Batches::quarantine_row(const RowRef& row, const Damage& damage) {
 }
 
 constexpr auto kReadMessage =
-    sql::Query("SELECT q.instance,i.state IN (",
+    PAWL_QUERY("SELECT q.instance,i.state IN (",
                sql::number<InstanceState::kCompleted, InstanceState::kFailed>,
                ") FROM orchestrator_queue AS q LEFT JOIN instances AS i "
                "ON i.key=q.instance WHERE q.id=?1");
-constexpr auto kHoldMessage = sql::Query(
+constexpr auto kHoldMessage = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=?2,base=NULL,due=NULL,"
     "kind=iif(\ftypeof(kind)='integer'\r,kind,0),error=iif(\ftypeof(error)='integer'\r,error,0),"
     "ref=iif(\ftypeof(ref)='integer'\r,ref,0),seg=iif(\ftypeof(seg)='integer'\r,seg,NULL),"
@@ -126,10 +126,10 @@ Status Batches::quarantine_message(MessageId id, ErrorKind kind, std::string_vie
   return stopped == Status::kNotFound ? Status::kOk : stopped;
 }
 
-constexpr auto kReadSession = sql::Query(
+constexpr auto kReadSession = PAWL_QUERY(
     "SELECT fail,scope,state,\ftypeof(owner)='integer'\r OR owner IS NULL AS is_owner_whole "
     "FROM sessions WHERE sid=?1");
-constexpr auto kFreeSession = sql::Query(
+constexpr auto kFreeSession = PAWL_QUERY(
     "UPDATE sessions SET epoch_used=0,last_activity_at=?2,"
     "hold_until=0,look_at=iif(limits IS NULL,NULL,?2),expires_at=NULL,"
     "leak=0,activities=0,gen=iif(\ftypeof(gen)='integer'\r AND gen<4611686018427387904,gen,0)+1,"
@@ -190,7 +190,7 @@ Status Batches::drop_session(SessionKey session, std::string_view text) {
   return Status::kOk;
 }
 
-constexpr auto kDropTotals = sql::Query("DELETE FROM session_totals WHERE what=?1 AND bucket=?2");
+constexpr auto kDropTotals = PAWL_QUERY("DELETE FROM session_totals WHERE what=?1 AND bucket=?2");
 
 // The counts are for people, and begin anew.
 Status Batches::drop_totals(std::int64_t key, std::string_view text) {

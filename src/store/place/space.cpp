@@ -9,16 +9,16 @@
 namespace pawl::store {
 namespace {}  // namespace
 
-constexpr auto kPageCount = sql::Query("PRAGMA page_count", sql::kEnginesOwn);
-constexpr auto kFreeCount = sql::Query("PRAGMA freelist_count", sql::kEnginesOwn);
+constexpr auto kPageCount = PAWL_QUERY("PRAGMA page_count", sql::kEnginesOwn);
+constexpr auto kFreeCount = PAWL_QUERY("PRAGMA freelist_count", sql::kEnginesOwn);
 
 Status Place::read_use(SpaceUse* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   std::int64_t pages = 0;
   std::int64_t free = 0;
-  PAWL_TRY(read_pragma(kPageCount, &pages));
-  PAWL_TRY(read_pragma(kFreeCount, &free));
+  PAWL_TRY(read_pragma(kPageCount, "page_count", &pages));
+  PAWL_TRY(read_pragma(kFreeCount, "freelist_count", &free));
   out->used_bytes = (pages - free) * kLogPageBytes;
   out->free_bytes = free * kLogPageBytes;
   out->log_bytes = context_.file.log_bytes();
@@ -26,7 +26,7 @@ Status Place::read_use(SpaceUse* out) {
   return Status::kOk;
 }
 
-constexpr auto kSetSpace = sql::Query("UPDATE meta SET quota=?1,reserve=?2 WHERE id=1");
+constexpr auto kSetSpace = PAWL_QUERY("UPDATE meta SET quota=?1,reserve=?2 WHERE id=1");
 
 Status Place::set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
                                     std::optional<std::int64_t> reserve_bytes) {
@@ -41,7 +41,7 @@ Status Place::set_quota_and_reserve(std::optional<std::int64_t> quota_bytes,
   return Status::kOk;
 }
 
-constexpr auto kSetLogMax = sql::Query("UPDATE meta SET log_max=?1 WHERE id=1");
+constexpr auto kSetLogMax = PAWL_QUERY("UPDATE meta SET log_max=?1 WHERE id=1");
 
 Status Place::set_log_max(std::int64_t bytes) {
   require_batch();
@@ -129,9 +129,9 @@ Status Place::look_for_room() {
 
 Status Place::remove_reserve() { return fail(context_.file.remove_reserve_file(), "reserve"); }
 
-Status Place::read_pragma(sql::QueryRef query, std::int64_t* out) {
+Status Place::read_pragma(sql::QueryRef query, const char* what, std::int64_t* out) {
   Statement row = connection_.use(query);
-  if (!row.row()) return no_row(row, Status::kCorrupt, query.text());
+  if (!row.row()) return no_row(row, Status::kCorrupt, what);
   *out = row.integer(0);
   return Status::kOk;
 }

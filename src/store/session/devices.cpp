@@ -87,7 +87,7 @@ Status SessionMoves::read_declaration(Incarnation me, std::string_view device, b
   return Status::kOk;
 }
 
-constexpr auto kNextStandbyOf = sql::Query(
+constexpr auto kNextStandbyOf = PAWL_QUERY(
     "SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1"
     " AND sid>?2 AND role=",
     sql::number<rules::Role::kStandby>, " ORDER BY sid LIMIT 1");
@@ -125,7 +125,7 @@ Status SessionMoves::take_devices_over(Incarnation me, const WorkerTerms& option
   }
 }
 
-constexpr auto kForgetDevice = sql::Query(
+constexpr auto kForgetDevice = PAWL_QUERY(
     "DELETE FROM sessions WHERE sid=?1 AND hard=1 AND owner IS NULL"
     " AND NOT EXISTS(SELECT 1 FROM devices d WHERE d.sid=?1)"
     " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=?1)",
@@ -147,13 +147,13 @@ Status SessionMoves::forget_device(std::string_view device) {
   return written(rows_.events.report_end(texts.swept()));
 }
 
-constexpr auto kNextUnavailable = sql::Query(
+constexpr auto kNextUnavailable = PAWL_QUERY(
     "SELECT q.id,q.sid,q.state,q.policy,s.name FROM worker_queue q"
     "\fINDEXED BY wq_unavailable\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.unavailable_due IS NOT NULL AND q.unavailable_due<=?1"
     " ORDER BY q.unavailable_due LIMIT 1");
 constexpr auto kPostpone =
-    sql::Query("UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1", kWorkComes);
+    PAWL_QUERY("UPDATE worker_queue SET unavailable_due=?2 WHERE id=?1", kWorkComes);
 
 Status SessionMoves::end_unavailable_work(std::size_t limit, std::size_t* ended) {
   Walk walk;

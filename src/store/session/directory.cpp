@@ -123,32 +123,32 @@ bool passes(const SessionInfo& info, const SessionFilter& filter) {
 }  // namespace
 
 constexpr auto kListSessions =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
+    PAWL_QUERY("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
                "WHERE s.sid>?1 ORDER BY s.sid");
 // These use an index that has the sessions of one value in the order of their keys.
-constexpr auto kListOfLabel = sql::Query(
+constexpr auto kListOfLabel = PAWL_QUERY(
     "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_whose\r" PAWL_SESSION_JOINS
     "WHERE s.owner_label=?2 AND s.sid>?1 ORDER BY s.sid");
-constexpr auto kListOfKind = sql::Query(
+constexpr auto kListOfKind = PAWL_QUERY(
     "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_kind\r" PAWL_SESSION_JOINS
     "WHERE s.kind=?2 AND s.sid>?1 ORDER BY s.sid");
-constexpr auto kListEnded = sql::Query(
+constexpr auto kListEnded = PAWL_QUERY(
     "SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s\fINDEXED BY s_ended\r" PAWL_SESSION_JOINS
     "WHERE s.state=?2 AND s.state>",
     sql::number<rules::State::kStopping>, " AND s.sid>?1 ORDER BY s.sid");
 // These use an index in another order. An instance or a worker has few sessions, so only their keys
 // are sorted, up to those of one page.
-constexpr auto kListOfInstance = sql::Query(
+constexpr auto kListOfInstance = PAWL_QUERY(
     "SELECT " PAWL_SESSION_COLUMNS
     " FROM (SELECT sid FROM sessions WHERE scope=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
     "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
 constexpr auto kListOfWorker =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_SESSION_COLUMNS
                " FROM (SELECT sid FROM sessions\fINDEXED BY s_owner\r"
                "WHERE owner=?2 AND sid>?1 ORDER BY sid LIMIT ?3) AS o"
                "\fCROSS\rJOIN sessions AS s ON s.sid=o.sid " PAWL_SESSION_JOINS);
 // Each step seeks the next session that has work, however many items that is.
-constexpr auto kListActive = sql::Query(
+constexpr auto kListActive = PAWL_QUERY(
     "WITH RECURSIVE busy(sid) AS (SELECT (SELECT q.sid FROM worker_queue AS q"
     "\fINDEXED BY wq_session\rWHERE q.sid>?1 ORDER BY q.sid LIMIT 1) UNION ALL SELECT"
     " (SELECT q.sid FROM worker_queue AS q\fINDEXED BY wq_session\rWHERE q.sid>busy.sid"
@@ -219,7 +219,7 @@ Status SessionDirectory::list_by(const List& list, const SessionFilter& filter, 
 }
 
 constexpr auto kReadSession =
-    sql::Query("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
+    PAWL_QUERY("SELECT " PAWL_SESSION_COLUMNS " FROM sessions AS s " PAWL_SESSION_JOINS
                "WHERE s.scope=?1 AND s.name=?2");
 
 Status SessionDirectory::get_session(std::string_view instance, std::string_view session,
@@ -244,7 +244,7 @@ void SessionDirectory::report(const Statement& row, SessionInfo* info, SessionVi
 }
 
 constexpr auto kReadTotals =
-    sql::Query("SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0");
+    PAWL_QUERY("SELECT what,bucket,sessions,total,most FROM session_totals WHERE what>0");
 
 Status SessionDirectory::read_session_totals(SessionEnds* out) {
   Statement row = connection_.use(kReadTotals);
@@ -270,7 +270,7 @@ Status SessionDirectory::read_session_totals(SessionEnds* out) {
 }
 
 // Waiting devices have no index of their own, so they are counted with the rest.
-constexpr auto kCountStates = sql::Query(
+constexpr auto kCountStates = PAWL_QUERY(
     "SELECT s.state,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
     " AS has_work,s.hard<>0 AND s.owner IS NULL AND s.head_id>0 AND s.state=",
     sql::number<rules::State::kOpen>,

@@ -72,7 +72,7 @@ SessionChange SessionTexts::swept() const {
   return reported;
 }
 
-constexpr auto kDescribe = sql::Query(
+constexpr auto kDescribe = PAWL_QUERY(
     "SELECT s.name,i.id,coalesce(w.node,s.prev_node) AS node,s.owner_label,s.kind,s.epoch,"
     "s.created_at,s.activities,s.expires_at,s.last_activity_at FROM sessions s LEFT JOIN workers w"
     " ON w.inc=s.owner"
@@ -162,7 +162,7 @@ Status SessionEvents::report_change(const OwnerChange& change, const SessionChan
   return notify_change(change.session, event);
 }
 
-constexpr auto kReadNotify = sql::Query("SELECT coalesce(notify,0) FROM sessions WHERE sid=?1");
+constexpr auto kReadNotify = PAWL_QUERY("SELECT coalesce(notify,0) FROM sessions WHERE sid=?1");
 
 Status SessionEvents::notify_change(SessionKey session, const SessionChange& reported) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -242,7 +242,7 @@ Status SessionEvents::report_near_limit(SessionKey session, const SessionSetting
   return notify_change(session, reported);
 }
 
-constexpr auto kCountValue = sql::Query(
+constexpr auto kCountValue = PAWL_QUERY(
     "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
     " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
     "most=max(most,?3)");

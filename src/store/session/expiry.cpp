@@ -73,7 +73,7 @@ Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* curs
   return report_older_than(options.leak_open_ms, false, &cursors->open);
 }
 
-constexpr auto kNextLook = sql::Query(
+constexpr auto kNextLook = PAWL_QUERY(
     "SELECT sid,state,expires_at,ended,look_at,hard,last_activity_at,hold_until,limits,"
     "coalesce(limited_by,0) AS limited_by,"
     "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND s.scope=0"
@@ -126,7 +126,7 @@ Status SessionExpiry::look_at_session(const Look& look) {
   return found.announces_closing ? announce_closing(look.session, found.closes_in_ms) : Status::kOk;
 }
 
-constexpr auto kForgetOperation = sql::Query("UPDATE sessions SET ended=NULL WHERE sid=?1");
+constexpr auto kForgetOperation = PAWL_QUERY("UPDATE sessions SET ended=NULL WHERE sid=?1");
 
 Status SessionExpiry::log_operation(SessionKey session, std::string_view what) {
   PAWL_TRY(rows_.events.report_session(session, SessionChange::Kind::kOperation, what));
@@ -134,7 +134,7 @@ Status SessionExpiry::log_operation(SessionKey session, std::string_view what) {
   return fail(forget.bind(session).run(), "note that an operation was logged");
 }
 
-constexpr auto kLookAgain = sql::Query("UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves);
+constexpr auto kLookAgain = PAWL_QUERY("UPDATE sessions SET look_at=?2 WHERE sid=?1", kLookMoves);
 
 Status SessionExpiry::look_again(SessionKey session, OptionalMs at) {
   Statement next = connection_.use(kLookAgain);
@@ -190,7 +190,7 @@ Status SessionExpiry::expire_session(const Look& look, rules::Look what) {
 }
 
 constexpr auto kKeepEnded =
-    sql::Query("UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes);
+    PAWL_QUERY("UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes);
 
 Status SessionExpiry::end_opened(SessionKey session, const SessionChange& reported,
                                  rules::Cause cause, std::int64_t kept_ms) {
@@ -213,13 +213,13 @@ Status SessionExpiry::end_opened(SessionKey session, const SessionChange& report
   return Status::kOk;
 }
 
-constexpr auto kNextOld = sql::Query(
+constexpr auto kNextOld = PAWL_QUERY(
     "SELECT sid,created_at,activities,leak FROM sessions\fINDEXED BY s_opened\r"
     "WHERE lifecycle=1 AND state<",
     sql::number<rules::State::kClosed>,
     " AND created_at<=?1 AND (created_at,sid)>(?2,?3)"
     " ORDER BY created_at,sid LIMIT 1");
-constexpr auto kNoteLeak = sql::Query("UPDATE sessions SET leak=1 WHERE sid=?1");
+constexpr auto kNoteLeak = PAWL_QUERY("UPDATE sessions SET leak=1 WHERE sid=?1");
 
 // Goes in the order in which sessions were opened, so that each is looked at once and reported
 // once.
@@ -264,7 +264,7 @@ Status SessionExpiry::cleanup_orphaned_sessions(Evidence& evidence, std::size_t 
   return sweep_owned_by_gone(evidence, limit, removed);
 }
 
-constexpr auto kHasWork = sql::Query(
+constexpr auto kHasWork = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1) AS has_work");
 
 #define PAWL_SWEPT_COLUMNS \
@@ -294,7 +294,7 @@ Status SessionExpiry::may_be_swept(const Statement& row, bool* may) {
 }
 
 constexpr auto kUnowned =
-    sql::Query("SELECT " PAWL_SWEPT_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_SWEPT_COLUMNS
                " FROM sessions\fINDEXED BY s_orphan\r"
                "WHERE owner IS NULL AND head_id IS NULL ORDER BY last_activity_at");
 
@@ -319,7 +319,7 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
 }
 
 constexpr auto kExpired =
-    sql::Query("SELECT " PAWL_SWEPT_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_SWEPT_COLUMNS
                ",locked_until FROM sessions\fINDEXED BY s_lease\r"
                "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
                " ORDER BY locked_until,sid");

@@ -51,7 +51,7 @@ Status SessionMoves::transfer_session(std::string_view instance, std::string_vie
   return move_session(row, {target.worker, stop_ms, force, rules::MoveReason::kTransferred});
 }
 
-constexpr auto kEpochOf = sql::Query("SELECT epoch FROM sessions WHERE sid=?1");
+constexpr auto kEpochOf = PAWL_QUERY("SELECT epoch FROM sessions WHERE sid=?1");
 
 Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Incarnation me,
                                    bool* moves) {
@@ -77,8 +77,8 @@ Status SessionMoves::evict_session(const WorkDone& hung, SessionKey session, Inc
 }
 
 constexpr auto kSetDraining =
-    sql::Query("UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0");
-constexpr auto kNextOwnedBy = sql::Query(
+    PAWL_QUERY("UPDATE workers SET draining=?2 WHERE inc=?1 AND buried=0");
+constexpr auto kNextOwnedBy = PAWL_QUERY(
     "SELECT hard,sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1"
     " AND (hard,sid)>(?2,?3) ORDER BY hard,sid LIMIT 1");
 
@@ -121,7 +121,7 @@ Status SessionMoves::set_draining(std::string_view node, bool draining, Incarnat
   return fail(drain.run(), "drain a worker, or end its drain");
 }
 
-constexpr auto kNextStop = sql::Query(
+constexpr auto kNextStop = PAWL_QUERY(
     "SELECT stop_due,sid,name FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
     sql::number<rules::State::kStopping>,
@@ -183,7 +183,7 @@ Status SessionMoves::claim_session(Incarnation me, std::string_view session,
   return owners_.change_owner(change, nullptr);
 }
 
-constexpr auto kFindSession = sql::Query(
+constexpr auto kFindSession = PAWL_QUERY(
     "SELECT sid,hard,excl,state,limits IS NOT NULL AS has_limits,"
     "coalesce(limited_by,0) AS limited_by FROM sessions WHERE scope=?1 AND name=?2");
 
@@ -279,7 +279,7 @@ Status SessionMoves::tighten(SessionKey session, std::string_view name, const ru
 }
 
 constexpr auto kReadTarget =
-    sql::Query("SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0");
+    PAWL_QUERY("SELECT locked_until,sessions_max,draining FROM workers WHERE inc=?1 AND buried=0");
 
 // Whether the worker may have the session: a device goes to a worker that declared it, any other
 // session to a worker with room.

@@ -16,7 +16,7 @@ constexpr std::int64_t stored(Lifecycle lifecycle) { return static_cast<std::int
 
 }  // namespace
 
-constexpr auto kInsertRow = sql::Query(
+constexpr auto kInsertRow = PAWL_QUERY(
     "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
     "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
     "activities,owner_label,kind,ended,limited_by)"
@@ -44,7 +44,7 @@ Status SessionOpenings::insert(const Beginning& how, std::string_view name,
   return report(*session, how);
 }
 
-constexpr auto kBeginAnew = sql::Query(
+constexpr auto kBeginAnew = PAWL_QUERY(
     "UPDATE sessions SET gen=gen+1,fail=?2,excl=?3,"
     "idle_ms=?4,notify=?5,last_activity_at=?6,created_stamp=?7,created_at=?6,"
     "activities=0,leak=0,hold_until=0,owner_label=?8,kind=?9,ended=?10,look_at=NULL,"
@@ -103,14 +103,14 @@ Status SessionOpenings::report(SessionKey session, const Beginning& how) {
       session, is_open ? SessionChange::Kind::kOpened : SessionChange::Kind::kRefused, how.refusal);
 }
 
-constexpr auto kReadSettings = sql::Query(
+constexpr auto kReadSettings = PAWL_QUERY(
     "SELECT fail,excl,coalesce(idle_ms,0) AS idle_ms,coalesce(notify,0) AS "
     "notify,coalesce(owner_label,'') AS owner_label,"
     "coalesce(kind,'') AS kind,coalesce(limits,'') AS limits,created_at,expires_at,look_at,hard,"
     "coalesce(limited_by,0) AS limited_by FROM sessions WHERE sid=?1");
-constexpr auto kNoteWhose = sql::Query("UPDATE sessions SET limited_by=?2 WHERE sid=?1");
+constexpr auto kNoteWhose = PAWL_QUERY("UPDATE sessions SET limited_by=?2 WHERE sid=?1");
 // A changed rate begins with a full bucket. Limits that an operator sets belong to no instance.
-constexpr auto kChangeSettings = sql::Query(
+constexpr auto kChangeSettings = PAWL_QUERY(
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
     "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
     "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at),"
@@ -204,7 +204,7 @@ Status SessionOpenings::read_settings(SessionKey session, SessionSettings* out, 
   return Status::kOk;
 }
 
-constexpr auto kSetTag = sql::Query("UPDATE sessions SET tag=?2 WHERE sid=?1");
+constexpr auto kSetTag = PAWL_QUERY("UPDATE sessions SET tag=?2 WHERE sid=?1");
 
 Status SessionOpenings::set_session_tag(SessionKey session, std::string_view tag,
                                         std::string_view summary) {
@@ -220,7 +220,7 @@ Status SessionOpenings::set_session_tag(SessionKey session, std::string_view tag
 }
 
 constexpr auto kSetLimits =
-    sql::Query("UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1");
+    PAWL_QUERY("UPDATE sessions SET expires_at=?2,look_at=?3,limits=?4 WHERE sid=?1");
 
 Status SessionOpenings::set_limits(SessionKey session, const SessionSettings& settings) {
   const bool keeps = rules::keeps_settings(settings);
@@ -236,7 +236,7 @@ Status SessionOpenings::set_limits(SessionKey session, const SessionSettings& se
   return fail(set.run(), "limit a session");
 }
 
-constexpr auto kCountWork = sql::Query("UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1");
+constexpr auto kCountWork = PAWL_QUERY("UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1");
 
 Status SessionOpenings::admit_work(const Opened& row, rules::LimitOf limit, Admission* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);

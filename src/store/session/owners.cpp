@@ -85,7 +85,7 @@ Status SessionOwners::evict(SessionKey session, SessionChange::Eviction eviction
 
 Status SessionOwners::abort_session(SessionKey session) { return release(session, "aborted"); }
 
-constexpr auto kNextItemOf = sql::Query(
+constexpr auto kNextItemOf = PAWL_QUERY(
     "SELECT id,state FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state<>",
     sql::number<rules::WorkState::kCancelledRunning>,
@@ -112,7 +112,7 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
 }
 
 // All soft sessions of an owner.
-constexpr auto kOwnedSoft = sql::Query(
+constexpr auto kOwnedSoft = PAWL_QUERY(
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
     "head_id IS NOT NULL OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\r"
     "WHERE r.sid=s.sid AND r.state=",
@@ -163,7 +163,7 @@ Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* rele
 }
 
 constexpr auto kRenew =
-    sql::Query("UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1");
+    PAWL_QUERY("UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1");
 
 Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options,
                                          std::size_t* renewed, std::size_t* released) {
@@ -177,7 +177,7 @@ Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& opti
   return Status::kOk;
 }
 
-constexpr auto kNextToAnnounce = sql::Query(
+constexpr auto kNextToAnnounce = PAWL_QUERY(
     "SELECT sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2"
     " AND notify IS NOT NULL ORDER BY sid LIMIT 1");
 
@@ -227,7 +227,7 @@ Status SessionOwners::release_idle(Incarnation me, const WorkerTerms& options,
   }
 }
 
-constexpr auto kFirstLocked = sql::Query(
+constexpr auto kFirstLocked = PAWL_QUERY(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kLocked>, " ORDER BY id LIMIT 1");

@@ -11,7 +11,7 @@
 
 namespace pawl::store {
 constexpr auto kFindNamed =
-    sql::Query("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
+    PAWL_QUERY("SELECT sid FROM sessions WHERE scope=?1 AND name=?2 AND state<",
                sql::number<rules::State::kLost>);
 
 Status SessionRows::find_session(InstanceKey scope, std::string_view name, SessionKey* key) {
@@ -22,7 +22,7 @@ Status SessionRows::find_session(InstanceKey scope, std::string_view name, Sessi
   return Status::kOk;
 }
 
-constexpr auto kReadRow = sql::Query(
+constexpr auto kReadRow = PAWL_QUERY(
     "SELECT state,hard,excl,fail,owner,stop_to,stop_due,stop_force,stop_reason FROM sessions WHERE "
     "sid=?1");
 
@@ -48,7 +48,7 @@ Status SessionRows::read_row(SessionKey session, rules::SessionRow* out) {
   return Status::kOk;
 }
 
-constexpr auto kWriteOwner = sql::Query(
+constexpr auto kWriteOwner = PAWL_QUERY(
     "UPDATE sessions SET state=?2,owner=?3,epoch=coalesce(?4,epoch),"
     "prev_node=iif(?5,prev_node,?6),locked_until=coalesce(?7,locked_until),"
     "boot_seq=coalesce(?8,boot_seq),stop_to=?9,stop_due=?10,stop_force=?11,"
@@ -82,7 +82,7 @@ Status SessionRows::write_owner(SessionKey session, const rules::Transition& cha
 }
 
 constexpr auto kDeleteRow =
-    sql::Query("DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves);
+    PAWL_QUERY("DELETE FROM sessions WHERE sid=?1", kStopMoves | kLookMoves);
 
 Status SessionRows::delete_row(SessionKey session) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
@@ -100,7 +100,7 @@ Status SessionRows::read_moving(SessionKey session, Moving* out) {
   return has_running(session, &out->running);
 }
 
-constexpr auto kReadOpened = sql::Query(
+constexpr auto kReadOpened = PAWL_QUERY(
     "SELECT sid,state,look_at,owner_label,ended,limits,given,rate_at,epoch,hard,"
     "coalesce(limited_by,0) AS limited_by FROM sessions WHERE scope=?1 AND name=?2");
 
@@ -124,7 +124,7 @@ Status SessionRows::read_opened(InstanceKey instance, std::string_view name, Ope
   return Status::kOk;
 }
 
-constexpr auto kFindOpener = sql::Query("SELECT key FROM instances WHERE id=?1");
+constexpr auto kFindOpener = PAWL_QUERY("SELECT key FROM instances WHERE id=?1");
 
 Status SessionRows::find_opener(std::string_view id, InstanceKey* scope) {
   Statement find = connection_.use(kFindOpener);
@@ -133,7 +133,7 @@ Status SessionRows::find_opener(std::string_view id, InstanceKey* scope) {
   return fail(find.status(), "find the instance of a session");
 }
 
-constexpr auto kHold = sql::Query(
+constexpr auto kHold = PAWL_QUERY(
     "UPDATE sessions SET hold_until=CASE scope WHEN 0 THEN max(hold_until,?3) ELSE ?3 END"
     " WHERE scope=?1 AND name=?2");
 
@@ -148,7 +148,7 @@ Status SessionRows::hold(InstanceKey scope, std::string_view name, std::int64_t 
   return Status::kOk;
 }
 
-constexpr auto kHasRunning = sql::Query(
+constexpr auto kHasRunning = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kLocked>,
     "),"
@@ -175,7 +175,7 @@ Status SessionRows::device_claim(SessionKey session, Claim* claim) {
   return read_claim(session, claim, &soft);
 }
 
-constexpr auto kCountOwned = sql::Query(
+constexpr auto kCountOwned = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_owner\r"
     "WHERE owner=?1 AND hard=0 LIMIT ?2)");
 
@@ -187,7 +187,7 @@ Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64
   return Status::kOk;
 }
 
-constexpr auto kCountWaiting = sql::Query(
+constexpr auto kCountWaiting = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, " LIMIT ?1)");
@@ -201,7 +201,7 @@ Status SessionRows::count_waiting(std::int64_t* count) {
   return Status::kOk;
 }
 
-constexpr auto kFirstWaiting = sql::Query(
+constexpr auto kFirstWaiting = PAWL_QUERY(
     "SELECT s.name,i.id,s.last_activity_at,h.time FROM sessions s\fINDEXED BY s_claim\r"
     "LEFT JOIN instances i ON i.key=s.scope LEFT JOIN worker_queue q ON q.id=s.head_id"
     " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
@@ -224,7 +224,7 @@ Status SessionRows::read_waiting(WaitingSessions* out) {
   return Status::kOk;
 }
 
-constexpr auto kHead = sql::Query(
+constexpr auto kHead = PAWL_QUERY(
     "UPDATE sessions SET head_id=CASE"
     " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
     " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
@@ -264,7 +264,7 @@ Status SessionRows::recompute_head(SessionKey session) {
   return fail(head.run(), "compute a session's head");
 }
 
-constexpr auto kHasWorked = sql::Query(
+constexpr auto kHasWorked = PAWL_QUERY(
     "SELECT activities>0 OR EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
     "WHERE q.sid=?1) FROM sessions WHERE sid=?1");
 
@@ -274,7 +274,7 @@ Status SessionRows::has_worked(SessionKey session, bool* worked) {
   return fail(read.status(), "look whether a session was in use");
 }
 
-constexpr auto kTighten = sql::Query(
+constexpr auto kTighten = PAWL_QUERY(
     "UPDATE sessions SET hard=max(hard,?2),excl=max(excl,?3),fail=iif(?2,0,fail),"
     "expires_at=iif(?2,NULL,expires_at),look_at=iif(?2,NULL,look_at) WHERE sid=?1",
     kLookMoves);
@@ -286,7 +286,7 @@ Status SessionRows::set_use(SessionKey session, const rules::Use& use) {
 }
 
 constexpr auto kForget =
-    sql::Query("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<rules::State::kClosed>,
+    PAWL_QUERY("DELETE FROM sessions WHERE sid=?1 AND state=", sql::number<rules::State::kClosed>,
                " AND look_at IS NULL"
                " AND NOT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\r"
                "WHERE q.sid=?1)");
@@ -299,7 +299,7 @@ Status SessionRows::forget_if_closed(SessionKey session) {
 }
 
 constexpr auto kTouchAcknowledged =
-    sql::Query("UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
+    PAWL_QUERY("UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
 
 Status SessionRows::note_activity(SessionKey session) {
   if (session == 0 || is_noted(session, 0)) return Status::kOk;
@@ -309,8 +309,8 @@ Status SessionRows::note_activity(SessionKey session) {
 }
 
 constexpr auto kCountActivity =
-    sql::Query("UPDATE sessions SET activities=activities+1 WHERE sid=?1");
-constexpr auto kTouchHandedOver = sql::Query(
+    PAWL_QUERY("UPDATE sessions SET activities=activities+1 WHERE sid=?1");
+constexpr auto kTouchHandedOver = PAWL_QUERY(
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
     "locked_until=max(locked_until,?3) WHERE sid=?1");
 
@@ -327,7 +327,7 @@ Status SessionRows::count_activity(SessionKey session, std::int64_t lease_until)
 }
 
 constexpr auto kListOwned =
-    sql::Query("SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1");
+    PAWL_QUERY("SELECT sid,epoch FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1");
 
 Status SessionRows::owned_sessions(Incarnation me, OwnedSession* out, std::size_t capacity,
                                    std::size_t* count) {
@@ -342,7 +342,7 @@ Status SessionRows::owned_sessions(Incarnation me, OwnedSession* out, std::size_
   return fail(owned.status(), "list own sessions");
 }
 
-constexpr auto kCountOwn = sql::Query(
+constexpr auto kCountOwn = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
     " FROM sessions AS s\fINDEXED BY s_owner\rWHERE s.owner=?1");
 
@@ -356,7 +356,7 @@ Status SessionRows::count_sessions(Incarnation me, std::uint32_t* active, std::u
 }
 
 constexpr auto kLives =
-    sql::Query("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
+    PAWL_QUERY("SELECT EXISTS(SELECT 1 FROM sessions WHERE sid=?1 AND gen=?2 AND state<",
                sql::number<rules::State::kLost>, ")");
 
 Status SessionRows::session_lives(SessionKey session, std::int64_t generation, bool* lives) {
@@ -367,7 +367,7 @@ Status SessionRows::session_lives(SessionKey session, std::int64_t generation, b
   return Status::kOk;
 }
 
-constexpr auto kReadLabels = sql::Query("SELECT owner_label,kind,name FROM sessions WHERE sid=?1");
+constexpr auto kReadLabels = PAWL_QUERY("SELECT owner_label,kind,name FROM sessions WHERE sid=?1");
 
 Status SessionRows::read_labels(SessionKey session, SessionLabels* out) {
   Statement read = connection_.use(kReadLabels);
@@ -385,7 +385,7 @@ Status SessionRows::last_epoch(Epoch* epoch) {
   return Status::kOk;
 }
 
-constexpr auto kClaimOf = sql::Query(
+constexpr auto kClaimOf = PAWL_QUERY(
     "SELECT "
     "s.owner,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "
     "lock_visible,s.locked_until,s.boot_seq,"
@@ -437,7 +437,7 @@ std::uint32_t summary_crc(SessionKey session, std::string_view summary) {
 
 }  // namespace
 
-constexpr auto kDropSummary = sql::Query("DELETE FROM session_summaries WHERE sid=?1");
+constexpr auto kDropSummary = PAWL_QUERY("DELETE FROM session_summaries WHERE sid=?1");
 
 Status SessionRows::drop_summary(SessionKey session) {
   Statement drop = connection_.use(kDropSummary);
@@ -445,7 +445,7 @@ Status SessionRows::drop_summary(SessionKey session) {
   return fail(drop.run(), "drop a summary");
 }
 
-constexpr auto kPutSummary = sql::Query(
+constexpr auto kPutSummary = PAWL_QUERY(
     "INSERT INTO session_summaries(sid,summary,crc) VALUES(?1,?2,?3) "
     "ON CONFLICT(sid) DO UPDATE SET summary=excluded.summary,crc=excluded.crc");
 
@@ -455,7 +455,7 @@ Status SessionRows::put_summary(SessionKey session, std::string_view summary) {
   return fail(put.run(), "keep a summary");
 }
 
-constexpr auto kReadSummary = sql::Query("SELECT summary,crc FROM session_summaries WHERE sid=?1");
+constexpr auto kReadSummary = PAWL_QUERY("SELECT summary,crc FROM session_summaries WHERE sid=?1");
 
 Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t capacity,
                                  std::string_view* summary, bool* damaged) {
@@ -479,7 +479,7 @@ Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t c
   return Status::kOk;
 }
 
-constexpr auto kReadHolder = sql::Query(
+constexpr auto kReadHolder = PAWL_QUERY(
     "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1) AS "
     "buried,coalesce(w.lock_visible=1,0) AS lock_visible,"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
@@ -505,7 +505,7 @@ Status SessionRows::read_holder(SessionKey session, Declaration* out) {
   return Status::kOk;
 }
 
-constexpr auto kReadRole = sql::Query("SELECT role FROM devices WHERE sid=?1 AND inc=?2");
+constexpr auto kReadRole = PAWL_QUERY("SELECT role FROM devices WHERE sid=?1 AND inc=?2");
 
 Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Role* role) {
   Statement read = connection_.use(kReadRole);
@@ -515,7 +515,7 @@ Status SessionRows::read_role(SessionKey session, Incarnation worker, rules::Rol
   return Status::kOk;
 }
 
-constexpr auto kPutDeclaration = sql::Query(
+constexpr auto kPutDeclaration = PAWL_QUERY(
     "INSERT INTO devices(sid,inc,role) VALUES(?1,?2,?3) "
     "ON CONFLICT(sid,inc) DO UPDATE SET role=excluded.role");
 
@@ -525,7 +525,7 @@ Status SessionRows::put_declaration(SessionKey session, Incarnation worker, rule
   return fail(put.run(), "declare a device");
 }
 
-constexpr auto kDropDeclaration = sql::Query("DELETE FROM devices WHERE sid=?1 AND inc=?2");
+constexpr auto kDropDeclaration = PAWL_QUERY("DELETE FROM devices WHERE sid=?1 AND inc=?2");
 
 Status SessionRows::drop_declaration(SessionKey session, Incarnation worker) {
   Statement drop = connection_.use(kDropDeclaration);
@@ -533,7 +533,7 @@ Status SessionRows::drop_declaration(SessionKey session, Incarnation worker) {
   return fail(drop.run(), "withdraw a device");
 }
 
-constexpr auto kFirstStandby = sql::Query(
+constexpr auto kFirstStandby = PAWL_QUERY(
     "SELECT d.inc FROM devices d JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role=",
     sql::number<rules::Role::kStandby>, " AND w.buried=0 AND w.draining=0 ORDER BY d.inc LIMIT 1");
@@ -546,7 +546,7 @@ Status SessionRows::first_standby(SessionKey session, std::optional<Incarnation>
   return fail(first.status(), "find a standby");
 }
 
-constexpr auto kHasDeclarer = sql::Query(
+constexpr auto kHasDeclarer = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM devices d JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND w.buried=0)");
 

@@ -56,7 +56,7 @@ Status SessionVerbs::answer_check(const TurnCommit& turn, const Event& event) {
 }
 
 constexpr auto kClearLook =
-    sql::Query("UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1", kLookMoves);
+    PAWL_QUERY("UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1", kLookMoves);
 
 Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
                                    std::string_view reason) {
@@ -82,7 +82,7 @@ Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
   return rows_.events.report_end(reported);
 }
 
-constexpr auto kFirstOf = sql::Query("SELECT sid FROM sessions WHERE scope=?1 AND state<>",
+constexpr auto kFirstOf = PAWL_QUERY("SELECT sid FROM sessions WHERE scope=?1 AND state<>",
                                      sql::number<rules::State::kClosed>, " ORDER BY name LIMIT 1");
 
 Status SessionVerbs::close_all_sessions(InstanceKey instance) {
@@ -178,18 +178,18 @@ Status SessionVerbs::hold_one(InstanceKey scope, const Event& event, bool* held)
   return rows_.sessions.hold(scope, event.name, event.number, held);
 }
 
-constexpr auto kCountOpened = sql::Query(
+constexpr auto kCountOpened = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
     " AND state<",
     sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
 constexpr auto kFirstOfInstance =
-    sql::Query("SELECT name FROM sessions WHERE scope=?1 AND state<",
+    PAWL_QUERY("SELECT name FROM sessions WHERE scope=?1 AND state<",
                sql::number<rules::State::kClosed>, " AND sid<>?2 ORDER BY name LIMIT 1");
-constexpr auto kCountOfOwner = sql::Query(
+constexpr auto kCountOfOwner = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
     sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
-constexpr auto kFirstOfOwner = sql::Query(
+constexpr auto kFirstOfOwner = PAWL_QUERY(
     "SELECT s.name,i.id FROM sessions s\fINDEXED BY s_label\rLEFT JOIN instances i ON i.key=s.scope"
     " WHERE s.owner_label=?1 AND s.state<",
     sql::number<rules::State::kClosed>, " AND s.sid<>?2 ORDER BY s.sid LIMIT 1");
@@ -355,7 +355,7 @@ Status SessionVerbs::find_open(std::string_view instance, std::string_view sessi
 }
 
 // Several notes may wait for one look, one behind the other; text that does not fit is left out.
-constexpr auto kNote = sql::Query(
+constexpr auto kNote = PAWL_QUERY(
     "UPDATE sessions SET ended=substr(coalesce(ended||'; ','')||?2,1,?4),"
     "look_at=min(coalesce(look_at,?3),?3) WHERE sid=?1",
     kLookComes);

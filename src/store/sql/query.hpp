@@ -7,8 +7,9 @@
 // its own text and no address, so all of it is read-only and shared by processes. Rejected: a query
 // with a pointer to its text, which would be written at program start and take memory of each
 // process, and needs a second constant for a text of several parts. A query is written as
-// constexpr auto kName = sql::Query(...), since GCC puts a constexpr sql::Query kName{...}, whose
-// length it has to find first, into memory that can be written.
+// constexpr auto kName = PAWL_QUERY(...), since GCC puts a constexpr sql::Query kName{...}, whose
+// length it has to find first, into memory that can be written. The text is stored in few bytes
+// (words.hpp).
 //
 // A column of a row is read by its name: PAWL_COLUMN(kQuery, s.epoch) is the number that the column
 // has in the text of the query, found at compile time. So the columns are written once, where they
@@ -33,6 +34,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+
+#include "store/sql/words.hpp"
 
 namespace pawl::sql {
 
@@ -115,7 +118,6 @@ template <std::size_t kBytes>
 class Columns : public Joined<kBytes> {
  public:
   using Joined<kBytes>::Joined;
-  [[nodiscard]] constexpr std::string_view columns() const { return this->view(); }
 };
 template <typename... Part>
 explicit Columns(const Part&...) -> Columns<(kLength<Part> + ... + 1)>;
@@ -136,20 +138,19 @@ explicit Columns(const Part&...) -> Columns<(kLength<Part> + ... + 1)>;
   return {};
 }
 
-// `parts`: literals, numbers, and the marks that Connection::take_marks() reports after a use. The
-// text stands behind the marks, so that one address gives both.
+// A query while it is compiled. `parts`: literals, numbers, and the marks that
+// Connection::take_marks() reports after a use.
 template <std::size_t kBytes>
-class Query {
+class QueryText {
  public:
   template <typename... Part>
-  constexpr explicit Query(const Part&... parts)
+  constexpr explicit QueryText(const Part&... parts)
       : joined_(Marks{(marks_of(parts) | ... | 0U)}, parts...) {}
-  Query(const Query&) = delete;
-  Query& operator=(const Query&) = delete;
-  [[nodiscard]] constexpr const char* marks_and_text() const { return joined_.text(); }
-  [[nodiscard]] constexpr const char* text() const { return joined_.text() + kLength<Marks>; }
-  [[nodiscard]] constexpr std::string_view columns() const {
-    return columns_of(joined_.view().substr(kLength<Marks>));
+  [[nodiscard]] constexpr std::string_view marks() const {
+    return joined_.view().substr(0, kLength<Marks>);
+  }
+  [[nodiscard]] constexpr std::string_view text() const {
+    return joined_.view().substr(kLength<Marks>);
   }
 
  private:
@@ -159,10 +160,38 @@ class Query {
     return 0;
   }
 
+  static_assert(kBytes <= kTextBytesMax, "a statement is shorter");
   Joined<kBytes> joined_;
 };
 template <typename... Part>
-explicit Query(const Part&...) -> Query<(kLength<Part> + ... + (kLength<Marks> + 1))>;
+explicit QueryText(const Part&...) -> QueryText<(kLength<Part> + ... + (kLength<Marks> + 1))>;
+
+// A query as it is stored. The encoded text stands behind the marks, so that one address gives
+// both.
+template <std::size_t kBytes>
+class Query {
+ public:
+  template <std::size_t kTextBytes>
+  constexpr explicit Query(const QueryText<kTextBytes>& from) {
+    std::size_t at = 0;
+    for (const char mark : from.marks())
+      bytes_[at++] = mark;
+    words::encode(from.text(), [&](char byte) { bytes_[at++] = byte; });
+  }
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  [[nodiscard]] constexpr const char* marks_and_text() const { return bytes_; }
+
+ private:
+  char bytes_[kBytes] = {};
+};
+
+template <typename Make>
+[[nodiscard]] constexpr auto query_of(Make make) {
+  constexpr auto from = make();
+  return Query<kLength<Marks> + encoded_bytes(from.text()) + 1>(from);
+}
+#define PAWL_QUERY(...) (::pawl::sql::query_of([] { return ::pawl::sql::QueryText(__VA_ARGS__); }))
 
 // A query of whatever length, as a Connection takes it.
 class QueryRef {
@@ -173,7 +202,8 @@ class QueryRef {
   template <std::size_t kBytes>
   QueryRef(Query<kBytes>&& query) = delete;
   constexpr explicit QueryRef(const char* marks_and_text) : marks_and_text_(marks_and_text) {}
-  [[nodiscard]] constexpr const char* text() const { return marks_and_text_ + kLength<Marks>; }
+  // It identifies the query.
+  [[nodiscard]] constexpr const char* encoded() const { return marks_and_text_ + kLength<Marks>; }
   [[nodiscard]] constexpr unsigned marks() const {
     unsigned marks = 0;
     for (std::size_t i = 0; i < kLength<Marks>; ++i)
@@ -220,6 +250,17 @@ inline constexpr int kNoColumn = -1;
   }
 }
 
+template <std::size_t kBytes>
+[[nodiscard]] constexpr int find_column(const Query<kBytes>& query, std::string_view name) {
+  char text[kTextBytesMax] = {};
+  const std::size_t length = expand(query.marks_and_text() + kLength<Marks>, text);
+  return find_column(columns_of({text, length}), name);
+}
+template <std::size_t kBytes>
+[[nodiscard]] constexpr int find_column(const Columns<kBytes>& list, std::string_view name) {
+  return find_column(list.view(), name);
+}
+
 template <int kFound>
 struct FoundColumn {
   static_assert(kFound != kNoColumn, "the query has no such column");
@@ -228,7 +269,7 @@ struct FoundColumn {
 
 // The number of a column of a Query, or of Columns: PAWL_COLUMN(kQuery, s.epoch).
 #define PAWL_COLUMN(of, name) \
-  (::pawl::sql::FoundColumn<::pawl::sql::find_column((of).columns(), #name)>::kNumber)
+  (::pawl::sql::FoundColumn<::pawl::sql::find_column(of, #name)>::kNumber)
 
 }  // namespace pawl::sql
 

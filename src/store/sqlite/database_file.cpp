@@ -346,7 +346,7 @@ Status DatabaseFile::create_schema(Diagnostic& diagnostic) {
   return status;
 }
 
-constexpr auto kInsertMeta = sql::Query(
+constexpr auto kInsertMeta = PAWL_QUERY(
     "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
     "adopted) VALUES(1,?,1,1,0,0,0,0,0)");
 
@@ -373,7 +373,7 @@ void DatabaseFile::end_transaction() {
   static_cast<void>(execute("ROLLBACK", ignored));
 }
 
-constexpr auto kReadDatabaseId = sql::Query("SELECT database_id FROM meta WHERE id=1");
+constexpr auto kReadDatabaseId = PAWL_QUERY("SELECT database_id FROM meta WHERE id=1");
 
 Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
   sql::Statement row = sqlite_.use(kReadDatabaseId);

@@ -98,7 +98,7 @@ void report(Diagnostic& diagnostic, const Text& path, sql::Connection& connectio
 }  // namespace
 
 constexpr auto kReadSchema =
-    sql::Query("SELECT type,name,tbl_name,sql FROM sqlite_schema", sql::kEnginesOwn);
+    PAWL_QUERY("SELECT type,name,tbl_name,sql FROM sqlite_schema", sql::kEnginesOwn);
 
 Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
   Schema ours;
@@ -132,7 +132,7 @@ Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
   return Status::kCorrupt;
 }
 
-constexpr auto kSchemaVersionOf = sql::Query("PRAGMA schema_version", sql::kEnginesOwn);
+constexpr auto kSchemaVersionOf = PAWL_QUERY("PRAGMA schema_version", sql::kEnginesOwn);
 
 Status SchemaCheck::check_schema_again(const Text& path, Diagnostic& diagnostic) {
   std::int64_t version = 0;

@@ -248,9 +248,9 @@ void* Connection::prepare(sql::QueryRef query, int* failure) {
   PAWL_CHECK("store-3", handle_ != nullptr);
   if (is_short_) forget_statements();
   is_short_ = false;
-  Prepared& slot = slot_of(query.text());
+  Prepared& slot = slot_of(query.encoded());
   if (slot.statement == nullptr) {
-    *failure = prepare_new(query.text(), &slot.statement);
+    *failure = prepare_new(query.encoded(), &slot.statement);
     if (*failure != SQLITE_OK) return nullptr;
     slot.bytes = bytes_of(slot.statement);
     statement_bytes_ += slot.bytes;
@@ -263,12 +263,15 @@ void* Connection::prepare(sql::QueryRef query, int* failure) {
 
 // Room is made first, as much as a large statement takes, since the new one needs it while it is
 // being prepared.
-int Connection::prepare_new(const char* text, sqlite3_stmt** statement) {
+int Connection::prepare_new(const char* encoded, sqlite3_stmt** statement) {
+  char text[sql::kTextBytesMax];
+  const int bytes = static_cast<int>(sql::expand(encoded, text)) + 1;
   while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
   }
   int result = SQLITE_OK;
   do {
-    result = sqlite3_prepare_v3(handle_, text, -1, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
+    result =
+        sqlite3_prepare_v3(handle_, text, bytes, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
   } while (result == SQLITE_NOMEM && forget_oldest());
   return result;
 }

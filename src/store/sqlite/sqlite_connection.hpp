@@ -98,7 +98,7 @@ class Connection : public sql::Connection {
   Status protect(Diagnostic& diagnostic);
   static int on_slice(void* self);
   bool forget_oldest();
-  int prepare_new(const char* text, sqlite3_stmt** statement);
+  int prepare_new(const char* encoded, sqlite3_stmt** statement);
 
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;

@@ -120,7 +120,7 @@ void WorkFetch::begin_scans() {
 }
 
 constexpr auto kNewest =
-    sql::Query("SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1");
+    PAWL_QUERY("SELECT id FROM worker_queue WHERE id<?1 ORDER BY id DESC LIMIT 1");
 
 // Work that comes from now on, and work that this batch has brought, has higher ids than all older
 // work.
@@ -265,11 +265,11 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
   return take == rules::Take::kAfterClaim ? claim(fetch, candidate, row) : hand_over(fetch, row);
 }
 
-constexpr auto kSessionOfOwnedHead = sql::Query(
+constexpr auto kSessionOfOwnedHead = PAWL_QUERY(
     "SELECT sid FROM sessions\fINDEXED BY s_owned\rWHERE owner=?2"
     " AND head_id=?1 AND head_id IS NOT NULL AND state=",
     sql::number<rules::State::kOpen>, " LIMIT 1");
-constexpr auto kSessionOfHead = sql::Query(
+constexpr auto kSessionOfHead = PAWL_QUERY(
     "SELECT sid FROM sessions\fINDEXED BY s_claim\rWHERE head_id=?1"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, " LIMIT 1");
@@ -310,7 +310,7 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
   return Status::kOk;
 }
 
-constexpr auto kActivity = sql::Query(
+constexpr auto kActivity = PAWL_QUERY(
     "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     " AS is_there,s.tag,i.trace"
@@ -483,7 +483,7 @@ Status WorkFetch::make_room(Fetch& fetch, const WorkRow& row, bool* released) {
   return owners_.make_room(fetch.how.me, idle_ms, released, &fetch.room_at);
 }
 
-constexpr auto kReadHead = sql::Query("SELECT head_id FROM sessions WHERE sid=?1");
+constexpr auto kReadHead = PAWL_QUERY("SELECT head_id FROM sessions WHERE sid=?1");
 
 Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row) {
   bool may = false;
@@ -510,7 +510,7 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
   return head.id == 0 ? Status::kOk : try_candidate(fetch, head);
 }
 
-constexpr auto kTouchSession = sql::Query(
+constexpr auto kTouchSession = PAWL_QUERY(
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
     "locked_until=max(locked_until,?3),folder_root=coalesce(?4,folder_root) WHERE sid=?1");
 
@@ -577,7 +577,7 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   "coalesce(w.lock_visible=1,0) AS lock_visible,q.locked_until,q.boot_seq,q.token"
 constexpr auto kLockColumns = sql::Columns(PAWL_LOCK_COLUMNS);
 constexpr auto kNextExpiredLock =
-    sql::Query("SELECT " PAWL_LOCK_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_LOCK_COLUMNS
                " FROM worker_queue q\fINDEXED BY wq_locked\r"
                "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
                sql::number<kIndexedWorkFrom>, " AND q.state IN (",
@@ -585,7 +585,7 @@ constexpr auto kNextExpiredLock =
                ") AND q.locked_until<=?1"
                " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
 // The same for items below kIndexedWorkFrom, which wq_locked does not hold; the order is by id.
-constexpr auto kNextExpiredAtOnce = sql::Query(
+constexpr auto kNextExpiredAtOnce = PAWL_QUERY(
     "SELECT " PAWL_LOCK_COLUMNS
     " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
     sql::number<kIndexedWorkFrom>, " AND q.state=", sql::number<rules::WorkState::kLocked>,
@@ -652,7 +652,7 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
                                 fetch.how.limits);
 }
 
-constexpr auto kNextExpiredSession = sql::Query(
+constexpr auto kNextExpiredSession = PAWL_QUERY(
     "SELECT head_id,sid,locked_until FROM sessions\fINDEXED BY s_lease\r"
     "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
     " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",

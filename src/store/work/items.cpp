@@ -16,7 +16,7 @@
 #include "store/worker/evidence_rules.hpp"
 
 namespace pawl::store {
-constexpr auto kInsert = sql::Query(
+constexpr auto kInsert = PAWL_QUERY(
     "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
     "reboots,unregistered,id,tag,due,waits_for)"
     " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
@@ -61,11 +61,11 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
   return to.session == 0 ? Status::kOk : rows_.sessions.recompute_head(to.session);
 }
 
-constexpr auto kFindHeld = sql::Query(
+constexpr auto kFindHeld = PAWL_QUERY(
     "SELECT sid,epoch,gen,state,hard,excl,owner,head_id,epoch_used,tag,EXISTS(SELECT 1 FROM"
     " worker_queue q\fINDEXED BY wq_barrier\rWHERE q.sid=sessions.sid AND q.barrier IS NOT NULL)"
     " AS has_barrier,limits IS NOT NULL AS has_limits FROM sessions WHERE scope=0 AND name=?1");
-constexpr auto kInsertHandedOver = sql::Query(
+constexpr auto kInsertHandedOver = PAWL_QUERY(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
     "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
     " VALUES(?1,?2,?3,",
@@ -147,7 +147,7 @@ Status WorkItems::session_of_work(InstanceKey instance, const NewWork& work,
   return openings_.admit_work(row, limit, out);
 }
 
-constexpr auto kSetPolicy = sql::Query(
+constexpr auto kSetPolicy = PAWL_QUERY(
     "UPDATE worker_queue SET policy=?2,failures=0,start_due=?3,close_due=?4,unavailable_due=?5,"
     "barrier=?6 WHERE id=?1",
     kWorkComes);
@@ -215,7 +215,7 @@ Status WorkItems::take_work(const WorkDone& done, bool again) {
 }
 
 constexpr auto kNoteProgress =
-    sql::Query("UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");
+    PAWL_QUERY("UPDATE worker_queue SET progress=coalesce(?2,progress),silent_due=?3 WHERE id=?1");
 
 Status WorkItems::note_progress(const WorkDone& done, std::string_view progress, std::int64_t at) {
   WorkRow row;
@@ -259,7 +259,7 @@ bool passes(const WorkInfo& info, const WorkListFilter& filter) {
 
 }  // namespace
 
-constexpr auto kListWork = sql::Query(
+constexpr auto kListWork = PAWL_QUERY(
     "SELECT q.id,i.id,q.execution,q.event,q.state,q.attempt,s.name,q.tag,w.node,"
     "q.waits_for IS NOT NULL AS is_unserved,h.meta," PAWL_IS_THERE
     " AS is_there FROM worker_queue AS q"

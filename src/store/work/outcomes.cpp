@@ -43,7 +43,7 @@ Status WorkRows::end_work(WorkItemId item, ErrorKind kind, std::string_view text
 }
 
 constexpr auto kFailAttempt =
-    sql::Query("UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
+    PAWL_QUERY("UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
 
 // Requires: row.may_retry().
 Status WorkRows::retry_work(const WorkRow& row, std::string_view text) {
@@ -69,7 +69,7 @@ Status WorkRows::poison_work(WorkItemId item, std::string_view why) {
 }
 
 constexpr auto kReadCounts =
-    sql::Query("SELECT crashes,strikes,reboots,state,boot_seq FROM worker_queue WHERE id=?1");
+    PAWL_QUERY("SELECT crashes,strikes,reboots,state,boot_seq FROM worker_queue WHERE id=?1");
 
 Status WorkRows::read_counts(WorkItemId item, Counted* out) {
   Statement read = connection_.use(kReadCounts);
@@ -105,7 +105,7 @@ Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) 
 }
 
 constexpr auto kCountCrash =
-    sql::Query("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
+    PAWL_QUERY("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
                sql::number<rules::WorkState::kCancelledRunning>);
 
 Status WorkRows::count_crash(WorkItemId item, const CrashLimits& limits) {
@@ -135,7 +135,7 @@ Status WorkRows::unlock_work(WorkItemId item, SessionKey session, bool strike,
   return session == 0 ? Status::kOk : sessions_.recompute_head(session);
 }
 
-constexpr auto kNextOverdue = sql::Query(
+constexpr auto kNextOverdue = PAWL_QUERY(
     "SELECT id FROM worker_queue\fINDEXED BY wq_deadline\r"
     "WHERE deadline IS NOT NULL AND deadline<=?1 ORDER BY deadline LIMIT 1");
 
@@ -164,7 +164,7 @@ Status WorkRows::give_up_damaged(const WorkRow& row) {
 }
 
 constexpr auto kReadWork =
-    sql::Query("SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
+    PAWL_QUERY("SELECT instance,execution,event,sid FROM worker_queue WHERE id=?1");
 
 // The item fails, and its orchestration gets the failure. A row of the queue is made from the
 // history, so it holds nothing worth repairing.
@@ -194,8 +194,8 @@ Status WorkRows::time_out(const WorkRow& row, ErrorKind kind, std::string_view t
                                             : delete_work(row.id, row.session);
 }
 
-constexpr auto kTag = sql::Query("SELECT tag FROM worker_queue WHERE id=?1");
-constexpr auto kLastError = sql::Query("SELECT last_error FROM worker_queue WHERE id=?1");
+constexpr auto kTag = PAWL_QUERY("SELECT tag FROM worker_queue WHERE id=?1");
+constexpr auto kLastError = PAWL_QUERY("SELECT last_error FROM worker_queue WHERE id=?1");
 
 Status WorkRows::end_overdue(const WorkRow& row) {
   const Suspicion work(connection_, RowRef::Table::kWork, row.id);

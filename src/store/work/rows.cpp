@@ -27,7 +27,7 @@ OptionalMs optional_due(const Statement& row, int column, bool* whole) {
 
 }  // namespace
 
-constexpr auto kRead = sql::Query(
+constexpr auto kRead = PAWL_QUERY(
     "SELECT q.instance,q.execution,q.event,q.state,q.token,q.epoch,q.attempt,q.crashes,"
     "q.unregistered,q.sid,s.epoch,s.epoch_used,s.excl,s.hard,q.policy,q.failures,q.start_due,"
     "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id AS is_head,s.owner"
@@ -75,7 +75,7 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   return Status::kOk;
 }
 
-constexpr auto kWriteState = sql::Query(
+constexpr auto kWriteState = PAWL_QUERY(
     "UPDATE worker_queue SET state=?2,token=iif(?3,token,?4),inc=iif(?3,inc,?5),"
     "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
     "run_due=?9,silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
@@ -132,7 +132,7 @@ Status WorkRows::delete_work(WorkItemId item, SessionKey session) {
   return sessions_.forget_if_closed(session);
 }
 
-constexpr auto kDelete = sql::Query("DELETE FROM worker_queue WHERE id=?1", kWorkMoves);
+constexpr auto kDelete = PAWL_QUERY("DELETE FROM worker_queue WHERE id=?1", kWorkMoves);
 
 Status WorkRows::delete_row(WorkItemId item) {
   Statement remove = connection_.use(kDelete);
@@ -148,7 +148,7 @@ Status WorkRows::cancel_all_work(InstanceKey instance, ExecutionId execution) {
   return cancel_range(instance, execution, 0, std::numeric_limits<EventId>::max());
 }
 
-constexpr auto kFirstCancelledRunning = sql::Query(
+constexpr auto kFirstCancelledRunning = PAWL_QUERY(
     "SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     "WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY id LIMIT 1");
@@ -168,7 +168,7 @@ Status WorkRows::delete_cancelled_running(SessionKey session) {
   }
 }
 
-constexpr auto kFirstDelayed = sql::Query(
+constexpr auto kFirstDelayed = PAWL_QUERY(
     "SELECT id,sid FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
     sql::number<rules::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1");
@@ -196,11 +196,11 @@ Status WorkRows::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   return Status::kOk;
 }
 
-constexpr auto kRenewItem = sql::Query(
+constexpr auto kRenewItem = PAWL_QUERY(
     "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
     " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (",
     sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>, ") RETURNING sid");
-constexpr auto kRenewItsSession = sql::Query(
+constexpr auto kRenewItsSession = PAWL_QUERY(
     "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
     " WHERE sid=?1 AND owner=?2 AND epoch=?3");
 
@@ -224,7 +224,7 @@ Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
   return fail(touch.run(), "renew a session with its work");
 }
 
-constexpr auto kNextCancelled = sql::Query(
+constexpr auto kNextCancelled = PAWL_QUERY(
     "SELECT q.event,q.id,q.sid,q.state,coalesce(s.excl,0) AS excl FROM worker_queue q"
     "\fINDEXED BY wq_event\rLEFT JOIN sessions s ON s.sid=q.sid"
     " WHERE q.id>=",
@@ -232,7 +232,7 @@ constexpr auto kNextCancelled = sql::Query(
     " AND q.instance=?1 AND q.execution=?2 AND q.event<=?3 AND (q.event,q.id)>(?4,?5)"
     " ORDER BY q.event,q.id LIMIT 1");
 constexpr auto kNextAtOnce =
-    sql::Query("SELECT id,sid FROM worker_queue WHERE id>?5 AND id<", sql::number<kIndexedWorkFrom>,
+    PAWL_QUERY("SELECT id,sid FROM worker_queue WHERE id>?5 AND id<", sql::number<kIndexedWorkFrom>,
                " AND instance=?1 AND execution=?2 AND event BETWEEN ?3 AND ?4 ORDER BY id LIMIT 1");
 
 // These items have no session in which they could hold others back, so their rows need not stay.

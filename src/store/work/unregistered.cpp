@@ -26,7 +26,7 @@ Status UnregisteredWork::wake_unregistered(Incarnation me, std::size_t limit, st
   return Status::kOk;
 }
 
-constexpr auto kTagOfSession = sql::Query("SELECT tag FROM sessions WHERE sid=?1");
+constexpr auto kTagOfSession = PAWL_QUERY("SELECT tag FROM sessions WHERE sid=?1");
 
 // A worker may schedule work that it cannot run. This asks whether any other worker can.
 Status UnregisteredWork::must_wait(InstanceKey instance, const NewWork& work, SessionKey session,
@@ -59,7 +59,7 @@ Status UnregisteredWork::park_work(const WorkRow& row, std::string_view name) {
 }
 
 constexpr auto kFirstOfSession =
-    sql::Query("SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    PAWL_QUERY("SELECT id FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
                sql::number<rules::WorkState::kDelayed>,
                " AND id>?2"
                " AND waits_for IS NOT NULL ORDER BY id LIMIT 1");
@@ -77,7 +77,7 @@ Status UnregisteredWork::wake_waiting_of(SessionKey session) {
   }
 }
 
-constexpr auto kNextName = sql::Query(
+constexpr auto kNextName = PAWL_QUERY(
     "SELECT name FROM handlers AS h WHERE inc=?1 AND name>?2 AND EXISTS("
     "SELECT 1 FROM worker_queue AS q\fINDEXED BY wq_waiting\rWHERE q.waits_for=h.name)"
     " ORDER BY name LIMIT 1");
@@ -95,7 +95,7 @@ Status UnregisteredWork::next_waiting_name(Incarnation me) {
   return Status::kOk;
 }
 
-constexpr auto kNextWaiting = sql::Query(
+constexpr auto kNextWaiting = PAWL_QUERY(
     "SELECT q.id,q.sid,(coalesce(s.hard,0)=0 OR s.owner=?1) AND EXISTS(SELECT 1 FROM workers w"
     " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
     " AND t.tag=coalesce(q.tag,s.tag,''))))"

@@ -19,7 +19,7 @@ inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 // ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek, so the
 // cost depends only on the depth of the indices. A constant false in ?2 is tested before the seek.
 // Rows of an ordered union would be simpler to read, but take a table in memory each time.
-inline constexpr auto kFetchSql = sql::Query(
+inline constexpr auto kFetchSql = PAWL_QUERY(
     "SELECT"
     " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
     " WHERE sid IS NULL AND state=",
@@ -35,12 +35,12 @@ inline constexpr auto kFetchSql = sql::Query(
     sql::number<rules::State::kOpen>, "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)");
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
-inline constexpr auto kFetchTagSql = sql::Query(
+inline constexpr auto kFetchTagSql = PAWL_QUERY(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tag\rWHERE tag=?1 AND sid IS NULL AND state=",
     sql::number<rules::WorkState::kReady>, " AND id>?2 AND id<=?3 ORDER BY id LIMIT 1");
 
 // Items of any tag without a session; ?1 and ?2 as above. One seek.
-inline constexpr auto kFetchTaggedSql = sql::Query(
+inline constexpr auto kFetchTaggedSql = PAWL_QUERY(
     "SELECT id FROM worker_queue\fINDEXED BY wq_tagged\rWHERE tag IS NOT NULL AND sid IS NULL"
     " AND state=",
     sql::number<rules::WorkState::kReady>, " AND id>?1 AND id<=?2 ORDER BY id LIMIT 1");

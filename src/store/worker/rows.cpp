@@ -1,7 +1,7 @@
 #include "store/worker/rows.hpp"
 
 namespace pawl::store {
-constexpr auto kNodeOf = sql::Query("SELECT node FROM workers WHERE inc=?1");
+constexpr auto kNodeOf = PAWL_QUERY("SELECT node FROM workers WHERE inc=?1");
 
 Status WorkerRows::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
   Statement read = connection_.use(kNodeOf);
@@ -10,7 +10,7 @@ Status WorkerRows::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
   return fail(read.status(), "read a worker");
 }
 
-constexpr auto kHandlerElsewhere = sql::Query(
+constexpr auto kHandlerElsewhere = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
     " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
     " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))");
@@ -25,7 +25,7 @@ Status WorkerRows::handler_elsewhere(std::string_view activity, std::string_view
   return Status::kOk;
 }
 
-constexpr auto kRoomElsewhere = sql::Query(
+constexpr auto kRoomElsewhere = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM workers w\fINDEXED BY w_living\rWHERE w.buried=0 AND w.inc<>?2"
     " AND w.draining=0 AND EXISTS(SELECT 1 FROM handlers h WHERE h.name=?1 AND h.inc=w.inc)"
     " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=w.inc AND t.tag=?3))"
@@ -41,7 +41,7 @@ Status WorkerRows::room_elsewhere(std::string_view activity, std::string_view ta
   return Status::kOk;
 }
 
-constexpr auto kFindNode = sql::Query(
+constexpr auto kFindNode = PAWL_QUERY(
     "SELECT inc FROM workers\fINDEXED BY w_living\rWHERE buried=0 AND "
     "node=?1 ORDER BY inc DESC LIMIT 1");
 
@@ -53,7 +53,7 @@ Status WorkerRows::living_worker(std::string_view node, Incarnation* worker) {
   return Status::kOk;
 }
 
-constexpr auto kFindWorker = sql::Query("SELECT buried FROM workers WHERE inc=?");
+constexpr auto kFindWorker = PAWL_QUERY("SELECT buried FROM workers WHERE inc=?");
 
 Status WorkerRows::is_gone(Incarnation home, bool* gone) {
   Statement row = connection_.use(kFindWorker);
@@ -61,7 +61,7 @@ Status WorkerRows::is_gone(Incarnation home, bool* gone) {
   return fail(row.status(), "workers");
 }
 
-constexpr auto kCheckWorker = sql::Query("SELECT buried,draining FROM workers WHERE inc=?");
+constexpr auto kCheckWorker = PAWL_QUERY("SELECT buried,draining FROM workers WHERE inc=?");
 
 Status WorkerRows::check_worker(Incarnation me) {
   if (known_worker_ == me) {
@@ -81,7 +81,7 @@ Status WorkerRows::check_worker(Incarnation me) {
 }
 
 // A damaged limit in a row is ignored.
-constexpr auto kMailboxLimits = sql::Query(
+constexpr auto kMailboxLimits = PAWL_QUERY(
     "SELECT (SELECT CAST(min(messages_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
     "WHERE buried=0 AND messages_max BETWEEN 1 AND 1048576),"
     "(SELECT CAST(min(message_bytes_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"

@@ -30,7 +30,7 @@ Status Workers::register_worker(const NewWorker& worker, Evidence& evidence,
 }
 
 constexpr auto kRenewWorker =
-    sql::Query("UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0");
+    PAWL_QUERY("UPDATE workers SET locked_until=max(locked_until,?2) WHERE inc=?1 AND buried=0");
 
 Status Workers::renew_worker(Incarnation me, std::int64_t lease_ms) {
   Statement renew = connection_.use(kRenewWorker);
@@ -39,7 +39,7 @@ Status Workers::renew_worker(Incarnation me, std::int64_t lease_ms) {
   return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
 }
 
-constexpr auto kReadWorker = sql::Query("SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");
+constexpr auto kReadWorker = PAWL_QUERY("SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");
 
 Status Workers::bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                             std::size_t note_count, const CrashLimits& limits) {
@@ -70,7 +70,7 @@ Status Workers::unregister_worker(Incarnation me) {
   return free_locks_of(me, context_.limits);
 }
 
-constexpr auto kListWorkers = sql::Query(
+constexpr auto kListWorkers = PAWL_QUERY(
     "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
     " FROM workers\fINDEXED BY w_living\rWHERE buried=0 ORDER BY inc");
 
@@ -92,7 +92,7 @@ Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* 
   return fail(list.status(), "list workers");
 }
 
-constexpr auto kDescribeWorker = sql::Query(
+constexpr auto kDescribeWorker = PAWL_QUERY(
     "SELECT w.sessions_max,w.any_tag,"
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND s.hard=0)"
     " AS sessions,"
@@ -101,8 +101,8 @@ constexpr auto kDescribeWorker = sql::Query(
     "(SELECT count(*) FROM sessions s\fINDEXED BY s_owner\rWHERE s.owner=w.inc AND EXISTS("
     "SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)) AS sessions_busy"
     " FROM workers w WHERE w.inc=?1");
-constexpr auto kTagsOf = sql::Query("SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag");
-constexpr auto kHandlersOf = sql::Query("SELECT name FROM handlers WHERE inc=?1 ORDER BY name");
+constexpr auto kTagsOf = PAWL_QUERY("SELECT tag FROM worker_tags WHERE inc=?1 ORDER BY tag");
+constexpr auto kHandlersOf = PAWL_QUERY("SELECT name FROM handlers WHERE inc=?1 ORDER BY name");
 
 Status Workers::describe_worker(Incarnation worker, char* buffer, std::size_t capacity,
                                 WorkerInfo* out) {
@@ -164,7 +164,7 @@ Status Workers::refuse_earlier_boot() {
 constexpr auto kPredecessorColumns = sql::Columns(PAWL_PREDECESSOR_COLUMNS);
 
 constexpr auto kNextEarlier =
-    sql::Query("SELECT " PAWL_PREDECESSOR_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_PREDECESSOR_COLUMNS
                " FROM workers\fINDEXED BY w_living\r"
                "WHERE buried=0 AND boot_seq<?1 AND inc>?2 ORDER BY inc LIMIT 1");
 
@@ -176,7 +176,7 @@ Status Workers::next_earlier(Predecessor* row) {
 }
 
 constexpr auto kNextOfNode =
-    sql::Query("SELECT " PAWL_PREDECESSOR_COLUMNS
+    PAWL_QUERY("SELECT " PAWL_PREDECESSOR_COLUMNS
                " FROM workers\fINDEXED BY w_living\r"
                "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
 
@@ -224,13 +224,13 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
   }
 }
 
-constexpr auto kInsertWorker = sql::Query(
+constexpr auto kInsertWorker = PAWL_QUERY(
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
     "buried,any_tag,sessions_max,messages_max,message_bytes_max)"
     " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10)");
-constexpr auto kNameWorker = sql::Query("UPDATE workers SET node='~'||inc WHERE inc=?1");
+constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE inc=?1");
 constexpr auto kInsertHandler =
-    sql::Query("INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING");
+    PAWL_QUERY("INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING");
 
 Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
   rows_.unregistered.start_over();
@@ -263,7 +263,7 @@ Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
 }
 
 constexpr auto kInsertTag =
-    sql::Query("INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING");
+    PAWL_QUERY("INSERT INTO worker_tags(inc,tag) VALUES(?1,?2) ON CONFLICT DO NOTHING");
 
 // Untagged work has the empty tag. A worker that serves any tag says so in its row.
 Status Workers::insert_tags(const TagFilter& tags, Incarnation worker) {
@@ -306,8 +306,8 @@ Status Workers::inherit(const NewWorker& worker, Incarnation newcomer, const Cra
   }
 }
 
-constexpr auto kReadHeir = sql::Query("SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
-constexpr auto kFirstSessionOf = sql::Query(
+constexpr auto kReadHeir = PAWL_QUERY("SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
+constexpr auto kFirstSessionOf = PAWL_QUERY(
     "SELECT sid,hard FROM sessions\fINDEXED BY s_owner\r"
     "WHERE owner=?1 ORDER BY hard,sid LIMIT 1");
 
@@ -343,13 +343,13 @@ Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::stri
 }
 
 constexpr auto kFirstLockOf =
-    sql::Query("SELECT id,sid,state=", sql::number<rules::WorkState::kCancelledRunning>,
+    PAWL_QUERY("SELECT id,sid,state=", sql::number<rules::WorkState::kCancelledRunning>,
                " AS is_cancelled,locked_until FROM worker_queue\fINDEXED BY wq_locked\r"
                "WHERE id>=",
                sql::number<kIndexedWorkFrom>, " AND state IN (",
                sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
                ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
-constexpr auto kFirstAtOnce = sql::Query(
+constexpr auto kFirstAtOnce = PAWL_QUERY(
     "SELECT id FROM worker_queue WHERE id<", sql::number<kIndexedWorkFrom>,
     " AND inc=?1 AND state=", sql::number<rules::WorkState::kLocked>, " ORDER BY id LIMIT 1");
 
@@ -392,13 +392,13 @@ Status Workers::free_handed_over_at_once(Incarnation worker, const CrashLimits& 
   }
 }
 
-constexpr auto kBuryRow = sql::Query("UPDATE workers SET buried=1 WHERE inc=?1", kTimerMoves);
-constexpr auto kDeleteHandlers = sql::Query("DELETE FROM handlers WHERE inc=?1");
-constexpr auto kDeleteTags = sql::Query("DELETE FROM worker_tags WHERE inc=?1");
-constexpr auto kDeleteDeclarations = sql::Query(
+constexpr auto kBuryRow = PAWL_QUERY("UPDATE workers SET buried=1 WHERE inc=?1", kTimerMoves);
+constexpr auto kDeleteHandlers = PAWL_QUERY("DELETE FROM handlers WHERE inc=?1");
+constexpr auto kDeleteTags = PAWL_QUERY("DELETE FROM worker_tags WHERE inc=?1");
+constexpr auto kDeleteDeclarations = PAWL_QUERY(
     "DELETE FROM devices WHERE inc=?1 AND sid IN"
     " (SELECT sid FROM devices\fINDEXED BY d_worker\rWHERE inc=?1)");
-constexpr auto kPruneBuried = sql::Query(
+constexpr auto kPruneBuried = PAWL_QUERY(
     "DELETE FROM workers WHERE buried=1 AND inc<=(SELECT inc FROM workers WHERE buried=1"
     " ORDER BY inc DESC LIMIT 1 OFFSET ?1) AND inc<>?2");
 
@@ -429,7 +429,7 @@ Status Workers::bury_row(Incarnation worker) {
   return fail(prune.run(), "prune buried workers");
 }
 
-constexpr auto kCountTurnCrash = sql::Query("UPDATE instances SET crashes=crashes+1 WHERE key=?1");
+constexpr auto kCountTurnCrash = PAWL_QUERY("UPDATE instances SET crashes=crashes+1 WHERE key=?1");
 
 // The runtime reads the count together with the instance, and fails the instance there.
 Status Workers::count_turn_crash(InstanceKey instance) {
