@@ -3,16 +3,10 @@
 #include <vector>
 
 #include "pawl/host.hpp"
+#include "pawl/visit.hpp"
 
 pawl::Poll good(pawl::OrchestrationContext& ctx) { return ctx.complete("done"); }
 pawl::Poll bad(pawl::OrchestrationContext& ctx) { return ctx.fail("no water"); }
-
-class Print final : public pawl::InstanceVisitor {
-  void on_instance(const pawl::InstanceInfo& instance) noexcept override {
-    std::printf("%.*s is %s\n", PAWL_TEXT(instance.id),
-                pawl::orchestration_state_name(instance.state));
-  }
-};
 
 int main() {
   pawl::Host host("10_management.db");
@@ -30,7 +24,10 @@ int main() {
   if (client.open(host.process(), options, port.port(), memory.data(), memory.size(), why) !=
       pawl::Status::kOk)
     return 1;
-  Print print;
+  auto print = pawl::visit([](const pawl::InstanceInfo& instance) {
+    std::printf("%.*s is %s\n", PAWL_TEXT(instance.id),
+                pawl::orchestration_state_name(instance.state));
+  });
   pawl::Page page;
   return client.list_instances({}, &page, print) == pawl::Status::kOk ? 0 : 1;
 }

@@ -86,7 +86,7 @@ TASKS = {
         ("Cancel, suspend, terminate, restart", "Client::cancel_instance cancel_instances terminate_instance "
          "suspend_instance resume_instance restart_instance RestartOptions RestartFrom"),
         ("List and look into", "Client::list_instances get_instance_info list_executions read_history list_activities list_work list_messages "
-         "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page"),
+         "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
     ]),
     "operating": ("Operating sessions, workers and database files", [

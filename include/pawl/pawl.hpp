@@ -35,5 +35,6 @@
 #include "pawl/typed.hpp"
 #include "pawl/typed_code.hpp"
 #include "pawl/version.h"
+#include "pawl/visit.hpp"
 
 #endif  // PAWL_PAWL_HPP

@@ -3,30 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "pawl/visit.hpp"
+
 namespace pawl {
 namespace {
 
 // The runtime does the same: a notification may come before its commit can be read.
 constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
-
-// Copies the instance that it is shown into the Client's buffer.
-class KeepInfo final : public InstanceVisitor {
- public:
-  KeepInfo(char* buffer, InstanceInfo* out) : at_(buffer), out_(out) {}
-  // The buffer has room for at least an error text and a custom status.
-  static_assert(4 * kNameBytesMax + kTraceIdBytesMax <= kErrorTextBytesMax + kCustomStatusBytesMax);
-  void on_instance(const InstanceInfo& instance) noexcept override {
-    *out_ = instance;
-    for (CallText* text : {&out_->id, &out_->name, &out_->version, &out_->parent_id})
-      at_ = keep_text(at_, text, kNameBytesMax);
-    at_ = keep_text(at_, &out_->trace_id, kTraceIdBytesMax);
-  }
-
- private:
-  char* at_;
-  InstanceInfo* out_;
-};
 
 }  // namespace
 
@@ -189,9 +173,19 @@ Status ClientCore::get_status(std::string_view id, OrchestrationStatus* out) {
 }
 
 Status ClientCore::get_instance_info(std::string_view id, InstanceInfo* out) {
-  KeepInfo keep(buffer_, out);
+  const auto names = {&out->id, &out->name, &out->version, &out->parent_id};
+  // The buffer has room for at least an error text and a custom status.
+  static_assert(4 * kNameBytesMax + kTraceIdBytesMax <= kErrorTextBytesMax + kCustomStatusBytesMax);
+  auto keep = visit([&](const InstanceInfo& instance) {
+    *out = instance;
+    char* at = buffer_;
+    for (CallText* text : names)
+      at = keep_text(at, text, kNameBytesMax);
+    keep_text(at, &out->trace_id, kTraceIdBytesMax);
+  });
   const Status read = store_->instance().directory.get_instance_info(id, keep);
-  lend({&out->id, &out->name, &out->version, &out->parent_id, &out->trace_id});
+  lend(names);
+  lend({&out->trace_id});
   return explain(read, {id});
 }
 

@@ -1,36 +1,11 @@
 // Client: manages sessions, devices and workers.
 #include "pawl/activity_options.hpp"
 #include "pawl/session.hpp"
+#include "pawl/visit.hpp"
 #include "runtime/client_core.hpp"
 #include "store/session/folder.hpp"
 
 namespace pawl {
-namespace {
-
-// Copies the session that it is shown into the Client's buffer.
-class KeepSession final : public SessionVisitor {
- public:
-  KeepSession(char* buffer, SessionInfo* out) : at_(buffer), out_(out) {}
-  static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax + kFolderPathBytesMax <=
-                kErrorTextBytesMax + kCustomStatusBytesMax);
-  void on_session(const SessionInfo& session) noexcept override {
-    *out_ = session;
-    keep(&out_->name, kNameBytesMax);
-    keep(&out_->instance_id, kNameBytesMax);
-    keep(&out_->node, kNameBytesMax);
-    keep(&out_->owner_label, kSessionLabelBytesMax);
-    keep(&out_->kind, kSessionLabelBytesMax);
-    keep(&out_->folder, kFolderPathBytesMax);
-  }
-
- private:
-  void keep(CallText* text, std::size_t bytes_max) { at_ = keep_text(at_, text, bytes_max); }
-  char* at_;
-  SessionInfo* out_;
-};
-
-}  // namespace
-
 Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
   return call([&](ClientCore& core) {
     return core.in_batch({}, [&](Store& store) {
@@ -41,12 +16,25 @@ Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVis
 
 Status Client::get_session(std::string_view instance, std::string_view session, SessionInfo* out) {
   return call([&](ClientCore& core) {
-    KeepSession keep(core.buffer(), out);
+    const auto names = {&out->name, &out->instance_id, &out->node};
+    const auto labels = {&out->owner_label, &out->kind};
+    static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax + kFolderPathBytesMax <=
+                  kErrorTextBytesMax + kCustomStatusBytesMax);
+    auto keep = visit([&](const SessionInfo& is) {
+      *out = is;
+      char* at = core.buffer();
+      for (CallText* text : names)
+        at = keep_text(at, text, kNameBytesMax);
+      for (CallText* text : labels)
+        at = keep_text(at, text, kSessionLabelBytesMax);
+      keep_text(at, &out->folder, kFolderPathBytesMax);
+    });
     const Status read = core.in_batch({session, "session"}, [&](Store& store) {
       return store.session().directory.get_session(instance, session, keep);
     });
-    core.lend(
-        {&out->name, &out->instance_id, &out->owner_label, &out->kind, &out->node, &out->folder});
+    core.lend(names);
+    core.lend(labels);
+    core.lend({&out->folder});
     return read;
   });
 }

@@ -1,6 +1,7 @@
 #include "runtime/removals.hpp"
 
 #include "core/clock_rules.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl {
 namespace {
@@ -46,16 +47,13 @@ Status Removals::write() {
 }
 
 Status Removals::write(Request& request, bool* more) {
-  class KeepKey final : public InstanceVisitor {
-   public:
-    void on_instance(const InstanceInfo& info) noexcept override { key = info.key; }
-    InstanceKey key = 0;
-  } found;
-  if (!request.begun) PAWL_TRY(loop_.instance().directory.get_instance_info(request.id, found));
+  InstanceKey key = 0;
+  auto keep = visit([&key](const InstanceInfo& info) { key = info.key; });
+  if (!request.begun) PAWL_TRY(loop_.instance().directory.get_instance_info(request.id, keep));
   if (request.kind == Request::Kind::kPrune)
-    return loop_.instance().removal.prune_executions(found.key, request.limits, kSweepEventsMax,
+    return loop_.instance().removal.prune_executions(key, request.limits, kSweepEventsMax,
                                                      &batch_.removed, more);
-  if (!request.begun) PAWL_TRY(loop_.instance().removal.delete_instance(found.key, request.force));
+  if (!request.begun) PAWL_TRY(loop_.instance().removal.delete_instance(key, request.force));
   PAWL_TRY(loop_.instance().removal.sweep_deleted(kSweepEventsMax, &batch_.removed, more));
   batch_.request_begun = *more;
   return Status::kOk;

@@ -29,6 +29,7 @@
 
 #include "pawl/host.hpp"
 #include "pawl/maintenance.hpp"
+#include "pawl/visit.hpp"
 
 namespace {
 
@@ -213,12 +214,6 @@ int work(const char* database, std::int64_t count, const char* ledger_path, bool
   return result;
 }
 
-struct Findings final : pawl::FindingVisitor {
-  void on_finding(std::string_view text) noexcept override {
-    say("finding: %.*s\n", PAWL_TEXT(text));
-  }
-};
-
 // Checks all pages of the database before anything is written to them.
 bool look_at_pages(const char* database) {
   pawl::Process process;
@@ -230,7 +225,8 @@ bool look_at_pages(const char* database) {
   pawl::Diagnostic why;
   pawl::posix::SystemPort port;
   pawl::Status status = process.start(options, process_memory.get(), process_bytes, why);
-  Findings findings;
+  auto findings =
+      pawl::visit([](std::string_view text) { say("finding: %.*s\n", PAWL_TEXT(text)); });
   pawl::DatabaseReport seen;
   if (status == pawl::Status::kOk)
     status = pawl::check_database(process, pawl::Path(database), false, port.port(), memory.get(),

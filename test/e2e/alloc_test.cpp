@@ -25,6 +25,7 @@
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/testing.hpp"
+#include "pawl/visit.hpp"
 
 namespace {
 
@@ -634,11 +635,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
     pawl::InstanceFilter all;
     pawl::Page page;
     int seen = 0;
-    struct Count final : pawl::InstanceVisitor {
-      explicit Count(int& count) : count_(count) {}
-      void on_instance(const pawl::InstanceInfo&) noexcept override { ++count_; }
-      int& count_;
-    } count(seen);
+    auto count = pawl::visit([&seen](const pawl::InstanceInfo&) { ++seen; });
     do {
       ASSERT_EQ(client.list_instances(all, &page, count), Status::kOk);
     } while (page.more);

@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 #include "option_drawer.hpp"
 #include "pawl/testing.hpp"
+#include "pawl/visit.hpp"
 #include "soak_code.hpp"
 #include "soak_plan.hpp"
 
@@ -336,18 +337,14 @@ class SimSoak {
     if (!ended.has_completed)
       ended.output =
           std::string(pawl::orchestration_state_name(status.state)) + ": " + ended.output;
-    struct Unread final : pawl::MessageVisitor {
-      void on_message(const pawl::MessageInfo& message) noexcept override {
-        const bool is_sent = message.name == "in" || message.name == "bell" || message.name == "go";
-        if (is_sent && message.is_unread) payloads.emplace_back(message.payload);
-      }
-      std::vector<std::string> payloads;
-    } unread;
+    auto unread = pawl::visit([&](const pawl::MessageInfo& message) {
+      const bool is_sent = message.name == "in" || message.name == "bell" || message.name == "go";
+      if (is_sent && message.is_unread) ended.unread.emplace_back(message.payload);
+    });
     pawl::Page page;
     do {
       EXPECT_EQ(sender_->client.list_messages(id, &page, unread), Status::kOk);
     } while (page.more);
-    ended.unread = unread.payloads;
     return ended;
   }
 

@@ -1,4 +1,5 @@
 #include "sweep_case.hpp"
+#include "pawl/visit.hpp"
 
 #include <sqlite3.h>
 #include <sys/mman.h>
@@ -274,18 +275,16 @@ class Case {
   }
 
   void note_states() {
-    struct Hash final : InstanceVisitor {
-      void on_instance(const InstanceInfo& instance) noexcept override {
-        value = hash_of(orchestration_state_name(instance.state), hash_of(instance.id, value));
-      }
-      std::uint64_t value = 0;
-    } hash;
+    std::uint64_t states = 0;
+    auto hash = visit([&](const InstanceInfo& instance) {
+      states = hash_of(orchestration_state_name(instance.state), hash_of(instance.id, states));
+    });
     Page page;
     page.rows_max = 1'000;
     for (int pages = 0; pages < 10; ++pages) {
       if (client_.list_instances(InstanceFilter(), &page, hash) != Status::kOk || !page.more) break;
     }
-    shared_.states = hash.value;
+    shared_.states = states;
   }
 
   sim::Machine& machine_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "pawl/maintenance.hpp"
+#include "pawl/visit.hpp"
 #include "random_code.hpp"
 
 namespace pawl::test {
@@ -65,27 +66,6 @@ struct Execution final : HistoryVisitor {
   std::set<std::int64_t> completed;
   std::map<std::int64_t, std::string> received;  // text by the id of its delivery
   std::string problem;
-};
-
-struct Executions final : ExecutionVisitor {
-  void on_execution(const ExecutionInfo& one) noexcept override { ids.push_back(one.execution_id); }
-  std::vector<std::int64_t> ids;
-};
-
-struct Waiting final : MessageVisitor {
-  void on_message(const MessageInfo& one) noexcept override {
-    tokens.insert(std::string(one.payload.substr(0, one.payload.find(' '))));
-    ++all;
-    unread += one.is_unread ? 1 : 0;
-  }
-  std::set<std::string> tokens;
-  std::int64_t all = 0;
-  std::int64_t unread = 0;
-};
-
-struct Findings final : FindingVisitor {
-  void on_finding(std::string_view text) noexcept override { all += std::string(text) + "; "; }
-  std::string all;
 };
 
 }  // namespace
@@ -655,18 +635,19 @@ void RandomWorld::check_end(const std::string& id, const Root& root,
 
 // Rules: R7.5, R7.7, R7.8, R9.5.
 void RandomWorld::check_messages(const std::string& id, const Root& root, bool has_ended) {
-  Executions executions;
-  if (sender_->client.list_executions(id, executions) != Status::kOk)
+  std::vector<std::int64_t> executions;
+  auto keep = visit([&](const ExecutionInfo& one) { executions.push_back(one.execution_id); });
+  if (sender_->client.list_executions(id, keep) != Status::kOk)
     return fail("the executions of " + id + " cannot be listed");
   std::map<std::string, int> received;
-  for (const std::int64_t number : executions.ids) {
+  for (const std::int64_t number : executions) {
     Execution one;
     const Status read = sender_->client.read_history(id, number, one);
     const std::string where = "execution " + std::to_string(number) + " of " + id;
     if (read != Status::kOk) return fail(where + " answers " + status_name(read));
     if (!one.problem.empty()) return fail(where + " " + one.problem + ":" + one.kinds);
     // The last execution of a running instance may have no history yet.
-    if (!one.has_ended && (has_ended || number != executions.ids.back()))
+    if (!one.has_ended && (has_ended || number != executions.back()))
       return fail(where + " has no end");
     for (const auto& [event, token] : one.received)
       if (token != "x") ++received[token];
@@ -677,16 +658,23 @@ void RandomWorld::check_messages(const std::string& id, const Root& root, bool h
     if (count > 1 && !root.is_restarted)
       return fail(token + " was received " + std::to_string(count) + " times by " + id);
   }
-  Waiting waiting;
+  std::set<std::string> waiting;
+  std::int64_t messages = 0;
+  std::int64_t unread = 0;
+  auto take = visit([&](const MessageInfo& one) {
+    waiting.insert(std::string(one.payload.substr(0, one.payload.find(' '))));
+    ++messages;
+    unread += one.is_unread ? 1 : 0;
+  });
   Page page;
   do {
-    if (sender_->client.list_messages(id, &page, waiting) != Status::kOk)
+    if (sender_->client.list_messages(id, &page, take) != Status::kOk)
       return fail("the messages of " + id + " cannot be listed");
   } while (page.more);
-  if (has_ended) check_unread(id, waiting.unread, waiting.all);
+  if (has_ended) check_unread(id, unread, messages);
   if (removes_executions_) return;
   for (const std::string& token : root.messages)
-    if (received.count(token) == 0 && waiting.tokens.count(token) == 0)
+    if (received.count(token) == 0 && waiting.count(token) == 0)
       return fail(token + " was acknowledged and vanished from " + id);
 }
 
@@ -706,15 +694,16 @@ void RandomWorld::check_file() {
   sender_.reset();
   sim::Node node(machine_);
   Block memory(maintenance_memory());
-  Findings findings;
+  std::string findings;
+  auto find = visit([&](std::string_view text) { findings += std::string(text) + "; "; });
   DatabaseReport report;
   Diagnostic why;
   const Status status = check_database(process_, kPath, false, node.port(), memory.data(),
-                                       memory.bytes(), findings, &report, why);
+                                       memory.bytes(), find, &report, why);
   if (status != Status::kOk)
     return fail(std::string("the check answers ") + status_name(status) + ": " +
                 std::string(why.text()));
-  if (report.findings != 0) fail("the database is not sound: " + findings.all);
+  if (report.findings != 0) fail("the database is not sound: " + findings);
 }
 
 }  // namespace pawl::test

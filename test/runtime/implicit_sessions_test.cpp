@@ -2,6 +2,7 @@
 // names: several workers, workers with different settings, one worker, and whole scenarios.
 #include <chrono>
 
+#include "pawl/visit.hpp"
 #include "session_story.hpp"
 
 namespace pawl {
@@ -575,14 +576,12 @@ TEST_F(ImplicitSessions, test_session_with_sub_orchestration) {
 
 TEST_F(ImplicitSessions, test_session_id_in_event_history) {
   static_cast<void>(run(one("note", "1")));
-  struct Find final : HistoryVisitor {
-    void on_event(const HistoryEvent& event) noexcept override {
-      if (std::string_view(event.kind) == "activity") session = event.session;
-    }
-    std::string session;
-  } find;
+  std::string session;
+  auto find = visit([&](const HistoryEvent& event) {
+    if (std::string_view(event.kind) == "activity") session = event.session;
+  });
   ASSERT_EQ(client()->read_history("i", 0, find), Status::kOk);
-  EXPECT_EQ(find.session, "in");
+  EXPECT_EQ(session, "in");
 }
 
 TEST_F(ImplicitSessions, test_session_id_preserved_on_replay) {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -216,19 +217,16 @@ class Kv : public ::testing::Test {
     return found ? std::string(entry.value) : "none";
   }
   static std::string all(TestClient& client, std::string_view id) {
-    class Keep final : public KvVisitor {
-     public:
-      void on_value(const KvEntry& value) noexcept override {
-        all += std::string(value.key) + "=" + std::string(value.value) + " ";
-      }
-      std::string all;
-    } keep;
+    std::string all;
+    auto keep = visit([&](const KvEntry& value) {
+      all += std::string(value.key) + "=" + std::string(value.value) + " ";
+    });
     KvPage page;
     page.rows_max = 2;
     do {
       EXPECT_EQ(client->get_all_kv_values(id, &page, keep), Status::kOk) << client->error_text();
     } while (page.more);
-    return keep.all;
+    return all;
   }
 
   sim::Machine machine{11};
@@ -401,9 +399,7 @@ TEST_F(Kv, ClientAnswersByName) {
   EXPECT_GE(entry.updated_ms, 1'800'000'000'000);
   KvPage page;
   page.rows_max = 0;
-  class NoVisitor final : public KvVisitor {
-    void on_value(const KvEntry&) noexcept override {}
-  } none;
+  auto none = visit([](const KvEntry&) {});
   EXPECT_EQ(client->get_all_kv_values("i", &page, none), Status::kInvalidArgument);
   InstanceStats stats;
   EXPECT_EQ(client->get_instance_stats("j", &stats), Status::kNotFound);

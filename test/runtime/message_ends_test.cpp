@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 
+#include "pawl/visit.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -216,20 +217,17 @@ class MessageEnds : public Story {
   }
   // The unread messages in their order, as "1,2,".
   std::string unread(std::string_view id) {
-    class Keep final : public MessageVisitor {
-     public:
-      void on_message(const MessageInfo& one) noexcept override {
-        EXPECT_TRUE(one.is_unread);
-        all += std::string(one.payload) + ",";
-      }
-      std::string all;
-    } keep;
+    std::string all;
+    auto keep = visit([&](const MessageInfo& one) {
+      EXPECT_TRUE(one.is_unread);
+      all += std::string(one.payload) + ",";
+    });
     Page page;
     page.rows_max = 3;
     do {
       EXPECT_EQ(client()->list_messages(id, &page, keep), Status::kOk) << client()->error_text();
     } while (page.more);
-    const auto count = std::count(keep.all.begin(), keep.all.end(), ',');
+    const auto count = std::count(all.begin(), all.end(), ',');
     EXPECT_EQ(client().status(id).unread_messages, count);
     InstanceInfo info;
     EXPECT_EQ(client()->get_instance_info(id, &info), Status::kOk);
@@ -237,7 +235,7 @@ class MessageEnds : public Story {
     InstanceStats stats;
     EXPECT_EQ(client()->get_instance_stats(id, &stats), Status::kOk);
     EXPECT_EQ(stats.messages_waiting, 0);
-    return keep.all;
+    return all;
   }
   std::int64_t unread_in_all() {
     Metrics all;
@@ -508,20 +506,17 @@ class KillAtAnyWrite : public MessageEnds, public ::testing::WithParamInterface<
   }
   // The texts at the end, received and left, except those whose sender had no answer.
   static std::string kept(World& world, const OrchestrationStatus& is, const Said& said) {
-    class Keep final : public MessageVisitor {
-     public:
-      void on_message(const MessageInfo& one) noexcept override {
-        EXPECT_TRUE(one.is_unread);
-        all += std::string(one.payload) + ",";
-      }
-      std::string all;
-    } keep;
+    std::string unread;
+    auto keep = visit([&](const MessageInfo& one) {
+      EXPECT_TRUE(one.is_unread);
+      unread += std::string(one.payload) + ",";
+    });
     std::string all(is.output == "deaf" ? "" : is.output.view());
     const std::int64_t left = is.unread_messages;
     Page page;
     EXPECT_EQ(world.client().list_messages("a", &page, keep), Status::kOk);
-    EXPECT_EQ(std::count(keep.all.begin(), keep.all.end(), ','), left);
-    all += keep.all;
+    EXPECT_EQ(std::count(unread.begin(), unread.end(), ','), left);
+    all += unread;
     for (std::size_t at = 0; at < said.unknown.size(); at += 2) {
       const std::size_t found = all.find(said.unknown.substr(at, 2));
       if (found != std::string::npos) all.erase(found, 2);

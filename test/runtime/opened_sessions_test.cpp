@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -56,13 +57,11 @@ class OpenedSessions : public testing::MachineTest {
     return out;
   }
   static std::size_t count_sessions(TestClient& client) {
-    struct Count final : SessionVisitor {
-      void on_session(const SessionInfo&) noexcept override { ++count; }
-      std::size_t count = 0;
-    } visitor;
+    std::size_t count = 0;
+    auto visitor = visit([&](const SessionInfo&) { ++count; });
     Page page;
     EXPECT_EQ(client->list_sessions(SessionFilter(), &page, visitor), Status::kOk);
-    return visitor.count;
+    return count;
   }
 
   Registry registry;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "pawl/visit.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -81,17 +82,15 @@ TEST_F(OwnedNames, OfSettingsAndAFilter) {
   start_worker();
   start("i", "opens");
   pass(100);
-  struct Count final : SessionVisitor {
-    void on_session(const SessionInfo& session) noexcept override { kind = session.kind; }
-    std::string kind;
-  } seen;
+  std::string kind;
+  auto seen = visit([&](const SessionInfo& session) { kind = session.kind; });
   SessionFilter filter;
   filter.owner_label = "an owner that is longer than any small text " + std::to_string(7);
   filter.kind = "a kind that is longer than any small text " + std::to_string(7);
   const std::string other = filler();
   Page page;
   ASSERT_EQ(client()->list_sessions(filter, &page, seen), Status::kOk);
-  EXPECT_EQ(seen.kind, "a kind that is longer than any small text 7");
+  EXPECT_EQ(kind, "a kind that is longer than any small text 7");
 }
 
 TEST_F(OwnedNames, OfAChild) {
@@ -120,12 +119,10 @@ TEST_F(OwnedNames, OfAPathAndANode) {
                          memory.bytes(), why),
             Status::kOk)
       << why.text();
-  struct Node final : WorkerVisitor {
-    void on_worker(const WorkerInfo& worker) noexcept override { name = worker.node; }
-    std::string name;
-  } seen;
+  std::string name;
+  auto seen = visit([&](const WorkerInfo& one) { name = one.node; });
   ASSERT_EQ(another.list_workers(seen), Status::kOk);
-  EXPECT_EQ(seen.name, "a node that is longer than any small text: 7");
+  EXPECT_EQ(name, "a node that is longer than any small text: 7");
   another.close();
   worker.stop();
 }

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "pawl/visit.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -180,25 +181,21 @@ class RestartTest : public Story {
     return found ? std::string(entry.value) : "none";
   }
   std::string executions(std::string_view id) {
-    struct Describe final : ExecutionVisitor {
-      void on_execution(const ExecutionInfo& one) noexcept override {
-        text += std::string(execution_state_name(one.state)) + " " + std::string(one.output) + "; ";
-      }
-      std::string text;
-    } all;
+    std::string text;
+    auto all = visit([&](const ExecutionInfo& one) {
+      text += std::string(execution_state_name(one.state)) + " " + std::string(one.output) + "; ";
+    });
     EXPECT_EQ(client()->list_executions(id, all), Status::kOk) << client()->error_text();
-    return all.text;
+    return text;
   }
   // Returns who restarted the instance, as its first event says.
   std::string mark(std::string_view id) {
-    struct Keep final : HistoryVisitor {
-      void on_event(const HistoryEvent& event) noexcept override {
-        if (event.id == 1) text = std::string(event.tag) + " of " + std::to_string(event.ref);
-      }
-      std::string text;
-    } keep;
+    std::string text;
+    auto keep = visit([&](const HistoryEvent& event) {
+      if (event.id == 1) text = std::string(event.tag) + " of " + std::to_string(event.ref);
+    });
     EXPECT_EQ(client()->read_history(id, 0, keep), Status::kOk);
-    return keep.text;
+    return text;
   }
   // Changes the code so that it no longer fits the history; the next turn stops the instance.
   void stop_for_other_code(std::string_view id) {

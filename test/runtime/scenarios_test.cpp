@@ -7,6 +7,7 @@
 #include <string>
 
 #include "pawl/json.hpp"
+#include "pawl/visit.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -544,13 +545,11 @@ TEST_F(Scenario, SelfPruningEternal) {
   start_worker();
   start("a", "eternal");
   pass(200'000);
-  struct Count final : ExecutionVisitor {
-    void on_execution(const ExecutionInfo&) noexcept override { ++count; }
-    int count = 0;
-  } executions;
+  int count = 0;
+  auto executions = visit([&](const ExecutionInfo&) { ++count; });
   ASSERT_EQ(client()->list_executions("a", executions), Status::kOk);
   EXPECT_GE(client().status("a").execution_id, 19);
-  EXPECT_EQ(executions.count, 2);
+  EXPECT_EQ(count, 2);
 }
 
 // ---- typed payloads ----

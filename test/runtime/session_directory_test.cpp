@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -49,22 +50,20 @@ class SessionDirectory : public testing::MachineTest {
   }
   // Lists "name/instance/owner/kind/state/node", one session a line.
   static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
-    struct Print final : SessionVisitor {
-      void on_session(const SessionInfo& one) noexcept override {
-        for (const std::string_view part :
-             {one.name.view(), one.instance_id.view(), one.owner_label.view(), one.kind.view(),
-              std::string_view(session_state_name(one.state))})
-          text += std::string(part) + "/";
-        text += std::string(one.node) + "\n";
-      }
-      std::string text;
-    } print;
+    std::string text;
+    auto print = visit([&](const SessionInfo& one) {
+      for (const std::string_view part :
+           {one.name.view(), one.instance_id.view(), one.owner_label.view(), one.kind.view(),
+            std::string_view(session_state_name(one.state))})
+        text += std::string(part) + "/";
+      text += std::string(one.node) + "\n";
+    });
     Page page;
     page.rows_max = 2;
     do {
       EXPECT_EQ(client->list_sessions(filter, &page, print), Status::kOk);
     } while (page.more);
-    return print.text;
+    return text;
   }
   static void settle(sim::Machine& machine, const std::vector<Worker*>& workers,
                      std::int64_t ms = 2'000) {

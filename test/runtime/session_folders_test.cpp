@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "session_story.hpp"
 
 namespace pawl {
@@ -108,13 +109,11 @@ TEST_F(SessionFolders, the_directory_shows_where_it_is) {
   ASSERT_TRUE(are_put(1));
   pass(1'000);
   EXPECT_EQ(shown(), g_folders[0]);
-  struct Keep final : SessionVisitor {
-    void on_session(const SessionInfo& one) noexcept override { folder = one.folder.view(); }
-    std::string folder;
-  } keep;
+  std::string folder;
+  auto keep = visit([&](const SessionInfo& one) { folder = one.folder.view(); });
   Page page;
   ASSERT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
-  EXPECT_EQ(keep.folder, g_folders[0]);
+  EXPECT_EQ(folder, g_folders[0]);
   ASSERT_EQ(client()->close_session("i", "s"), Status::kOk);
   EXPECT_EQ(shown(), "") << "it is closed, so its folder goes";
 }

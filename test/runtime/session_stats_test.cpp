@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -230,12 +231,10 @@ TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
 
 // The leaks as "name of instance", one a line.
 std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unused_for_ms) {
-  struct Print final : SessionVisitor {
-    void on_session(const SessionInfo& one) noexcept override {
-      text += std::string(one.name) + " of " + std::string(one.instance_id) + "\n";
-    }
-    std::string text;
-  } print;
+  std::string text;
+  auto print = visit([&](const SessionInfo& one) {
+    text += std::string(one.name) + " of " + std::string(one.instance_id) + "\n";
+  });
   SessionFilter filter;
   filter.open_for_ms = open_for_ms;
   filter.unused_for_ms = unused_for_ms;
@@ -244,7 +243,7 @@ std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unu
   do {
     EXPECT_EQ(client->list_sessions(filter, &page, print), Status::kOk);
   } while (page.more);
-  return print.text;
+  return text;
 }
 
 class SessionLeaks : public SessionStats {

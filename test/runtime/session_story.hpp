@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "story.hpp"
 
 namespace pawl::testing {
@@ -112,16 +113,14 @@ class SessionStory : public Story {
     return all;
   }
   std::vector<Row> rows() {
-    struct Keep final : SessionVisitor {
-      void on_session(const SessionInfo& one) noexcept override {
-        all.push_back(
-            {std::string(one.name), std::string(one.node), one.epoch, one.lease_ends_in_ms});
-      }
-      std::vector<Row> all;
-    } keep;
+    std::vector<Row> all;
+    auto keep = visit([&](const SessionInfo& one) {
+      all.push_back(
+          {std::string(one.name), std::string(one.node), one.epoch, one.lease_ends_in_ms});
+    });
     Page page;
     EXPECT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
-    return keep.all;
+    return all;
   }
   // The first session of this name; none: all fields are empty.
   Row row(std::string_view name) {

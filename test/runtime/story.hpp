@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl::testing {
@@ -101,15 +102,13 @@ class Story : public ::testing::Test {
     return outcome_of(id);
   }
   std::vector<KeptEvent> history(std::string_view id, std::int64_t execution = 0) {
-    struct Keep final : HistoryVisitor {
-      void on_event(const HistoryEvent& event) noexcept override {
-        all.push_back({event.kind, std::string(event.name), std::string(event.payload), event.error,
-                       event.ref, event.time_ms});
-      }
-      std::vector<KeptEvent> all;
-    } keep;
+    std::vector<KeptEvent> all;
+    auto keep = visit([&](const HistoryEvent& event) {
+      all.push_back({event.kind, std::string(event.name), std::string(event.payload), event.error,
+                     event.ref, event.time_ms});
+    });
     EXPECT_EQ(client()->read_history(id, execution, keep), Status::kOk) << client()->error_text();
-    return keep.all;
+    return all;
   }
   static std::size_t count(const std::vector<KeptEvent>& events, std::string_view kind) {
     std::size_t found = 0;

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -223,15 +224,12 @@ TEST_F(TagsTest, recovery_across_restart) {
   ASSERT_EQ(main.start(), Status::kOk);
   EXPECT_EQ(ended({&main}, main, "a"), "main/ main/gpu main/radio");
   TestClient client(machine, kPath);
-  class Tags final : public HistoryVisitor {
-   public:
-    void on_event(const HistoryEvent& event) noexcept override {
-      if (!event.tag.empty()) all += std::string(event.kind) + ":" + std::string(event.tag) + " ";
-    }
-    std::string all;
-  } tags;
+  std::string all;
+  auto tags = visit([&](const HistoryEvent& event) {
+    if (!event.tag.empty()) all += std::string(event.kind) + ":" + std::string(event.tag) + " ";
+  });
   ASSERT_EQ(client->read_history("a", 1, tags), Status::kOk);
-  EXPECT_EQ(tags.all, "activity:gpu activity:radio ");
+  EXPECT_EQ(all, "activity:gpu activity:radio ");
 }
 
 TEST_F(TagsTest, a_bad_tag_is_an_error_at_the_await) {

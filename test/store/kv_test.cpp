@@ -1,6 +1,7 @@
 // Goal: the values that an execution finds at its start stay there while it runs, whatever it
 // writes; clients see the last committed values; an end leaves one row for each key; values live
 // exactly as long as their instance.
+#include "pawl/visit.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -54,20 +55,17 @@ class Kv : public StoreWorld {
   }
   // The values that clients see, read in pages of `rows`.
   std::string shown(Site& at, const char* id, std::size_t rows = 100) {
-    class Keep final : public KvVisitor {
-     public:
-      void on_value(const KvEntry& value) noexcept override {
-        all += std::string(value.key) + "=" + std::string(value.value) + " ";
-      }
-      std::string all;
-    } keep;
+    std::string all;
+    auto keep = visit([&](const KvEntry& value) {
+      all += std::string(value.key) + "=" + std::string(value.value) + " ";
+    });
     KvPage page;
     page.rows_max = rows;
     do {
       EXPECT_EQ(at->instance().rows.get_all_kv_values(id, &page, keep), Status::kOk)
           << at->diagnostic().text();
     } while (page.more);
-    return keep.all;
+    return all;
   }
   // Returns "none", or the value in quotes.
   std::string get(Site& at, const char* id, std::string_view key) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "pawl/management.hpp"
+#include "pawl/visit.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store_world.hpp"
 
@@ -119,12 +120,6 @@ class SecondEngine final : public sqlite::Connection {
   std::map<const char*, Common> common_;
 };
 
-class Instances final : public InstanceVisitor {
- public:
-  void on_instance(const InstanceInfo&) noexcept override { ++count; }
-  int count = 0;
-};
-
 class SecondEngineTest : public StoreWorld {
  protected:
   SecondEngineTest() : store_(&engine_) {}
@@ -189,10 +184,11 @@ void SecondEngineTest::use_it() {
   EXPECT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", "why"); }),
             Status::kOk);
-  Instances seen;
+  int listed = 0;
+  auto seen = visit([&listed](const InstanceInfo&) { ++listed; });
   Page page;
   EXPECT_EQ(at->instance().directory.list_instances({}, &page, seen), Status::kOk);
-  EXPECT_EQ(seen.count, 2);
+  EXPECT_EQ(listed, 2);
   Metrics metrics;
   EXPECT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(other, true); }),

@@ -4,6 +4,7 @@
 #include <cctype>
 #include <set>
 
+#include "pawl/visit.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
 #include "store_world.hpp"
@@ -107,18 +108,10 @@ class Plans : public StoreWorld {
     touch(at);
   }
   void manage(Site& at) {
-    class NoVisitor final : public InstanceVisitor {
-      void on_instance(const InstanceInfo&) noexcept override {}
-    } none;
-    class Nothing final : public ExecutionVisitor {
-      void on_execution(const ExecutionInfo&) noexcept override {}
-    } nothing;
-    class Nowhere final : public SessionVisitor {
-      void on_session(const SessionInfo&) noexcept override {}
-    } nowhere;
-    class Unseen final : public KvVisitor {
-      void on_value(const KvEntry&) noexcept override {}
-    } unseen;
+    auto none = visit([](const InstanceInfo&) {});
+    auto nothing = visit([](const ExecutionInfo&) {});
+    auto nowhere = visit([](const SessionInfo&) {});
+    auto unseen = visit([](const KvEntry&) {});
     class Ignored final : public StateSink {
       Status on_value(std::string_view, std::string_view, std::int64_t) override {
         return Status::kOk;
@@ -325,9 +318,7 @@ TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
   Site& at = site();
   work(at);
   const auto run = [&](const SessionFilter& filter) {
-    class Nowhere final : public SessionVisitor {
-      void on_session(const SessionInfo&) noexcept override {}
-    } nowhere;
+    auto nowhere = visit([](const SessionInfo&) {});
     ran.clear();
     Page page;
     EXPECT_EQ(

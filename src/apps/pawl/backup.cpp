@@ -5,6 +5,7 @@
 #include "apps/pawl/library.hpp"
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -85,8 +86,8 @@ void refuse_fork(const DatabaseReport& copy, const std::string& file) {
 }
 
 std::string id_of(Library& library, const std::string& path) {
-  Findings ignored;
-  return library.check(path, true, ignored).id;
+  auto ignore = visit([](std::string_view /*finding*/) {});
+  return library.check(path, true, ignore).id;
 }
 
 // Writes the log's content into the database, so that only one file is replaced. SQLite does this
@@ -125,8 +126,8 @@ void make_copy(Tool& tool, const Restore& given, bool replaces, const std::strin
   library.copy(given.backup, to, progress);
   if (given.new_identity) return library.renew_identity(to);
   if (!is_own && !given.same_identity) {
-    Findings findings;
-    refuse_fork(library.check(to, true, findings), given.backup);
+    auto ignore = visit([](std::string_view /*finding*/) {});
+    refuse_fork(library.check(to, true, ignore), given.backup);
   }
   library.skip_numbers(to);
 }

@@ -5,6 +5,7 @@
 #include "parts/fields/client_fields.hpp"
 #include "pawl/options.hpp"
 #include "pawl/prometheus.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -23,105 +24,41 @@ std::string listed(std::string_view lines) {
   return text;
 }
 
-class PrintWorkers final : public WorkerVisitor {
- public:
-  explicit PrintWorkers(Tool& tool)
-      : tool_(tool),
-        table_(tool.screen(), {"NODE", "PID", "LEASE", "SESSIONS", "MOST", "BUSY", "DEVICES",
-                               "STATE", "TAGS", "ACTIVITIES"}) {}
-  void on_worker(const WorkerInfo& one) noexcept override {
-    if (tool_.json()) return tool_.print_json(one);
-    table_.row({copy(one.node), number(one.pid), tool_.screen().duration(one.lease_ends_in_ms),
-                number(one.sessions), number(one.sessions_max), number(one.sessions_busy),
-                number(one.devices), one.draining ? "draining" : "", tags_of(one),
-                listed(one.handlers)});
-  }
+std::string tags_of(const WorkerInfo& one) {
+  if (one.any_tag) return "any";
+  std::string tags = listed(one.tags);
+  if (!one.takes_untagged) return tags;
+  return tags.empty() ? "untagged" : "untagged, " + tags;
+}
 
- private:
-  static std::string tags_of(const WorkerInfo& one) {
-    if (one.any_tag) return "any";
-    std::string tags = listed(one.tags);
-    if (!one.takes_untagged) return tags;
-    return tags.empty() ? "untagged" : "untagged, " + tags;
-  }
-  Tool& tool_;
-  Table table_;
-};
+std::string marks_of(const SessionInfo& one) {
+  std::string marks;
+  const auto mark = [&marks](bool is, const char* name) {
+    if (is) marks.append(marks.empty() ? "" : " ").append(name);
+  };
+  mark(one.device, "device");
+  mark(one.exclusive, "exclusive");
+  mark(one.stopping, "stopping");
+  return marks;
+}
 
-class PrintSessions final : public SessionVisitor {
- public:
-  explicit PrintSessions(Tool& tool)
-      : tool_(tool),
-        table_(tool.screen(),
-               {"SESSION", "NODE", "STATE", "EPOCH", "ACTIVITIES", "LEASE", "AGE", "QUIET", "OF",
-                "OWNER", "KIND", "EXPIRES", "WAITS", "MARKS", "FOLDER"}) {}
-  void on_session(const SessionInfo& one) noexcept override {
-    if (tool_.json()) return tool_.print_json(one);
-    const Screen& screen = tool_.screen();
-    table_.row(
-        {copy(one.name), copy(one.node), session_state_name(one.state), number(one.epoch),
-         number(one.activities), one.node.empty() ? "" : screen.duration(one.lease_ends_in_ms),
-         screen.duration(one.age_ms), screen.duration(one.quiet_for_ms), copy(one.instance_id),
-         copy(one.owner_label), copy(one.kind), screen.duration(one.expires_in_ms),
-         screen.duration(one.waits_for_ms), marks_of(one), copy(one.folder)});
-  }
+std::string kind_of(const MessageInfo& one) {
+  if (one.is_timer) return "timer";
+  return one.is_unread ? std::string("unread ") + one.kind : one.kind;
+}
 
- private:
-  static std::string marks_of(const SessionInfo& one) {
-    std::string marks;
-    const auto mark = [&marks](bool is, const char* name) {
-      if (is) marks.append(marks.empty() ? "" : " ").append(name);
-    };
-    mark(one.device, "device");
-    mark(one.exclusive, "exclusive");
-    mark(one.stopping, "stopping");
-    return marks;
-  }
-  Tool& tool_;
-  Table table_;
-};
-
-class PrintWork final : public WorkVisitor {
- public:
-  explicit PrintWork(Tool& tool)
-      : tool_(tool),
-        table_(tool.screen(), {"WORK", "INSTANCE", "ACTIVITY", "NAME", "STATE", "ATTEMPT",
-                               "SESSION", "TAG", "NODE", "WAITS FOR"}) {}
-  void on_work(const WorkInfo& one) noexcept override {
-    ++printed;
-    if (tool_.json()) return tool_.print_json_as("work", one);
-    table_.row({"work " + number(one.key), copy(one.instance_id), number(one.activity_id),
-                copy(one.name), activity_state_name(one.state), number(one.attempt),
-                copy(one.session), copy(one.tag), copy(one.node),
-                one.is_unserved ? "a worker that has it" : ""});
-  }
-  std::size_t printed = 0;
-
- private:
-  Tool& tool_;
-  Table table_;
-};
-
-class PrintMessages final : public MessageVisitor {
- public:
-  explicit PrintMessages(Tool& tool)
-      : tool_(tool), table_(tool.screen(), {"MESSAGE", "KIND", "NAME", "SIZE", "PAYLOAD"}) {}
-  void on_message(const MessageInfo& one) noexcept override {
-    if (tool_.json()) return tool_.print_json_as("message", one);
-    table_.row({"message " + number(one.number), kind_of(one), copy(one.name),
-                tool_.screen().size(static_cast<std::int64_t>(one.payload.size())),
-                copy(one.payload)});
-  }
-
- private:
-  static std::string kind_of(const MessageInfo& one) {
-    if (one.is_timer) return "timer";
-    return one.is_unread ? std::string("unread ") + one.kind : one.kind;
-  }
-
-  Tool& tool_;
-  Table table_;
-};
+int list_workers(Tool& tool) {
+  Table table(tool.screen(), {"NODE", "PID", "LEASE", "SESSIONS", "MOST", "BUSY", "DEVICES",
+                              "STATE", "TAGS", "ACTIVITIES"});
+  tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
+    if (tool.json()) return tool.print_json(one);
+    table.row({copy(one.node), number(one.pid), tool.screen().duration(one.lease_ends_in_ms),
+               number(one.sessions), number(one.sessions_max), number(one.sessions_busy),
+               number(one.devices), one.draining ? "draining" : "", tags_of(one),
+               listed(one.handlers)});
+  })));
+  return kDone;
+}
 
 struct QueueGiven {
   std::string id;
@@ -139,13 +76,23 @@ void print_work(Tool& tool, const QueueGiven& given) {
   filter.session = given.session;
   filter.instance_id = given.id;
   if (given.state.has_value()) filter.state = static_cast<ActivityState>(*given.state);
-  PrintWork print(tool);
+  Table table(tool.screen(), {"WORK", "INSTANCE", "ACTIVITY", "NAME", "STATE", "ATTEMPT", "SESSION",
+                              "TAG", "NODE", "WAITS FOR"});
+  std::size_t printed = 0;
+  auto print = visit([&](const WorkInfo& one) {
+    ++printed;
+    if (tool.json()) return tool.print_json_as("work", one);
+    table.row({"work " + number(one.key), copy(one.instance_id), number(one.activity_id),
+               copy(one.name), activity_state_name(one.state), number(one.attempt),
+               copy(one.session), copy(one.tag), copy(one.node),
+               one.is_unserved ? "a worker that has it" : ""});
+  });
   Page page;
   do {
     if (given.limit.value_or(0) > 0) {
       const auto limit = static_cast<std::size_t>(*given.limit);
-      if (print.printed >= limit) break;
-      page.rows_max = std::min(page.rows_max, limit - print.printed);
+      if (printed >= limit) break;
+      page.rows_max = std::min(page.rows_max, limit - printed);
     }
     tool.must(tool.client().list_work(filter, &page, print));
   } while (page.more);
@@ -154,7 +101,13 @@ void print_work(Tool& tool, const QueueGiven& given) {
 int queue(Tool& tool, const QueueGiven& given) {
   print_work(tool, given);
   if (given.id.empty()) return kDone;
-  PrintMessages print(tool);
+  Table table(tool.screen(), {"MESSAGE", "KIND", "NAME", "SIZE", "PAYLOAD"});
+  auto print = visit([&](const MessageInfo& one) {
+    if (tool.json()) return tool.print_json_as("message", one);
+    table.row({"message " + number(one.number), kind_of(one), copy(one.name),
+               tool.screen().size(static_cast<std::int64_t>(one.payload.size())),
+               copy(one.payload)});
+  });
   Page page;
   do {
     tool.must(tool.client().list_messages(given.id, &page, print));
@@ -200,7 +153,18 @@ struct SessionChoice {
 };
 
 int list_sessions(Tool& tool, const SessionFilter& filter) {
-  PrintSessions print(tool);
+  const Screen& screen = tool.screen();
+  Table table(screen, {"SESSION", "NODE", "STATE", "EPOCH", "ACTIVITIES", "LEASE", "AGE", "QUIET",
+                       "OF", "OWNER", "KIND", "EXPIRES", "WAITS", "MARKS", "FOLDER"});
+  auto print = visit([&](const SessionInfo& one) {
+    if (tool.json()) return tool.print_json(one);
+    table.row(
+        {copy(one.name), copy(one.node), session_state_name(one.state), number(one.epoch),
+         number(one.activities), one.node.empty() ? "" : screen.duration(one.lease_ends_in_ms),
+         screen.duration(one.age_ms), screen.duration(one.quiet_for_ms), copy(one.instance_id),
+         copy(one.owner_label), copy(one.kind), screen.duration(one.expires_in_ms),
+         screen.duration(one.waits_for_ms), marks_of(one), copy(one.folder)});
+  });
   Page page;
   do {
     tool.must(tool.client().list_sessions(filter, &page, print));
@@ -274,11 +238,7 @@ int print_metrics(Tool& tool) {
 }  // namespace
 
 void add_directory_lists(Tool& tool) {
-  tool.add("workers", "Lists the registered workers", [&tool] {
-    PrintWorkers print(tool);
-    tool.must(tool.client().list_workers(print));
-    return kDone;
-  });
+  tool.add("workers", "Lists the registered workers", [&tool] { return list_workers(tool); });
   add_queue(tool);
   auto for_prometheus = std::make_shared<bool>(false);
   tool.add("metrics", "Counts what the database holds",

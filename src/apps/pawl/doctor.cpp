@@ -13,6 +13,7 @@
 #include "apps/pawl/session_look.hpp"
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -58,12 +59,6 @@ Flushes measure_flushes(const std::string& database) {
   std::sort(took.begin(), took.end());
   return {took[kFlushes / 2], took[kFlushes - 1]};
 }
-
-class Workers final : public WorkerVisitor {
- public:
-  void on_worker(const WorkerInfo& one) noexcept override { pids.push_back(one.pid); }
-  std::vector<std::int64_t> pids;
-};
 
 // The result: facts and findings.
 struct Diagnosis {
@@ -119,42 +114,36 @@ void add_findings(const Metrics& is, std::int64_t unowned_devices,
     findings->emplace_back("what is new is refused: over the quota");
 }
 
-class Unserved final : public WorkVisitor {
- public:
-  void on_work(const WorkInfo& one) noexcept override {
-    if (one.is_unserved) ++count;
-  }
-  std::int64_t count = 0;
-};
-
 void look_at_work(Tool& tool, Diagnosis* is) {
-  Unserved unserved;
+  auto count = visit([is](const WorkInfo& one) {
+    if (one.is_unserved) ++is->unserved;
+  });
   Page page;
   page.rows_max = 1'000;
   do {
-    tool.must(tool.client().list_work(WorkListFilter(), &page, unserved));
+    tool.must(tool.client().list_work(WorkListFilter(), &page, count));
   } while (page.more);
-  is->unserved = unserved.count;
-  if (unserved.count > 0)
-    is->findings.push_back(counted(unserved.count,
+  if (is->unserved > 0)
+    is->findings.push_back(counted(is->unserved,
                                    "activity waits for a worker that has its name: pawl queue",
                                    "activities wait for a worker that has their name: pawl queue"));
 }
 
 void look_at_rows(Tool& tool, const Given& given, Diagnosis* is) {
-  Workers before;
+  std::vector<std::int64_t> pids;
   tool.must(tool.client().get_metrics(&is->metrics));
   is->has_metrics = true;
-  tool.must(tool.client().list_workers(before));
-  is->workers = before.pids.size();
+  tool.must(tool.client().list_workers(
+      visit([&pids](const WorkerInfo& one) { pids.push_back(one.pid); })));
+  is->workers = pids.size();
   is->sessions = look_at_sessions(tool, is->report.id, given.folders);
   add_findings(is->metrics, is->sessions.unowned, &is->findings);
   add_findings(is->sessions, &is->findings);
   look_at_work(tool, is);
   if (!given.for_ms.has_value()) return;
-  is->written.read(before.pids);
+  is->written.read(pids);
   ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(*given.for_ms, kDayMs)));
-  is->written.read(before.pids);
+  is->written.read(pids);
 }
 
 Diagnosis diagnose(Tool& tool, const Given& given) {
@@ -162,9 +151,8 @@ Diagnosis diagnose(Tool& tool, const Given& given) {
   const std::string& path = tool.database_that_is_there();
   {
     Library library;
-    Findings found;
-    is.report = library.check(path, given.quick, found);
-    is.findings = std::move(found.all);
+    auto find = visit([&is](std::string_view text) { is.findings.emplace_back(text); });
+    is.report = library.check(path, given.quick, find);
     is.clock_is_trusted = library.clock_is_trusted();
   }
   is.file_bytes = bytes_of(path);

@@ -1,54 +1,37 @@
 // export: all data of one instance, or of all instances, as JSON lines.
 #include "apps/pawl/tool_commands.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
 
-class Ids final : public InstanceVisitor {
- public:
-  void on_instance(const InstanceInfo& info) noexcept override { all.emplace_back(info.id); }
-  std::vector<std::string> all;
-};
-
 // Each line is an object with one member, whose name says what it holds.
-class Writer final : public ExecutionVisitor, public HistoryVisitor, public KvVisitor {
- public:
-  explicit Writer(Tool& tool) : tool_(tool) {}
-
-  void on_execution(const ExecutionInfo& one) noexcept override {
-    executions.push_back(one.execution_id);
-    tool_.print_json_as("execution", one);
-  }
-  void on_event(const HistoryEvent& event) noexcept override {
-    tool_.print_json_as("event", event);
-  }
-  void on_value(const KvEntry& one) noexcept override { tool_.print_json_as("value", one); }
-  std::vector<std::int64_t> executions;
-
- private:
-  Tool& tool_;
-};
-
 // Returns the first failure; kNotFound: the instance was removed meanwhile. An execution that was
 // removed meanwhile is skipped.
 Status export_one(Tool& tool, const std::string& id) {
   Client& client = tool.client();
-  Writer writer(tool);
   InstanceInfo info;
   PAWL_TRY(client.get_instance_info(id, &info));
   tool.print_json_as("instance", info);
   OrchestrationStatus status;
   PAWL_TRY(client.get_status(id, &status));
   tool.print_json_as("status", status);
-  PAWL_TRY(client.list_executions(id, writer));
-  for (const std::int64_t execution : writer.executions) {
+  std::vector<std::int64_t> executions;
+  PAWL_TRY(client.list_executions(id, visit([&](const ExecutionInfo& one) {
+                                    executions.push_back(one.execution_id);
+                                    tool.print_json_as("execution", one);
+                                  })));
+  for (const std::int64_t execution : executions) {
     tool.out().begin_object().number("history_of", execution).end_object().end_line();
-    const Status read = client.read_history(id, execution, writer);
+    const Status read = client.read_history(id, execution, visit([&tool](const HistoryEvent& one) {
+                                              tool.print_json_as("event", one);
+                                            }));
     if (read != Status::kNotFound) PAWL_TRY(read);
   }
   KvPage page;
   do {
-    PAWL_TRY(client.get_all_kv_values(id, &page, writer));
+    PAWL_TRY(client.get_all_kv_values(
+        id, &page, visit([&tool](const KvEntry& one) { tool.print_json_as("value", one); })));
   } while (page.more);
   return Status::kOk;
 }
@@ -73,9 +56,10 @@ int export_all(Tool& tool, const InstanceFilter& filter) {
   bool whole = true;
   Page page;
   do {
-    Ids ids;
-    tool.must(tool.client().list_instances(filter, &page, ids));
-    for (const std::string& id : ids.all)
+    std::vector<std::string> ids;
+    tool.must(tool.client().list_instances(
+        filter, &page, visit([&ids](const InstanceInfo& info) { ids.emplace_back(info.id); })));
+    for (const std::string& id : ids)
       whole = export_whole(tool, id) && whole;
     tool.flush();
   } while (page.more);

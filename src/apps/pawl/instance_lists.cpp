@@ -3,6 +3,7 @@
 
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -32,45 +33,6 @@ class PrintInstances final : public InstanceVisitor {
     return number(info.timers_without_clock) + " timers wait for a trusted clock";
   }
 
-  Tool& tool_;
-  Table table_;
-};
-
-class PrintEvents final : public HistoryVisitor {
- public:
-  explicit PrintEvents(Tool& tool)
-      : tool_(tool),
-        table_(tool.screen(),
-               {"EVENT", "TIME", "KIND", "OF", "NAME", "TAG", "ERROR", "SIZE", "PAYLOAD"}) {}
-  void on_event(const HistoryEvent& event) noexcept override {
-    if (tool_.json()) return tool_.print_json(event);
-    table_.row({number(event.id), tool_.screen().time(event.time_ms), event.kind,
-                event.ref == 0 ? "" : number(event.ref), copy(event.name), copy(event.tag),
-                event.error == ErrorKind::kNone ? "" : error_kind_name(event.error),
-                event.payload.empty()
-                    ? ""
-                    : counted(static_cast<std::int64_t>(event.payload.size()), "byte", "bytes"),
-                event.payload.size() <= kShownWhole ? copy(event.payload) : ""});
-  }
-
- private:
-  // A table has no room for a large payload; --json has it.
-  static constexpr std::size_t kShownWhole = 80;
-  Tool& tool_;
-  Table table_;
-};
-
-class PrintValues final : public KvVisitor {
- public:
-  explicit PrintValues(Tool& tool)
-      : tool_(tool), table_(tool.screen(), {"KEY", "SIZE", "UPDATED", "VALUE"}) {}
-  void on_value(const KvEntry& one) noexcept override {
-    if (tool_.json()) return tool_.print_json(one);
-    table_.row({copy(one.key), tool_.screen().size(static_cast<std::int64_t>(one.value.size())),
-                tool_.screen().time(one.updated_ms), copy(one.value)});
-  }
-
- private:
   Tool& tool_;
   Table table_;
 };
@@ -221,8 +183,32 @@ int print_pages(Tool& tool, List&& list) {
   return kDone;
 }
 
+// A table has no room for a large payload; --json has it.
+constexpr std::size_t kShownWhole = 80;
+
+int history(Tool& tool, const std::string& id, std::int64_t execution) {
+  Table table(tool.screen(),
+              {"EVENT", "TIME", "KIND", "OF", "NAME", "TAG", "ERROR", "SIZE", "PAYLOAD"});
+  tool.must(tool.client().read_history(
+      id, execution, visit([&](const HistoryEvent& event) {
+        if (tool.json()) return tool.print_json(event);
+        const std::size_t size = event.payload.size();
+        table.row({number(event.id), tool.screen().time(event.time_ms), event.kind,
+                   event.ref == 0 ? "" : number(event.ref), copy(event.name), copy(event.tag),
+                   event.error == ErrorKind::kNone ? "" : error_kind_name(event.error),
+                   size == 0 ? "" : counted(static_cast<std::int64_t>(size), "byte", "bytes"),
+                   size <= kShownWhole ? copy(event.payload) : ""});
+      })));
+  return kDone;
+}
+
 int values(Tool& tool, const std::string& id) {
-  PrintValues print(tool);
+  Table table(tool.screen(), {"KEY", "SIZE", "UPDATED", "VALUE"});
+  auto print = visit([&](const KvEntry& one) {
+    if (tool.json()) return tool.print_json(one);
+    table.row({copy(one.key), tool.screen().size(static_cast<std::int64_t>(one.value.size())),
+               tool.screen().time(one.updated_ms), copy(one.value)});
+  });
   KvPage page;
   do {
     tool.must(tool.client().get_all_kv_values(id, &page, print));
@@ -282,11 +268,8 @@ void add_instance_lists(Tool& tool) {
                   }),
          id.get());
   auto execution = std::make_shared<std::optional<std::int64_t>>();
-  command = tool.add("history", "Lists the events of an execution", [&tool, id, execution] {
-    PrintEvents print(tool);
-    tool.must(tool.client().read_history(*id, execution->value_or(0), print));
-    return kDone;
-  });
+  command = tool.add("history", "Lists the events of an execution",
+                     [&tool, id, execution] { return history(tool, *id, execution->value_or(0)); });
   add_id(command, id.get());
   add_count(command, "--execution", execution.get(), "Its number; else the current one");
   add_id(tool.add("values", "Lists what it keeps under keys",

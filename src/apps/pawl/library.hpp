@@ -35,13 +35,6 @@ class Library {
   Diagnostic why_;
 };
 
-// Collects findings as texts.
-class Findings final : public FindingVisitor {
- public:
-  void on_finding(std::string_view text) noexcept override { all.emplace_back(text); }
-  std::vector<std::string> all;
-};
-
 }  // namespace pawl::tool
 
 #endif  // PAWL_APPS_PAWL_LIBRARY_HPP

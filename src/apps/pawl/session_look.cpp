@@ -9,6 +9,7 @@
 #include <set>
 
 #include "pawl/port_posix.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -53,37 +54,11 @@ bool is_folder_name(std::string_view name) {
          take_digits(&name, "0123456789", kNumberDigits) && name.empty();
 }
 
-class RootsOfRows final : public SessionVisitor {
- public:
-  explicit RootsOfRows(Roots* roots) : roots_(roots) {}
-  void on_session(const SessionInfo& one) noexcept override {
-    if (!one.folder.empty() && roots_->size() < kRootsMax) roots_->insert(root_of(one.folder));
-  }
-
- private:
-  Roots* roots_;
-};
-
-class LivingNodes final : public WorkerVisitor {
- public:
-  LivingNodes(port::Storage& storage, const std::string& database)
-      : storage_(storage), database_(database) {}
-  // Tests the lock, which ends with its process; a lease outlives the process.
-  void on_worker(const WorkerInfo& one) noexcept override {
-    const port::Held held = storage_.worker_test(database_.c_str(), one.incarnation);
-    if (held == port::Held::kHeld || (held == port::Held::kUntestable && one.lease_ends_in_ms > 0))
-      nodes.emplace(one.node);
-  }
-  std::set<std::string, std::less<>> nodes;
-
- private:
-  port::Storage& storage_;
-  const std::string& database_;
-};
+using Nodes = std::set<std::string, std::less<>>;
 
 class LookAtRows final : public SessionVisitor {
  public:
-  LookAtRows(SessionLook* look, const LivingNodes& living, Paths* folders)
+  LookAtRows(SessionLook* look, const Nodes& living, Paths* folders)
       : look_(look), living_(living), folders_(folders) {}
   void on_session(const SessionInfo& one) noexcept override {
     if (one.device) look_at_device(one);
@@ -96,7 +71,7 @@ class LookAtRows final : public SessionVisitor {
   void look_at_device(const SessionInfo& one) {
     const bool is_unowned = one.waits_for_ms.has_value();
     const bool is_left = one.state == SessionState::kActive && !one.node.empty() &&
-                         living_.nodes.find(std::string_view(one.node)) == living_.nodes.end();
+                         living_.find(std::string_view(one.node)) == living_.end();
     if (is_unowned) ++look_->unowned;
     if (is_unowned || is_left) look_->waiting_devices.add(std::string(one.name));
   }
@@ -110,7 +85,7 @@ class LookAtRows final : public SessionVisitor {
   }
 
   SessionLook* look_;
-  const LivingNodes& living_;
+  const Nodes& living_;
   Paths* folders_;
 };
 
@@ -160,17 +135,25 @@ SessionLook look_at_sessions(Tool& tool, const std::string& database_id,
   SessionLook look;
   posix::SystemPort port;
   Roots all(roots.begin(), roots.end());
-  RootsOfRows of_rows(&all);
+  auto of_rows = visit([&all](const SessionInfo& one) {
+    if (!one.folder.empty() && all.size() < kRootsMax) all.insert(root_of(one.folder));
+  });
   list_sessions(tool, of_rows);
   look.roots = static_cast<std::int64_t>(all.size());
   Paths folders;
   for (const std::string& root : all)
     list_folders(*port.port().folders, root, database_id, &look, &folders);
-  LivingNodes living(*port.port().storage, tool.database());
-  tool.must(tool.client().list_workers(living));
+  // Tests the lock, which ends with its process; a lease outlives the process.
+  Nodes living;
+  tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
+    const port::Held held =
+        port.port().storage->worker_test(tool.database().c_str(), one.incarnation);
+    if (held == port::Held::kHeld || (held == port::Held::kUntestable && one.lease_ends_in_ms > 0))
+      living.emplace(one.node);
+  })));
   LookAtRows rows(&look, living, &folders);
   list_sessions(tool, rows);
-  add_orphans(folders, !living.nodes.empty(), &look);
+  add_orphans(folders, !living.empty(), &look);
   return look;
 }
 

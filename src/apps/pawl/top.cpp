@@ -9,6 +9,7 @@
 #include "apps/pawl/process_io.hpp"
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::tool {
 namespace {
@@ -67,20 +68,12 @@ struct WorkerLine {
   bool draining = false;
 };
 
-class Workers final : public WorkerVisitor {
- public:
-  void on_worker(const WorkerInfo& one) noexcept override {
-    all.push_back({std::string(one.node), one.pid, one.sessions, one.sessions_busy, one.devices,
-                   one.draining});
-  }
-  [[nodiscard]] std::vector<std::int64_t> pids() const {
-    std::vector<std::int64_t> found;
-    for (const WorkerLine& one : all)
-      found.push_back(one.pid);
-    return found;
-  }
-  std::vector<WorkerLine> all;
-};
+std::vector<std::int64_t> pids_of(const std::vector<WorkerLine>& workers) {
+  std::vector<std::int64_t> found;
+  for (const WorkerLine& one : workers)
+    found.push_back(one.pid);
+  return found;
+}
 
 struct InstanceLine {
   std::string id;
@@ -89,25 +82,11 @@ struct InstanceLine {
   std::int64_t updated_ms;
 };
 
-// The instances that changed last.
-class Latest final : public InstanceVisitor {
- public:
-  void on_instance(const InstanceInfo& info) noexcept override {
-    all.push_back({std::string(info.id), std::string(info.name),
-                   orchestration_state_name(info.state), info.updated_ms});
-    std::sort(all.begin(), all.end(), [](const InstanceLine& a, const InstanceLine& b) {
-      return a.updated_ms > b.updated_ms;
-    });
-    if (all.size() > kInstancesShown) all.pop_back();
-  }
-  std::vector<InstanceLine> all;
-};
-
 // One look, and the changes since the one before.
 struct Frame {
   Metrics metrics;
-  Workers workers;
-  Latest latest;
+  std::vector<WorkerLine> workers;
+  std::vector<InstanceLine> latest;  // the instances that changed last
   std::int64_t at_ms = 0;
 };
 
@@ -115,13 +94,24 @@ Frame look(Tool& tool) {
   Frame frame;
   frame.at_ms = boot_ms();
   tool.must(tool.client().get_metrics(&frame.metrics));
-  tool.must(tool.client().list_workers(frame.workers));
+  tool.must(tool.client().list_workers(visit([&frame](const WorkerInfo& one) {
+    frame.workers.push_back({std::string(one.node), one.pid, one.sessions, one.sessions_busy,
+                             one.devices, one.draining});
+  })));
+  auto keep = visit([&all = frame.latest](const InstanceInfo& info) {
+    all.push_back({std::string(info.id), std::string(info.name),
+                   orchestration_state_name(info.state), info.updated_ms});
+    std::sort(all.begin(), all.end(), [](const InstanceLine& a, const InstanceLine& b) {
+      return a.updated_ms > b.updated_ms;
+    });
+    if (all.size() > kInstancesShown) all.pop_back();
+  });
   InstanceFilter running;
   running.any_state = false;
   Page page;
   page.rows_max = kRowsAPage;
   for (std::size_t i = 0; i < kPagesALook && (i == 0 || page.more); ++i)
-    tool.must(tool.client().list_instances(running, &page, frame.latest));
+    tool.must(tool.client().list_instances(running, &page, keep));
   return frame;
 }
 
@@ -154,13 +144,13 @@ std::string rate(const std::optional<std::int64_t>& value) {
 void print_tables(const Frame& is, const Screen& screen) {
   {
     Table workers(screen, {"NODE", "PID", "SESSIONS", "BUSY", "DEVICES", "STATE"});
-    for (const WorkerLine& one : is.workers.all)
+    for (const WorkerLine& one : is.workers)
       workers.row({one.node, number(one.pid), number(one.sessions), number(one.busy),
                    number(one.devices), one.draining ? "draining" : "serving"});
   }
   StdoutSink().write("\n");
   Table instances(screen, {"INSTANCE", "NAME", "STATE", "UPDATED"});
-  for (const InstanceLine& one : is.latest.all)
+  for (const InstanceLine& one : is.latest)
     instances.row({one.id, one.name, one.state, screen.time(one.updated_ms)});
 }
 
@@ -203,10 +193,10 @@ void print_json(Tool& tool, const Frame& is, const Rates& rates) {
   put("failed", rates.failed);
   put("bytes", rates.bytes);
   out.end_object().begin_list("workers");
-  for (const WorkerLine& one : is.workers.all)
+  for (const WorkerLine& one : is.workers)
     out.begin_object().text("node", one.node).number("pid", one.pid).end_object();
   out.end_list().begin_list("instances");
-  for (const InstanceLine& one : is.latest.all)
+  for (const InstanceLine& one : is.latest)
     out.begin_object().text("id", one.id).number("updated_ms", one.updated_ms).end_object();
   out.end_list().end_object().end_line();
 }
@@ -215,13 +205,13 @@ int top(Tool& tool, std::int64_t every_ms, bool once) {
   const bool lives = Screen::of_stdout().terminal && !once && !tool.json();
   WriteRate written;
   Frame before = look(tool);
-  written.read(before.workers.pids());
+  written.read(pids_of(before.workers));
   Frame now = before;
   if (!lives) {
     // Two looks, since a rate needs them.
     ::poll(nullptr, 0, static_cast<int>(std::min<std::int64_t>(every_ms, 3'600'000)));
     now = look(tool);
-    written.read(now.workers.pids());
+    written.read(pids_of(now.workers));
     const Rates rates = rates_of(before, now, written);
     if (tool.json())
       print_json(tool, now, rates);
@@ -237,7 +227,7 @@ int top(Tool& tool, std::int64_t every_ms, bool once) {
     if (!terminal.wait(every_ms)) break;
     before = now;
     now = look(tool);
-    written.read(now.workers.pids());
+    written.read(pids_of(now.workers));
   } while (asked_to_stop == 0);
   return kDone;
 }

@@ -5,6 +5,7 @@
 #include "parts/c_api/c_host.hpp"
 #include "parts/host/heap_block.hpp"
 #include "pawl/client.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::c_api {
 namespace {
@@ -18,28 +19,6 @@ void fill(const OrchestrationStatus& from, pawl_instance_status* out) {
   out->custom_status_version = from.custom_status_version;
   out->unread_messages = from.unread_messages;
 }
-
-class Lister final : public InstanceVisitor {
- public:
-  Lister(pawl_instance_fn visit, void* user) : visit_(visit), user_(user) {}
-  void on_instance(const InstanceInfo& instance) noexcept override {
-    const pawl_instance_info info = {text_of(instance.id),
-                                     text_of(instance.name),
-                                     text_of(instance.version),
-                                     text_of(instance.parent_id),
-                                     static_cast<pawl_state>(instance.state),
-                                     instance.execution_id,
-                                     instance.created_ms,
-                                     instance.updated_ms,
-                                     text_of(instance.trace_id),
-                                     instance.unread_messages};
-    visit_(user_, &info);
-  }
-
- private:
-  pawl_instance_fn visit_;
-  void* user_;
-};
 
 static_assert(static_cast<int>(OrchestrationState::kStopped) == PAWL_STOPPED_STATE &&
               static_cast<int>(OrchestrationState::kSuspended) == PAWL_SUSPENDED &&
@@ -250,7 +229,19 @@ pawl_status pawl_client_list(pawl_client* client, const char* prefix, size_t row
   pawl::Page page;
   page.after = *after;
   page.rows_max = rows_max;
-  Lister lister(visit, user);
+  auto lister = pawl::visit([visit, user](const pawl::InstanceInfo& instance) {
+    const pawl_instance_info info = {text_of(instance.id),
+                                     text_of(instance.name),
+                                     text_of(instance.version),
+                                     text_of(instance.parent_id),
+                                     static_cast<pawl_state>(instance.state),
+                                     instance.execution_id,
+                                     instance.created_ms,
+                                     instance.updated_ms,
+                                     text_of(instance.trace_id),
+                                     instance.unread_messages};
+    visit(user, &info);
+  });
   const Status status = client->client.list_instances(filter, &page, lister);
   *after = page.after;
   *more = page.more ? 1 : 0;

@@ -10,26 +10,6 @@ constexpr std::size_t kActivitiesMax = 100;  // in the detail of one instance
 constexpr std::int64_t kExecutionsMax = 20;
 constexpr std::size_t kValuesMax = 50;
 
-class InstanceRows final : public InstanceVisitor {
- public:
-  explicit InstanceRows(Buffer& out) : rows(out) {}
-  void on_instance(const InstanceInfo& one) noexcept override {
-    if (rows.add(one)) last = one.key;
-  }
-  Rows rows;
-  std::int64_t last = 0;
-};
-
-template <typename List>
-void answer_instances(Call& call, List&& list) {
-  Page page = call.page();
-  call.begin();
-  call.begin_rows();
-  InstanceRows visitor(call.out());
-  const Status status = list(&page, visitor);
-  call.finish_page(status, visitor.rows, visitor.last, page);
-}
-
 class ExecutionRows final : public ExecutionVisitor {
  public:
   // Takes the executions after `after`, at most `most`.
@@ -52,26 +32,6 @@ class ExecutionRows final : public ExecutionVisitor {
  private:
   std::int64_t after_;
   std::size_t most_;
-};
-
-class ActivityRows final : public ActivityVisitor {
- public:
-  explicit ActivityRows(Buffer& out) : rows(out) {}
-  void on_activity(const ActivityInfo& one) noexcept override {
-    if (rows.count() == kActivitiesMax || !rows.add(one)) more = true;
-  }
-  Rows rows;
-  bool more = false;
-};
-
-class EventRows final : public HistoryVisitor {
- public:
-  explicit EventRows(Buffer& out) : rows(out) {}
-  void on_event(const HistoryEvent& one) noexcept override {
-    if (rows.add(one)) last = one.id;
-  }
-  Rows rows;
-  std::int64_t last = 0;
 };
 
 class ValueRows final : public KvVisitor {
@@ -127,7 +87,7 @@ void list_instances(Call& call) {
   filter.updated_from_ms = call.number("updated_from_ms");
   filter.updated_before_ms = call.number("updated_before_ms");
   filter.roots_only = call.flag("roots_only");
-  answer_instances(call, [&](Page* page, InstanceVisitor& visitor) {
+  answer_page(call, &InstanceInfo::key, [&](Page* page, InstanceVisitor& visitor) {
     return call.client().list_instances(filter, page, visitor);
   });
 }
@@ -150,20 +110,21 @@ void get_instance(Call& call) {
   if (status != Status::kOk) return call.finish(status);
   call.members(Revised{revision.text});
   call.begin_rows();
-  ActivityRows activities(call.out());
-  status = call.client().list_activities(id, activities);
-  call.end_rows(activities.more);
+  Rows activities(call.out());
+  bool more = false;
+  status = call.client().list_activities(
+      id, visit([&](const ActivityInfo& one) {
+        if (activities.count() == kActivitiesMax || !activities.add(one)) more = true;
+      }));
+  call.end_rows(more);
   if (status != Status::kOk) return call.finish(status);
   // People look for the last executions, so a first pass finds where they begin.
-  class LastId final : public ExecutionVisitor {
-   public:
-    void on_execution(const ExecutionInfo& one) noexcept override { id = one.execution_id; }
-    std::int64_t id = 0;
-  } last;
-  status = call.client().list_executions(id, last);
+  std::int64_t last = 0;
+  status = call.client().list_executions(
+      id, visit([&last](const ExecutionInfo& one) { last = one.execution_id; }));
   if (status != Status::kOk) return call.finish(status);
   call.begin_rows();
-  const std::int64_t after = last.id > kExecutionsMax ? last.id - kExecutionsMax : 0;
+  const std::int64_t after = last > kExecutionsMax ? last - kExecutionsMax : 0;
   ExecutionRows executions(call.out(), after, static_cast<std::size_t>(kExecutionsMax));
   status = call.client().list_executions(id, executions);
   call.end_rows(executions.all > static_cast<std::int64_t>(executions.rows.count()));
@@ -197,9 +158,13 @@ void get_history(Call& call) {
   call.begin();
   call.members(Executed{execution});
   call.begin_rows();
-  EventRows visitor(call.out());
-  const Status status = call.client().read_history(id, execution, &page, visitor);
-  call.finish_page(status, visitor.rows, visitor.last, page);
+  Rows rows(call.out());
+  std::int64_t last = 0;
+  const Status status =
+      call.client().read_history(id, execution, &page, visit([&](const HistoryEvent& one) {
+                                   if (rows.add(one)) last = one.id;
+                                 }));
+  call.finish_page(status, rows, last, page);
 }
 
 void list_executions(Call& call) {
@@ -214,13 +179,13 @@ void list_executions(Call& call) {
 }
 
 void list_children(Call& call) {
-  answer_instances(call, [&](Page* page, InstanceVisitor& visitor) {
+  answer_page(call, &InstanceInfo::key, [&](Page* page, InstanceVisitor& visitor) {
     return call.client().list_children(call.segment(2), page, visitor);
   });
 }
 
 void get_tree(Call& call) {
-  answer_instances(call, [&](Page* page, InstanceVisitor& visitor) {
+  answer_page(call, &InstanceInfo::key, [&](Page* page, InstanceVisitor& visitor) {
     return call.client().get_instance_tree(call.segment(2), page, visitor);
   });
 }

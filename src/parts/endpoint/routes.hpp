@@ -17,6 +17,7 @@
 #include "pawl/export.hpp"
 #include "pawl/prometheus.hpp"
 #include "pawl/runtime_board.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl::http {
 
@@ -251,6 +252,21 @@ void list_workers(Call& call);
 void drain_worker(Call& call);
 void undrain_worker(Call& call);
 void forget_device(Call& call);
+
+// Answers with one page of what `list` lists. `place`: the next page begins after that number.
+template <typename Row, typename List>
+void answer_page(Call& call, std::int64_t Row::*place, List&& list) {
+  Page page = call.page();
+  call.begin();
+  call.begin_rows();
+  Rows rows(call.out());
+  std::int64_t last = 0;
+  auto visitor = visit([&](const Row& row) {
+    if (rows.add(row)) last = row.*place;
+  });
+  const Status status = list(&page, visitor);
+  call.finish_page(status, rows, last, page);
+}
 
 }  // namespace pawl::http
 

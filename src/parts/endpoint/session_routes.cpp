@@ -3,23 +3,6 @@
 namespace pawl::http {
 namespace {
 
-class SessionRows final : public SessionVisitor {
- public:
-  explicit SessionRows(Buffer& out) : rows(out) {}
-  void on_session(const SessionInfo& one) noexcept override {
-    if (rows.add(one)) last = one.key;
-  }
-  Rows rows;
-  std::int64_t last = 0;
-};
-
-class WorkerRows final : public WorkerVisitor {
- public:
-  explicit WorkerRows(Buffer& out) : rows(out) {}
-  void on_worker(const WorkerInfo& one) noexcept override { static_cast<void>(rows.add(one)); }
-  Rows rows;
-};
-
 TransferOptions transfer_options(Call& call) {
   TransferOptions options;
   options.stop_timeout = std::chrono::milliseconds(call.number("stop_timeout_ms"));
@@ -41,12 +24,9 @@ void list_sessions(Call& call) {
   }
   filter.open_for_ms = call.number("open_for_ms");
   filter.unused_for_ms = call.number("unused_for_ms");
-  Page page = call.page();
-  call.begin();
-  call.begin_rows();
-  SessionRows visitor(call.out());
-  const Status status = call.client().list_sessions(filter, &page, visitor);
-  call.finish_page(status, visitor.rows, visitor.last, page);
+  answer_page(call, &SessionInfo::key, [&](Page* page, SessionVisitor& visitor) {
+    return call.client().list_sessions(filter, page, visitor);
+  });
 }
 
 void get_session(Call& call) {
@@ -80,10 +60,11 @@ void handoff_session(Call& call) {
 void list_workers(Call& call) {
   call.begin();
   call.begin_rows();
-  WorkerRows visitor(call.out());
-  const Status status = call.client().list_workers(visitor);
+  Rows rows(call.out());
+  const Status status = call.client().list_workers(
+      visit([&rows](const WorkerInfo& one) { static_cast<void>(rows.add(one)); }));
   call.end_rows();
-  call.members(ListEnd{visitor.rows.full()});
+  call.members(ListEnd{rows.full()});
   call.end();
   call.finish(status);
 }

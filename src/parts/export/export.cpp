@@ -2,24 +2,9 @@
 
 #include "parts/fields/client_fields.hpp"
 #include "parts/fields/json_fields.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl {
-namespace {
-
-class JsonLines final : public HistoryVisitor {
- public:
-  explicit JsonLines(TextSink& sink) : out_(sink) {}
-  void on_event(const HistoryEvent& event) noexcept override {
-    write_json(event, out_);
-    out_.end_line();
-  }
-  [[nodiscard]] bool ok() const { return out_.ok(); }
-
- private:
-  JsonOut out_;
-};
-
-}  // namespace
 
 void write_json(const InstanceInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const InstanceStats& value, JsonOut& out) { fields::write_object(value, out); }
@@ -50,9 +35,13 @@ void write_json(const ProgressUpdate& value, JsonOut& out) {
 
 Status export_history(Client& client, std::string_view id, std::int64_t execution_id,
                       TextSink& sink) {
-  JsonLines lines(sink);
-  PAWL_TRY(client.read_history(id, execution_id, lines));
-  return lines.ok() ? Status::kOk : Status::kIo;
+  JsonOut out(sink);
+  auto write = visit([&out](const HistoryEvent& event) {
+    write_json(event, out);
+    out.end_line();
+  });
+  PAWL_TRY(client.read_history(id, execution_id, write));
+  return out.ok() ? Status::kOk : Status::kIo;
 }
 
 }  // namespace pawl

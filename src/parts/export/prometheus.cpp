@@ -7,6 +7,7 @@
 #include "parts/fields/client_fields.hpp"
 #include "parts/fields/runtime_fields.hpp"
 #include "pawl/client.hpp"
+#include "pawl/visit.hpp"
 
 namespace pawl {
 namespace {
@@ -235,29 +236,6 @@ void put_counted(const PrometheusSources& sources, PrometheusText& out) {
   gauge("pawl_clock_trusted", "1: the wall clock is trusted now.", sources.clock_trusted);
 }
 
-class WorkerCount final : public WorkerVisitor {
- public:
-  explicit WorkerCount(PrometheusCounts* counts) : counts_(counts) {}
-  void on_worker(const WorkerInfo& one) noexcept override {
-    ++counts_->workers;
-    if (one.draining) ++counts_->workers_draining;
-  }
-
- private:
-  PrometheusCounts* counts_;
-};
-
-class DeviceCount final : public SessionVisitor {
- public:
-  explicit DeviceCount(PrometheusCounts* counts) : counts_(counts) {}
-  void on_session(const SessionInfo& one) noexcept override {
-    if (one.device && one.waits_for_ms.has_value()) ++counts_->devices_waiting;
-  }
-
- private:
-  PrometheusCounts* counts_;
-};
-
 }  // namespace
 
 PrometheusSources PrometheusCounts::sources() const {
@@ -272,12 +250,16 @@ PrometheusSources PrometheusCounts::sources() const {
 Status count_for_prometheus(Client& client, PrometheusCounts* counts) {
   *counts = PrometheusCounts();
   PAWL_TRY(client.get_metrics(&counts->database));
-  WorkerCount workers(counts);
-  PAWL_TRY(client.list_workers(workers));
-  DeviceCount devices(counts);
+  PAWL_TRY(client.list_workers(visit([&](const WorkerInfo& one) {
+    ++counts->workers;
+    if (one.draining) ++counts->workers_draining;
+  })));
   Page page;
   page.rows_max = kSessionsCounted;
-  return client.list_sessions(SessionFilter(), &page, devices);
+  return client.list_sessions(SessionFilter(), &page, visit([&](const SessionInfo& one) {
+                                if (one.device && one.waits_for_ms.has_value())
+                                  ++counts->devices_waiting;
+                              }));
 }
 
 Status write_prometheus(const PrometheusSources& sources, TextSink& sink) {
