@@ -265,13 +265,12 @@ void* Connection::prepare(sql::QueryRef query, int* failure) {
 // being prepared.
 int Connection::prepare_new(const char* encoded, sqlite3_stmt** statement) {
   char text[sql::kTextBytesMax];
-  const int bytes = static_cast<int>(sql::expand(encoded, text)) + 1;
+  static_cast<void>(sql::expand(encoded, text));
   while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
   }
   int result = SQLITE_OK;
   do {
-    result =
-        sqlite3_prepare_v3(handle_, text, bytes, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
+    result = sqlite3_prepare_v3(handle_, text, -1, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
   } while (result == SQLITE_NOMEM && forget_oldest());
   return result;
 }
