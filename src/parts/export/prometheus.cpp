@@ -256,10 +256,10 @@ Status count_for_prometheus(Client& client, PrometheusCounts* counts) {
   })));
   Page page;
   page.rows_max = kSessionsCounted;
-  return client.list_sessions(SessionFilter(), &page, visit([&](const SessionInfo& one) {
-                                if (one.device && one.waits_for_ms.has_value())
-                                  ++counts->devices_waiting;
-                              }));
+  auto count = visit([counts](const SessionInfo& one) {
+    if (one.device && one.waits_for_ms.has_value()) ++counts->devices_waiting;
+  });
+  return client.list_sessions(SessionFilter(), &page, count);
 }
 
 Status write_prometheus(const PrometheusSources& sources, TextSink& sink) {

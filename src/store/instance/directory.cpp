@@ -6,6 +6,7 @@
 
 #include "codec/event.hpp"
 #include "core/clock_rules.hpp"
+#include "pawl/visit.hpp"
 #include "store/instance/arguments.hpp"
 #include "store/instance/rows.hpp"
 #include "store/place/arguments.hpp"
@@ -272,22 +273,16 @@ Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution
 // For a list by ids Page::after is a count of ids.
 Status InstanceDirectory::list_ids(const InstanceFilter& filter, Page* page,
                                    InstanceVisitor& visitor) {
-  class Passing final : public InstanceVisitor {
-   public:
-    Passing(const InstanceFilter& which, InstanceVisitor& to) : filter(which), visitor(to) {}
-    void on_instance(const InstanceInfo& info) noexcept override {
-      if (!passes(info, filter)) return;
-      visitor.on_instance(info);
-      ++reported;
-    }
-    const InstanceFilter& filter;
-    InstanceVisitor& visitor;
-    std::size_t reported = 0;
-  } passing(filter, visitor);
+  std::size_t reported = 0;
+  auto passing = visit([&](const InstanceInfo& info) {
+    if (!passes(info, filter)) return;
+    visitor.on_instance(info);
+    ++reported;
+  });
   const auto count = static_cast<std::int64_t>(filter.id_count);
   for (std::size_t looks = 0; page->after < count; ++looks) {
     page->more = true;
-    if (looks == kListLooksMax || passing.reported == page->rows_max) return Status::kOk;
+    if (looks == kListLooksMax || reported == page->rows_max) return Status::kOk;
     const Status read = get_instance_info(filter.ids[page->after], passing);
     if (read != Status::kNotFound) PAWL_TRY(read);
     ++page->after;

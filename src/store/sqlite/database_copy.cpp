@@ -7,6 +7,7 @@
 
 #include "core/text.hpp"
 #include "pawl/printable.hpp"
+#include "pawl/visit.hpp"
 #include "store/sql/database.hpp"
 #include "store/sqlite/database_uri.hpp"
 #include "store/sqlite/schema.hpp"
@@ -315,21 +316,6 @@ Status change(void* place, const char* path, const port::Port& port,
   return Status::kBusy;
 }
 
-class LastFinding final : public FindingVisitor {
- public:
-  explicit LastFinding(Diagnostic& diagnostic) : diagnostic_(diagnostic) {}
-  void on_finding(std::string_view text) noexcept override {
-    diagnostic_.format("the copy is damaged: %.*s", static_cast<int>(text.size()), text.data());
-  }
-
- private:
-  Diagnostic& diagnostic_;
-};
-
-}  // namespace
-
-namespace {
-
 // An empty copy at such a path would pass for a free place. Aliases of these files have two names
 // or are links, which the port refuses.
 bool lies_beside(std::string_view to, std::string_view database) {
@@ -363,7 +349,9 @@ Status DatabaseCopy::copy(void* place, const char* from, const char* to, const p
   }
   File copied(second, port);
   PAWL_TRY(copied.open_alone(to, diagnostic));
-  LastFinding finding(diagnostic);
+  auto finding = visit([&diagnostic](std::string_view text) {
+    diagnostic.format("the copy is damaged: %.*s", static_cast<int>(text.size()), text.data());
+  });
   DatabaseReport report;
   PAWL_TRY(check_file(copied, false, finding, &report, diagnostic));
   return report.findings == 0 ? Status::kOk : Status::kCorrupt;
