@@ -70,6 +70,7 @@ struct WorkerLine {
 
 std::vector<std::int64_t> pids_of(const std::vector<WorkerLine>& workers) {
   std::vector<std::int64_t> found;
+  found.reserve(workers.size());
   for (const WorkerLine& one : workers)
     found.push_back(one.pid);
   return found;
