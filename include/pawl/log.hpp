@@ -38,6 +38,12 @@ class LogSink {
   // Pawl.
   virtual void write(LogLevel level, std::string_view event, const LogField* fields,
                      std::size_t count) noexcept = 0;
+  // Calls the one above with all of `fields`, which may stand in braces.
+  template <std::size_t kCount>
+  void write(LogLevel level, const std::string_view& event,
+             const LogField (&fields)[kCount]) noexcept {
+    write(level, event, fields, kCount);
+  }
   // Whether the sink takes lines of this level. Pawl asks before frequent lines, and does not even
   // compose those that are not taken. Not all lines are asked for; write() must drop those of such
   // a level.

@@ -94,10 +94,11 @@ void Activities::run_inline(std::int64_t end_boot_ms) {
 void Activities::note_duration(const internal::Slot& slot, std::int64_t took_ms) {
   if (took_ms <= loop_.options.timing.inline_max.count()) return;
   ++loop_.stats.activities_overlong;
-  const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"took_ms", took_ms},
-                             {"inline_ms_max", loop_.options.timing.inline_max.count()}};
-  loop_.log(LogLevel::kWarning, "inline_activity_overlong", fields, 3, slot.item.trace);
+  loop_.log(LogLevel::kWarning, "inline_activity_overlong",
+            {{"activity", slot.item.activity_name},
+             {"took_ms", took_ms},
+             {"inline_ms_max", loop_.options.timing.inline_max.count()}},
+            slot.item.trace);
 }
 
 // The rule of inline activities holds here too: an attempt that may poison runs with nothing else
@@ -180,12 +181,13 @@ Status Activities::check_held() {
 
 // Another worker has the item, or it was cancelled elsewhere.
 void Activities::log_refused_renewal(const internal::Slot& slot) const {
-  const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"session", slot.item.session_info.name},
-                             {"epoch", slot.item.epoch},
-                             {"instance", slot.item.instance_id},
-                             {"event", slot.item.event}};
-  loop_.log(LogLevel::kWarning, "renewal_refused", fields, 5, slot.item.trace);
+  loop_.log(LogLevel::kWarning, "renewal_refused",
+            {{"activity", slot.item.activity_name},
+             {"session", slot.item.session_info.name},
+             {"epoch", slot.item.epoch},
+             {"instance", slot.item.instance_id},
+             {"event", slot.item.event}},
+            slot.item.trace);
 }
 
 Status Activities::renew() {
@@ -218,8 +220,8 @@ void Activities::renew_leases() {
     if (!slot.refused) slot.session_lease_boot_ms.store(until);
   });
   if (sessions_renewed_ == 0) return;
-  const LogField fields[] = {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}};
-  loop_.log(LogLevel::kDebug, "sessions_renewed", fields, 1);
+  loop_.log(LogLevel::kDebug, "sessions_renewed",
+            {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}});
 }
 
 // A turn that was stale or skipped leaves its results in their slots for the next tick.
@@ -308,20 +310,22 @@ void Activities::log_evicted() {
     slot.in_batch.evicted = false;
     ++loop_.stats.sessions_evicted;
     loop_.agenda.do_now(Job::kFetch);
-    const LogField fields[] = {{"session", slot.item.session_info.name},
-                               {"activity", slot.item.activity_name},
-                               {"instance", slot.item.instance_id},
-                               {"event", slot.item.event}};
-    loop_.log(LogLevel::kError, "session_evicted", fields, 4, slot.item.trace);
+    loop_.log(LogLevel::kError, "session_evicted",
+              {{"session", slot.item.session_info.name},
+               {"activity", slot.item.activity_name},
+               {"instance", slot.item.instance_id},
+               {"event", slot.item.event}},
+              slot.item.trace);
   });
 }
 
 void Activities::log_handed_back(const internal::Slot& slot) const {
-  const LogField fields[] = {{"activity", slot.item.activity_name},
-                             {"instance", slot.item.instance_id},
-                             {"event", slot.item.event},
-                             {"reason", loop_.draining ? "shutdown" : "activity"}};
-  loop_.log(LogLevel::kInfo, "activity_handed_back", fields, 4, slot.item.trace);
+  loop_.log(LogLevel::kInfo, "activity_handed_back",
+            {{"activity", slot.item.activity_name},
+             {"instance", slot.item.instance_id},
+             {"event", slot.item.event},
+             {"reason", loop_.draining ? "shutdown" : "activity"}},
+            slot.item.trace);
 }
 
 void Activities::log_started(const internal::Slot& slot) const {
@@ -398,10 +402,11 @@ void Activities::abandon() {
     if (now < slot.loss.since_boot_ms.value() + loop_.options.timing.activity_grace.count()) return;
     slot.loss.abandoned = true;
     ++loop_.stats.activities_abandoned;
-    const LogField fields[] = {{"activity", slot.item.activity_name},
-                               {"instance", slot.item.instance_id},
-                               {"event", slot.item.event}};
-    loop_.log(LogLevel::kError, "activity_abandoned", fields, 3, slot.item.trace);
+    loop_.log(LogLevel::kError, "activity_abandoned",
+              {{"activity", slot.item.activity_name},
+               {"instance", slot.item.instance_id},
+               {"event", slot.item.event}},
+              slot.item.trace);
     if (slot.mode == ActivityMode::kCooperative) {
       slots_.end_by_force(slot, *loop_.port.threads);
     } else if (slot.item.session != 0) {

@@ -17,7 +17,7 @@ void ClockWatch::stepped() {
   ++loop_.stats.clock_steps;
   look_ms_ = 0;
   loop_.agenda.plan(Job::kLookAtClock, loop_.boot_ms());
-  loop_.log(LogLevel::kWarning, "wall_clock_stepped", nullptr, 0);
+  loop_.log(LogLevel::kWarning, "wall_clock_stepped");
 }
 
 void ClockWatch::plan(const NextDue& due) {
@@ -31,13 +31,11 @@ void ClockWatch::plan(const NextDue& due) {
 void ClockWatch::committed() {
   const BatchInfo& batch = loop_.batch;
   if (batch.clock_adopted) {
-    const LogField fields[] = {{"boot_seq", batch.boot_seq}};
-    loop_.log(LogLevel::kInfo, "clock_adopted", fields, 1);
+    loop_.log(LogLevel::kInfo, "clock_adopted", {{"boot_seq", batch.boot_seq}});
   }
   if (batch.clock_confirmed) synced_this_boot_ = true;
   if (batch.clock_credit_ms == 0) return;
-  const LogField fields[] = {{"credit_ms", batch.clock_credit_ms}};
-  loop_.log(LogLevel::kInfo, "clock_credited", fields, 1);
+  loop_.log(LogLevel::kInfo, "clock_credited", {{"credit_ms", batch.clock_credit_ms}});
   loop_.agenda.do_now(Job::kTurns);
 }
 

@@ -78,12 +78,12 @@ void Folders::committed() {
     slot.lacks_folder = true;
     slot.state = internal::Slot::State::kFinished;
     ++loop_.stats.session_folders_failed;
-    const LogField fields[] = {{"session", slot.item.session_info.name},
-                               {"activity", slot.item.activity_name},
-                               {"instance", slot.item.instance_id},
-                               {"status", status_name(made)},
-                               {"text", why.text()}};
-    loop_.log(LogLevel::kError, "session_folder_failed", fields, sizeof fields / sizeof fields[0]);
+    loop_.log(LogLevel::kError, "session_folder_failed",
+              {{"session", slot.item.session_info.name},
+               {"activity", slot.item.activity_name},
+               {"instance", slot.item.instance_id},
+               {"status", status_name(made)},
+               {"text", why.text()}});
   });
 }
 
@@ -160,11 +160,11 @@ bool Folders::remove_some() {
 
 void Folders::log_folder(LogLevel level, const char* event, std::string_view name, Status status,
                          std::string_view text) const {
-  const LogField fields[] = {{"folder", name},
-                             {"root", loop_.options.sessions.work_root->view()},
-                             {"status", status_name(status)},
-                             {"text", text}};
-  loop_.log(level, event, fields, sizeof fields / sizeof fields[0]);
+  loop_.log(level, event,
+            {{"folder", name},
+             {"root", loop_.options.sessions.work_root->view()},
+             {"status", status_name(status)},
+             {"text", text}});
 }
 
 }  // namespace pawl

@@ -176,14 +176,14 @@ void HandOver::audit() {
     SessionLabels labels;
     const Status read = loop_.session().rows.read_labels(slot.item.session, &labels);
     if (read != Status::kOk) loop_.log_status(LogLevel::kWarning, "session_labels_unread", read);
-    const LogField fields[] = {{"session", slot.item.session_info.name},
-                               {"instance", slot.item.instance_id},
-                               {"activity", slot.item.activity_name},
-                               {"owner", labels.owner.view()},
-                               {"kind", labels.kind.view()},
-                               {"epoch", slot.item.epoch},
-                               {"attempt", slot.item.attempt}};
-    loop_.log(LogLevel::kInfo, "session_prompt", fields, sizeof fields / sizeof fields[0],
+    loop_.log(LogLevel::kInfo, "session_prompt",
+              {{"session", slot.item.session_info.name},
+               {"instance", slot.item.instance_id},
+               {"activity", slot.item.activity_name},
+               {"owner", labels.owner.view()},
+               {"kind", labels.kind.view()},
+               {"epoch", slot.item.epoch},
+               {"attempt", slot.item.attempt}},
               slot.item.trace);
   });
 }
@@ -218,11 +218,10 @@ void HandOver::count_evictions() {
   loop_.stats.sessions_evicted_idle_minute = static_cast<std::uint32_t>(count);
   if (count == 0) return evictions_until_.clear();
   evictions_until_ = now + kEvictionsMs;
-  const LogField fields[] = {
-      {"count", static_cast<std::int64_t>(count)},
-      {"max_sessions_per_worker",
-       static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)}};
-  loop_.log(LogLevel::kWarning, "sessions_evicted_idle", fields, 2);
+  loop_.log(LogLevel::kWarning, "sessions_evicted_idle",
+            {{"count", static_cast<std::int64_t>(count)},
+             {"max_sessions_per_worker",
+              static_cast<std::int64_t>(loop_.options.sessions.max_sessions_per_worker)}});
 }
 
 // Logs when waiting begins, each minute while it lasts, and when it ends. The loop wakes for its

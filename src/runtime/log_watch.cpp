@@ -40,7 +40,7 @@ void LogWatch::note_short_log() {
   loop_.agenda.clear(Job::kCutLog);
   if (!is_logged_) return;
   is_logged_ = is_full_ = false;
-  loop_.log(LogLevel::kInfo, "log_is_cut", nullptr, 0);
+  loop_.log(LogLevel::kInfo, "log_is_cut");
   space_.set_log_full(false);
 }
 
@@ -57,7 +57,7 @@ void LogWatch::begun() {
   busy_since_.clear();
   if (!write_lock_blocked_) return;
   write_lock_blocked_ = false;
-  loop_.log(LogLevel::kInfo, "write_lock_is_free", nullptr, 0);
+  loop_.log(LogLevel::kInfo, "write_lock_is_free");
 }
 
 void LogWatch::log_holder(LogLevel level, const char* event, LogField field,

@@ -89,14 +89,12 @@ void LoopContext::log_often(LogLevel level, std::string_view event, const LogFie
     return;
   }
   const auto left_out = static_cast<std::int64_t>(budget.reset_left_out());
-  const LogField lines[] = {{"count", left_out}};
-  if (left_out > 0) log(level, "log_lines_left_out", lines, 1);
+  if (left_out > 0) log(level, "log_lines_left_out", {{"count", left_out}});
   log(level, event, fields, count, trace);
 }
 
 void LoopContext::log_status(LogLevel level, std::string_view event, Status status) const {
-  const LogField fields[] = {{"status", status_name(status)}, {"text", store->diagnostic().text()}};
-  log(level, event, fields, 2);
+  log(level, event, {{"status", status_name(status)}, {"text", store->diagnostic().text()}});
 }
 
 }  // namespace pawl

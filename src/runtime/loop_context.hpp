@@ -114,13 +114,25 @@ struct LoopContext {
   OrchestrationStats* stats_of(std::string_view orchestration, std::string_view version);
 
   // `trace`: trace id of the instance that the line is about; if not empty, it becomes the last
-  // field.
+  // field. The fields may stand in braces; texts go by reference, since inlined code copies values.
+  template <std::size_t kCount>
+  void log(LogLevel level, const std::string_view& event, const LogField (&fields)[kCount],
+           const std::string_view& trace = {}) const {
+    log(level, event, fields, kCount, trace);
+  }
+  void log(LogLevel level, std::string_view event) const { log(level, event, nullptr, 0); }
+  // For a line that leaves fields out.
   void log(LogLevel level, std::string_view event, const LogField* fields, std::size_t count,
            std::string_view trace = {}) const;
   [[nodiscard]] bool logs(LogLevel level) const {
     return options.log != nullptr && options.log->takes(level);
   }
   // Writes the line of a start or an end, if the budget allows. Requires: logs(level).
+  template <std::size_t kCount>
+  void log_often(LogLevel level, const std::string_view& event, const LogField (&fields)[kCount],
+                 const std::string_view& trace) {
+    log_often(level, event, fields, kCount, trace);
+  }
   void log_often(LogLevel level, std::string_view event, const LogField* fields, std::size_t count,
                  std::string_view trace);
   void log_status(LogLevel level, std::string_view event, Status status) const;

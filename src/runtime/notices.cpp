@@ -25,8 +25,7 @@ void Notices::committed() {
   count_ = 0;
   loop_.stats.session_ends = ended_;
   if (lost_ == 0) return;
-  const LogField fields[] = {{"count", static_cast<std::int64_t>(lost_)}};
-  loop_.log(LogLevel::kWarning, "notices_lost", fields, 1);
+  loop_.log(LogLevel::kWarning, "notices_lost", {{"count", static_cast<std::int64_t>(lost_)}});
   lost_ = 0;
 }
 
@@ -64,18 +63,17 @@ bool Notices::has_lost_sessions() const {
 void Notices::report(const Poisoned& notice) {
   ++loop_.stats.poisoned;
   const Name id = id_of(notice.instance);
-  const LogField fields[] = {
-      {"instance", id.view()}, {"event", notice.event}, {"text", notice.text}};
-  loop_.log(LogLevel::kError, "activity_poisoned", fields, 3);
+  loop_.log(LogLevel::kError, "activity_poisoned",
+            {{"instance", id.view()}, {"event", notice.event}, {"text", notice.text}});
 }
 
 void Notices::report(const UnregisteredActivity& notice) {
   const Name id = id_of(notice.instance);
-  const LogField fields[] = {{"instance", id.view()},
-                             {"activity", notice.name},
-                             {"tag", notice.tag},
-                             {"event", notice.event}};
-  loop_.log(LogLevel::kError, "activity_unregistered", fields, 4);
+  loop_.log(LogLevel::kError, "activity_unregistered",
+            {{"instance", id.view()},
+             {"activity", notice.name},
+             {"tag", notice.tag},
+             {"event", notice.event}});
 }
 
 // Another living worker may have the name, and only be busy. So the error is logged if no worker
@@ -95,11 +93,11 @@ void Notices::report(const UnregisteredOrchestration& notice) {
 
 void Notices::log_unregistered(const Unregistered& notice) {
   const Name id = id_of(notice.instance);
-  const LogField fields[] = {{"instance", id.view()},
-                             {"orchestration", notice.name.view()},
-                             {"version", notice.version.view()},
-                             {"behaviour", notice.behaviour}};
-  loop_.log(LogLevel::kError, "orchestration_unregistered", fields, 4);
+  loop_.log(LogLevel::kError, "orchestration_unregistered",
+            {{"instance", id.view()},
+             {"orchestration", notice.name.view()},
+             {"version", notice.version.view()},
+             {"behaviour", notice.behaviour}});
 }
 
 void Notices::look_at_unregistered() {
@@ -126,18 +124,17 @@ FixedText<kNameBytesMax> Notices::id_of(InstanceKey instance) const {
 
 void Notices::report(const RefusedStart& notice) {
   const Name starter = id_of(notice.instance);
-  const LogField fields[] = {
-      {"id", notice.id}, {"instance", starter.view()}, {"event", notice.event}};
-  loop_.log(LogLevel::kWarning, "start_refused", fields, 3);
+  loop_.log(LogLevel::kWarning, "start_refused",
+            {{"id", notice.id}, {"instance", starter.view()}, {"event", notice.event}});
 }
 
 void Notices::report(const DamagedRow& notice) {
   ++loop_.stats.rows_quarantined;
-  const LogField fields[] = {{"table", notice.table},
-                             {"key", notice.key},
-                             {"instance", notice.instance},
-                             {"text", notice.text}};
-  loop_.log(LogLevel::kError, "row_quarantined", fields, 4);
+  loop_.log(LogLevel::kError, "row_quarantined",
+            {{"table", notice.table},
+             {"key", notice.key},
+             {"instance", notice.instance},
+             {"text", notice.text}});
 }
 
 void Notices::report(const OfSession& notice) {
@@ -223,11 +220,15 @@ void Notices::report(const OfSession& notice) {
 }
 
 void Notices::log_use(const OfSession& notice) {
-  const LogField fields[] = {
-      {"session", notice.session},    {"epoch", notice.epoch},          {"to", notice.to},
-      {"instance", notice.opened_by}, {"owner", notice.owner_label},    {"kind", notice.label_kind},
-      {"age_ms", notice.age_ms},      {"activities", notice.activities}};
-  loop_.log(LogLevel::kInfo, "session_used", fields, sizeof fields / sizeof fields[0]);
+  loop_.log(LogLevel::kInfo, "session_used",
+            {{"session", notice.session},
+             {"epoch", notice.epoch},
+             {"to", notice.to},
+             {"instance", notice.opened_by},
+             {"owner", notice.owner_label},
+             {"kind", notice.label_kind},
+             {"age_ms", notice.age_ms},
+             {"activities", notice.activities}});
 }
 
 // ---- ChangeSink: in the batch ----

@@ -44,11 +44,11 @@ bool Recovery::quarantine_suspect(Status why) {
     notices_.committed();
     return true;
   }
-  const LogField fields[] = {{"table", table_name(damage->row.table)},
-                             {"key", damage->row.key},
-                             {"text", damage->text.text()},
-                             {"status", status_name(status)}};
-  loop_.log(LogLevel::kError, "row_not_quarantined", fields, 4);
+  loop_.log(LogLevel::kError, "row_not_quarantined",
+            {{"table", table_name(damage->row.table)},
+             {"key", damage->row.key},
+             {"text", damage->text.text()},
+             {"status", status_name(status)}});
   return false;
 }
 

@@ -82,8 +82,8 @@ void Registration::committed() {
   loop_.agenda.clear(Job::kRegister);
   loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
   set_worker_id();
-  const LogField fields[] = {{"worker", worker_id_.view()}, {"incarnation", loop_.me}};
-  loop_.log(LogLevel::kInfo, "worker_registered", fields, 2);
+  loop_.log(LogLevel::kInfo, "worker_registered",
+            {{"worker", worker_id_.view()}, {"incarnation", loop_.me}});
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 
@@ -155,7 +155,7 @@ void Registration::watch_workers() {
 }
 
 void Registration::was_buried() {
-  loop_.log(LogLevel::kError, "worker_was_buried", nullptr, 0);
+  loop_.log(LogLevel::kError, "worker_was_buried");
   loop_.me = 0;
   loop_.agenda.do_now(Job::kRegister);
 }

@@ -67,8 +67,8 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   PAWL_TRY(place_.take(options, diagnostic));
   PAWL_TRY(loop_.store->open(options, loop_.port, diagnostic));
   if (loop_.port.storage->others_may_write(loop_.options.database_path.c_str())) {
-    const LogField path("database", loop_.options.database_path.c_str());
-    loop_.log(LogLevel::kWarning, "database_folder_open_to_others", &path, 1);
+    loop_.log(LogLevel::kWarning, "database_folder_open_to_others",
+              {{"database", loop_.options.database_path.c_str()}});
   }
   loop_.store->set_change_sink(&parts_.notices);
   return Status::kOk;
@@ -199,9 +199,9 @@ void RuntimeCore::log_threads() {
       return;
     char thread[32];
     const int size = std::snprintf(thread, sizeof thread, "pawl-work-%u", slot.thread);
-    const LogField fields[] = {{"thread", std::string_view(thread, static_cast<std::size_t>(size))},
-                               {"activity", slot.item.activity_name}};
-    loop_.log(LogLevel::kError, "thread_runs", fields, sizeof fields / sizeof fields[0]);
+    loop_.log(LogLevel::kError, "thread_runs",
+              {{"thread", std::string_view(thread, static_cast<std::size_t>(size))},
+               {"activity", slot.item.activity_name}});
   });
 }
 
@@ -337,8 +337,7 @@ void RuntimeCore::keep_pace(std::uint64_t done_before) {
   const std::int64_t now = loop_.boot_ms();
   if (!pace_.ran(runs_again_, work_done() != done_before, now)) return;
   const char* const due = loop_.agenda.first_due(now);
-  const LogField job("job", due == nullptr ? "none" : due);
-  loop_.log(LogLevel::kError, "loop_without_progress", &job, 1);
+  loop_.log(LogLevel::kError, "loop_without_progress", {{"job", due == nullptr ? "none" : due}});
 }
 
 }  // namespace pawl

@@ -123,12 +123,12 @@ void Space::log_relief() {
   if (!relieved_since_.has_value()) return;
   const bool goes_on = loop_.agenda.wants(Job::kRelief) && can_relieve_;
   if (goes_on && loop_.boot_ms() < relieved_since_.value() + kReliefLogMs) return;
-  const LogField fields[] = {{"instances", relieved_.instances},
-                             {"executions", relieved_.executions},
-                             {"events", relieved_.events},
-                             {"used_bytes", use_.used_bytes},
-                             {"quota_bytes", use_.quota_bytes}};
-  loop_.log(LogLevel::kWarning, "removed_for_space", fields, 5);
+  loop_.log(LogLevel::kWarning, "removed_for_space",
+            {{"instances", relieved_.instances},
+             {"executions", relieved_.executions},
+             {"events", relieved_.events},
+             {"used_bytes", use_.used_bytes},
+             {"quota_bytes", use_.quota_bytes}});
   relieved_ = Removed();
   relieved_since_.clear();
 }
@@ -189,7 +189,7 @@ void Space::look_for_reserve() {
   if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;
   const Result<bool> missing = loop_.place().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
-  loop_.log(LogLevel::kWarning, "reserve_is_missing", nullptr, 0);
+  loop_.log(LogLevel::kWarning, "reserve_is_missing");
   if (!remake_reserve()) lose_reserve();
 }
 
@@ -219,7 +219,7 @@ void Space::disk_is_full() {
   if (released != Status::kOk) loop_.log_status(LogLevel::kError, "reserve_not_released", released);
   lose_reserve();
   loop_.trouble_until = loop_.boot_ms();
-  loop_.log(LogLevel::kError, "disk_is_full", nullptr, 0);
+  loop_.log(LogLevel::kError, "disk_is_full");
 }
 
 bool Space::remake_reserve() {
@@ -233,7 +233,7 @@ bool Space::remake_reserve() {
   if (loop_.place().make_reserve(wanted) != Status::kOk) return false;
   is_short_ = false;
   loop_.agenda.clear(Job::kReserve);
-  loop_.log(LogLevel::kInfo, "disk_has_room", nullptr, 0);
+  loop_.log(LogLevel::kInfo, "disk_has_room");
   return true;
 }
 

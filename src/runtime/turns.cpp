@@ -262,10 +262,11 @@ void Turns::settle(Turn& turn) {
   }
   activities_.turn_committed(turn);
   for (const Trace& trace : turn.traces) {
-    const LogField fields[] = {{"instance", turn.item->id.view()},
-                               {"execution", turn.item->execution},
-                               {"text", trace.text}};
-    loop_.log(trace.level, "trace", fields, 3, turn.item->trace.view());
+    loop_.log(trace.level, "trace",
+              {{"instance", turn.item->id.view()},
+               {"execution", turn.item->execution},
+               {"text", trace.text}},
+              turn.item->trace.view());
   }
   log_cancel(turn);
   if (turn.ignores_cancel) log_ignored_cancel(turn);
@@ -333,22 +334,24 @@ void Turns::count(const Turn& turn) {
 void Turns::log_start(const Turn& turn) {
   const Event& start = turn.warm->history.event(1);
   if (!start.tag.empty() && turn.commit.last_new >= 1) {
-    const LogField restarted[] = {{"instance", turn.item->id.view()},
-                                  {"execution", turn.item->execution},
-                                  {"by", start.tag},
-                                  {"from", turn.restored == 0 ? "start" : "last_good_event"},
-                                  {"events", turn.commit.carried},
-                                  {"cancel_request", start.error == ErrorKind::kCancelled ? "kept"
-                                                     : start.error == ErrorKind::kClosed ? "revoked"
-                                                                                         : "none"}};
-    loop_.log(LogLevel::kInfo, "orchestration_restarted", restarted, 6, turn.item->trace.view());
+    loop_.log(LogLevel::kInfo, "orchestration_restarted",
+              {{"instance", turn.item->id.view()},
+               {"execution", turn.item->execution},
+               {"by", start.tag},
+               {"from", turn.restored == 0 ? "start" : "last_good_event"},
+               {"events", turn.commit.carried},
+               {"cancel_request", start.error == ErrorKind::kCancelled ? "kept"
+                                  : start.error == ErrorKind::kClosed  ? "revoked"
+                                                                       : "none"}},
+              turn.item->trace.view());
   }
   if (!loop_.logs(LogLevel::kInfo)) return;
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"orchestration", turn.item->name.view()},
-                             {"version", version_of(turn)},
-                             {"execution", turn.item->execution}};
-  loop_.log_often(LogLevel::kInfo, "orchestration_started", fields, 4, turn.item->trace.view());
+  loop_.log_often(LogLevel::kInfo, "orchestration_started",
+                  {{"instance", turn.item->id.view()},
+                   {"orchestration", turn.item->name.view()},
+                   {"version", version_of(turn)},
+                   {"execution", turn.item->execution}},
+                  turn.item->trace.view());
 }
 
 // Writes one line, whatever the end is.
@@ -383,17 +386,18 @@ void Turns::log_cancel(const Turn& turn) {
   if (request == 0 || request < turn.commit.first_new || !loop_.logs(LogLevel::kInfo)) return;
   const Event& event = turn.warm->history.event(request);
   if (event.number != 0) return;
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"execution", turn.item->execution},
-                             {"reason", event.payload}};
-  loop_.log(LogLevel::kInfo, "cancel_requested", fields, 3, turn.item->trace.view());
+  loop_.log(LogLevel::kInfo, "cancel_requested",
+            {{"instance", turn.item->id.view()},
+             {"execution", turn.item->execution},
+             {"reason", event.payload}},
+            turn.item->trace.view());
 }
 
 // The instance stands still until its grace is over.
 void Turns::log_ignored_cancel(const Turn& turn) {
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"execution", turn.item->execution}};
-  loop_.log(LogLevel::kWarning, "cancel_ignored", fields, 2, turn.item->trace.view());
+  loop_.log(LogLevel::kWarning, "cancel_ignored",
+            {{"instance", turn.item->id.view()}, {"execution", turn.item->execution}},
+            turn.item->trace.view());
 }
 
 // Logged once an execution, by the turn that passed the mark. Code that watches the length goes on
@@ -403,11 +407,12 @@ void Turns::log_long_history(const Turn& turn) {
   const EventId is_long =
       turn.watches_length ? events_max - events_max / 8 : long_history(events_max);
   if (turn.commit.last_new < is_long || turn.commit.first_new > is_long) return;
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"execution", turn.item->execution},
-                             {"events", turn.commit.last_new},
-                             {"history_events_max", events_max}};
-  loop_.log(LogLevel::kWarning, "history_is_long", fields, 4, turn.item->trace.view());
+  loop_.log(LogLevel::kWarning, "history_is_long",
+            {{"instance", turn.item->id.view()},
+             {"execution", turn.item->execution},
+             {"events", turn.commit.last_new},
+             {"history_events_max", events_max}},
+            turn.item->trace.view());
 }
 
 // Warns that these timers fire at no known time, because no trusted clock has been seen yet.
@@ -415,20 +420,22 @@ void Turns::log_waiting_timers(const Turn& turn) {
   if (turn.commit.end != EndKind::kNone) return;
   for (const NewTimer& timer : turn.commit.timers) {
     if (timer.base != TimerBase::kUtc) continue;
-    const LogField fields[] = {{"instance", turn.item->id.view()},
-                               {"execution", turn.item->execution},
-                               {"event", timer.event},
-                               {"utc_ms", timer.delay_or_utc_ms}};
-    loop_.log(LogLevel::kWarning, "timer_waits_for_clock", fields, 4, turn.item->trace.view());
+    loop_.log(LogLevel::kWarning, "timer_waits_for_clock",
+              {{"instance", turn.item->id.view()},
+               {"execution", turn.item->execution},
+               {"event", timer.event},
+               {"utc_ms", timer.delay_or_utc_ms}},
+              turn.item->trace.view());
   }
 }
 
 // The senders were answered kOk, and no code has received the messages (R7.8).
 void Turns::log_unread(const Turn& turn) {
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"execution", turn.item->execution},
-                             {"messages", turn.commit.mailbox->unread}};
-  loop_.log(LogLevel::kWarning, "messages_unread", fields, 3, turn.item->trace.view());
+  loop_.log(LogLevel::kWarning, "messages_unread",
+            {{"instance", turn.item->id.view()},
+             {"execution", turn.item->execution},
+             {"messages", turn.commit.mailbox->unread}},
+            turn.item->trace.view());
 }
 
 // Logs an instance that was parked or stopped.
@@ -437,11 +444,12 @@ void Turns::log_abandoned(const Turn& turn) {
   OrchestrationStats* const named =
       loop_.stats_of(turn.item->name.view(), turn.item->version.view());
   if (stopped && named != nullptr) ++named->stopped;
-  const LogField fields[] = {{"instance", turn.item->id.view()},
-                             {"kind", error_kind_name(turn.why)},
-                             {"text", turn.why_text}};
   loop_.log(stopped ? LogLevel::kError : LogLevel::kWarning,
-            stopped ? "instance_stopped" : "instance_parked", fields, 3, turn.item->trace.view());
+            stopped ? "instance_stopped" : "instance_parked",
+            {{"instance", turn.item->id.view()},
+             {"kind", error_kind_name(turn.why)},
+             {"text", turn.why_text}},
+            turn.item->trace.view());
 }
 
 Status Turns::set_back_failed_item(Status why) {

@@ -83,8 +83,7 @@ class Daemon {
 };
 
 void Daemon::note(pawl::LogLevel level, const char* event, std::string_view text) {
-  const pawl::LogField field("text", text);
-  log_.write(level, event, &field, 1);
+  log_.write(level, event, {{"text", text}});
 }
 
 pawl::HostOptions Daemon::options() {
@@ -101,9 +100,9 @@ pawl::HostOptions Daemon::options() {
 void Daemon::on_started(void* user, pawl::Status status) noexcept {
   const auto& start = *static_cast<const Start*>(user);
   if (status == pawl::Status::kOk || status == pawl::Status::kAlreadyExists) return;
-  const pawl::LogField fields[] = {{"instance", start.instance->id},
-                                   {"status", pawl::status_name(status)}};
-  start.daemon->log_.write(pawl::LogLevel::kError, "not_started", fields, 2);
+  start.daemon->log_.write(
+      pawl::LogLevel::kError, "not_started",
+      {{"instance", start.instance->id}, {"status", pawl::status_name(status)}});
 }
 
 void Daemon::start_instances() {

@@ -145,9 +145,9 @@ Status Host::Parts::stop() {
 
 int Host::Parts::report() {
   if (status == Status::kOk) return 0;
-  const LogField fields[] = {{"status", status_name(status)}, {"text", why.text()}};
   LogSink& sink = options.runtime.log == nullptr ? log : *options.runtime.log;
-  sink.write(LogLevel::kError, "host_failed", fields, 2);
+  sink.write(LogLevel::kError, "host_failed",
+             {{"status", status_name(status)}, {"text", why.text()}});
   return 1;
 }
 
