@@ -14,12 +14,12 @@ LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
       activities(loop, memory.slots, memory.warm, folders),
       hand_over(loop, memory.slots, folders),
       devices(loop),
-      owned(loop, memory.owned, notices),
-      registration(loop, memory.registration, memory.slots, devices, hand_over, owned),
+      session_watch(loop, memory.session_watch, notices),
+      this_worker(loop, memory.this_worker, memory.slots, devices, hand_over, session_watch),
       stored_due(loop, activities, clock),
       loader(loop, memory.loader, memory.warm, activities),
       inbox(loop, memory.requests, loader, memory.warm, devices, removals),
-      runner(loop, memory.warm, memory.slots, inbox, registration, removals),
+      runner(loop, memory.warm, memory.slots, inbox, this_worker, removals),
       turns(loop, memory.turns, memory.warm, memory.slots, activities, hand_over, loader, runner,
             inbox, removals, others) {}
 

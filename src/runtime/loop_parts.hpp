@@ -15,14 +15,14 @@
 #include "runtime/loop_context.hpp"
 #include "runtime/notices.hpp"
 #include "runtime/others.hpp"
-#include "runtime/owned_sessions.hpp"
 #include "runtime/recovery.hpp"
-#include "runtime/registration.hpp"
 #include "runtime/removals.hpp"
 #include "runtime/requests.hpp"
+#include "runtime/session_watch.hpp"
 #include "runtime/slots.hpp"
 #include "runtime/space.hpp"
 #include "runtime/stored_due.hpp"
+#include "runtime/this_worker.hpp"
 #include "runtime/turn_loader.hpp"
 #include "runtime/turn_runner.hpp"
 #include "runtime/turns.hpp"
@@ -37,8 +37,8 @@ struct LoopMemory {
   Requests requests;
   TurnLoader::Memory loader;
   Turns::Memory turns;
-  Registration::Memory registration;
-  OwnedSessions::Memory owned;
+  ThisWorker::Memory this_worker;
+  SessionWatch::Memory session_watch;
   Notices::Memory notices;
   void* store = nullptr;
   void* tick_block = nullptr;
@@ -63,8 +63,8 @@ struct LoopParts {
   Activities activities;
   HandOver hand_over;
   Devices devices;
-  OwnedSessions owned;
-  Registration registration;
+  SessionWatch session_watch;
+  ThisWorker this_worker;
   StoredDue stored_due;
   TurnLoader loader;
   Inbox inbox;

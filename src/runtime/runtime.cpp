@@ -49,8 +49,8 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters
   PAWL_TRY(requests.allocate(arena, options));
   turns.allocate(arena, options);
   loader.allocate(arena, options);
-  registration.allocate(arena, options);
-  owned.allocate(arena, options);
+  this_worker.allocate(arena, options);
+  session_watch.allocate(arena, options);
   notices.allocate(arena, options);
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }

@@ -93,18 +93,18 @@ Status RuntimeCore::try_to_register(Diagnostic& diagnostic) {
   Status status = loop_.transaction().begin(0, &loop_.batch);
   parts_.notices.begin();
   if (status == Status::kOk) {
-    status = parts_.registration.write();
+    status = parts_.this_worker.write();
     if (status == Status::kOk) parts_.space.make_first_reserve();
-    if (status == Status::kOk) status = parts_.owned.claim_at_start();
+    if (status == Status::kOk) status = parts_.session_watch.claim_at_start();
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) {
       // Copied before the rollback, which may set a text of its own.
       diagnostic = loop_.store->diagnostic();
       loop_.transaction().rollback();
-      parts_.registration.rolled_back();
+      parts_.this_worker.rolled_back();
       return status;
     }
-    parts_.registration.start_slots();
+    parts_.this_worker.start_slots();
     batch_.registered();
     parts_.notices.committed();
     parts_.clock.committed();
@@ -163,9 +163,9 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
 Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (stopped_) return threads_stuck_ ? Status::kTimeout : Status::kOk;
   loop_.draining = true;
-  parts_.owned.announce_stop();
+  parts_.session_watch.announce_stop();
   const std::int64_t end = loop_.boot_ms() + grace_ms;
-  parts_.registration.announce_stop(end);
+  parts_.this_worker.announce_stop(end);
   parts_.activities.put_back_sleepers(end);
   // Results that come in time are committed. Activities that never end are left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
@@ -180,7 +180,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (threads_stuck_) log_threads();
   if (loop_.me != 0 && idle) unregister();
   loop_.process.remove_loop(loop_.port.threads);
-  if (!threads_stuck_) parts_.registration.close_files();
+  if (!threads_stuck_) parts_.this_worker.close_files();
   parts_.folders.stop();
   if (opened_.waiter) loop_.port.threads->close();
   memory_.warm.stop();
@@ -209,7 +209,7 @@ void RuntimeCore::unregister() {
   Status status = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (status == Status::kOk) {
     parts_.notices.begin();
-    status = parts_.registration.unregister();
+    status = parts_.this_worker.unregister();
     if (status == Status::kOk) status = loop_.transaction().commit();
     if (status != Status::kOk) loop_.transaction().rollback();
   }
@@ -217,7 +217,7 @@ void RuntimeCore::unregister() {
     parts_.notices.committed();
   else
     loop_.log_status(LogLevel::kWarning, "unregister_failed", status);
-  parts_.owned.lose_all();
+  parts_.session_watch.lose_all();
 }
 
 Status RuntimeCore::piggyback(const Request& request) {

@@ -62,7 +62,7 @@ class RuntimeCore final {
     const Registry::ActivityEntry* const entry = loop_.registry.find_activity(name);
     return entry == nullptr ? nullptr : &loop_.names.of(*entry);
   }
-  [[nodiscard]] std::string_view worker_id() const { return parts_.registration.worker_id(); }
+  [[nodiscard]] std::string_view worker_id() const { return parts_.this_worker.worker_id(); }
   [[nodiscard]] std::string_view error_text() const { return loop_.diagnostic.text(); }
   [[nodiscard]] std::int64_t boot_ms() const { return loop_.boot_ms(); }
   [[nodiscard]] bool stopped() const { return stopped_; }

@@ -43,15 +43,15 @@ Status TickBatch::write_and_commit() {
   const Status begun = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     parts_.activities.lose_all();
-    parts_.registration.was_buried();
-    parts_.owned.lose_all();
+    parts_.this_worker.was_buried();
+    parts_.session_watch.lose_all();
   }
   if (begun != Status::kOk) return begun;
   parts_.log_watch.begun();
   parts_.notices.begin();
   parts_.removals.begin();
   Status status = write();
-  if (status == Status::kOk) status = parts_.owned.end();
+  if (status == Status::kOk) status = parts_.session_watch.end();
   const std::int64_t written_ms = loop_.boot_ms();
   if (status == Status::kOk) status = loop_.transaction().commit();
   if (status != Status::kOk) {
@@ -75,8 +75,8 @@ Status TickBatch::write_and_commit() {
 Status TickBatch::write() {
   loop_.now = loop_.batch.now;
   parts_.others.begin();
-  PAWL_TRY(parts_.owned.begin());
-  if (loop_.agenda.wants(Job::kRegister)) return parts_.registration.write();
+  PAWL_TRY(parts_.session_watch.begin());
+  if (loop_.agenda.wants(Job::kRegister)) return parts_.this_worker.write();
   PAWL_TRY(write_due());
   PAWL_TRY(parts_.inbox.write(parts_.turns.list()));
   PAWL_TRY(parts_.turns.write_unregistered());
@@ -85,14 +85,14 @@ Status TickBatch::write() {
   PAWL_TRY(parts_.activities.evict_hung());
   PAWL_TRY(parts_.devices.move_sessions());
   PAWL_TRY(parts_.hand_over.write());
-  return parts_.owned.write();
+  return parts_.session_watch.write();
 }
 
 // Writes the jobs that come with time, and those that other processes left.
 Status TickBatch::write_due() {
   const bool renews = loop_.agenda.is_due(Job::kRenew, loop_.boot_ms());
-  parts_.registration.begin();
-  if (renews || loop_.agenda.wants(Job::kBury)) PAWL_TRY(parts_.registration.bury_the_dead());
+  parts_.this_worker.begin();
+  if (renews || loop_.agenda.wants(Job::kBury)) PAWL_TRY(parts_.this_worker.bury_the_dead());
   if (renews) PAWL_TRY(parts_.activities.renew());
   // Progress is written before any activity is ended for its silence.
   PAWL_TRY(parts_.activities.write_progress());
@@ -119,8 +119,8 @@ void TickBatch::committed() {
   plan_checks();
   parts_.activities.log_evicted();
   parts_.hand_over.committed();
-  parts_.owned.committed();
-  parts_.owned.notify();
+  parts_.session_watch.committed();
+  parts_.session_watch.notify();
   parts_.inbox.answer();
   parts_.devices.committed();
   parts_.notices.committed();
@@ -142,8 +142,8 @@ void TickBatch::renewal_committed() {
   }
   // A worker that owns a session is watched, however young it is, so that its death is noticed at
   // once.
-  if (renewed || parts_.registration.has_buried() || parts_.owned.others_claimed())
-    parts_.registration.watch_workers();
+  if (renewed || parts_.this_worker.has_buried() || parts_.session_watch.others_claimed())
+    parts_.this_worker.watch_workers();
   if (!renewed) return;
   parts_.notices.look_at_unregistered();
   parts_.space.look_for_reserve();
@@ -156,14 +156,14 @@ void TickBatch::plan_checks() {
                    parts_.turns.has_changed_sessions() || parts_.notices.has_lost_sessions());
   // Sessions that others ended show in the epochs. The regular clean-up finds the folders of the
   // rest.
-  if (parts_.owned.others_claimed() || parts_.notices.has_ended_sessions())
+  if (parts_.session_watch.others_claimed() || parts_.notices.has_ended_sessions())
     parts_.folders.plan(Folders::kFolderLookDelayMs);
 }
 
 void TickBatch::registered() {
-  parts_.registration.committed();
+  parts_.this_worker.committed();
   parts_.removals.registered();
-  parts_.registration.watch_workers();
+  parts_.this_worker.watch_workers();
 }
 
 void TickBatch::note_reasons(const port::WakeReasons& reasons) {
@@ -180,7 +180,7 @@ void TickBatch::rolled_back(Status status) {
   parts_.activities.rolled_back();
   parts_.inbox.rolled_back();
   parts_.removals.rolled_back();
-  if (loop_.agenda.wants(Job::kRegister)) parts_.registration.rolled_back();
+  if (loop_.agenda.wants(Job::kRegister)) parts_.this_worker.rolled_back();
   loop_.look_for_all();
   loop_.agenda.set(Job::kWakeUnregistered, loop_.takes_activities());
   if (status == Status::kBuried) return;

@@ -199,10 +199,10 @@ void TurnRunner::run_code(Turn& turn, const Message* messages, std::size_t count
   input.more_messages = item.more_messages;
   input.restored = turn.restored;
   Diagnostic why;
-  registration_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key);
+  this_worker_.note().instance.store(turn.is_start ? CrashNote::kNotStored : turn.key);
   bool is_short_of_memory = false;
   const TurnResult result = run_engine(turn, input, why, &is_short_of_memory);
-  registration_.note().instance.store(0);
+  this_worker_.note().instance.store(0);
   if (is_short_of_memory && warm_.has_pinned_beside(*turn.warm)) return wait_for_room(turn);
   ++loop_.stats.turns;
   loop_.stats.messages_dropped += result.dropped;

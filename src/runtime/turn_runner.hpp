@@ -6,9 +6,9 @@
 #include "replay/engine.hpp"
 #include "runtime/inbox.hpp"
 #include "runtime/loop_context.hpp"
-#include "runtime/registration.hpp"
 #include "runtime/removals.hpp"
 #include "runtime/slots.hpp"
+#include "runtime/this_worker.hpp"
 #include "runtime/turn.hpp"
 #include "runtime/warm.hpp"
 
@@ -17,12 +17,12 @@ namespace pawl {
 class TurnRunner {
  public:
   TurnRunner(LoopContext& loop, WarmCache& warm, Slots& slots, Inbox& inbox,
-             Registration& registration, Removals& removals)
+             ThisWorker& this_worker, Removals& removals)
       : loop_(loop),
         warm_(warm),
         slots_(slots),
         inbox_(inbox),
-        registration_(registration),
+        this_worker_(this_worker),
         removals_(removals) {}
 
   // Called once, at the start.
@@ -67,7 +67,7 @@ class TurnRunner {
   WarmCache& warm_;
   Slots& slots_;
   Inbox& inbox_;
-  Registration& registration_;
+  ThisWorker& this_worker_;
   Removals& removals_;
   Engine* engine_ = nullptr;
 };

@@ -80,9 +80,9 @@ constexpr Row kRows[] = {
     {"registered kinds",
      [](const Given& given) { return part<pawl::TurnLoader::Memory>(given.runtime); }},
     {"notices", [](const Given& given) { return part<pawl::Notices::Memory>(given.runtime); }},
-    {"workers", [](const Given& given) { return part<pawl::Registration::Memory>(given.runtime); }},
+    {"workers", [](const Given& given) { return part<pawl::ThisWorker::Memory>(given.runtime); }},
     {"owned sessions",
-     [](const Given& given) { return part<pawl::OwnedSessions::Memory>(given.runtime); }},
+     [](const Given& given) { return part<pawl::SessionWatch::Memory>(given.runtime); }},
     {"storage", [](const Given&) { return pawl::StoreFactory::bytes(); }},
     {"core", [](const Given&) { return sizeof(pawl::RuntimeCore); }},
 };

@@ -1,4 +1,4 @@
-#include "runtime/registration.hpp"
+#include "runtime/this_worker.hpp"
 
 #include <new>
 
@@ -14,7 +14,7 @@ constexpr std::size_t kRetryStoppedMax = 1'024;
 
 }  // namespace
 
-void Registration::start_slots() {
+void ThisWorker::start_slots() {
   shared_.clock = loop_.port.clock;
   shared_.threads = loop_.port.threads;
   shared_.heartbeat_interval_ms = loop_.options.timing.heartbeat_interval.count();
@@ -23,7 +23,7 @@ void Registration::start_slots() {
   slots_.start(shared_);
 }
 
-Status Registration::write() {
+Status ThisWorker::write() {
   // Threads of so many earlier registrations never came back that this process is of no use as a
   // worker.
   if (retired_files_.full() && slots_.running_threads() > 0) return Status::kBusy;
@@ -62,10 +62,10 @@ Status Registration::write() {
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)
     PAWL_TRY(loop_.instance().ready.retry_stopped(kRetryStoppedMax, &retried));
-  return owned_.count();
+  return session_watch_.count();
 }
 
-void Registration::committed() {
+void ThisWorker::committed() {
   // An activity of the former incarnation may still write its note into the former page.
   if (slots_.running_threads() == 0) close_retired_files();
   if (file_.incarnation != 0) {
@@ -87,7 +87,7 @@ void Registration::committed() {
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 
-void Registration::rolled_back() {
+void ThisWorker::rolled_back() {
   if (new_file_.incarnation != 0)
     loop_.port.storage->worker_close(loop_.options.database_path.c_str(), new_file_.incarnation,
                                      new_file_.file);
@@ -96,7 +96,7 @@ void Registration::rolled_back() {
   loop_.me = 0;
 }
 
-Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir) {
+Status ThisWorker::bury(Incarnation dead, std::int64_t boot_seq, Incarnation heir) {
   CrashNote notes[kNoteEntries];
   std::size_t count = 0;
   if (boot_seq == loop_.batch.boot_seq) {
@@ -113,7 +113,7 @@ Status Registration::bury(Incarnation dead, std::int64_t boot_seq, Incarnation h
   return buried_.push_back(dead);
 }
 
-Status Registration::bury_the_dead() {
+Status ThisWorker::bury_the_dead() {
   std::size_t count = 0;
   PAWL_TRY(loop_.worker().list_workers(memory_.workers, memory_.workers_max, &count));
   const std::int64_t patience = 2 * loop_.terms.worker_lock_timeout_ms;
@@ -136,7 +136,7 @@ Status Registration::bury_the_dead() {
   return Status::kOk;
 }
 
-void Registration::watch_workers() {
+void ThisWorker::watch_workers() {
   for (const Incarnation incarnation : buried_)
     loop_.port.storage->worker_remove(loop_.options.database_path.c_str(), incarnation);
   buried_.clear();
@@ -154,20 +154,20 @@ void Registration::watch_workers() {
   }
 }
 
-void Registration::was_buried() {
+void ThisWorker::was_buried() {
   loop_.log(LogLevel::kError, "worker_was_buried");
   loop_.me = 0;
   loop_.agenda.do_now(Job::kRegister);
 }
 
-void Registration::close_retired_files() {
+void ThisWorker::close_retired_files() {
   for (const HeldFile& held : retired_files_)
     loop_.port.storage->worker_close(loop_.options.database_path.c_str(), held.incarnation,
                                      held.file);
   retired_files_.clear();
 }
 
-void Registration::close_files() {
+void ThisWorker::close_files() {
   close_retired_files();
   if (file_.incarnation != 0)
     loop_.port.storage->worker_close(loop_.options.database_path.c_str(), file_.incarnation,
@@ -175,7 +175,7 @@ void Registration::close_files() {
   file_ = {};
 }
 
-void Registration::set_worker_id() {
+void ThisWorker::set_worker_id() {
   worker_id_.clear();
   if (loop_.options.worker_node_id.has_value()) {
     worker_id_.assign_cut(loop_.options.worker_node_id->view());

@@ -1,11 +1,11 @@
-#include "runtime/owned_sessions.hpp"
+#include "runtime/session_watch.hpp"
 
 #include <algorithm>
 #include <utility>
 
 namespace pawl {
 
-Status OwnedSessions::begin() {
+Status SessionWatch::begin() {
   Epoch epoch = 0;
   PAWL_TRY(loop_.session().rows.last_epoch(&epoch));
   others_claimed_ = epoch != epoch_seen_;
@@ -14,31 +14,31 @@ Status OwnedSessions::begin() {
 
 // Counts only after a change of an owner, and with each renewal. Work that comes and goes between
 // is not counted, because that would cost a query every tick.
-Status OwnedSessions::write() {
+Status SessionWatch::write() {
   Epoch last = 0;
   PAWL_TRY(loop_.session().rows.last_epoch(&last));
   if (last != epoch_seen_ || loop_.agenda.is_due(Job::kRenew, loop_.boot_ms())) PAWL_TRY(count());
   return look();
 }
 
-Status OwnedSessions::count() {
+Status SessionWatch::count() {
   return loop_.session().rows.count_sessions(loop_.me, &active_, &idle_);
 }
 
-void OwnedSessions::committed() {
+void SessionWatch::committed() {
   epoch_seen_ = epoch_of_batch_;
   loop_.stats.sessions_active = active_;
   loop_.stats.sessions_idle = idle_;
 }
 
-Status OwnedSessions::claim_at_start() {
+Status SessionWatch::claim_at_start() {
   for (std::size_t i = 0; i < loop_.options.sessions.claim_at_start_count; ++i)
     PAWL_TRY(loop_.session().moves.claim_session(loop_.me, loop_.options.sessions.claim_at_start[i],
                                                  loop_.terms));
   return Status::kOk;
 }
 
-void OwnedSessions::announce_stop() {
+void SessionWatch::announce_stop() {
   if (loop_.options.sessions.listener != nullptr) {
     for (std::size_t i = 0; i < known_count_; ++i)
       loop_.options.sessions.listener->on_session_ending(name_of(memory_.known[i]).view(),
@@ -54,7 +54,7 @@ void OwnedSessions::announce_stop() {
   if (status != Status::kOk) loop_.log_status(LogLevel::kWarning, "announce_stop_failed", status);
 }
 
-Status OwnedSessions::look() {
+Status SessionWatch::look() {
   if (loop_.options.sessions.listener == nullptr) return Status::kOk;
   Epoch last = 0;
   PAWL_TRY(loop_.session().rows.last_epoch(&last));
@@ -65,7 +65,7 @@ Status OwnedSessions::look() {
                                              &next_count_);
 }
 
-FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
+FixedText<kNameBytesMax> SessionWatch::name_of(const OwnedSession& one) const {
   SessionLabels labels;
   const Status status = loop_.session().rows.read_labels(one.session, &labels);
   if (status != Status::kOk || labels.name.empty())
@@ -75,7 +75,7 @@ FixedText<kNameBytesMax> OwnedSessions::name_of(const OwnedSession& one) const {
 
 // Compares the two lists. Both are in the order of their epochs, and no two sessions share an
 // epoch.
-void OwnedSessions::notify() {
+void SessionWatch::notify() {
   if (!is_changed_) return;
   is_changed_ = false;
   SessionListener& listener = *loop_.options.sessions.listener;
@@ -105,7 +105,7 @@ void OwnedSessions::notify() {
   known_epoch_ = next_epoch_;
 }
 
-void OwnedSessions::lose_all() {
+void SessionWatch::lose_all() {
   active_ = idle_ = 0;
   loop_.stats.sessions_active = loop_.stats.sessions_idle = 0;
   if (loop_.options.sessions.listener == nullptr) return;

@@ -1,8 +1,8 @@
-// Registration: this worker's row, its lock and its file, and the burial of dead workers.
+// ThisWorker: this worker's row, its lock and its file, and the burial of dead workers.
 // Rules: docs/rules/session.md, docs/architecture/crashes.md#crashes. Thread rule: the
 // loop's thread.
-#ifndef PAWL_RUNTIME_REGISTRATION_HPP
-#define PAWL_RUNTIME_REGISTRATION_HPP
+#ifndef PAWL_RUNTIME_THIS_WORKER_HPP
+#define PAWL_RUNTIME_THIS_WORKER_HPP
 
 #include "core/text.hpp"
 #include "core/vector.hpp"
@@ -10,12 +10,12 @@
 #include "runtime/devices.hpp"
 #include "runtime/hand_over.hpp"
 #include "runtime/loop_context.hpp"
-#include "runtime/owned_sessions.hpp"
+#include "runtime/session_watch.hpp"
 #include "runtime/slots.hpp"
 
 namespace pawl {
 
-class Registration {
+class ThisWorker {
  public:
   static constexpr std::size_t kWorkersMax = 64;
 
@@ -29,14 +29,14 @@ class Registration {
     }
   };
 
-  Registration(LoopContext& loop, Memory& memory, Slots& slots, Devices& devices,
-               const HandOver& hand_over, OwnedSessions& owned)
+  ThisWorker(LoopContext& loop, Memory& memory, Slots& slots, Devices& devices,
+             const HandOver& hand_over, SessionWatch& session_watch)
       : loop_(loop),
         memory_(memory),
         slots_(slots),
         devices_(devices),
         hand_over_(hand_over),
-        owned_(owned) {}
+        session_watch_(session_watch) {}
 
   // Called once, in the first registration.
   void start_slots();
@@ -80,7 +80,7 @@ class Registration {
   Slots& slots_;
   Devices& devices_;
   const HandOver& hand_over_;
-  OwnedSessions& owned_;
+  SessionWatch& session_watch_;
   HeldFile file_;      // the current registration's
   HeldFile new_file_;  // its registration is not committed yet
   FixedVector<HeldFile, 16> retired_files_;
@@ -92,4 +92,4 @@ class Registration {
 
 }  // namespace pawl
 
-#endif  // PAWL_RUNTIME_REGISTRATION_HPP
+#endif  // PAWL_RUNTIME_THIS_WORKER_HPP

@@ -1,10 +1,10 @@
-// OwnedSessions: counts the sessions that this worker owns, and calls the SessionListener for them.
+// SessionWatch: counts the sessions that this worker owns, and calls the SessionListener for them.
 //
 // Every change of any owner takes an epoch: while there is no new epoch, there is nothing to look
 // at.
 // Thread rule: the loop's thread.
-#ifndef PAWL_RUNTIME_OWNED_SESSIONS_HPP
-#define PAWL_RUNTIME_OWNED_SESSIONS_HPP
+#ifndef PAWL_RUNTIME_SESSION_WATCH_HPP
+#define PAWL_RUNTIME_SESSION_WATCH_HPP
 
 #include "pawl/session.hpp"
 #include "runtime/devices.hpp"
@@ -13,7 +13,7 @@
 
 namespace pawl {
 
-class OwnedSessions {
+class SessionWatch {
  public:
   // Used only with a SessionListener: the sessions it was notified of, and those it has yet to hear
   // of. Names are read when they are needed: they would be most of the memory of a Runtime with
@@ -32,7 +32,7 @@ class OwnedSessions {
     }
   };
 
-  OwnedSessions(LoopContext& loop, Memory& memory, const Notices& notices)
+  SessionWatch(LoopContext& loop, Memory& memory, const Notices& notices)
       : loop_(loop), memory_(memory), notices_(notices) {}
 
   // In the batch: begin() before anything is written; write() and end() after everything else.
@@ -77,4 +77,4 @@ class OwnedSessions {
 
 }  // namespace pawl
 
-#endif  // PAWL_RUNTIME_OWNED_SESSIONS_HPP
+#endif  // PAWL_RUNTIME_SESSION_WATCH_HPP
