@@ -13,7 +13,7 @@
 namespace pawl {
 namespace {
 
-using testing::kStoryPath;
+using testing::kPath;
 using testing::Story;
 using testing::Worker;
 
@@ -75,13 +75,13 @@ class DamagedRow : public Story {
     const char* vfs = nullptr;
     ASSERT_EQ(sqlite::vfs_for(port, &vfs), Status::kOk);
     sqlite3* handle = nullptr;
-    ASSERT_EQ(sqlite3_open_v2(kStoryPath, &handle, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
+    ASSERT_EQ(sqlite3_open_v2(kPath, &handle, SQLITE_OPEN_READWRITE, vfs), SQLITE_OK);
     EXPECT_EQ(sqlite3_exec(handle, sql, nullptr, nullptr, nullptr), SQLITE_OK)
         << sqlite3_errmsg(handle);
     EXPECT_GT(sqlite3_changes(handle), 0) << sql;
     sqlite3_close(handle);
     sqlite::forget_vfs(*port.storage);
-    port.storage->ring(kStoryPath);
+    port.storage->ring(kPath);
   }
   void expect_others_go_on() {
     start("beside", "says_hello");
@@ -105,7 +105,7 @@ class DamagedRow : public Story {
     serving.worker_tag_filter.mode = TagFilter::Mode::kDefaultAnd;
     serving.worker_tag_filter.set[0] = kTags[0];
     serving.worker_tag_filter.count = 1;
-    return start_worker(registry, serving);
+    return start_worker(serving);
   }
 };
 

@@ -4,42 +4,37 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using testing::drive;
+using testing::CodeTest;
+using testing::Gateway;
+using testing::kPath;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kGraceMs = 3'000;
 
-sim::Machine* g_machine = nullptr;
-std::vector<Worker*> g_loops;              // loops that run while an activity blocks
+Gateway* g_gateway = nullptr;              // its loops run while an activity blocks
 std::vector<std::int64_t> g_cancelled_at;  // boot time in ms when it saw the flag; -1: never
 CancelReason g_reason = CancelReason::kNone;
 std::int64_t g_patience_ms = 0;
 std::string g_seen;
-
-void tick_all() {
-  for (Worker* loop : g_loops)
-    if (!loop->killed) static_cast<void>(loop->runtime->tick(std::chrono::milliseconds::max()));
-}
 
 // Blocks a pool thread and checks the flag every 10 ms, while the loops run.
 ActivityResult blocking(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
     if (ctx.is_cancelled()) {
       g_reason = ctx.cancel_reason();
-      g_cancelled_at.push_back(g_machine->boot_ms());
+      g_cancelled_at.push_back(g_gateway->machine.boot_ms());
       return ctx.fail("told to stop");
     }
-    g_machine->advance(10);
-    tick_all();
+    g_gateway->machine.advance(10);
+    g_gateway->tick_all();
   }
   g_cancelled_at.push_back(-1);
   return ctx.ok("done");
@@ -49,15 +44,13 @@ ActivityResult blocking(ActivityContext& ctx) {
 // over.
 ActivityResult frozen(ActivityContext& ctx) {
   if (ctx.attempt() > 1) return ctx.ok("the second time");
-  const std::vector<Worker*> all = g_loops;
-  g_loops.erase(g_loops.begin());
+  const Worker* const own = g_gateway->workers.front().get();
   for (int second = 0; second < 300; ++second) {
-    g_machine->advance(1'000);
-    tick_all();
+    g_gateway->machine.advance(1'000);
+    g_gateway->tick_all(own);
   }
-  g_loops = all;
-  tick_all();
-  tick_all();
+  g_gateway->tick_all();
+  g_gateway->tick_all();
   g_reason = ctx.cancel_reason();
   return ctx.ok("the first time");
 }
@@ -65,8 +58,8 @@ ActivityResult frozen(ActivityContext& ctx) {
 // Never checks the flag.
 ActivityResult deaf(ActivityContext& ctx) {
   for (std::int64_t ms = 0; ms < g_patience_ms; ms += 10) {
-    g_machine->advance(10);
-    tick_all();
+    g_gateway->machine.advance(10);
+    g_gateway->tick_all();
   }
   return ctx.ok("late");
 }
@@ -155,161 +148,110 @@ Poll drops_it_unfetched(OrchestrationContext& ctx) {
   return ctx.complete("dropped");
 }
 
-class ActivitiesTest : public ::testing::Test {
+class ActivitiesTest : public CodeTest {
  protected:
   void SetUp() override {
-    g_machine = &machine;
-    g_loops.clear();
+    g_gateway = this;
+    options.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
+    patience_ms = 7'200'000;
     g_cancelled_at.clear();
     g_seen.clear();
     g_reason = CancelReason::kNone;
     g_patience_ms = 20'000;
-    for (Registry* one : {&registry, &coordinator}) {
-      ASSERT_EQ(one->add_orchestration("nothing", nothing), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("call", call), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("call_for_a_second", call_for_a_second), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("look_around", look_around, "2.1.0"), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("race", race), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("drops_it_at_once", drops_it_at_once), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("drops_it_unfetched", drops_it_unfetched), Status::kOk);
-    }
-    ASSERT_EQ(registry.add_activity("blocking", blocking, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(registry.add_activity("frozen", frozen, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(registry.add_activity("deaf", deaf, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(registry.add_activity("look", look), Status::kOk);
-    ASSERT_EQ(registry.add_activity("look_without_limits", look_without_limits), Status::kOk);
-  }
-  static Options options(const char* node = nullptr) {
-    Options out;
-    out.database_path = kPath;
-    if (node != nullptr) out.worker_node_id = node;
-    out.verify_turns = true;
-    out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
-    return out;
-  }
-  bool run(std::initializer_list<Worker*> workers, const std::function<bool()>& until,
-           std::int64_t ms = 7'200'000) {
-    g_loops.assign(workers);
-    return drive(machine, workers, until, ms);
-  }
-  bool ends(std::initializer_list<Worker*> workers, TestClient& client) {
-    return run(workers, [&] { return client.status("a").state != OrchestrationState::kRunning; });
+    add("nothing", nothing);
+    add("call", call);
+    add("call_for_a_second", call_for_a_second);
+    add("look_around", look_around, "2.1.0");
+    add("race", race);
+    add("drops_it_at_once", drops_it_at_once);
+    add("drops_it_unfetched", drops_it_unfetched);
+    ASSERT_EQ(deciding.add_orchestration("call", call), Status::kOk);
+    ASSERT_EQ(deciding.add_orchestration("race", race), Status::kOk);
+    add("blocking", blocking, ActivityMode::kThreaded);
+    add("frozen", frozen, ActivityMode::kThreaded);
+    add("deaf", deaf, ActivityMode::kThreaded);
+    add("look", look);
+    add("look_without_limits", look_without_limits);
   }
   std::int64_t reported_after(std::int64_t begin) const {
     return g_cancelled_at.size() != 1 || g_cancelled_at[0] < 0 ? -1 : g_cancelled_at[0] - begin;
   }
-
-  sim::Machine machine{7};
-  Registry registry;
-  Registry coordinator;  // without activities
 };
 
 TEST_F(ActivitiesTest, sees_who_asked_for_it_and_how_long_it_may_take) {
-  Worker worker(machine, registry, options("greenhouse"));
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("look_around", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run({&worker}, [&] { return !g_seen.empty(); }));
+  Worker& worker = start_worker("greenhouse");
+  start("a", "look_around");
+  ASSERT_TRUE(drive_until([&] { return !g_seen.empty(); }));
   EXPECT_EQ(g_seen, "a 1 look_around 2.1.0 look 2 greenhouse bed-7 1 5000");
   EXPECT_EQ(worker.lines.count("activity_trace instance=a execution=1 event=2 activity=look "
                                "attempt=1 session=bed-7 worker=greenhouse text=looked"),
             1U)
       << worker.lines.all();
-  ASSERT_TRUE(ends({&worker}, client));
+  ASSERT_TRUE(ends("a"));
   EXPECT_EQ(g_seen, "none");
 }
 
 TEST_F(ActivitiesTest, an_inline_activity_may_use_a_client_but_not_wait_with_it) {
   TestClient own(machine, kPath);
-  ASSERT_EQ(registry.add_activity("with_client", with_client, ActivityMode::kInline, &own),
-            Status::kOk);
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "with_client"), Status::kOk);
-  ASSERT_TRUE(ends({&worker}, client));
-  EXPECT_EQ(client.status("a").output, "would block");
-  ASSERT_TRUE(run(
-      {&worker}, [&] { return client.status("a-child").state == OrchestrationState::kCompleted; }));
+  add("with_client", with_client, ActivityMode::kInline, &own);
+  start_worker();
+  start("a", "call", "with_client");
+  EXPECT_EQ(end_of("a"), "completed would block");
+  EXPECT_EQ(end_of("a-child").substr(0, 9), "completed");
 }
 
 TEST_F(ActivitiesTest, the_loser_of_a_select_is_reported_in_the_tick_that_commits_it) {
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker();
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "blocking"), Status::kOk);
-  ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
+  start("a", "race", "blocking");
+  ASSERT_TRUE(drive_until([&] { return !g_cancelled_at.empty(); }));
   EXPECT_EQ(reported_after(begin), 1'000);
   EXPECT_EQ(g_reason, CancelReason::kCancelled);
-  ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
+  ASSERT_TRUE(drive_until([&] { return worker.runtime->stats().activities_refused == 1; }));
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
-  ASSERT_TRUE(ends({&worker}, client));
-  EXPECT_EQ(client.status("a").output, "the timer");
+  EXPECT_EQ(end_of("a"), "completed the timer");
 }
 
 TEST_F(ActivitiesTest, a_cancel_request_reaches_another_process_without_the_lease) {
-  Options worker_only = options("hands");
-  worker_only.run_orchestrations = false;
-  Worker hands(machine, registry, worker_only);
-  Worker head(machine, coordinator, options("head"));
-  ASSERT_EQ(hands.start(), Status::kOk);
-  ASSERT_EQ(head.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& hands = hand("hands");
+  boss();
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "blocking"), Status::kOk);
-  ASSERT_TRUE(run({&hands, &head}, [&] { return !g_cancelled_at.empty(); }));
+  start("a", "race", "blocking");
+  ASSERT_TRUE(drive_until([&] { return !g_cancelled_at.empty(); }));
   // A renewal of the lease would come after 25 s only.
   EXPECT_GE(reported_after(begin), 1'000);
   EXPECT_LE(reported_after(begin), 1'100);
   EXPECT_EQ(g_reason, CancelReason::kCancelled) << "the commit of another process says so, too";
-  ASSERT_TRUE(run({&hands, &head}, [&] { return hands.runtime->stats().activities_refused == 1; }));
+  ASSERT_TRUE(drive_until([&] { return hands.runtime->stats().activities_refused == 1; }));
 }
 
 TEST_F(ActivitiesTest, past_its_limit_it_learns_why) {
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("call_for_a_second", InstanceId("a"), "blocking"),
-            Status::kOk);
-  ASSERT_TRUE(ends({&worker}, client));
-  EXPECT_EQ(client.status("a").output, "timeout");
+  start_worker();
+  start("a", "call_for_a_second", "blocking");
+  EXPECT_EQ(end_of("a"), "completed timeout");
   EXPECT_EQ(g_reason, CancelReason::kDeadline);
 }
 
 TEST_F(ActivitiesTest, work_that_another_worker_took_is_lost) {
   testing::expect_errors("worker_was_buried");
-  Worker first(machine, registry, options("first"));
-  ASSERT_EQ(first.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "frozen"), Status::kOk);
-  Worker second(machine, registry, options("second"));
+  Worker& first = start_worker("first");
+  start("a", "call", "frozen");
   first.node.hold_jobs(true);
-  for (int i = 0; i < 20 && first.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(first.runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ(second.start(), Status::kOk);
+  tick_until_it_works({&first});
+  start_worker("second");
   first.node.hold_jobs(false);
-  ASSERT_TRUE(ends({&first, &second}, client));
-  EXPECT_EQ(client.status("a").output, "the second time");
+  EXPECT_EQ(end_of("a"), "completed the second time");
   EXPECT_EQ(g_reason, CancelReason::kLost);
 }
 
 TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activity) {
   testing::expect_errors("activity_abandoned");
-  Options worker_only = options("hands");
-  worker_only.run_orchestrations = false;
-  Worker hands(machine, registry, worker_only);
-  Worker head(machine, coordinator, options("head"));
-  ASSERT_EQ(hands.start(), Status::kOk);
-  ASSERT_EQ(head.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "deaf"), Status::kOk);
-  g_loops = {&hands, &head};
-  for (int i = 0; i < 20 && hands.runtime->stats().activities_started == 0; ++i)
-    tick_all();
-  ASSERT_EQ(hands.runtime->stats().activities_started, 1U);
-  ASSERT_EQ(client->terminate_instance("a", "enough"), Status::kOk);
-  tick_all();  // the head ends it
+  Worker& hands = hand("hands");
+  Worker& decider = boss();
+  start("a", "call", "deaf");
+  tick_until_it_works({&hands, &decider});
+  ASSERT_EQ(client()->terminate_instance("a", "enough"), Status::kOk);
+  tick_all();  // the boss ends it
   tick_all();  // the hands learn of it
   tick_all();
   const std::int64_t begin = machine.boot_ms();
@@ -321,19 +263,15 @@ TEST_F(ActivitiesTest, an_operator_who_terminates_the_instance_reaches_its_activ
 
 TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace) {
   testing::expect_errors("activity_abandoned");
-  Options one_thread = options();
-  one_thread.slots.threads = 1;
-  Worker worker(machine, registry, one_thread);
-  ASSERT_EQ(worker.start(), Status::kOk);
+  options.slots.threads = 1;
+  Worker& worker = start_worker();
   EXPECT_TRUE(worker.runtime->ready());
-  TestClient client(machine, kPath);
   g_patience_ms = 1'000 + kGraceMs + 100;
   bool was_ready = true;
   std::uint32_t held = 0;
   worker.node.hold_jobs(true);
-  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "deaf"), Status::kOk);
-  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+  start("a", "race", "deaf");
+  tick_until_it_works({&worker});
   // Its thread does not return while time passes.
   const std::int64_t end = machine.boot_ms() + 1'000 + kGraceMs;
   while (machine.boot_ms() < end) {
@@ -351,7 +289,7 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
   EXPECT_EQ(held, 1U);
   // The thread returns after all: its result is refused, and its slot is free again.
   worker.node.hold_jobs(false);
-  ASSERT_TRUE(run({&worker}, [&] { return worker.runtime->stats().activities_refused == 1; }));
+  ASSERT_TRUE(drive_until([&] { return worker.runtime->stats().activities_refused == 1; }));
   static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
   EXPECT_TRUE(worker.runtime->ready());
   EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
@@ -360,14 +298,11 @@ TEST_F(ActivitiesTest, an_activity_that_ignores_it_is_abandoned_after_the_grace)
 
 TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
   testing::expect_errors("activity_abandoned");
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker();
   worker.node.hold_jobs(true);
-  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), "deaf"), Status::kOk);
+  start("a", "race", "deaf");
   const std::int64_t begin = machine.boot_ms();
-  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+  tick_until_it_works({&worker});
   while (worker.runtime->stats().activities_abandoned == 0 && machine.boot_ms() - begin < 60'000) {
     const OptionalMs due = worker.runtime->next_due();
     if (due.value_or(0) > machine.boot_ms()) machine.advance(due.value() - machine.boot_ms());
@@ -379,34 +314,29 @@ TEST_F(ActivitiesTest, the_end_of_the_grace_is_a_due_time) {
 
 TEST_F(ActivitiesTest, a_cancelled_activity_that_was_never_fetched_vanishes) {
   testing::expect_errors("activity_unregistered");
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("drops_it_at_once", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(ends({&worker}, client));
+  Worker& worker = start_worker();
+  start("a", "drops_it_at_once");
+  ASSERT_TRUE(ends("a"));
   EXPECT_TRUE(g_cancelled_at.empty());
   EXPECT_EQ(worker.runtime->stats().activities_started, 0U);
-  ASSERT_EQ(client->start_orchestration("drops_it_unfetched", InstanceId("b"), ""), Status::kOk);
-  ASSERT_TRUE(run({&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
+  start("b", "drops_it_unfetched");
+  ASSERT_TRUE(drive_until([&] { return worker.lines.count("activity_unregistered") > 0; }));
   Metrics metrics;
-  ASSERT_TRUE(run({&worker}, [&] {
-    EXPECT_EQ(client->get_metrics(&metrics), Status::kOk);
+  ASSERT_TRUE(drive_until([&] {
+    EXPECT_EQ(client()->get_metrics(&metrics), Status::kOk);
     return metrics.activities_ready + metrics.activities_delayed == 0;
   }));
 }
 
 TEST_F(ActivitiesTest, a_cancelled_instance_notifies_its_activity) {
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "blocking"), Status::kOk);
-  for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+  Worker& worker = start_worker();
+  start("a", "call", "blocking");
+  tick_until_it_works({&worker});
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->cancel_instance("a", "no water"), Status::kOk);
-  ASSERT_TRUE(ends({&worker}, client));
-  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
-  ASSERT_TRUE(run({&worker}, [&] { return !g_cancelled_at.empty(); }));
+  cancel_instance("a", "no water");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").error, ErrorKind::kCancelled);
+  ASSERT_TRUE(drive_until([&] { return !g_cancelled_at.empty(); }));
   EXPECT_LE(reported_after(begin), 20);
 }
 

@@ -9,11 +9,9 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::Gateway;
+using testing::GatewayTest;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 // ---- orchestrations ----
 std::map<std::string, int> g_effects;  // runs of "note", by input
@@ -109,74 +107,47 @@ Poll deep(OrchestrationContext& ctx) {
   return below.ok() ? ctx.complete(below.value()) : ctx.fail(below.error());
 }
 
-class Children : public ::testing::Test {
+class Children : public GatewayTest {
  protected:
   void SetUp() override {
     g_effects.clear();
-    const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
-    ok(registry.add_orchestration("child", child));
-    ok(registry.add_orchestration("parent", parent));
-    ok(registry.add_orchestration("with_id", with_id));
-    ok(registry.add_orchestration("family", family));
-    ok(registry.add_orchestration("loser", loser));
-    ok(registry.add_orchestration("leaver", leaver));
-    ok(registry.add_orchestration("in_vain", fruitless));
-    ok(registry.add_orchestration("starter", starter));
-    ok(registry.add_orchestration("deep", deep));
-    ok(registry.add_activity("note", note));
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-    options.database_path = kPath;
-    options.verify_turns = true;
+    add("child", child);
+    add("parent", parent);
+    add("with_id", with_id);
+    add("family", family);
+    add("loser", loser);
+    add("leaver", leaver);
+    add("in_vain", fruitless);
+    add("starter", starter);
+    add("deep", deep);
+    add("note", note);
   }
-  Status start(Worker& worker, const char* id, const char* name, const char* input) {
-    return worker.runtime->start_orchestration(name, InstanceId(id), input);
+  bool drive_until_there(std::string_view id) {
+    return drive_until([&] { return is_there(id); });
   }
-  std::string ended(Worker& worker, const std::string& id) {
-    OrchestrationStatus status;
-    const bool is_over = drive(machine, {&worker}, [&] {
-      return worker.runtime->get_status(id, &status) == Status::kOk &&
-             status.state != OrchestrationState::kRunning;
-    });
-    if (!is_over) return "still running";
-    return std::string(orchestration_state_name(status.state)) + " " +
-           error_kind_name(status.error) + " " + std::string(status.output);
-  }
-  Status status_of(Worker& worker, const char* id) {
-    OrchestrationStatus status;
-    return worker.runtime->get_status(id, &status);
-  }
-
-  sim::Machine machine{11};
-  Registry registry;
-  Options options;
 };
 
 TEST_F(Children, ResultAndFailureReachTheParent) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  ASSERT_EQ(start(worker, "p", "parent", "seven"), Status::kOk);
-  ASSERT_EQ(start(worker, "q", "parent", "fail"), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "completed none did seven");
-  EXPECT_EQ(ended(worker, "q"), "failed application no water");
-  EXPECT_EQ(ended(worker, "p::1.2"), "completed none did seven");
+  Worker& worker = start_worker();
+  start_at(worker, "p", "parent", "seven");
+  start_at(worker, "q", "parent", "fail");
+  EXPECT_EQ(end_of("p"), "completed did seven");
+  EXPECT_EQ(end_of("q"), "failed application no water");
+  EXPECT_EQ(end_of("p::1.2"), "completed did seven");
 }
 
 TEST_F(Children, ChildThatContinuesAsNewStillNotifies) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "p", "parent", "again"), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "completed none did last");
+  Worker& worker = start_worker();
+  start_at(worker, "p", "parent", "again");
+  EXPECT_EQ(end_of("p"), "completed did last");
 }
 
 TEST_F(Children, IdsOfTwoExecutionsAreNotTheSame) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "f", "family", ""), Status::kOk);
-  EXPECT_EQ(ended(worker, "f"),
-            "completed none last 1 2 3 4 last 6 7 8 9 last 11 12 13 14 last 16 17 18 19 ");
-  EXPECT_EQ(status_of(worker, "f::1.2"), Status::kOk);
-  EXPECT_EQ(status_of(worker, "f::2.2"), Status::kOk);
+  Worker& worker = start_worker();
+  start_at(worker, "f", "family");
+  EXPECT_EQ(end_of("f"), "completed last 1 2 3 4 last 6 7 8 9 last 11 12 13 14 last 16 17 18 19 ");
+  EXPECT_TRUE(is_there("f::1.2"));
+  EXPECT_TRUE(is_there("f::2.2"));
   EXPECT_EQ(g_effects["7"], 2);
 }
 
@@ -185,195 +156,148 @@ TEST_F(Children, IdsOfTwoExecutionsAreNotTheSame) {
 // a lost one would leave the join open.
 TEST_F(Children, ExactlyOneNoticeOverKillsBetweenTicks) {
   for (int kill_every = 1; kill_every <= 7; kill_every += 2) {
-    sim::Machine own(static_cast<std::uint64_t>(kill_every));
-    own.set_wall(1'800'000'000'000);
-    own.set_synced(true);
+    Gateway own(static_cast<std::uint64_t>(kill_every));
     options.limits.crashes_max = options.limits.strikes_max = 1'000;
-    std::unique_ptr<Worker> worker;
+    Worker* worker = nullptr;
     const auto replace = [&] {
       if (worker != nullptr) worker->kill();
-      auto next = std::make_unique<Worker>(own, registry, options);
-      ASSERT_EQ(next->start(), Status::kOk) << next->diagnostic.text();
-      worker = std::move(next);
+      own.workers.clear();
+      worker = &own.start_worker(registry, options);
     };
     replace();
-    ASSERT_EQ(start(*worker, "f", "family", ""), Status::kOk);
+    start_at(*worker, "f", "family");
     ASSERT_EQ(worker->runtime->tick(std::chrono::milliseconds::max()).status(), Status::kOk);
-    OrchestrationStatus status;
-    int ticks = 0;
-    for (; ticks < 4'000; ++ticks) {
+    for (int ticks = 0; ticks < 4'000 && !own.has_ended("f"); ++ticks) {
       // Each life is long enough to do something.
       if (ticks % (kill_every + 2) == kill_every + 1) replace();
       worker->node.run_jobs();
       const Result<bool> more = worker->runtime->tick(std::chrono::milliseconds::max());
       ASSERT_TRUE(more.ok()) << status_name(more.status());
-      ASSERT_EQ(worker->runtime->get_status("f", &status), Status::kOk);
-      if (status.state != OrchestrationState::kRunning) break;
-      if (!more.value()) own.advance(1'000);
+      if (!more.value()) own.machine.advance(1'000);
     }
-    EXPECT_EQ(status.state, OrchestrationState::kCompleted) << kill_every << " " << status.output;
-    EXPECT_EQ(status.output, "last 1 2 3 4 last 6 7 8 9 last 11 12 13 14 last 16 17 18 19 ");
+    EXPECT_EQ(own.outcome_of("f"),
+              "completed last 1 2 3 4 last 6 7 8 9 last 11 12 13 14 last 16 17 18 19 ")
+        << kill_every;
     EXPECT_EQ(worker->lines.count("stopped"), 0U);
   }
 }
 
 TEST_F(Children, AnIdThatExistsIsAnAnswerAndDisturbsNoOther) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "pump", "child", "root"), Status::kOk);
-  EXPECT_EQ(ended(worker, "pump"), "completed none did root");
-  ASSERT_EQ(start(worker, "p", "with_id", "x"), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "failed application an instance of this id exists");
-  EXPECT_EQ(ended(worker, "pump"), "completed none did root");
+  Worker& worker = start_worker();
+  start_at(worker, "pump", "child", "root");
+  EXPECT_EQ(end_of("pump"), "completed did root");
+  start_at(worker, "p", "with_id", "x");
+  EXPECT_EQ(end_of("p"), "failed application an instance of this id exists");
+  EXPECT_EQ(end_of("pump"), "completed did root");
   EXPECT_EQ(g_effects["x"], 0);
 }
 
 // A child whose id exists fails, also while that instance runs, and whichever parent it has.
 TEST_F(Children, AnIdThatRunsIsAnAnswerToo) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "first", "with_id", "wait"), Status::kOk);
-  drive(machine, {&worker}, [&] { return status_of(worker, "pump") == Status::kOk; });
-  ASSERT_EQ(start(worker, "second", "with_id", "wait"), Status::kOk);
-  EXPECT_EQ(ended(worker, "second"), "failed application an instance of this id exists");
+  Worker& worker = start_worker();
+  start_at(worker, "first", "with_id", "wait");
+  ASSERT_TRUE(drive_until_there("pump"));
+  start_at(worker, "second", "with_id", "wait");
+  EXPECT_EQ(end_of("second"), "failed application an instance of this id exists");
   OrchestrationStatus status;
   ASSERT_EQ(worker.runtime->get_status("pump", &status), Status::kOk);
   EXPECT_EQ(status.state, OrchestrationState::kRunning);
 }
 
 TEST_F(Children, LoserOfASelectIsCancelledAndItsNoticeDropped) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "l", "loser", ""), Status::kOk);
-  EXPECT_EQ(ended(worker, "slow"), "failed cancelled parent does not wait for it any more");
-  EXPECT_EQ(ended(worker, "l"), "completed none 1");
+  Worker& worker = start_worker();
+  start_at(worker, "l", "loser");
+  EXPECT_EQ(end_of("slow"), "failed cancelled parent does not wait for it any more");
+  EXPECT_EQ(end_of("l"), "completed 1");
   EXPECT_GE(worker.runtime->stats().messages_dropped, 1U);
 }
 
 TEST_F(Children, EveryEndOfTheParentCancelsOpenChildren) {
   for (const auto& [input, reason] : std::map<std::string, std::string>{
            {"again", "parent continued as new"}, {"fail", "parent ended"}, {"", "parent ended"}}) {
-    sim::Machine own(3);
-    own.set_wall(1'800'000'000'000);
-    Worker worker(own, registry, options);
-    ASSERT_EQ(worker.start(), Status::kOk);
-    ASSERT_EQ(start(worker, "p", "leaver", input.c_str()), Status::kOk);
-    OrchestrationStatus status;
-    const bool is_over = drive(own, {&worker}, [&] {
-      return worker.runtime->get_status("left", &status) == Status::kOk &&
-             status.state != OrchestrationState::kRunning;
-    });
-    ASSERT_TRUE(is_over) << input;
-    EXPECT_EQ(status.error, ErrorKind::kCancelled);
-    EXPECT_EQ(status.output, reason);
-    worker.stop();
+    Gateway own;
+    start_at(own.start_worker(registry, options), "p", "leaver", input);
+    EXPECT_EQ(own.end_of("left"), "failed cancelled " + reason) << input;
   }
 }
 
 TEST_F(Children, ParentSeesItsCancelAndItsChildrenGoWithIt) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "p", "parent", "wait"), Status::kOk);
-  drive(machine, {&worker}, [&] { return status_of(worker, "p::1.2") == Status::kOk; });
+  Worker& worker = start_worker();
+  start_at(worker, "p", "parent", "wait");
+  ASSERT_TRUE(drive_until_there("p::1.2"));
   ASSERT_EQ(worker.runtime->cancel_instance("p", "rain"), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "completed none undone");
+  EXPECT_EQ(end_of("p"), "completed undone");
   EXPECT_EQ(g_effects["undo"], 1);
-  EXPECT_EQ(ended(worker, "p::1.2"), "failed cancelled parent ended");
+  EXPECT_EQ(end_of("p::1.2"), "failed cancelled parent ended");
 }
 
 TEST_F(Children, TerminatedChildIsNotifiedAndTerminatedParentCancels) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(start(worker, "p", "parent", "wait"), Status::kOk);
-  ASSERT_EQ(start(worker, "q", "parent", "wait"), Status::kOk);
-  drive(machine, {&worker}, [&] { return status_of(worker, "q::1.2") == Status::kOk; });
-  ASSERT_EQ(client->terminate_instance("p::1.2", "by hand"), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "failed terminated by hand");
-  ASSERT_EQ(client->terminate_instance("q", "by hand"), Status::kOk);
-  EXPECT_EQ(ended(worker, "q::1.2"), "failed cancelled parent ended");
+  Worker& worker = start_worker();
+  start_at(worker, "p", "parent", "wait");
+  start_at(worker, "q", "parent", "wait");
+  ASSERT_TRUE(drive_until_there("q::1.2"));
+  ASSERT_EQ(client()->terminate_instance("p::1.2", "by hand"), Status::kOk);
+  EXPECT_EQ(end_of("p"), "failed terminated by hand");
+  ASSERT_EQ(client()->terminate_instance("q", "by hand"), Status::kOk);
+  EXPECT_EQ(end_of("q::1.2"), "failed cancelled parent ended");
 }
 
 TEST_F(Children, WhatIsGivenUpInTheSameTurnNeverIs) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "p", "in_vain", ""), Status::kOk);
-  EXPECT_EQ(ended(worker, "p"), "completed none ");
-  EXPECT_EQ(status_of(worker, "never"), Status::kNotFound);
-  EXPECT_EQ(status_of(worker, "nor_this"), Status::kNotFound);
+  Worker& worker = start_worker();
+  start_at(worker, "p", "in_vain");
+  EXPECT_EQ(end_of("p"), "completed ");
+  EXPECT_FALSE(is_there("never"));
+  EXPECT_FALSE(is_there("nor_this"));
 }
 
 TEST_F(Children, TooLongAnIdIsAnAnswer) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "d", "deep", ""), Status::kOk);
-  EXPECT_EQ(ended(worker, "d"), "completed none bottom");
+  Worker& worker = start_worker();
+  start_at(worker, "d", "deep");
+  EXPECT_EQ(end_of("d"), "completed bottom");
 }
 
 TEST_F(Children, RootIdsOfTheirFormAreRefused) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  EXPECT_EQ(client->start_orchestration("child", InstanceId("a::1.2"), ""),
+  Worker& worker = start_worker();
+  EXPECT_EQ(client()->start_orchestration("child", InstanceId("a::1.2"), ""),
             Status::kInvalidArgument);
   static Status answer = Status::kOk;
   ASSERT_EQ(
       worker.runtime->start_orchestration("child", InstanceId("a::1.2"), "", {},
                                           [](void*, Status status) noexcept { answer = status; }),
       Status::kOk);
-  drive(machine, {&worker}, [] { return answer != Status::kOk; });
+  drive_until([] { return answer != Status::kOk; });
   EXPECT_EQ(answer, Status::kInvalidArgument);
 }
 
 TEST_F(Children, DetachedStartsAreNeverLost) {
   for (const char* input : {"", "fail", "again", "wait"}) {
-    sim::Machine own(5);
-    own.set_wall(1'800'000'000'000);
-    Worker worker(own, registry, options);
-    ASSERT_EQ(worker.start(), Status::kOk);
-    ASSERT_EQ(start(worker, "s", "starter", input), Status::kOk);
+    Gateway own;
+    start_at(own.start_worker(registry, options), "s", "starter", input);
     const std::string last = std::string(input) == "again" ? "detached-3" : "detached-1";
-    OrchestrationStatus status;
-    const bool is_over = drive(own, {&worker}, [&] {
-      return worker.runtime->get_status(last, &status) == Status::kOk &&
-             status.state == OrchestrationState::kCompleted;
-    });
-    EXPECT_TRUE(is_over) << input;
-    EXPECT_EQ(status.output, "did detached");
-    EXPECT_EQ(worker.runtime->get_status("detached-1", &status), Status::kOk);
-    worker.stop();
+    EXPECT_EQ(own.end_of(last), "completed did detached") << input;
+    EXPECT_TRUE(own.is_there("detached-1"));
   }
 }
 
 TEST_F(Children, DetachedStartOfAnIdThatExistsBreaksNothing) {
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  ASSERT_EQ(start(worker, "detached-1", "child", "mine"), Status::kOk);
-  EXPECT_EQ(ended(worker, "detached-1"), "completed none did mine");
-  ASSERT_EQ(start(worker, "s", "starter", ""), Status::kOk);
-  EXPECT_EQ(ended(worker, "s"), "completed none completed");
-  EXPECT_EQ(ended(worker, "detached-1"), "completed none did mine");
+  Worker& worker = start_worker();
+  start_at(worker, "detached-1", "child", "mine");
+  EXPECT_EQ(end_of("detached-1"), "completed did mine");
+  start_at(worker, "s", "starter");
+  EXPECT_EQ(end_of("s"), "completed completed");
+  EXPECT_EQ(end_of("detached-1"), "completed did mine");
   EXPECT_EQ(worker.lines.count("start_refused id=detached-1 instance=s"), 1U) << worker.lines.all();
 }
 
 // The other process has only the child's name, this one only the parent's.
 TEST_F(Children, ParentAndChildInTwoProcesses) {
-  Registry parents;
+  Registry& parents = another_registry();
   ASSERT_EQ(parents.add_orchestration("parent", parent), Status::kOk);
   ASSERT_EQ(parents.add_activity("note", note), Status::kOk);
-  Worker here(machine, parents, options);
-  ASSERT_EQ(here.start(), Status::kOk);
-  ASSERT_EQ(start(here, "p", "parent", "there"), Status::kOk);
-  OrchestrationStatus status;
-  drive(machine, {&here}, [&] { return status_of(here, "p::1.2") == Status::kOk; });
-  Worker there(machine, registry, options);
-  ASSERT_EQ(there.start(), Status::kOk);
-  const bool is_over = drive(machine, {&there, &here}, [&] {
-    return here.runtime->get_status("p", &status) == Status::kOk &&
-           status.state != OrchestrationState::kRunning;
-  });
-  EXPECT_TRUE(is_over);
-  EXPECT_EQ(status.output, "did there");
+  start_at(start_worker(parents, options), "p", "parent", "there");
+  ASSERT_TRUE(drive_until_there("p::1.2"));
+  start_worker();
+  EXPECT_EQ(end_of("p"), "completed did there");
 }
 
 }  // namespace

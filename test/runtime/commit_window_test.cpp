@@ -10,11 +10,11 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
+using testing::Gateway;
+using testing::GatewayTest;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kWindowMs = 200;
 constexpr int kSensors = 10;
 constexpr int kSamples = 4;
@@ -68,61 +68,45 @@ Poll fan(OrchestrationContext& ctx) {
   return ctx.complete("all");
 }
 
-class CommitWindowTest : public ::testing::Test {
+class CommitWindowTest : public GatewayTest {
  protected:
   void SetUp() override {
     g_machine = &machine;
     g_ran.clear();
-    ASSERT_EQ(registry.add_orchestration("sensor", sensor), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("steps", steps), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("hurried", hurried), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("fan", fan), Status::kOk);
-    ASSERT_EQ(registry.add_activity("sample", sample), Status::kOk);
-    ASSERT_EQ(registry.add_activity("move_valve", move_valve), Status::kOk);
+    add("sensor", sensor);
+    add("steps", steps);
+    add("hurried", hurried);
+    add("fan", fan);
+    add("sample", sample);
+    add("move_valve", move_valve);
   }
-  static Options options(std::int64_t window_ms) {
-    Options out;
-    out.database_path = kPath;
-    out.verify_turns = true;
-    out.timing.commit_window = std::chrono::milliseconds(window_ms);
-    return out;
-  }
-  // Runs an instance to its end; returns how long it took, in ms.
-  std::int64_t time_of(Options given, const char* orchestration, const char* input) {
-    Worker worker(machine, registry, given);
-    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    TestClient client(machine, kPath);
+  void set_window(std::int64_t ms) { options.timing.commit_window = std::chrono::milliseconds(ms); }
+  // Runs an instance to its end under this window; returns how long it took, in ms.
+  std::int64_t time_under(std::int64_t window_ms, const char* orchestration, const char* input) {
+    set_window(window_ms);
+    start_worker();
+    TestClient& by = client();
     machine.advance(1'000);  // the window that the registration opened ends
     const std::int64_t begin = machine.boot_ms();
-    EXPECT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
-    EXPECT_TRUE(drive(machine, {&worker},
-                      [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-    EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << worker.lines.all();
+    EXPECT_EQ(by->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
+    EXPECT_EQ(end_of("a").substr(0, 9), "completed");
     return machine.boot_ms() - begin;
   }
   // Returns the commits of ten sensors, each with its own phase; *took is set to the time until the
   // last one ended.
   std::uint64_t commits_of_sensors(std::int64_t window_ms, std::int64_t* took) {
-    const std::string path = "/data/" + std::to_string(window_ms) + ".db";
-    Options given = options(window_ms);
-    given.database_path = path;
-    Worker worker(machine, registry, given);
-    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    TestClient client(machine, path.c_str());
-    const std::int64_t begin = machine.boot_ms();
+    set_window(window_ms);
+    Gateway own;
+    const Worker& worker = own.start_worker(registry, options);
+    g_machine = &own.machine;
+    const std::int64_t begin = own.machine.boot_ms();
     for (int i = 0; i < kSensors; ++i)
-      EXPECT_EQ(client->start_orchestration("sensor", InstanceId("s" + std::to_string(i)),
-                                            std::to_string(i * 17)),
-                Status::kOk);
-    EXPECT_TRUE(drive(machine, {&worker}, [&] {
-      return worker.runtime->stats().orchestrations_completed == kSensors;
-    }));
-    *took = machine.boot_ms() - begin;
+      own.start("s" + std::to_string(i), "sensor", std::to_string(i * 17));
+    EXPECT_TRUE(own.drive_until(
+        [&] { return worker.runtime->stats().orchestrations_completed == kSensors; }));
+    *took = own.machine.boot_ms() - begin;
     return worker.runtime->stats().commits;
   }
-
-  sim::Machine machine{7};
-  Registry registry;
 };
 
 TEST_F(CommitWindowTest, work_of_many_gathers_in_fewer_flushes_within_the_bound) {
@@ -139,34 +123,33 @@ TEST_F(CommitWindowTest, work_of_many_gathers_in_fewer_flushes_within_the_bound)
 }
 
 TEST_F(CommitWindowTest, the_first_step_after_a_pause_waits_for_no_other) {
-  EXPECT_EQ(time_of(options(0), "steps", "sample"), 0);
+  EXPECT_EQ(time_under(0, "steps", "sample"), 0);
 }
 
 TEST_F(CommitWindowTest, a_step_waits_for_one_window) {
-  EXPECT_EQ(time_of(options(kWindowMs), "steps", "sample"), kSamples * kWindowMs);
+  EXPECT_EQ(time_under(kWindowMs, "steps", "sample"), kSamples * kWindowMs);
   EXPECT_EQ(g_ran.size(), 4U);
   for (std::size_t i = 1; i < g_ran.size(); ++i)
     EXPECT_EQ(g_ran[i] - g_ran[i - 1], kWindowMs);
 }
 
 TEST_F(CommitWindowTest, an_activity_that_actuates_asks_for_its_commit) {
-  EXPECT_EQ(time_of(options(kWindowMs), "steps", "move_valve"), 0);
+  EXPECT_EQ(time_under(kWindowMs, "steps", "move_valve"), 0);
 }
 
 TEST_F(CommitWindowTest, a_result_is_not_kept_waiting_beyond_its_own_limit) {
-  EXPECT_EQ(time_of(options(kWindowMs), "hurried", ""), 0);
+  EXPECT_EQ(time_under(kWindowMs, "hurried", ""), 0);
 }
 
 TEST_F(CommitWindowTest, a_machine_with_nothing_left_to_do_does_not_wait) {
-  Options few = options(kWindowMs);
-  few.slots.inline_activities = 4;
+  options.slots.inline_activities = 4;
   // Ten commits for forty activities; only work that fills no slot waits.
-  EXPECT_LE(time_of(few, "fan", ""), 2 * kWindowMs);
+  EXPECT_LE(time_under(kWindowMs, "fan", ""), 2 * kWindowMs);
 }
 
 TEST_F(CommitWindowTest, a_piggybacked_call_is_answered_at_once) {
-  Worker worker(machine, registry, options(5'000));
-  ASSERT_EQ(worker.start(), Status::kOk);
+  set_window(5'000);
+  Worker& worker = start_worker();
   static int answered;
   answered = 0;
   const Answer answer = [](void*, Status status) noexcept {
@@ -178,18 +161,17 @@ TEST_F(CommitWindowTest, a_piggybacked_call_is_answered_at_once) {
     ASSERT_EQ(worker.runtime->start_orchestration("steps", InstanceId("r" + std::to_string(i)),
                                                   "sample", {}, answer),
               Status::kOk);
-    ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == i + 1; }));
+    ASSERT_TRUE(drive_until([&] { return answered == i + 1; }));
   }
   EXPECT_EQ(machine.boot_ms(), begin);
 }
 
 TEST_F(CommitWindowTest, a_stop_does_not_wait) {
-  Worker worker(machine, registry, options(5'000));
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  set_window(5'000);
+  Worker& worker = start_worker();
   machine.advance(6'000);
-  ASSERT_EQ(client->start_orchestration("steps", InstanceId("a"), "sample"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_ran.size() == 1; }));
+  start("a", "steps", "sample");
+  ASSERT_TRUE(drive_until([&] { return g_ran.size() == 1; }));
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(1)), Status::kOk);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
@@ -197,20 +179,14 @@ TEST_F(CommitWindowTest, a_stop_does_not_wait) {
 }
 
 TEST_F(CommitWindowTest, a_kill_within_the_window_runs_the_activity_again) {
-  TestClient client(machine, kPath);
-  {
-    Worker worker(machine, registry, options(5'000));
-    ASSERT_EQ(worker.start(), Status::kOk);
-    machine.advance(6'000);
-    ASSERT_EQ(client->start_orchestration("steps", InstanceId("a"), "sample"), Status::kOk);
-    ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_ran.size() == 1; }));
-    worker.kill();
-  }
-  Worker again(machine, registry, options(0));
-  ASSERT_EQ(again.start(), Status::kOk) << again.diagnostic.text();
-  ASSERT_TRUE(drive(machine, {&again},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("a").output, "done");
+  set_window(5'000);
+  start_worker();
+  machine.advance(6'000);
+  start("a", "steps", "sample");
+  ASSERT_TRUE(drive_until([&] { return g_ran.size() == 1; }));
+  set_window(0);
+  restart();
+  EXPECT_EQ(end_of("a"), "completed done");
   EXPECT_EQ(g_ran.size(), 5U);  // the first one ran twice
 }
 

@@ -13,11 +13,9 @@ namespace {
 
 using std::chrono::hours;
 using std::chrono::milliseconds;
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr int kSensorFd = 5;
 constexpr std::int64_t kGraceMs = 3'000;
 
@@ -153,7 +151,7 @@ Poll race(OrchestrationContext& ctx) {
   return ctx.complete("the timer");
 }
 
-class CooperativeTest : public ::testing::Test {
+class CooperativeTest : public GatewayTest {
  protected:
   void SetUp() override {
     g_machine = &machine;
@@ -161,63 +159,50 @@ class CooperativeTest : public ::testing::Test {
     g_alive = g_most_alive = g_made = g_kills = g_clean_up_steps = 0;
     g_step_ms = 0;
     g_saw.clear();
-    const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
-    ok(registry.add_orchestration("call", call));
-    ok(registry.add_orchestration("call_again", call_again));
-    ok(registry.add_orchestration("call_with_limit", call_with_limit));
-    ok(registry.add_orchestration("many", many));
-    ok(registry.add_orchestration("race", race));
-    ok(registry.add_cooperative("blink", blink));
-    ok(registry.add_cooperative("blink_on", blink_on));
-    ok(registry.add_cooperative("sense", sense));
-    ok(registry.add_cooperative("valve", valve));
-    ok(registry.add_cooperative("stubborn", stubborn));
-    ok(registry.add_cooperative("second_time", second_time));
-    ok(registry.add_cooperative("bad_descriptor", bad_descriptor));
-    ok(registry.add_cooperative("long_result", long_result));
-    ok(registry.add_cooperative("dies_in_a_step", dies_in_a_step));
-    ok(registry.add_activity("inline_one", inline_one));
+    options.worker_node_id = "node";
+    options.timing.activity_grace = milliseconds(kGraceMs);
+    add("call", call);
+    add("call_again", call_again);
+    add("call_with_limit", call_with_limit);
+    add("many", many);
+    add("race", race);
+    add("blink", blink);
+    add("blink_on", blink_on);
+    add("sense", sense);
+    add("valve", valve);
+    add("stubborn", stubborn);
+    add("second_time", second_time);
+    add("bad_descriptor", bad_descriptor);
+    add("long_result", long_result);
+    add("dies_in_a_step", dies_in_a_step);
+    add("inline_one", inline_one);
   }
-  void TearDown() override { EXPECT_EQ(g_alive, 0) << "a state was lost"; }
-  static Options options() {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = "node";
-    out.verify_turns = true;
-    out.timing.activity_grace = std::chrono::milliseconds(kGraceMs);
-    return out;
+  void TearDown() override {
+    GatewayTest::TearDown();
+    EXPECT_EQ(g_alive, 0) << "a state was lost";
   }
-  // Starts the worker and this orchestration.
-  void begin(Worker& worker, TestClient& client, const char* orchestration, const char* input) {
-    g_worker = &worker;
-    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    ASSERT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
+  // Starts a worker and this orchestration.
+  Worker& begin(const char* orchestration, const char* input) {
+    g_worker = &start_worker();
+    start("a", orchestration, input);
     begun = machine.boot_ms();
-  }
-  bool ends(Worker& worker, TestClient& client, std::int64_t ms = 7'200'000) {
-    return drive(
-        machine, {&worker},
-        [&] { return client.status("a").state != OrchestrationState::kRunning; }, ms);
+    return *g_worker;
   }
   std::string run(const char* orchestration, const char* input) {
-    Worker worker(machine, registry, options());
-    TestClient client(machine, kPath);
-    begin(worker, client, orchestration, input);
-    EXPECT_TRUE(ends(worker, client)) << worker.lines.all();
+    const Worker& worker = begin(orchestration, input);
+    std::string end = end_of("a");
     took = machine.boot_ms() - begun;
     stats = worker.runtime->stats();
-    return std::string(client.status("a").output);
+    return end;
   }
 
-  sim::Machine machine{7};
-  Registry registry;
   RuntimeStats stats;
   std::int64_t begun = 0;
   std::int64_t took = 0;
 };
 
 TEST_F(CooperativeTest, steps_come_when_they_were_asked_for) {
-  EXPECT_EQ(run("call", "blink"), "blinked");
+  EXPECT_EQ(run("call", "blink"), "completed blinked");
   ASSERT_EQ(g_steps.size(), 10U);
   for (std::size_t i = 1; i < g_steps.size(); ++i)
     EXPECT_EQ(g_steps[i] - g_steps[i - 1], 20);
@@ -227,9 +212,7 @@ TEST_F(CooperativeTest, steps_come_when_they_were_asked_for) {
 }
 
 TEST_F(CooperativeTest, waits_for_its_descriptor_without_a_wake_up) {
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "sense");
+  Worker& worker = begin("call", "sense");
   // The looks after the last commit end within seven seconds.
   EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(7)), Status::kTimeout);
   ASSERT_EQ(g_steps.size(), 1U);
@@ -238,24 +221,21 @@ TEST_F(CooperativeTest, waits_for_its_descriptor_without_a_wake_up) {
   EXPECT_EQ(worker.runtime->stats().wakeups, before + 1) << "for the end of run_for() alone";
   worker.node.set_readable(kSensorFd, true);
   const std::int64_t readable_at = machine.boot_ms();
-  ASSERT_TRUE(ends(worker, client));
-  EXPECT_EQ(client.status("a").output, "a value");
+  EXPECT_EQ(end_of("a"), "completed a value");
   EXPECT_EQ(machine.boot_ms(), readable_at);
   EXPECT_EQ(g_steps.size(), 2U);
 }
 
 TEST_F(CooperativeTest, a_descriptor_that_stays_silent_has_a_limit) {
-  EXPECT_EQ(run("call", "sense"), "silence");
+  EXPECT_EQ(run("call", "sense"), "completed silence");
   EXPECT_EQ(took, 20'000);
   EXPECT_EQ(g_steps.size(), 2U);
 }
 
 TEST_F(CooperativeTest, a_descriptor_that_is_not_read_does_not_keep_the_loop_awake) {
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "sense");
+  Worker& worker = begin("call", "sense");
   worker.node.set_readable(kSensorFd, true);
-  ASSERT_TRUE(ends(worker, client));
+  ASSERT_TRUE(ends("a"));
   EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(7)), Status::kTimeout);
   const std::uint64_t before = worker.runtime->stats().wakeups;
   EXPECT_EQ(worker.runtime->run_for(std::chrono::seconds(10)), Status::kTimeout);
@@ -263,154 +243,124 @@ TEST_F(CooperativeTest, a_descriptor_that_is_not_read_does_not_keep_the_loop_awa
 }
 
 TEST_F(CooperativeTest, several_wait_for_the_same_descriptor) {
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "many", "sense");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 6; }));
+  Worker& worker = begin("many", "sense");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() == 6; }));
   worker.node.set_readable(kSensorFd, true);
-  ASSERT_TRUE(ends(worker, client));
-  EXPECT_EQ(client.status("a").output, "42");  // six times "a value"
+  EXPECT_EQ(end_of("a"), "completed 42");  // six times "a value"
   EXPECT_EQ(machine.boot_ms(), begun);
 }
 
 TEST_F(CooperativeTest, a_descriptor_that_cannot_be_waited_for_is_an_error) {
   EXPECT_EQ(run("call_again", "bad_descriptor"),
-            "invalid_argument: the descriptor cannot be waited for: invalid_argument");
+            "completed invalid_argument: the descriptor cannot be waited for: invalid_argument");
   EXPECT_EQ(g_made, 1);
 }
 
 TEST_F(CooperativeTest, holds_up_no_other) {
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "many", "blink");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() > 6; }));
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("b"), "inline_one"), Status::kOk);
+  begin("many", "blink");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() > 6; }));
+  start("b", "call", "inline_one");
   const std::int64_t asked = machine.boot_ms();
-  ASSERT_TRUE(drive(machine, {&worker},
-                    [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
+  ASSERT_TRUE(ends("b"));
   EXPECT_EQ(machine.boot_ms(), asked);
-  ASSERT_TRUE(ends(worker, client));
+  ASSERT_TRUE(ends("a"));
   // All six run at once, and take as long as one.
   EXPECT_EQ(g_most_alive, 6);
   EXPECT_EQ(machine.boot_ms() - begun, 9 * 20);
 }
 
 TEST_F(CooperativeTest, takes_a_slot_as_long_as_it_runs) {
-  Options two = options();
-  two.slots.cooperative = 2;
-  Worker worker(machine, registry, two);
-  TestClient client(machine, kPath);
-  begin(worker, client, "many", "blink");
-  ASSERT_TRUE(ends(worker, client));
+  options.slots.cooperative = 2;
+  begin("many", "blink");
+  ASSERT_TRUE(ends("a"));
   EXPECT_EQ(g_most_alive, 2);
   EXPECT_EQ(machine.boot_ms() - begun, 3 * 9 * 20);
 }
 
 TEST_F(CooperativeTest, a_window_of_commits_does_not_delay_steps) {
-  Options gathering = options();
-  gathering.timing.commit_window = std::chrono::seconds(1);
-  Worker worker(machine, registry, gathering);
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "blink");
-  ASSERT_TRUE(ends(worker, client));
+  options.timing.commit_window = std::chrono::seconds(1);
+  begin("call", "blink");
+  ASSERT_TRUE(ends("a"));
   ASSERT_EQ(g_steps.size(), 10U);
   EXPECT_EQ(g_steps.back() - g_steps.front(), 9 * 20);
 }
 
 TEST_F(CooperativeTest, long_results_wait_for_their_commit) {
-  EXPECT_EQ(run("many", "long_result"), "360000");
+  EXPECT_EQ(run("many", "long_result"), "completed 360000");
 }
 
 TEST_F(CooperativeTest, each_attempt_has_a_state_of_its_own) {
-  EXPECT_EQ(run("call_again", "second_time"), "second time");
+  EXPECT_EQ(run("call_again", "second_time"), "completed second time");
   EXPECT_EQ(g_made, 2);
   EXPECT_EQ(stats.activities_retried, 1U);
 }
 
 TEST_F(CooperativeTest, a_long_step_is_counted_and_named) {
   g_step_ms = 100;
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "blink");
-  ASSERT_TRUE(ends(worker, client));
+  Worker& worker = begin("call", "blink");
+  ASSERT_TRUE(ends("a"));
   EXPECT_EQ(worker.runtime->stats().activities_overlong, 10U);
   EXPECT_EQ(worker.lines.count("inline_activity_overlong activity=blink took_ms=100"), 10U);
 }
 
 TEST_F(CooperativeTest, a_loser_gets_steps_to_clean_up) {
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "race", "valve");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_clean_up_steps == 1; }));
+  Worker& worker = begin("race", "valve");
+  ASSERT_TRUE(drive_until([&] { return g_clean_up_steps == 1; }));
   EXPECT_EQ(machine.boot_ms() - begun, 1'000) << "at once";
   EXPECT_EQ(g_alive, 1);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_clean_up_steps == 2; }));
+  ASSERT_TRUE(drive_until([&] { return g_clean_up_steps == 2; }));
   EXPECT_EQ(machine.boot_ms() - begun, 1'100);
   EXPECT_EQ(g_alive, 0);
-  ASSERT_TRUE(ends(worker, client));
+  ASSERT_TRUE(ends("a", 7'200'000));
   EXPECT_EQ(worker.runtime->stats().activities_refused, 1U);
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 0U);
 }
 
 TEST_F(CooperativeTest, a_loser_that_does_not_end_is_ended_after_the_grace) {
   testing::expect_errors("activity_abandoned");
-  Options one = options();
-  one.slots.cooperative = 1;
-  Worker worker(machine, registry, one);
-  TestClient client(machine, kPath);
-  begin(worker, client, "race", "stubborn");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_made == 1 && g_alive == 0; }));
+  options.slots.cooperative = 1;
+  Worker& worker = begin("race", "stubborn");
+  ASSERT_TRUE(drive_until([&] { return g_made == 1 && g_alive == 0; }));
   EXPECT_EQ(machine.boot_ms() - begun, 1'000 + kGraceMs);
   EXPECT_EQ(g_clean_up_steps, 1);
   EXPECT_EQ(worker.runtime->stats().activities_abandoned, 1U);
   EXPECT_TRUE(worker.runtime->ready());
   // Its slot is free again.
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("b"), "blink"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker},
-                    [&] { return client.status("b").state == OrchestrationState::kCompleted; }));
+  start("b", "call", "blink");
+  ASSERT_TRUE(ends("b"));
   EXPECT_EQ(worker.runtime->stats().slots_abandoned, 0U);
 }
 
 TEST_F(CooperativeTest, past_its_limit_it_is_reported_and_ends) {
-  EXPECT_EQ(run("call_with_limit", "valve"), "timeout: start_to_close (5000 ms) passed");
+  EXPECT_EQ(run("call_with_limit", "valve"), "completed timeout: start_to_close (5000 ms) passed");
   EXPECT_EQ(took, 5'000);
 }
 
 TEST_F(CooperativeTest, a_stop_puts_it_back_and_the_next_worker_begins_anew) {
-  TestClient client(machine, kPath);
-  {
-    Worker worker(machine, registry, options());
-    begin(worker, client, "call", "sense");
-    ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 1; }));
-    EXPECT_EQ(worker.runtime->stop(std::chrono::milliseconds(500)), Status::kOk);
-    EXPECT_EQ(machine.boot_ms() - begun, 500);
-    EXPECT_EQ(g_alive, 0);
-  }
-  Worker again(machine, registry, options());
-  ASSERT_EQ(again.start(), Status::kOk) << again.diagnostic.text();
+  Worker& worker = begin("call", "sense");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() == 1; }));
+  EXPECT_EQ(worker.runtime->stop(std::chrono::milliseconds(500)), Status::kOk);
+  EXPECT_EQ(machine.boot_ms() - begun, 500);
+  EXPECT_EQ(g_alive, 0);
+  Worker& again = start_worker();
   EXPECT_EQ(again.lines.count("session"), 0U);
   again.node.set_readable(kSensorFd, true);
-  ASSERT_TRUE(ends(again, client));
-  EXPECT_EQ(client.status("a").output, "a value");
+  EXPECT_EQ(end_of("a"), "completed a value");
   EXPECT_EQ(g_made, 2);
   EXPECT_LT(machine.boot_ms() - begun, 1'000) << "no lease was waited for";
 }
 
 TEST_F(CooperativeTest, a_stop_waits_for_what_ends_in_time) {
-  TestClient client(machine, kPath);
-  Worker worker(machine, registry, options());
-  begin(worker, client, "call", "blink_on");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
+  Worker& worker = begin("call", "blink_on");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() == 2; }));
   EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(10)), Status::kOk);
   EXPECT_EQ(g_steps.size(), 10U);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 1U);
 }
 
 TEST_F(CooperativeTest, one_that_asks_learns_of_a_stop_with_its_next_step) {
-  TestClient client(machine, kPath);
-  Worker worker(machine, registry, options());
-  begin(worker, client, "call", "blink");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 2; }));
+  Worker& worker = begin("call", "blink");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() == 2; }));
   EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(10)), Status::kOk);
   EXPECT_EQ(g_steps.size(), 3U);
   EXPECT_EQ(worker.runtime->stats().activities_completed, 0U);
@@ -421,61 +371,35 @@ TEST_F(CooperativeTest, one_that_asks_learns_of_a_stop_with_its_next_step) {
 TEST_F(CooperativeTest, a_full_disk_keeps_the_result_and_destroys_the_state_once) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back");
-  Worker worker(machine, registry, options());
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "blink");
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == 9; }));
+  Worker& worker = begin("call", "blink");
+  ASSERT_TRUE(drive_until([&] { return g_steps.size() == 9; }));
   machine.fail_write(1, Status::kFull, false);
-  ASSERT_TRUE(ends(worker, client));
-  EXPECT_EQ(client.status("a").output, "blinked");
+  EXPECT_EQ(end_of("a"), "completed blinked");
   EXPECT_EQ(g_made, 1);
   EXPECT_GE(worker.runtime->stats().failed_ticks, 1U);
 }
 
 TEST_F(CooperativeTest, a_death_in_a_step_is_charged_to_it) {
   testing::expect_errors("activity_poisoned");
-  Options twice = options();
-  twice.limits.crashes_max = 2;
-  TestClient client(machine, kPath);
+  options.limits.crashes_max = 2;
   g_kills = 2;
-  {
-    Worker first(machine, registry, twice);
-    begin(first, client, "call", "dies_in_a_step");
-    drive(machine, {&first}, [&] { return first.killed; });
-    ASSERT_TRUE(first.killed);
+  begin("call", "dies_in_a_step");
+  for (int life = 0; life < 2; ++life) {
+    ASSERT_TRUE(drive_until([&] { return g_worker->killed; }));
+    g_worker = &restart();
   }
-  {
-    Worker second(machine, registry, twice);
-    g_worker = &second;
-    ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-    drive(machine, {&second}, [&] { return second.killed; });
-    ASSERT_TRUE(second.killed);
-  }
-  Worker third(machine, registry, twice);
-  g_worker = &third;
-  ASSERT_EQ(third.start(), Status::kOk) << third.diagnostic.text();
-  ASSERT_TRUE(ends(third, client));
-  EXPECT_EQ(client.status("a").output.substr(0, 6), "poison");
+  EXPECT_EQ(end_of("a").substr(0, 16), "completed poison");
 }
 
 TEST_F(CooperativeTest, a_death_between_steps_is_not) {
-  Options once = options();
-  once.limits.crashes_max = 1;
-  TestClient client(machine, kPath);
+  options.limits.crashes_max = 1;
   for (std::size_t i = 0; i < 3; ++i) {
-    Worker worker(machine, registry, once);
-    g_worker = &worker;
-    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    if (i == 0) {
-      ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "sense"), Status::kOk);
-    }
-    ASSERT_TRUE(drive(machine, {&worker}, [&] { return g_steps.size() == i + 1; }));
-    worker.kill();
+    g_worker = &restart();
+    if (i == 0) start("a", "call", "sense");
+    ASSERT_TRUE(drive_until([&] { return g_steps.size() == i + 1; }));
   }
-  Worker last(machine, registry, once);
-  ASSERT_EQ(last.start(), Status::kOk);
-  ASSERT_TRUE(ends(last, client));
-  EXPECT_EQ(client.status("a").output, "silence");
+  restart();
+  EXPECT_EQ(end_of("a"), "completed silence");
 }
 
 struct Large {
@@ -484,33 +408,24 @@ struct Large {
 ActivityStep large(ActivityContext& ctx, Large&) { return ctx.ok(""); }
 
 TEST_F(CooperativeTest, a_state_that_does_not_fit_is_refused_at_the_start) {
-  ASSERT_EQ(registry.add_cooperative("large", large), Status::kOk);
-  Worker worker(machine, registry, options());
+  add("large", large);
+  Worker worker(machine, registry, options);
   EXPECT_EQ(worker.start(), Status::kInvalidOptions);
   EXPECT_EQ(worker.diagnostic.text(),
             "the state of large has 300 bytes; cooperative_scratch_bytes is 256");
-  Options enough = options();
-  enough.slots.cooperative_scratch_bytes = 300;
-  Worker other(machine, registry, enough);
-  EXPECT_EQ(other.start(), Status::kOk) << other.diagnostic.text();
+  options.slots.cooperative_scratch_bytes = 300;
+  start_worker();
 }
 
 TEST_F(CooperativeTest, without_slots_others_run_it) {
   testing::expect_errors("activity_unregistered");
-  Options none = options();
-  none.slots.cooperative = 0;
-  Worker worker(machine, registry, none);
-  TestClient client(machine, kPath);
-  begin(worker, client, "call", "blink");
-  ASSERT_TRUE(
-      drive(machine, {&worker}, [&] { return worker.lines.count("activity_unregistered") > 0; }));
-  Options other = options();
-  other.worker_node_id = "other";
-  Worker able(machine, registry, other);
-  ASSERT_EQ(able.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker, &able},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("a").output, "blinked");
+  const Options usual = options;
+  options.slots.cooperative = 0;
+  Worker& worker = begin("call", "blink");
+  ASSERT_TRUE(drive_until([&] { return worker.lines.count("activity_unregistered") > 0; }));
+  options = usual;
+  start_worker("other");
+  EXPECT_EQ(end_of("a"), "completed blinked");
 }
 
 TEST_F(CooperativeTest, the_registry_takes_it_by_its_own_call_alone) {

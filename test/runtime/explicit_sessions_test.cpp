@@ -31,12 +31,12 @@ class ExplicitSessions : public SessionStory {
   // Runs `first` until it waits, restarts, and runs `second` over its history.
   OrchestrationState replaced(Code first, Code second) {
     code(std::move(first));
-    full("a");
+    start_worker("a");
     start("i", "code");
     pass(500);
     workers.back()->stop();
     code(std::move(second));
-    full("a");
+    start_worker("a");
     pass(20'000);
     return client().status("i").state;
   }
@@ -92,7 +92,7 @@ TEST_F(ExplicitSessions, close_session_succeeds) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(seconds(10)));
     return ctx.complete(error_kind_name(closed));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(5'000);
   EXPECT_EQ(rows().size(), 1U);
@@ -173,8 +173,8 @@ TEST_F(ExplicitSessions, session_activity_routes_to_same_worker) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", std::to_string(i), Target::own(session)));
     return ctx.complete("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   static_cast<void>(end_of("i"));
   EXPECT_EQ(runs.size(), 3U);
@@ -189,12 +189,12 @@ TEST_F(ExplicitSessions, session_activity_routes_consistently_across_turns) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   pass(60'000);
-  ASSERT_EQ(client()->raise_event("i", "go", ""), Status::kOk);
+  raise_event("i", "go");
   EXPECT_EQ(end_of("i"), "completed ");
   EXPECT_EQ(workers_of("s").size(), 1U);
   EXPECT_EQ(epochs_of("s").size(), 1U);
@@ -347,7 +347,7 @@ TEST_F(ExplicitSessions, session_lock_renewed_during_activity) {
     PAWL_AWAIT(done, ctx.schedule_activity("slow", "300", Target::own(session)));
     return pass_on(ctx, done);
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   for (int i = 0; i < 10; ++i) {
@@ -359,8 +359,8 @@ TEST_F(ExplicitSessions, session_lock_renewed_during_activity) {
 
 TEST_F(ExplicitSessions, session_lock_renewed_between_turns) {
   code(two(minutes(20)));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   for (int i = 0; i < 10; ++i) {
@@ -388,7 +388,7 @@ TEST_F(ExplicitSessions, session_lock_renewal_stops_on_close) {
   });
   add(
       "late", [](ActivityContext& ctx) { return ctx.ok("late"); }, ActivityMode::kThreaded);
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   a.node.hold_jobs(true);
   start("i", "code");
   const auto seconds_go_by = [&](int count) {
@@ -425,8 +425,8 @@ TEST_F(ExplicitSessions, session_lock_renewal_stops_on_shutdown) {
 
 TEST_F(ExplicitSessions, idle_timeout_none_keeps_session_forever) {
   code(two(hours(10)));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   static_cast<void>(end_of("i", 40'000'000));
   ASSERT_EQ(runs.size(), 2U);
@@ -448,7 +448,7 @@ TEST_F(ExplicitSessions, idle_timeout_releases_after_duration) {
   EXPECT_EQ(end_of("i"), "completed b");
 }
 
-// ---- crashes and stops, with the lease alone as in the list ----
+// ---- crashes and stops, seen by the lease alone ----
 
 TEST_F(ExplicitSessions, crash_then_reclaim) {
   wait_for_leases();
@@ -785,8 +785,8 @@ TEST_F(ExplicitSessions, session_survives_continue_as_new) {
     if (!done.ok()) return ctx.fail(done.error());
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed ");
   EXPECT_EQ(runs.size(), 3U);
@@ -856,8 +856,8 @@ TEST_F(ExplicitSessions, session_lock_maintained_across_can) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(minutes(2)));
     return ctx.execution_id() == 3 ? ctx.complete("") : ctx.continue_as_new("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   for (int i = 0; i < 10; ++i) {
     pass(30'000);
@@ -893,10 +893,10 @@ TEST_F(ExplicitSessions, cancelled_orchestration_closes_all_sessions) {
     PAWL_AWAIT(done, ctx.schedule_activity("slow", "1000", Target::own(ctx.open_session("A"))));
     return pass_on(ctx, done);
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
-  ASSERT_EQ(client()->cancel_instance("i", "enough"), Status::kOk);
+  cancel_instance("i", "enough");
   EXPECT_EQ(end_of("i").substr(0, 16), "failed cancelled");
   pass(5'000);
   EXPECT_TRUE(rows().empty());
@@ -925,8 +925,8 @@ TEST_F(ExplicitSessions, session_and_nonsession_in_same_orchestration) {
     }
     return ctx.complete("both");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed both");
   EXPECT_EQ(workers_of("s").size(), 1U);
@@ -940,8 +940,8 @@ TEST_F(ExplicitSessions, nonsession_activity_between_session_activities) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "3", Target::own(session)));
     return ctx.complete("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed ");
   EXPECT_EQ(runs.size(), 3U);
@@ -958,8 +958,8 @@ TEST_F(ExplicitSessions, fan_out_mixed) {
     PAWL_AWAIT_DONE(ctx.join_all(all, 4));
     return ctx.complete("four");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed four");
   EXPECT_EQ(runs.size(), 4U);
@@ -1094,7 +1094,7 @@ TEST_F(ExplicitSessions, close_during_inflight_activity) {
   hand("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
-  ASSERT_EQ(client()->raise_event("i", "close", ""), Status::kOk);
+  raise_event("i", "close");
   pass(1'000);
   EXPECT_TRUE(rows().empty());
   EXPECT_EQ(end_of("i"), "completed ");
@@ -1158,8 +1158,8 @@ TEST_F(ExplicitSessions, session_lock_expires_during_activity) {
     PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
     return pass_on(ctx, done);
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   static_cast<void>(end_of("i"));
   ASSERT_EQ(runs.size(), 2U);
@@ -1310,8 +1310,8 @@ TEST_F(ExplicitSessions, session_renewal_failure_logged) {
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   Worker& b = hand("b");
-  ASSERT_TRUE(testing::drive(
-      machine, {&decides, &b}, [] { return runs.size() == 2; }, 300'000));
+  ASSERT_TRUE(drive_until(
+      {&decides, &b}, [] { return runs.size() == 2; }, 300'000));
   pass(60'000);
   EXPECT_EQ(a.lines.count("renewal_refused activity=slow session=s epoch=1"), 1U) << a.lines.all();
 }

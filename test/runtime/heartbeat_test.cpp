@@ -10,15 +10,13 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::Gateway;
+using testing::GatewayTest;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kSilenceMs = 5'000;
 
-sim::Machine* g_machine = nullptr;
-std::vector<Worker*> g_loops;
+Gateway* g_gateway = nullptr;  // its loops run while an activity blocks
 ActivityOptions g_options;
 std::int64_t g_works_ms = 20'000;
 std::int64_t g_beats_every_ms = 1'000;
@@ -29,9 +27,8 @@ bool g_cancelled_count = false;
 
 void work(std::int64_t ms) {
   for (; ms > 0; ms -= 10) {
-    g_machine->advance(10);
-    for (Worker* loop : g_loops)
-      if (!loop->killed) static_cast<void>(loop->runtime->tick(std::chrono::milliseconds::max()));
+    g_gateway->machine.advance(10);
+    g_gateway->tick_all();
   }
 }
 
@@ -45,7 +42,7 @@ ActivityResult copy(ActivityContext& ctx) {
       return ctx.fail("told to stop");
     }
     if (ms == g_kill_after_ms) {
-      g_loops[0]->kill();
+      g_gateway->workers.front()->kill();
       return ctx.fail("killed");
     }
     if (!silent || ms == 0) {
@@ -97,11 +94,12 @@ class KeepActivities final : public ActivityVisitor {
   std::vector<std::string> reported;
 };
 
-class HeartbeatTest : public ::testing::Test {
+class HeartbeatTest : public GatewayTest {
  protected:
   void SetUp() override {
-    g_machine = &machine;
-    g_loops.clear();
+    g_gateway = this;
+    options.worker_node_id = "node";
+    options.timing.heartbeat_interval = std::chrono::seconds(4);
     g_options = ActivityOptions();
     g_works_ms = 20'000;
     g_beats_every_ms = 1'000;
@@ -109,38 +107,21 @@ class HeartbeatTest : public ::testing::Test {
     g_found.clear();
     g_kill_after_ms = -1;
     g_cancelled_count = false;
-    ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
-    ASSERT_EQ(registry.add_activity("copy", copy, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(registry.add_activity("quick", quick), Status::kOk);
-    ASSERT_EQ(registry.add_cooperative("in_steps", in_steps), Status::kOk);
+    add("one", one);
+    add("copy", copy, ActivityMode::kThreaded);
+    add("quick", quick);
+    add("in_steps", in_steps);
   }
-  static Options options(const char* node = "node") {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    out.timing.heartbeat_interval = std::chrono::seconds(4);
-    return out;
-  }
-  std::string run(std::initializer_list<Worker*> workers, const char* activity) {
-    TestClient client(machine, kPath);
-    g_loops.assign(workers);
-    EXPECT_EQ(client->start_orchestration("one", InstanceId("a"), activity), Status::kOk);
-    EXPECT_TRUE(drive(
-        machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-        3'600'000));
-    return std::string(client.status("a").output);
-  }
-  std::string run_alone(const char* activity, Options given = options()) {
-    Worker worker(machine, registry, given);
-    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    const std::string output = run({&worker}, activity);
+  // Runs the activity at one worker, which stops then.
+  std::string run_alone(const char* activity) {
+    const Worker& worker = start_worker();
+    start("a", "one", activity);
+    std::string end = end_of("a", 3'600'000);
     stats = worker.runtime->stats();
-    return output;
+    workers.clear();
+    return end;
   }
 
-  sim::Machine machine{7};
-  Registry registry;
   RuntimeStats stats;
 };
 
@@ -148,7 +129,7 @@ TEST_F(HeartbeatTest, silence_has_a_limit_of_its_own) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
   EXPECT_EQ(run_alone("copy"),
-            "heartbeat_timeout: heartbeat_timeout (5000 ms) passed without a heartbeat");
+            "completed heartbeat_timeout: heartbeat_timeout (5000 ms) passed without a heartbeat");
   EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(stats.activities_refused, 1U);
 }
@@ -157,7 +138,7 @@ TEST_F(HeartbeatTest, who_never_beats_is_silent_too) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
   g_beats_every_ms = 10'000;
-  EXPECT_EQ(run_alone("copy").substr(0, 17), "heartbeat_timeout");
+  EXPECT_EQ(run_alone("copy").substr(0, 27), "completed heartbeat_timeout");
 }
 
 TEST_F(HeartbeatTest, who_beats_goes_on) {
@@ -165,16 +146,11 @@ TEST_F(HeartbeatTest, who_beats_goes_on) {
   for (const std::int64_t every_ms : {100, 1'000, 2'600, 4'000, 4'900}) {
     g_beats_every_ms = every_ms;
     g_works_ms = 4 * 4'900;
-    sim::Machine another(9);
-    g_machine = &another;
-    Worker worker(another, registry, options());
-    ASSERT_EQ(worker.start(), Status::kOk);
-    TestClient client(another, kPath);
-    g_loops = {&worker};
-    ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
-    ASSERT_TRUE(drive(another, {&worker},
-                      [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-    EXPECT_EQ(client.status("a").output, "copied") << every_ms;
+    Gateway another;
+    g_gateway = &another;
+    another.start_worker(registry, options);
+    another.start("a", "one", "copy");
+    EXPECT_EQ(another.end_of("a"), "completed copied") << every_ms;
   }
 }
 
@@ -182,45 +158,34 @@ TEST_F(HeartbeatTest, silence_is_repeated_under_the_policy) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(30), std::chrono::seconds(30), 0};
   g_silent_attempts = 1;
-  EXPECT_EQ(run_alone("copy"), "copied");
+  EXPECT_EQ(run_alone("copy"), "completed copied");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 0"}));
 }
 
 TEST_F(HeartbeatTest, a_takeover_begins_with_the_last_progress_that_was_written) {
-  Worker first(machine, registry, options());
-  ASSERT_EQ(first.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  g_loops = {&first};
+  Worker& first = start_worker();
   g_kill_after_ms = 10'000;
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
-  drive(machine, {&first}, [&] { return first.killed; });
+  start("a", "one", "copy");
+  drive_until([&] { return first.killed; });
   ASSERT_TRUE(first.killed);
   g_kill_after_ms = -1;
-  Worker second(machine, registry, options());
-  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-  g_loops = {&second};
-  ASSERT_TRUE(drive(machine, {&second},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  start_worker();
+  ASSERT_TRUE(ends("a"));
   // Progress was written at 4 s and at 8 s; later reports are lost with the process.
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 7000"}));
-  EXPECT_EQ(client.status("a").output, "copied");
+  EXPECT_EQ(outcome_of("a"), "completed copied");
 }
 
 TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
   g_beats_every_ms = 10;
-  EXPECT_EQ(run_alone("copy"), "copied");
+  EXPECT_EQ(run_alone("copy"), "completed copied");
   const std::uint64_t with = stats.commits;
-  sim::Machine another(9);
-  g_machine = &another;
-  Options seldom = options();
-  seldom.timing.heartbeat_interval = std::chrono::seconds(3'600);
-  Worker worker(another, registry, seldom);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(another, kPath);
-  g_loops = {&worker};
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
-  ASSERT_TRUE(drive(another, {&worker},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  Gateway another;
+  g_gateway = &another;
+  options.timing.heartbeat_interval = std::chrono::seconds(3'600);
+  const Worker& worker = another.start_worker(registry, options);
+  another.start("a", "one", "copy");
+  ASSERT_TRUE(another.ends("a"));
   const std::uint64_t without = worker.runtime->stats().commits;
   // 20 s with a write every 4 s; the last report comes with the result, and needs no commit of its
   // own.
@@ -230,7 +195,7 @@ TEST_F(HeartbeatTest, costs_one_commit_an_interval_however_often_it_beats) {
 
 TEST_F(HeartbeatTest, a_failed_attempt_leaves_its_last_word_without_a_commit_of_its_own) {
   g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
-  EXPECT_EQ(run_alone("quick"), "done");
+  EXPECT_EQ(run_alone("quick"), "completed done");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "try 1", "try 2"}));
   // Commits for the registration, the start with the hand-over, two failures, two wake-ups and the
   // end.
@@ -252,21 +217,18 @@ class KeepWork final : public WorkVisitor, public MessageVisitor {
 
 TEST_F(HeartbeatTest, clients_see_work_and_messages_in_pages) {
   g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker();
   for (const char* id : {"a", "b", "c"})
-    ASSERT_EQ(client->start_orchestration("one", InstanceId(id), "quick"), Status::kOk);
-  ASSERT_TRUE(
-      drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 3; }));
+    start(id, "one", "quick");
+  ASSERT_TRUE(drive_until([&] { return worker.runtime->stats().activities_retried == 3; }));
   Page page;
   page.rows_max = 2;
   KeepWork first;
-  ASSERT_EQ(client->list_work(WorkListFilter(), &page, first), Status::kOk);
+  ASSERT_EQ(client()->list_work(WorkListFilter(), &page, first), Status::kOk);
   EXPECT_EQ(first.reported, (std::vector<std::string>{"a quick delayed []", "b quick delayed []"}));
   EXPECT_TRUE(page.more);
   KeepWork rest;
-  ASSERT_EQ(client->list_work(WorkListFilter(), &page, rest), Status::kOk);
+  ASSERT_EQ(client()->list_work(WorkListFilter(), &page, rest), Status::kOk);
   EXPECT_EQ(rest.reported, (std::vector<std::string>{"c quick delayed []"}));
   EXPECT_FALSE(page.more);
   WorkListFilter filter;
@@ -274,136 +236,110 @@ TEST_F(HeartbeatTest, clients_see_work_and_messages_in_pages) {
   filter.instance_id = "b";
   KeepWork of_b;
   page = Page();
-  ASSERT_EQ(client->list_work(filter, &page, of_b), Status::kOk);
+  ASSERT_EQ(client()->list_work(filter, &page, of_b), Status::kOk);
   EXPECT_EQ(of_b.reported, (std::vector<std::string>{"b quick delayed []"}));
   WorkListFilter by_state;
   by_state.state = ActivityState::kRunning;
   KeepWork of_state;
   page = Page();
-  ASSERT_EQ(client->list_work(by_state, &page, of_state), Status::kOk);
+  ASSERT_EQ(client()->list_work(by_state, &page, of_state), Status::kOk);
   EXPECT_EQ(of_state.reported.size(), 0U);
   by_state.state = ActivityState::kDelayed;
   page = Page();
-  ASSERT_EQ(client->list_work(by_state, &page, of_state), Status::kOk);
+  ASSERT_EQ(client()->list_work(by_state, &page, of_state), Status::kOk);
   EXPECT_EQ(of_state.reported.size(), 3U);
   filter.tag = "t";
   page = Page();
-  ASSERT_EQ(client->list_work(filter, &page, of_b), Status::kOk);
+  ASSERT_EQ(client()->list_work(filter, &page, of_b), Status::kOk);
   EXPECT_EQ(of_b.reported.size(), 1U);
   page.rows_max = 0;
-  EXPECT_EQ(client->list_work(filter, &page, of_b), Status::kInvalidArgument);
-  EXPECT_EQ(client->list_messages("a", &page, of_b), Status::kInvalidArgument);
+  EXPECT_EQ(client()->list_work(filter, &page, of_b), Status::kInvalidArgument);
+  EXPECT_EQ(client()->list_messages("a", &page, of_b), Status::kInvalidArgument);
 
-  ASSERT_EQ(client->enqueue_event("a", "mail", "1"), Status::kOk);
-  ASSERT_EQ(client->enqueue_event("a", "mail", "2"), Status::kOk);
+  enqueue_event("a", "mail", "1");
+  enqueue_event("a", "mail", "2");
   page = Page();
   page.rows_max = 1;
   KeepWork messages;
   for (int i = 0; i < 3 && (i == 0 || page.more); ++i)
-    ASSERT_EQ(client->list_messages("a", &page, messages), Status::kOk);
+    ASSERT_EQ(client()->list_messages("a", &page, messages), Status::kOk);
   EXPECT_EQ(messages.reported, (std::vector<std::string>{"queue mail 1", "queue mail 2"}));
-  EXPECT_EQ(client->list_messages("none", &page, messages), Status::kNotFound);
+  EXPECT_EQ(client()->list_messages("none", &page, messages), Status::kNotFound);
 }
 
 TEST_F(HeartbeatTest, clients_see_open_activities) {
   g_options.retry = {3, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "quick"), Status::kOk);
-  ASSERT_TRUE(
-      drive(machine, {&worker}, [&] { return worker.runtime->stats().activities_retried == 1; }));
+  Worker& worker = start_worker();
+  start("a", "one", "quick");
+  ASSERT_TRUE(drive_until([&] { return worker.runtime->stats().activities_retried == 1; }));
   KeepActivities keep;
-  ASSERT_EQ(client->list_activities("a", keep), Status::kOk);
+  ASSERT_EQ(client()->list_activities("a", keep), Status::kOk);
   EXPECT_EQ(keep.reported, (std::vector<std::string>{"2 quick delayed 1 2 [] [try 1] [bus]"}));
-  EXPECT_EQ(client->list_activities("b", keep), Status::kNotFound);
+  EXPECT_EQ(client()->list_activities("b", keep), Status::kNotFound);
 
   g_options.retry = Retry();
-  static TestClient* watcher;
-  static KeepActivities seen;
-  watcher = &client;
-  seen.reported.clear();
-  g_loops = {&worker};
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("c"), "copy"), Status::kOk);
+  KeepActivities seen;
+  start("c", "one", "copy");
   worker.node.hold_jobs(true);
   for (int i = 0; i < 20 && worker.runtime->stats().activities_running == 0; ++i)
     static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ((*watcher)->list_activities("c", seen), Status::kOk);
+  ASSERT_EQ(client()->list_activities("c", seen), Status::kOk);
   EXPECT_EQ(seen.reported, (std::vector<std::string>{"2 copy running 1 1 [node] [] []"}));
   worker.node.hold_jobs(false);
-  ASSERT_TRUE(drive(machine, {&worker},
-                    [&] { return client.status("c").state != OrchestrationState::kRunning; }));
+  ASSERT_TRUE(ends("c"));
   keep.reported.clear();
-  ASSERT_EQ(client->list_activities("c", keep), Status::kOk);
+  ASSERT_EQ(client()->list_activities("c", keep), Status::kOk);
   EXPECT_TRUE(keep.reported.empty());
 }
 
 TEST_F(HeartbeatTest, a_cooperative_activity_beats_too) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
-  EXPECT_EQ(run_alone("in_steps"), "stepped");
+  EXPECT_EQ(run_alone("in_steps"), "completed stepped");
   g_found.clear();
   g_silent_attempts = 1;  // falls silent after six beats
   g_options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
                      0};
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("b"), "in_steps"), Status::kOk);
+  start_worker();
+  start("b", "one", "in_steps");
   // A step does not count as a heartbeat.
-  ASSERT_TRUE(drive(
-      machine, {&worker}, [&] { return client.status("b").state != OrchestrationState::kRunning; },
-      600'000));
-  EXPECT_EQ(client.status("b").output, "stepped");
+  EXPECT_EQ(end_of("b", 600'000), "completed stepped");
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "6"}));
 }
 
 TEST_F(HeartbeatTest, another_worker_ends_the_silence_of_a_frozen_one) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
   g_silent_attempts = 1;
-  TestClient client(machine, kPath);
-  Worker frozen(machine, registry, options("a"));
-  ASSERT_EQ(frozen.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
-  for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
-  Worker other(machine, registry, options("b"));
-  ASSERT_EQ(other.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&other},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("a").output.substr(0, 17), "heartbeat_timeout");
+  Worker& frozen = start_worker("a");
+  start("a", "one", "copy");
+  tick_until_it_works({&frozen});
+  Worker& other = start_worker("b");
+  ASSERT_TRUE(ends({&other}, "a"));
+  EXPECT_EQ(outcome_of("a").substr(0, 27), "completed heartbeat_timeout");
 }
 
 TEST_F(HeartbeatTest, what_a_full_disk_refused_is_written_later) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("tick_rolled_back");
-  Worker worker(machine, registry, options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  g_loops = {&worker};
+  Worker& worker = start_worker();
   g_options.retry = {2, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
                      0};
   g_options.heartbeat_timeout = std::chrono::seconds(30);
   g_works_ms = 60'000;
   g_silent_attempts = 1;  // one beat, then silence
   machine.set_synced(false);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "copy"), Status::kOk);
-  for (int i = 0; i < 10 && worker.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
+  start("a", "one", "copy");
+  tick_until_it_works({&worker});
   machine.fail_write(1, Status::kFull, false);
-  ASSERT_TRUE(drive(
-      machine, {&worker}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-      600'000));
+  ASSERT_TRUE(ends("a", 600'000));
   EXPECT_GE(worker.runtime->stats().failed_ticks, 1U);
   EXPECT_EQ(g_found, (std::vector<std::string>{"", "at 0"}));
 }
 
 TEST_F(HeartbeatTest, a_window_of_commits_does_not_make_it_silent) {
   g_options.heartbeat_timeout = std::chrono::milliseconds(kSilenceMs);
-  Options gathering = options();
-  gathering.timing.commit_window = std::chrono::seconds(10);
+  options.timing.commit_window = std::chrono::seconds(10);
   g_beats_every_ms = 2'000;
-  EXPECT_EQ(run_alone("copy", gathering), "copied");
+  EXPECT_EQ(run_alone("copy"), "completed copied");
 }
 
 }  // namespace

@@ -87,8 +87,8 @@ class ImplicitSessions : public SessionStory {
 
 TEST_F(ImplicitSessions, test_session_pins_to_claiming_worker) {
   code(a_second_apart(5));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code", "s");
   EXPECT_EQ(end_of("i"), "completed all");
   ASSERT_EQ(runs.size(), 5U);
@@ -99,8 +99,8 @@ TEST_F(ImplicitSessions, test_session_pins_to_claiming_worker) {
 TEST_F(ImplicitSessions, test_non_session_work_distributes_across_workers) {
   options.slots.inline_activities = 1;
   code(fan_out(8, 24));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed all");
   EXPECT_EQ(runs.size(), 32U);
@@ -127,8 +127,8 @@ TEST_F(ImplicitSessions, test_session_handoff_on_worker_death) {
 
 TEST_F(ImplicitSessions, test_session_handoff_on_idle_timeout) {
   code(twice(minutes(30)));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(1));
   pass(600'000);
@@ -143,8 +143,8 @@ TEST_F(ImplicitSessions, test_session_no_handoff_while_active) {
   wait_for_leases();
   code(fan_out(2, 0, "slow", "120"));
   options.slots.cooperative = 1;
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed all");
   ASSERT_EQ(runs.size(), 2U);
@@ -163,8 +163,8 @@ TEST_F(ImplicitSessions, test_concurrent_session_claim_race) {
     PAWL_AWAIT_DONE(ctx.join_all(all, 6));
     return ctx.complete("all");
   });
-  Worker& a = full("a");
-  Worker& b = full("b");
+  Worker& a = start_worker("a");
+  Worker& b = start_worker("b");
   start_all(4);
   ASSERT_TRUE(all_ended(4));
   EXPECT_EQ(runs.size(), 24U);
@@ -181,7 +181,7 @@ TEST_F(ImplicitSessions, test_max_sessions_overflow_to_other_worker) {
   boss();
   Options small = working("a");
   small.sessions.max_sessions_per_worker = 1;
-  start_worker(registry, small);
+  start_worker(small);
   start("i0", "code", "s0");
   ASSERT_TRUE(runs_are(1));
   hand("b");
@@ -197,8 +197,8 @@ TEST_F(ImplicitSessions, test_session_pin_survives_continue_as_new) {
     if (!done.ok()) return ctx.fail(done.error());
     return ctx.execution_id() == 4 ? ctx.complete("round") : ctx.continue_as_new("");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed round");
   EXPECT_EQ(runs.size(), 4U);
@@ -209,8 +209,8 @@ TEST_F(ImplicitSessions, test_session_pin_survives_continue_as_new) {
 TEST_F(ImplicitSessions, test_session_and_non_session_isolation) {
   options.slots.cooperative = 2;
   code(fan_out(1, 6, "slow", "3"));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed all");
   EXPECT_EQ(workers_of("s").size(), 1U);
@@ -235,8 +235,8 @@ TEST_F(ImplicitSessions, test_handoff_with_inflight_activity_retry) {
 TEST_F(ImplicitSessions, test_multiple_sessions_pinned_to_different_workers) {
   options.sessions.max_sessions_per_worker = 3;
   code(a_second_apart(3));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start_all(6);
   ASSERT_TRUE(all_ended(6));
   for (int i = 0; i < 6; ++i)
@@ -251,12 +251,12 @@ TEST_F(ImplicitSessions, test_session_reclaim_after_restart_with_same_node_id) {
   code(a_second_apart(4));
   const Options node = working("a");
   boss();
-  Worker& a = start_worker(registry, node);
+  Worker& a = start_worker(node);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(2));
   hand("b");
   a.kill();
-  start_worker(registry, node);
+  start_worker(node);
   const std::int64_t at = machine.boot_ms();
   EXPECT_EQ(end_of("i"), "completed all");
   EXPECT_LT(machine.boot_ms() - at, 10'000);
@@ -275,12 +275,12 @@ TEST_F(ImplicitSessions, test_different_session_lock_timeout_recovery) {
   brief.leases.session_lock_timeout = brief.leases.worker_lock_timeout = std::chrono::seconds(5);
   brief.leases.session_lock_renewal_buffer = std::chrono::seconds(1);
   brief.leases.worker_lock_renewal_buffer = std::chrono::seconds(1);
-  Worker& a = start_worker(registry, brief);
+  Worker& a = start_worker(brief);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(2));
   Options patient = working("b");
   patient.leases.session_lock_timeout = std::chrono::seconds(60);
-  start_worker(registry, patient);
+  start_worker(patient);
   pass(500);
   a.kill();
   const std::int64_t at = machine.boot_ms();
@@ -301,12 +301,12 @@ TEST_F(ImplicitSessions, test_different_session_idle_timeout) {
   restless.leases.worker_lock_renewal_buffer = std::chrono::seconds(1);
   restless.sessions.session_idle_timeout = std::chrono::seconds(3);
   restless.sessions.max_sessions_per_worker = 1;
-  start_worker(registry, restless);
+  start_worker(restless);
   start("i0", "code", "s0");
   ASSERT_TRUE(runs_are(1));
   Options patient = working("b");
   patient.sessions.session_idle_timeout = std::chrono::seconds(600);
-  start_worker(registry, patient);
+  start_worker(patient);
   start("i1", "code", "s1");
   ASSERT_TRUE(runs_are(2));
   EXPECT_EQ(runs[1].worker, "b");
@@ -327,7 +327,7 @@ TEST_F(ImplicitSessions, test_different_max_sessions_load_distribution) {
   boss();
   Options small = working("a");
   small.sessions.max_sessions_per_worker = 2;
-  start_worker(registry, small);
+  start_worker(small);
   hand("b");
   start_all(5);
   ASSERT_TRUE(all_ended(5));
@@ -342,7 +342,7 @@ TEST_F(ImplicitSessions, test_zero_max_sessions_non_session_worker) {
   boss();
   Options none = working("a");
   none.sessions.max_sessions_per_worker = 0;
-  start_worker(registry, none);
+  start_worker(none);
   hand("b");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed all");
@@ -356,14 +356,14 @@ TEST_F(ImplicitSessions, test_session_adopts_claimer_lock_characteristics) {
   boss();
   Options brief = working("a");
   brief.leases.session_lock_timeout = brief.leases.worker_lock_timeout = std::chrono::seconds(10);
-  Worker& a = start_worker(registry, brief);
+  Worker& a = start_worker(brief);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(2));
   EXPECT_LE(row("s").lease_ms, 10'000);
   a.kill();
   Options patient = working("b");
   patient.leases.session_lock_timeout = std::chrono::seconds(60);
-  Worker& b = start_worker(registry, patient);
+  Worker& b = start_worker(patient);
   ASSERT_TRUE(runs_are(3, 180'000));
   EXPECT_GT(row("s").lease_ms, 50'000);
   hand("c");
@@ -381,12 +381,12 @@ TEST_F(ImplicitSessions, test_different_cleanup_intervals_no_conflict) {
   Options eager = working("a");
   eager.sessions.session_cleanup_interval = std::chrono::seconds(5);
   eager.sessions.max_sessions_per_worker = 1;
-  start_worker(registry, eager);
+  start_worker(eager);
   start("i0", "code", "s0");
   ASSERT_TRUE(runs_are(1));
   Options lazy = working("b");
   lazy.sessions.session_cleanup_interval = std::chrono::seconds(600);
-  start_worker(registry, lazy);
+  start_worker(lazy);
   start("i1", "code", "s1");
   EXPECT_EQ(end_of("i0"), "completed a");
   EXPECT_EQ(end_of("i1"), "completed b");
@@ -401,22 +401,23 @@ TEST_F(ImplicitSessions, test_mixed_worker_node_id_and_ephemeral) {
   boss();
   Options stable = working("stable");
   stable.sessions.max_sessions_per_worker = 1;
-  Worker& a = start_worker(registry, stable);
+  Worker& a = start_worker(stable);
   start("i", "code", "s");
   ASSERT_TRUE(runs_are(1));
-  Options nameless = working(nullptr);
-  Worker& b = start_worker(registry, nameless);
+  Options nameless = options;
+  nameless.run_orchestrations = false;
+  Worker& b = start_worker(nameless);
   start("j", "other", "t");
   ASSERT_TRUE(runs_are(3));
   b.kill();
-  start_worker(registry, nameless);
+  start_worker(nameless);
   const std::int64_t at = machine.boot_ms();
   EXPECT_FALSE(runs_are(4, 20'000)) << "it has another name now, and waits for the lease";
   EXPECT_EQ(end_of("j"), "completed all");
   EXPECT_GT(machine.boot_ms() - at, 25'000);
   EXPECT_EQ(workers_of("t").size(), 2U);
   a.kill();
-  start_worker(registry, stable);
+  start_worker(stable);
   EXPECT_EQ(row("s").node, "stable") << "with its registration";
   EXPECT_EQ(end_of("i"), "completed stable");
 }
@@ -433,12 +434,12 @@ TEST_F(ImplicitSessions, test_asymmetric_concurrency_no_bottleneck) {
   boss();
   Options narrow = working("a");
   narrow.slots.cooperative = 1;
-  start_worker(registry, narrow);
+  start_worker(narrow);
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   Options wide = working("b");
   wide.slots.cooperative = 4;
-  start_worker(registry, wide);
+  start_worker(wide);
   start("j", "other");
   EXPECT_EQ(end_of("j", 10'000), "completed free");
   EXPECT_EQ(workers_of(""), std::set<std::string>{"b"});
@@ -451,8 +452,8 @@ TEST_F(ImplicitSessions, test_worker_lock_timeout_vs_session_idle_timeout_safe) 
     PAWL_AWAIT(next, ctx.schedule_activity("note", "1", Target::session("s")));
     return done.ok() && next.ok() ? ctx.complete("safe") : ctx.fail("not safe");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   EXPECT_EQ(end_of("i", 1'200'000), "completed safe");
   EXPECT_EQ(workers_of("s").size(), 1U);
@@ -461,7 +462,7 @@ TEST_F(ImplicitSessions, test_worker_lock_timeout_vs_session_idle_timeout_safe) 
 }
 
 TEST_F(ImplicitSessions, test_worker_lock_timeout_exceeds_session_idle_timeout_errors) {
-  Options wrong = of("a");
+  Options wrong = named("a");
   wrong.leases.worker_lock_timeout = std::chrono::seconds(600);
   wrong.sessions.session_idle_timeout = std::chrono::seconds(300);
   Worker a(machine, registry, wrong);
@@ -565,8 +566,8 @@ TEST_F(ImplicitSessions, test_session_with_sub_orchestration) {
     return child.ok() ? ctx.complete(child.value()) : ctx.fail(child.error());
   });
   other(one("note", "child"));
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   static_cast<void>(end_of("i"));
   ASSERT_EQ(runs.size(), 2U);
@@ -593,11 +594,11 @@ TEST_F(ImplicitSessions, test_session_id_preserved_on_replay) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::session(name)));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   workers.back()->stop();
-  full("a");
+  start_worker("a");
   EXPECT_EQ(end_of("i"), "completed ");
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].session, runs[1].session);
@@ -649,11 +650,11 @@ TEST_F(ImplicitSessions, test_copilot_session_pattern) {
     }
     return ctx.execution_id() == 3 ? ctx.complete("over") : ctx.continue_as_new(session);
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   for (int i = 0; i < 6; ++i) {
-    ASSERT_EQ(client()->enqueue_event("i", "user", "m" + std::to_string(i)), Status::kOk);
+    enqueue_event("i", "user", "m" + std::to_string(i));
     pass(30'000);  // a person types
   }
   EXPECT_EQ(end_of("i"), "completed over");

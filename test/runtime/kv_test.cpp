@@ -6,16 +6,13 @@
 #include <string>
 
 #include "pawl/visit.hpp"
-#include "world.hpp"
+#include "story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::Story;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 struct Bed {
   int number = 0;
@@ -176,47 +173,28 @@ Poll polls(OrchestrationContext& ctx) {
   return ctx.complete(all);
 }
 
-class Kv : public ::testing::Test {
+class Kv : public Story {
  protected:
-  void SetUp() override {
-    machine.set_wall(1'800'000'000'000);
-    EXPECT_EQ(registry.add_orchestration("counter", counter), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("server", server), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("publisher", publisher), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("reader", reader), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("asks_and_leaves", asks_and_leaves), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("typed", typed), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("everything", everything), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("fills", fills), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("polls", polls), Status::kOk);
-    options.database_path = kPath;
-    options.verify_turns = true;
-    options.leases.home_grace = std::chrono::milliseconds(0);
+  Kv() {
+    add("counter", counter);
+    add("server", server);
+    add("publisher", publisher);
+    add("reader", reader);
+    add("asks_and_leaves", asks_and_leaves);
+    add("typed", typed);
+    add("everything", everything);
+    add("fills", fills);
+    add("polls", polls);
+    patience_ms = 3'600'000;
   }
-  std::unique_ptr<Worker> worker() {
-    auto made = std::make_unique<Worker>(machine, registry, options);
-    EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
-    return made;
-  }
-  void run(Worker& at, std::int64_t ms) {
-    static_cast<void>(drive(
-        machine, {&at}, [] { return false; }, ms));
-  }
-  // The state and output of the instance at its end.
-  std::string output(TestClient& client, Worker& at, std::string_view id = "i") {
-    const auto done = [&] { return client.status(id).state != OrchestrationState::kRunning; };
-    if (!drive(machine, {&at}, done, 3'600'000)) return "still running";
-    const OrchestrationStatus status = client.status(id);
-    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
-  }
-  static std::string get(TestClient& client, std::string_view id, std::string_view key) {
+  std::string get(std::string_view id, std::string_view key) {
     KvEntry entry;
     bool found = false;
-    const Status status = client->get_kv_value(id, key, &entry, &found);
+    const Status status = client()->get_kv_value(id, key, &entry, &found);
     if (status != Status::kOk) return status_name(status);
     return found ? std::string(entry.value) : "none";
   }
-  static std::string all(TestClient& client, std::string_view id) {
+  std::string all(std::string_view id) {
     std::string all;
     auto keep = visit([&](const KvEntry& value) {
       all += std::string(value.key) + "=" + std::string(value.value) + " ";
@@ -224,239 +202,218 @@ class Kv : public ::testing::Test {
     KvPage page;
     page.rows_max = 2;
     do {
-      EXPECT_EQ(client->get_all_kv_values(id, &page, keep), Status::kOk) << client->error_text();
+      EXPECT_EQ(client()->get_all_kv_values(id, &page, keep), Status::kOk)
+          << client()->error_text();
     } while (page.more);
     return all;
   }
-
-  sim::Machine machine{11};
-  Registry registry;
-  Options options;
 };
 
 TEST_F(Kv, ReadModifyWriteCounter) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("counter", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed 9");
-  EXPECT_EQ(get(client, "i", "n"), "9");
+  start_worker();
+  start("i", "counter");
+  EXPECT_EQ(end_of("i"), "completed 9");
+  EXPECT_EQ(get("i", "n"), "9");
 }
 
 TEST_F(Kv, RequestResponse) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("server", InstanceId("i"), ""), Status::kOk);
-  run(*at, 100);
+  start_worker();
+  start("i", "server");
+  pass(100);
   for (const char* request : {"1", "2", "end"})
-    ASSERT_EQ(client->enqueue_event("i", "requests", request), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed answer:1=done 1 answer:2=done 2 ");
-  EXPECT_EQ(get(client, "i", "answer:2"), "done 2");
+    enqueue_event("i", "requests", request);
+  EXPECT_EQ(end_of("i"), "completed answer:1=done 1 answer:2=done 2 ");
+  EXPECT_EQ(get("i", "answer:2"), "done 2");
 }
 
 TEST_F(Kv, CrossRead) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
-  run(*at, 100);
-  ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed first,not_found,no_instance,mine,later");
+  start_worker();
+  start("other", "publisher", "first");
+  pass(100);
+  start("i", "reader", "other");
+  EXPECT_EQ(end_of("i"), "completed first,not_found,no_instance,mine,later");
 }
 
 TEST_F(Kv, CrossReadSurvivesAKillAtEveryStep) {
-  TestClient client(machine, kPath);
-  {
-    const auto at = worker();
-    ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
-    run(*at, 100);
-    ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
-  }
-  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+  start_worker();
+  start("other", "publisher", "first");
+  pass(100);
+  start("i", "reader", "other");
+  workers.clear();
+  for (int step = 0; is_running("i"); ++step) {
     ASSERT_LT(step, 200);
-    auto at = worker();
-    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
-    at->kill();
+    Worker& at = restart();
+    static_cast<void>(at.runtime->tick(std::chrono::milliseconds::max()));
+    at.kill();
     if (step % 8 == 7) machine.advance(15'000);
   }
-  EXPECT_EQ(client.status("i").output, "first,not_found,no_instance,mine,later");
+  EXPECT_EQ(outcome_of("i"), "completed first,not_found,no_instance,mine,later");
 }
 
 // An answer that comes too late finds no waiting call.
 TEST_F(Kv, AnswersWithoutACallerAreDropped) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("asks_and_leaves", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed end");
+  start_worker();
+  start("i", "asks_and_leaves");
+  EXPECT_EQ(end_of("i"), "completed end");
 }
 
 TEST_F(Kv, CrossReadCostsOneTurnMore) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("other"), "first"), Status::kOk);
-  run(*at, 100);
-  const std::uint64_t turns = at->runtime->stats().turns;
-  ASSERT_EQ(client->start_orchestration("reader", InstanceId("i"), "other"), Status::kOk);
-  run(*at, 100);
-  EXPECT_EQ(at->runtime->stats().turns - turns, 5U);  // one for its start and one for each answer
+  Worker& at = start_worker();
+  start("other", "publisher", "first");
+  pass(100);
+  const std::uint64_t turns = at.runtime->stats().turns;
+  start("i", "reader", "other");
+  pass(100);
+  EXPECT_EQ(at.runtime->stats().turns - turns, 5U);  // one for its start and one for each answer
 }
 
 TEST_F(Kv, Typed) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("typed", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed 7herbs");
+  start_worker();
+  start("i", "typed");
+  EXPECT_EQ(end_of("i"), "completed 7herbs");
   Bed bed;
   bool found = false;
-  ASSERT_EQ(client->get_kv_value_typed("i", "bed", &bed, &found), Status::kOk);
+  ASSERT_EQ(client()->get_kv_value_typed("i", "bed", &bed, &found), Status::kOk);
   EXPECT_TRUE(found);
   EXPECT_EQ(bed.number, 7);
-  EXPECT_EQ(client->get_kv_value_typed("i", "text", &bed, &found), Status::kCorrupt);
-  EXPECT_EQ(client->get_kv_value_typed("i", "other", &bed, &found), Status::kOk);
+  EXPECT_EQ(client()->get_kv_value_typed("i", "text", &bed, &found), Status::kCorrupt);
+  EXPECT_EQ(client()->get_kv_value_typed("i", "other", &bed, &found), Status::kOk);
   EXPECT_FALSE(found);
 }
 
 TEST_F(Kv, SurvivesContinueAsNewAndCompletion) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
-  EXPECT_EQ(all(client, "i"), "z=3 ");
-  EXPECT_EQ(client.status("i").custom_status, "");
-  ASSERT_EQ(client->delete_instance("i", false), Status::kOk);
-  EXPECT_EQ(get(client, "i", "z"), "not_found");
+  start_worker();
+  start("i", "everything");
+  EXPECT_EQ(end_of("i"), std::string("completed ") + kEverything);
+  EXPECT_EQ(all("i"), "z=3 ");
+  EXPECT_EQ(client().status("i").custom_status, "");
+  ASSERT_EQ(client()->delete_instance("i", false), Status::kOk);
+  EXPECT_EQ(get("i", "z"), "not_found");
 }
 
 TEST_F(Kv, SurvivesAKillAtEveryTick) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
-  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+  start("i", "everything");
+  for (int step = 0; is_running("i"); ++step) {
     ASSERT_LT(step, 200);
-    auto at = worker();
-    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
-    at->kill();
+    Worker& at = restart();
+    static_cast<void>(at.runtime->tick(std::chrono::milliseconds::max()));
+    at.kill();
     machine.advance(400);
   }
-  EXPECT_EQ(client.status("i").output, kEverything);
-  EXPECT_EQ(all(client, "i"), "z=3 ");
+  EXPECT_EQ(outcome_of("i"), std::string("completed ") + kEverything);
+  EXPECT_EQ(all("i"), "z=3 ");
 }
 
 TEST_F(Kv, SurvivesRestartAndCrashInEveryPhase) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("everything", InstanceId("i"), ""), Status::kOk);
+  start("i", "everything");
   for (int phase = 0; phase < 6; ++phase) {
-    auto at = worker();
-    run(*at, 700);
-    if (phase % 2 == 0) at->kill();
+    Worker& at = start_worker();
+    pass(700);
+    if (phase % 2 == 0) at.kill();
+    workers.clear();
   }
-  const auto at = worker();
-  EXPECT_EQ(output(client, *at), std::string("completed ") + kEverything);
+  start_worker();
+  EXPECT_EQ(end_of("i"), std::string("completed ") + kEverything);
 }
 
 // The values are loaded once, with the history, and not again in warm turns.
 TEST_F(Kv, WarmTurnsReadNoValues) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("counter", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed 9");
-  EXPECT_EQ(at->runtime->stats().cold_loads, 3U) << "one an execution";
+  Worker& at = start_worker();
+  start("i", "counter");
+  EXPECT_EQ(end_of("i"), "completed 9");
+  EXPECT_EQ(at.runtime->stats().cold_loads, 3U) << "one an execution";
 }
 
 TEST_F(Kv, KeysAreLimitedOverTurnsAndExecutions) {
   options.limits.kv_keys_max = 6;
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("fills", InstanceId("i"), ""), Status::kOk);
-  EXPECT_EQ(output(client, *at), "completed 6limit");
+  start_worker();
+  start("i", "fills");
+  EXPECT_EQ(end_of("i"), "completed 6limit");
   InstanceStats stats;
-  ASSERT_EQ(client->get_instance_stats("i", &stats), Status::kOk);
+  ASSERT_EQ(client()->get_instance_stats("i", &stats), Status::kOk);
   EXPECT_EQ(stats.kv_keys, 6);
 }
 
 // An operator terminates the execution; its values stay as they were.
 TEST_F(Kv, SurvivesTermination) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
-  run(*at, 70'000);
-  ASSERT_EQ(client->terminate_instance("i", "enough"), Status::kOk);
-  run(*at, 1'000);
-  EXPECT_EQ(client.status("i").error, ErrorKind::kTerminated);
-  EXPECT_EQ(all(client, "i"), "k=later late=x ");
+  start_worker();
+  start("i", "publisher", "first");
+  pass(70'000);
+  ASSERT_EQ(client()->terminate_instance("i", "enough"), Status::kOk);
+  pass(1'000);
+  EXPECT_EQ(client().status("i").error, ErrorKind::kTerminated);
+  EXPECT_EQ(all("i"), "k=later late=x ");
 }
 
 TEST_F(Kv, ClientAnswersByName) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  EXPECT_EQ(get(client, "i", "k"), "not_found");
-  EXPECT_EQ(client->error_text(), "there is no instance \"i\"");
-  ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
-  EXPECT_EQ(get(client, "i", "k"), "none");
-  EXPECT_EQ(get(client, "i", ""), "invalid_argument");
-  run(*at, 100);
+  start_worker();
+  EXPECT_EQ(get("i", "k"), "not_found");
+  EXPECT_EQ(client()->error_text(), "there is no instance \"i\"");
+  start("i", "publisher", "first");
+  EXPECT_EQ(get("i", "k"), "none");
+  EXPECT_EQ(get("i", ""), "invalid_argument");
+  pass(100);
   KvEntry entry;
   bool found = false;
-  ASSERT_EQ(client->get_kv_value("i", "k", &entry, &found), Status::kOk);
+  ASSERT_EQ(client()->get_kv_value("i", "k", &entry, &found), Status::kOk);
   EXPECT_EQ(entry.key, "k");
   EXPECT_GE(entry.updated_ms, 1'800'000'000'000);
   KvPage page;
   page.rows_max = 0;
   auto none = visit([](const KvEntry&) {});
-  EXPECT_EQ(client->get_all_kv_values("i", &page, none), Status::kInvalidArgument);
+  EXPECT_EQ(client()->get_all_kv_values("i", &page, none), Status::kInvalidArgument);
   InstanceStats stats;
-  EXPECT_EQ(client->get_instance_stats("j", &stats), Status::kNotFound);
+  EXPECT_EQ(client()->get_instance_stats("j", &stats), Status::kNotFound);
 }
 
 TEST_F(Kv, WaitForValue) {
-  TestClient client(machine, kPath);
   KvEntry entry;
-  {
-    const auto at = worker();
-    ASSERT_EQ(client->start_orchestration("publisher", InstanceId("i"), "first"), Status::kOk);
-    EXPECT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry),
-              Status::kWouldBlock);
-    run(*at, 100);
-  }  // a call on the loop's thread must not wait
-  ASSERT_EQ(client->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry), Status::kOk);
+  start_worker();
+  start("i", "publisher", "first");
+  EXPECT_EQ(client()->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry),
+            Status::kWouldBlock);
+  pass(100);
+  workers.clear();  // a call on the loop's thread must not wait
+  ASSERT_EQ(client()->wait_for_kv_value("i", "k", std::chrono::seconds(1), &entry), Status::kOk);
   EXPECT_EQ(entry.value, "first");
-  EXPECT_EQ(client.node.sleeps(), 0U);
+  EXPECT_EQ(client().node.sleeps(), 0U);
   const std::int64_t before = machine.boot_ms();
-  EXPECT_EQ(client->wait_for_kv_value("i", "late", std::chrono::seconds(1'800), &entry),
+  EXPECT_EQ(client()->wait_for_kv_value("i", "late", std::chrono::seconds(1'800), &entry),
             Status::kTimeout);
   EXPECT_EQ(machine.boot_ms(), before + 1'800'000);
-  EXPECT_LT(client.node.sleeps(), 10U);  // it is woken, and does not poll
-  EXPECT_EQ(client->wait_for_kv_value("j", "k", std::chrono::seconds(1), &entry),
+  EXPECT_LT(client().node.sleeps(), 10U);  // it is woken, and does not poll
+  EXPECT_EQ(client()->wait_for_kv_value("j", "k", std::chrono::seconds(1), &entry),
             Status::kNotFound);
-  EXPECT_EQ(client->wait_for_kv_value("i", "", std::chrono::seconds(1), &entry),
+  EXPECT_EQ(client()->wait_for_kv_value("i", "", std::chrono::seconds(1), &entry),
             Status::kInvalidArgument);
-  {
-    const auto at = worker();
-    EXPECT_EQ(output(client, *at), "completed ");
-  }
-  EXPECT_EQ(client->wait_for_kv_value("i", "late", std::chrono::seconds(1), &entry), Status::kOk);
-  EXPECT_EQ(client->wait_for_kv_value("i", "never", std::chrono::seconds(1), &entry),
+  start_worker();
+  EXPECT_EQ(end_of("i"), "completed ");
+  workers.clear();
+  EXPECT_EQ(client()->wait_for_kv_value("i", "late", std::chrono::seconds(1), &entry), Status::kOk);
+  EXPECT_EQ(client()->wait_for_kv_value("i", "never", std::chrono::seconds(1), &entry),
             Status::kStale);
   Bed bed;
-  EXPECT_EQ(client->wait_for_kv_value_typed("i", "late", std::chrono::seconds(1), &bed),
+  EXPECT_EQ(client()->wait_for_kv_value_typed("i", "late", std::chrono::seconds(1), &bed),
             Status::kCorrupt);
 }
 
 // ---- messages taken without waiting ----
 
 TEST_F(Kv, TryDequeueTakesEachMessageOnceOverKills) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("polls", InstanceId("i"), ""), Status::kOk);
+  start("i", "polls");
   int sent = 0;
-  for (int step = 0; client.status("i").state == OrchestrationState::kRunning; ++step) {
+  for (int step = 0; is_running("i"); ++step) {
     ASSERT_LT(step, 400);
-    auto at = worker();
+    Worker& at = restart();
     if (step % 20 == 3 && sent < 4) {
-      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
-      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(++sent)), Status::kOk);
+      enqueue_event("i", "q", std::to_string(++sent));
+      enqueue_event("i", "q", std::to_string(++sent));
     }
-    static_cast<void>(at->runtime->tick(std::chrono::milliseconds::max()));
-    at->kill();
+    static_cast<void>(at.runtime->tick(std::chrono::milliseconds::max()));
+    at.kill();
     machine.advance(1'000);
   }
-  const std::string output(client.status("i").output);
+  const std::string output(client().status("i").output);
   std::string numbers;
   for (const char c : output)
     if (c != '-') numbers += c;

@@ -12,7 +12,6 @@
 namespace pawl {
 namespace {
 
-using testing::TestClient;
 using testing::Worker;
 using testing::World;
 using testing::WorldOptions;
@@ -228,32 +227,24 @@ TEST_F(Large, OneThatIsAbandonedWithAllMemory_LeavesTheOthersWhole) {
   for (std::size_t warm_bytes = 16'384; warm_bytes <= 40'960; warm_bytes += 256) {
     SCOPED_TRACE(warm_bytes);
     testing::expect_errors("instance_stopped", 0, 1);
-    sim::Machine machine{7};
-    Options options;
-    options.database_path = "/data/large.db";
-    TestClient client(machine, options.database_path.c_str());
-    {
-      Worker large(machine, registry_, options);
-      ASSERT_EQ(large.start(), Status::kOk);
-      ASSERT_EQ(client->start_orchestration("listens", InstanceId("0"), "80"), Status::kOk);
-      for (const char* id : {"1", "2", "3"})
-        ASSERT_EQ(client->start_orchestration("listens", InstanceId(id), "1"), Status::kOk);
-      ASSERT_FALSE(testing::drive(
-          machine, {&large}, [] { return false; }, 1'000));
-      ASSERT_EQ(large.runtime->stop(std::chrono::seconds(1)), Status::kOk);
-    }
-    options.limits.history_events_max = 64;
-    options.limits.payload_bytes_max = 1'024;
-    options.limits.warm_bytes = warm_bytes;
-    for (const char* id : {"0", "1", "2", "3"})
-      ASSERT_EQ(client->enqueue_event(id, "unheard", "1"), Status::kOk);
+    testing::Gateway gateway;
+    gateway.options.verify_turns = false;
+    Worker& large = gateway.start_worker(registry_, gateway.options);
+    gateway.start("0", "listens", "80");
     for (const char* id : {"1", "2", "3"})
-      ASSERT_EQ(client->enqueue_event(id, "end", ""), Status::kOk);
-    Worker small(machine, registry_, options);
-    ASSERT_EQ(small.start(), Status::kOk) << small.diagnostic.text();
-    EXPECT_TRUE(testing::drive(
-        machine, {&small}, [&] { return small.runtime->stats().orchestrations_completed == 3; },
-        1'000))
+      gateway.start(id, "listens", "1");
+    gateway.pass(1'000);
+    ASSERT_EQ(large.runtime->stop(std::chrono::seconds(1)), Status::kOk);
+    gateway.options.limits.history_events_max = 64;
+    gateway.options.limits.payload_bytes_max = 1'024;
+    gateway.options.limits.warm_bytes = warm_bytes;
+    for (const char* id : {"0", "1", "2", "3"})
+      gateway.enqueue_event(id, "unheard", "1");
+    for (const char* id : {"1", "2", "3"})
+      gateway.enqueue_event(id, "end", "");
+    const Worker& small = gateway.start_worker(registry_, gateway.options);
+    EXPECT_TRUE(gateway.drive_until(
+        [&] { return small.runtime->stats().orchestrations_completed == 3; }, 1'000))
         << small.lines.all();
     const std::string log = small.lines.all();
     abandoned += log.find("no memory left to run the code") != std::string::npos ? 1U : 0U;

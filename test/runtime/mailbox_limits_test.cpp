@@ -53,7 +53,7 @@ class MailboxLimits : public Story {
   }
   void send(int count, std::string_view payload = "x") {
     for (int i = 0; i < count; ++i)
-      ASSERT_EQ(client()->enqueue_event("i", "q", payload), Status::kOk) << client()->error_text();
+      enqueue_event("i", "q", payload);
   }
   void stop(Worker& worker) {
     EXPECT_EQ(worker.runtime->stop(std::chrono::seconds(1)), Status::kOk);
@@ -65,7 +65,7 @@ class MailboxLimits : public Story {
   }
   // Leaves messages that were sent while only a runtime with these options had been there.
   void leave_waiting(const Options& how, int count, std::string_view payload = "x") {
-    stop(start_worker(registry, how));
+    stop(start_worker(how));
     start("i", "takes", std::to_string(count));
     send(count, payload);
   }
@@ -77,7 +77,7 @@ class MailboxLimits : public Story {
 // ---- senders ----
 
 TEST_F(MailboxLimits, a_default_client_cannot_stop_a_small_gateway) {
-  Worker& gateway = start_worker(registry, small());
+  Worker& gateway = start_worker(small());
   start("i", "hears_go");
   EXPECT_EQ(room("i"), 16);
   pass(1'000);
@@ -91,11 +91,11 @@ TEST_F(MailboxLimits, a_default_client_cannot_stop_a_small_gateway) {
 }
 
 TEST_F(MailboxLimits, in_force_is_the_least_of_those_that_live_else_the_last_one_stored) {
-  Worker& large = start_worker(registry, with(40));
-  Worker& small = start_worker(registry, with(7));
+  Worker& large = start_worker(with(40));
+  Worker& small = start_worker(with(7));
   Options hand = with(2);
   hand.run_orchestrations = false;
-  start_worker(registry, hand);
+  start_worker(hand);
   start("a", "hears_go");
   EXPECT_EQ(room("a"), 7) << "and one that runs no turns takes no messages";
   stop(small);
@@ -103,23 +103,23 @@ TEST_F(MailboxLimits, in_force_is_the_least_of_those_that_live_else_the_last_one
   start("b", "hears_go");
   stop(large);
   EXPECT_EQ(room("b"), 7) << "that registered last";
-  start_worker(registry, with(9));
+  start_worker(with(9));
   EXPECT_EQ(room("b"), 2);
 }
 
 TEST_F(MailboxLimits, a_sender_may_be_stricter_and_keeps_to_bytes_too) {
-  start_worker(registry, with(40, 1'024));
+  start_worker(with(40, 1'024));
   start("i", "hears_go");
-  ASSERT_EQ(client()->raise_event("i", "unheard", std::string(3'000, 'p')), Status::kOk);
+  raise_event("i", "unheard", std::string(3'000, 'p'));
   EXPECT_EQ(client()->raise_event("i", "unheard", std::string(1'100, 'p')),
             Status::kResourceExhausted);
   EXPECT_NE(client()->error_text().find("at most 4096 bytes may (4 * payload_bytes_max)"),
             std::string_view::npos)
       << client()->error_text();
   ClientOptions few;
-  few.database_path = kStoryPath;
+  few.database_path = kPath;
   few.queue_messages_max = 1;
-  TestClient strict(machine, kStoryPath, few);
+  TestClient strict(machine, kPath, few);
   EXPECT_EQ(strict->raise_event("i", "unheard", "x"), Status::kResourceExhausted);
   EXPECT_NE(strict->error_text().find("at most 1 may"), std::string_view::npos);
 }
@@ -136,10 +136,10 @@ struct Answers {
 
 // A message that a turn takes along is never stored, and waits all the same.
 TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
-  Worker& large = start_worker(registry, with(40));
+  Worker& large = start_worker(with(40));
   start("i", "hears_go");
   pass(1'000);
-  start_worker(registry, with(3));
+  start_worker(with(3));
   Answers answers;
   for (int i = 0; i < 6; ++i) {
     ASSERT_EQ(large.runtime->raise_event("i", "unheard", "x", Answers::note, &answers),
@@ -154,7 +154,7 @@ TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
 
 TEST_F(MailboxLimits, what_is_too_much_for_one_runtime_is_left_to_a_larger_one) {
   leave_waiting(with(40), 30);
-  Worker& small = start_worker(registry, with(4));
+  Worker& small = start_worker(with(4));
   pass(60'000);
   EXPECT_EQ(outcome_of("i"),
             "running limit more messages wait for it than this worker's queue_messages_max allows");
@@ -163,7 +163,7 @@ TEST_F(MailboxLimits, what_is_too_much_for_one_runtime_is_left_to_a_larger_one) 
   const std::uint64_t commits = small.runtime->stats().commits;
   pass(600'000);
   EXPECT_LE(small.runtime->stats().commits, commits + 30) << "its leases, and nothing more";
-  start_worker(registry, with(40));
+  start_worker(with(40));
   EXPECT_EQ(end_of("i"), "completed 30");
   EXPECT_EQ(lines(small, "instance_parked"), 1U);
 }
@@ -176,30 +176,30 @@ TEST_F(MailboxLimits, so_is_a_message_that_is_too_large) {
   tiny.limits.instance_batch_max = smallest.instance_batch_max;
   tiny.limits.payload_bytes_max = smallest.payload_bytes_max;
   tiny.limits.commands_a_turn_max = smallest.commands_a_turn_max;
-  Worker& small = start_worker(registry, tiny);
+  Worker& small = start_worker(tiny);
   pass(60'000);
   EXPECT_EQ(outcome_of("i"),
             "running limit a stored message is larger than this worker's payload_bytes_max allows");
   EXPECT_EQ(lines(small, "instance_parked"), 1U) << small.lines.all();
   EXPECT_EQ(lines(small, "instance_stopped"), 0U);
-  start_worker(registry, with(4));
+  start_worker(with(4));
   EXPECT_EQ(end_of("i"), "completed 60000") << "who is larger in this is large enough";
 }
 
 TEST_F(MailboxLimits, it_waits_for_one_that_is_larger_in_both) {
   leave_waiting(with(40), 30);
-  start_worker(registry, with(4));
-  start_worker(registry, with(5, 128 * 1024));
+  start_worker(with(4));
+  start_worker(with(5, 128 * 1024));
   pass(60'000);
   EXPECT_TRUE(is_running("i"));
   EXPECT_EQ(lines(*workers[0], "instance_parked") + lines(*workers[1], "instance_parked"), 2U);
-  start_worker(registry, with(15));
+  start_worker(with(15));
   EXPECT_EQ(end_of("i"), "completed 30") << "twice as many as may be sent can wait";
 }
 
 TEST_F(MailboxLimits, its_operator_ends_it_and_a_restart_with_more_goes_on) {
   leave_waiting(with(40), 30);
-  start_worker(registry, with(4));
+  start_worker(with(4));
   pass(1'000);
   ASSERT_EQ(client()->terminate_instance("i", "enough"), Status::kOk);
   EXPECT_EQ(end_of("i"), "failed terminated enough");
@@ -207,16 +207,16 @@ TEST_F(MailboxLimits, its_operator_ends_it_and_a_restart_with_more_goes_on) {
 
 // Instances that wait for another runtime do not delay work that this one can run.
 TEST_F(MailboxLimits, others_run_beside_it_and_its_timers_wake_no_loop) {
-  stop(start_worker(registry, with(40)));
+  stop(start_worker(with(40)));
   for (int i = 0; i < 40; ++i) {
     const std::string id = "large-" + std::to_string(i);
     start(id, "takes", "30");
     for (int sent = 0; sent < 30; ++sent)
-      ASSERT_EQ(client()->enqueue_event(id, "q", "x"), Status::kOk);
+      enqueue_event(id, "q", "x");
   }
-  Worker& small = start_worker(registry, with(4));
+  Worker& small = start_worker(with(4));
   start("j", "takes", "1");
-  ASSERT_EQ(client()->enqueue_event("j", "q", "yes"), Status::kOk);
+  enqueue_event("j", "q", "yes");
   EXPECT_EQ(end_of("j"), "completed 3");
   EXPECT_EQ(lines(small, "instance_parked"), 40U);
 }

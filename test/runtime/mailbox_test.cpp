@@ -8,16 +8,14 @@
 #include <string>
 
 #include "option_drawer.hpp"
-#include "world.hpp"
+#include "story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::Gateway;
+using testing::Story;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 
@@ -161,238 +159,189 @@ Poll collects(OrchestrationContext& ctx) {
   return ctx.continue_as_new(all);
 }
 
-class Mailbox : public ::testing::Test {
+class Mailbox : public Story {
  protected:
-  void SetUp() override {
-    EXPECT_EQ(registry.add_orchestration("waits", waits), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("waits_late", waits_late), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("waits_in_turns", waits_in_turns), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("gives_up_a_wait", gives_up_a_wait), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("takes", takes), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("takes_late", takes_late), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("gives_up_a_dequeue", gives_up_a_dequeue), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("patient", patient), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("goes_round", goes_round), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("bad_names", bad_names), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("drains", drains), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("collects", collects), Status::kOk);
-    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
-    EXPECT_EQ(registry.add_activity("slow", echo, ActivityMode::kThreaded), Status::kOk);
-    options.database_path = kPath;
-    options.verify_turns = true;
-    options.leases.home_grace = std::chrono::milliseconds(0);
+  Mailbox() {
+    add("waits", waits);
+    add("waits_late", waits_late);
+    add("waits_in_turns", waits_in_turns);
+    add("gives_up_a_wait", gives_up_a_wait);
+    add("takes", takes);
+    add("takes_late", takes_late);
+    add("gives_up_a_dequeue", gives_up_a_dequeue);
+    add("patient", patient);
+    add("goes_round", goes_round);
+    add("bad_names", bad_names);
+    add("drains", drains);
+    add("collects", collects);
+    add("echo", echo);
+    add("slow", echo, ActivityMode::kThreaded);
     options.limits.traces_a_turn_max = 400;
   }
-  std::unique_ptr<Worker> worker() {
-    auto made = std::make_unique<Worker>(machine, registry, options);
-    EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
-    return made;
-  }
-  std::unique_ptr<Worker> revive(std::unique_ptr<Worker> old) {
-    old->kill();
-    old.reset();
-    return worker();
-  }
-  static void start(TestClient& client, const char* name, std::string_view input = "") {
-    ASSERT_EQ(client->start_orchestration(name, InstanceId("i"), input), Status::kOk);
-  }
-  static void send(TestClient& client, int first, int last) {
+  static void send(Gateway& to, int first, int last) {
     for (int i = first; i <= last; ++i)
-      ASSERT_EQ(client->enqueue_event("i", "q", std::to_string(i)), Status::kOk)
-          << client->error_text();
+      to.enqueue_event("i", "q", std::to_string(i));
   }
-  static void end(TestClient& client) {
-    ASSERT_EQ(client->enqueue_event("i", "q", "end"), Status::kOk);
-  }
+  void send(int first, int last) { send(*this, first, last); }
+  void end() { enqueue_event("i", "q", "end"); }
   static std::string numbers(int first, int last) {
     std::string all;
     for (int i = first; i <= last; ++i)
       all += std::to_string(i) + ",";
     return all;
   }
-  // The state and output of the instance at its end.
-  std::string output(TestClient& client, std::initializer_list<Worker*> workers) {
-    const auto done = [&] { return client.status("i").state != OrchestrationState::kRunning; };
-    if (!drive(machine, workers, done, 600'000)) return "still running";
-    const OrchestrationStatus status = client.status("i");
-    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
-  }
-  void idle(std::initializer_list<Worker*> workers, std::int64_t ms = 1'000) {
-    static_cast<void>(drive(
-        machine, workers, [] { return false; }, ms));
-  }
-
-  sim::Machine machine{11};
-  Registry registry;
-  Options options;
 };
 
 // ---- events ----
 
 TEST_F(Mailbox, EventsGoToTheWaitThatIsOpen) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "waits");
-  idle({at.get()});
-  ASSERT_EQ(client->raise_event("i", "other", "no"), Status::kOk);
-  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
-  idle({at.get()});
-  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
-  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
-  EXPECT_EQ(at->runtime->stats().messages_dropped, 0U) << "the other waited to the end";
+  Worker& at = start_worker();
+  start("i", "waits");
+  pass(1'000);
+  raise_event("i", "other", "no");
+  raise_event("i", "go", "one");
+  pass(1'000);
+  raise_event("i", "go", "two");
+  EXPECT_EQ(end_of("i"), "completed one,two");
+  EXPECT_EQ(at.runtime->stats().messages_dropped, 0U) << "the other waited to the end";
 }
 
 TEST_F(Mailbox, EventsOfOneTurnMeetTheWaitsOfThatTurn) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "waits");
-  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
-  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
-  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
+  start_worker();
+  start("i", "waits");
+  raise_event("i", "go", "one");
+  raise_event("i", "go", "two");
+  EXPECT_EQ(end_of("i"), "completed one,two");
 }
 
 // Rules: R7.4.
 TEST_F(Mailbox, EventWithoutAWaitWaitsForIt) {
-  auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "waits_late");
-  ASSERT_EQ(client->raise_event("i", "go", "early"), Status::kOk);
-  ASSERT_EQ(client->raise_event("i", "go", "late"), Status::kOk);
-  idle({at.get()}, 5'000);
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kRunning);
-  at->kill();
-  at = worker();
-  EXPECT_EQ(output(client, {at.get()}), "completed early");
-  EXPECT_EQ(at->runtime->stats().messages_dropped, 0U);
+  start_worker();
+  start("i", "waits_late");
+  raise_event("i", "go", "early");
+  raise_event("i", "go", "late");
+  pass(5'000);
+  EXPECT_EQ(client().status("i").state, OrchestrationState::kRunning);
+  const Worker& at = restart();
+  EXPECT_EQ(end_of("i"), "completed early");
+  EXPECT_EQ(at.runtime->stats().messages_dropped, 0U);
 }
 
 // Rules: R7.4, R7.6.
 TEST_F(Mailbox, EventsWaitOverContinueAsNewInTheirOrder) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "waits_in_turns", "");
+  start_worker();
+  start("i", "waits_in_turns", "");
   for (int i = 1; i <= 4; ++i)
-    ASSERT_EQ(client->raise_event("i", "go", std::to_string(i)), Status::kOk);
-  EXPECT_EQ(output(client, {at.get()}), "completed 1234");
-  EXPECT_EQ(client.status("i").execution_id, 4);
+    raise_event("i", "go", std::to_string(i));
+  EXPECT_EQ(end_of("i"), "completed 1234");
+  EXPECT_EQ(client().status("i").execution_id, 4);
 }
 
 // Rules: R6.6, R7.4.
 TEST_F(Mailbox, EventOfAWaitThatIsClosedGoesBack) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "gives_up_a_wait");
-  ASSERT_EQ(client->raise_event("i", "go", "kept"), Status::kOk);
-  EXPECT_EQ(output(client, {at.get()}), "completed kept");
+  start_worker();
+  start("i", "gives_up_a_wait");
+  raise_event("i", "go", "kept");
+  EXPECT_EQ(end_of("i"), "completed kept");
 }
 
 TEST_F(Mailbox, EventsOverTheLimitAreRefusedByItsName) {
-  const auto at = worker();
-  ClientOptions few;
-  few.database_path = kPath;
-  few.queue_messages_max = 4;
-  TestClient client(machine, kPath, few);
-  start(client, "takes", "5");
+  start_worker();
+  client_options.queue_messages_max = 4;
+  start("i", "takes", "5");
   for (int i = 0; i < 4; ++i)
-    ASSERT_EQ(client->raise_event("i", "unheard", "x"), Status::kOk);
-  idle({at.get()});
-  EXPECT_EQ(client->raise_event("i", "unheard", "x"), Status::kResourceExhausted);
-  EXPECT_NE(client->error_text().find("at most 4 may (queue_messages_max)"), std::string_view::npos)
-      << client->error_text();
-  EXPECT_EQ(client->enqueue_event("i", "q", "1"), Status::kResourceExhausted);
+    ASSERT_EQ(client()->raise_event("i", "unheard", "x"), Status::kOk);
+  pass(1'000);
+  EXPECT_EQ(client()->raise_event("i", "unheard", "x"), Status::kResourceExhausted);
+  EXPECT_NE(client()->error_text().find("at most 4 may (queue_messages_max)"),
+            std::string_view::npos)
+      << client()->error_text();
+  EXPECT_EQ(client()->enqueue_event("i", "q", "1"), Status::kResourceExhausted);
 }
 
 // No turn takes the offer in time, and none takes it later.
 // Rules: R7.4.
 TEST_F(Mailbox, AnOfferThatNoTurnTookIsWithdrawn) {
-  TestClient client(machine, kPath);
   bool received = true;
-  {
-    const auto at = worker();
-    start(client, "waits");
-    idle({at.get()});
-    EXPECT_EQ(client->offer_event("i", "go", "x", std::chrono::seconds(1), &received),
-              Status::kWouldBlock)
-        << "on the thread of the loop";
-  }
+  start_worker();
+  start("i", "waits");
+  pass(1'000);
+  EXPECT_EQ(client()->offer_event("i", "go", "x", std::chrono::seconds(1), &received),
+            Status::kWouldBlock)
+      << "on the thread of the loop";
+  workers.clear();
   const std::int64_t before = machine.boot_ms();
-  EXPECT_EQ(client->offer_event("i", "go", "x", std::chrono::seconds(30), &received),
+  EXPECT_EQ(client()->offer_event("i", "go", "x", std::chrono::seconds(30), &received),
             Status::kTimeout);
   EXPECT_FALSE(received);
   EXPECT_EQ(machine.boot_ms(), before + 30'000);
   InstanceStats left;
-  ASSERT_EQ(client->get_instance_stats("i", &left), Status::kOk);
+  ASSERT_EQ(client()->get_instance_stats("i", &left), Status::kOk);
   EXPECT_EQ(left.messages_waiting, 0);
-  const auto at = worker();
-  idle({at.get()});
-  ASSERT_EQ(client->raise_event("i", "go", "one"), Status::kOk);
-  ASSERT_EQ(client->raise_event("i", "go", "two"), Status::kOk);
-  EXPECT_EQ(output(client, {at.get()}), "completed one,two");
+  start_worker();
+  pass(1'000);
+  raise_event("i", "go", "one");
+  raise_event("i", "go", "two");
+  EXPECT_EQ(end_of("i"), "completed one,two");
 }
 
 TEST_F(Mailbox, OffersCountForTheLimit) {
-  ClientOptions few;
-  few.database_path = kPath;
-  few.queue_messages_max = 2;
-  TestClient client(machine, kPath, few);
-  { const auto at = worker(); }
-  start(client, "waits");
-  ASSERT_EQ(client->raise_event("i", "go", "1"), Status::kOk);
-  ASSERT_EQ(client->enqueue_event("i", "q", "2"), Status::kOk);
+  client_options.queue_messages_max = 2;
+  start_worker();
+  workers.clear();
+  start("i", "waits");
+  ASSERT_EQ(client()->raise_event("i", "go", "1"), Status::kOk);
+  ASSERT_EQ(client()->enqueue_event("i", "q", "2"), Status::kOk);
   bool received = true;
-  EXPECT_EQ(client->offer_event("i", "go", "3", std::chrono::seconds(1), &received),
+  EXPECT_EQ(client()->offer_event("i", "go", "3", std::chrono::seconds(1), &received),
             Status::kResourceExhausted);
   EXPECT_FALSE(received);
-  EXPECT_NE(client->error_text().find("queue_messages_max"), std::string_view::npos);
+  EXPECT_NE(client()->error_text().find("queue_messages_max"), std::string_view::npos);
 }
 
 // ---- queues ----
 
 TEST_F(Mailbox, MessagesBeforeAndAfterTheWaitComeInOrder) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "takes", "6");
-  send(client, 1, 3);
-  idle({at.get()});
-  send(client, 4, 6);
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 6));
+  start_worker();
+  start("i", "takes", "6");
+  send(1, 3);
+  pass(1'000);
+  send(4, 6);
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, 6));
 }
 
 TEST_F(Mailbox, MessagesNotTakenCostNoTurns) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "takes", "1");
-  ASSERT_EQ(client->enqueue_event("i", "other", "kept"), Status::kOk);
-  idle({at.get()});
-  const std::uint64_t turns = at->runtime->stats().turns;
-  idle({at.get()}, 100'000);
-  EXPECT_EQ(at->runtime->stats().turns, turns);
-  send(client, 1, 1);
-  EXPECT_EQ(output(client, {at.get()}), "completed 1,");
+  Worker& at = start_worker();
+  start("i", "takes", "1");
+  enqueue_event("i", "other", "kept");
+  pass(1'000);
+  const std::uint64_t turns = at.runtime->stats().turns;
+  pass(100'000);
+  EXPECT_EQ(at.runtime->stats().turns, turns);
+  send(1, 1);
+  EXPECT_EQ(end_of("i"), "completed 1,");
 }
 
 // Rules: R6.6.
 TEST_F(Mailbox, MessageOfADequeueThatIsClosedGoesBackToItsPlace) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "gives_up_a_dequeue", "3");
-  send(client, 1, 1);
-  idle({at.get()});  // it is given to the dequeue
-  send(client, 2, 3);
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 3));
+  start_worker();
+  start("i", "gives_up_a_dequeue", "3");
+  send(1, 1);
+  pass(1'000);  // it is given to the dequeue
+  send(2, 3);
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, 3));
 }
 
 TEST_F(Mailbox, LosersGiveBackWhatTheyWereGiven) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "patient");
-  idle({at.get()}, 2'500);  // two timers have won
+  start_worker();
+  start("i", "patient");
+  pass(2'500);  // two timers have won
   // A timer fires and messages come while no worker runs. Whether or not the timer is older in the
   // history, no message is lost or doubled.
   machine.advance(5'000);
-  send(client, 1, 3);
-  end(client);
-  const std::string received = output(client, {at.get()});
+  send(1, 3);
+  end();
+  const std::string received = end_of("i");
   std::string messages;
   for (std::size_t i = 10; i < received.size(); ++i)
     if (received[i] == '-') {
@@ -405,24 +354,22 @@ TEST_F(Mailbox, LosersGiveBackWhatTheyWereGiven) {
 }
 
 TEST_F(Mailbox, ContinueAsNewCarriesAllThatWaits) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "goes_round");
-  send(client, 1, 9);
-  end(client);
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 9) + "end,");
-  EXPECT_EQ(client.status("i").execution_id, 10);
+  start_worker();
+  start("i", "goes_round");
+  send(1, 9);
+  end();
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, 9) + "end,");
+  EXPECT_EQ(client().status("i").execution_id, 10);
 }
 
 TEST_F(Mailbox, MoreMessagesThanATurnHasPasses) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "takes_late", "250");
-  ASSERT_EQ(client->enqueue_event("i", "other", "waits on"), Status::kOk);
-  send(client, 1, 250);
-  idle({at.get()});  // all of them wait when the first is asked for
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 250));
-  EXPECT_EQ(at->lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
+  Worker& at = start_worker();
+  start("i", "takes_late", "250");
+  enqueue_event("i", "other", "waits on");
+  send(1, 250);
+  pass(1'000);  // all of them wait when the first is asked for
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, 250));
+  EXPECT_EQ(at.lines.count("text=took "), 250U) << "each trace once, wherever turns are cut";
 }
 
 // A result is piggybacked on a turn that reads only a part of the stored messages; the answer
@@ -430,93 +377,84 @@ TEST_F(Mailbox, MoreMessagesThanATurnHasPasses) {
 TEST_F(Mailbox, DrainingFindsMoreThanATurnReads) {
   for (const int last : {2, 64, 65, 66, 200}) {
     SCOPED_TRACE(last);
-    sim::Machine fresh(static_cast<std::uint64_t>(last));
-    Worker at(fresh, registry, options);
-    ASSERT_EQ(at.start(), Status::kOk) << at.diagnostic.text();
-    TestClient client(fresh, kPath);
-    start(client, "drains");
-    send(client, 1, 1);
+    Gateway fresh;
+    Worker& at = fresh.start_worker(registry, options);
+    fresh.start("i", "drains");
+    send(fresh, 1, 1);
     at.node.hold_jobs(true);
     const auto is_at_work = [&] { return at.runtime->stats().activities_started == 1; };
-    ASSERT_TRUE(drive(fresh, {&at}, is_at_work, 1'000));
-    send(client, 2, last);
+    ASSERT_TRUE(fresh.drive_until(is_at_work, 1'000));
+    send(fresh, 2, last);
     at.node.hold_jobs(false);
     ASSERT_EQ(at.node.run_jobs(), 1U);
-    const auto is_over = [&] { return client.status("i").state != OrchestrationState::kRunning; };
-    ASSERT_TRUE(drive(fresh, {&at}, is_over, 600'000));
-    EXPECT_EQ(client.status("i").output, numbers(1, last));
+    EXPECT_EQ(fresh.end_of("i", 600'000), "completed " + numbers(1, last));
   }
 }
 
 TEST_F(Mailbox, NamesAreChecked) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "bad_names");
-  EXPECT_EQ(output(client, {at.get()}), "completed refused");
+  start_worker();
+  start("i", "bad_names");
+  EXPECT_EQ(end_of("i"), "completed refused");
 }
 
 TEST_F(Mailbox, TwoWorkersReceiveAsOne) {
-  const auto one = worker();
-  const auto two = worker();
-  TestClient client(machine, kPath);
-  start(client, "goes_round");
+  Worker& one = start_worker();
+  Worker& two = start_worker();
+  start("i", "goes_round");
   for (int i = 1; i <= 20; ++i) {
-    send(client, i, i);
-    if (i % 3 == 0) idle({one.get(), two.get()}, 5);
-    if (i % 5 == 0) idle({two.get()}, 5);
+    send(i, i);
+    if (i % 3 == 0) pass(5);
+    if (i % 5 == 0) pass({&two}, 5);
   }
-  end(client);
-  EXPECT_EQ(output(client, {two.get(), one.get()}), "completed " + numbers(1, 20) + "end,");
+  end();
+  ASSERT_TRUE(ends({&two, &one}, "i"));
+  EXPECT_EQ(outcome_of("i"), "completed " + numbers(1, 20) + "end,");
 }
 
 // ---- errors for senders ----
 
 TEST_F(Mailbox, SendersLearnWhatIsWrong) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  EXPECT_EQ(client->raise_event("i", "go", ""), Status::kNotFound);
-  EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kNotFound);
-  start(client, "takes", "1");
-  EXPECT_EQ(client->enqueue_event("i", "", ""), Status::kInvalidArgument);
-  EXPECT_EQ(client->raise_event("i", std::string(257, 'n'), ""), Status::kInvalidArgument);
-  EXPECT_EQ(client->enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
-  send(client, 1, 1);
-  EXPECT_EQ(output(client, {at.get()}), "completed 1,");
-  EXPECT_EQ(client->raise_event("i", "go", ""), Status::kStale);
-  EXPECT_EQ(client->enqueue_event("i", "q", ""), Status::kStale);
+  start_worker();
+  EXPECT_EQ(client()->raise_event("i", "go", ""), Status::kNotFound);
+  EXPECT_EQ(client()->enqueue_event("i", "q", ""), Status::kNotFound);
+  start("i", "takes", "1");
+  EXPECT_EQ(client()->enqueue_event("i", "", ""), Status::kInvalidArgument);
+  EXPECT_EQ(client()->raise_event("i", std::string(257, 'n'), ""), Status::kInvalidArgument);
+  EXPECT_EQ(client()->enqueue_event("i", "q", std::string(65'537, 'p')),
+            Status::kResourceExhausted);
+  send(1, 1);
+  EXPECT_EQ(end_of("i"), "completed 1,");
+  EXPECT_EQ(client()->raise_event("i", "go", ""), Status::kStale);
+  EXPECT_EQ(client()->enqueue_event("i", "q", ""), Status::kStale);
 }
 
 TEST_F(Mailbox, OverTheLimitTheSenderIsRefused) {
-  const auto at = worker();
-  ClientOptions few;
-  few.database_path = kPath;
-  few.queue_messages_max = 4;
-  TestClient client(machine, kPath, few);
-  start(client, "takes", "5");
-  send(client, 1, 4);
+  start_worker();
+  client_options.queue_messages_max = 4;
+  start("i", "takes", "5");
+  send(1, 4);
   const std::uint64_t writes = machine.writes();
-  EXPECT_EQ(client->enqueue_event("i", "q", "5"), Status::kResourceExhausted);
-  EXPECT_NE(client->error_text().find("at most 4"), std::string_view::npos);
-  EXPECT_EQ(client->raise_event("i", "go", "5"), Status::kResourceExhausted);
+  EXPECT_EQ(client()->enqueue_event("i", "q", "5"), Status::kResourceExhausted);
+  EXPECT_NE(client()->error_text().find("at most 4"), std::string_view::npos);
+  EXPECT_EQ(client()->raise_event("i", "go", "5"), Status::kResourceExhausted);
   EXPECT_EQ(machine.writes(), writes) << "nothing was written";
-  idle({at.get()});
-  send(client, 5, 5);
-  EXPECT_EQ(output(client, {at.get()}), "completed " + numbers(1, 5));
+  pass(1'000);
+  send(5, 5);
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, 5));
 }
 
 TEST_F(Mailbox, BytesThatWaitAreLimitedToo) {
-  const auto at = worker();
-  TestClient client(machine, kPath);
-  start(client, "takes", "1");
+  start_worker();
+  start("i", "takes", "1");
   const std::string large(60 * 1024, 'p');
   for (int i = 0; i < 4; ++i)
-    ASSERT_EQ(client->enqueue_event("i", "other", large), Status::kOk);
-  EXPECT_EQ(client->enqueue_event("i", "other", large), Status::kResourceExhausted);
-  EXPECT_NE(client->error_text().find("at most 262144 bytes may (4 * payload_bytes_max)"),
+    enqueue_event("i", "other", large);
+  EXPECT_EQ(client()->enqueue_event("i", "other", large), Status::kResourceExhausted);
+  EXPECT_NE(client()->error_text().find("at most 262144 bytes may (4 * payload_bytes_max)"),
             std::string_view::npos)
-      << client->error_text();
-  send(client, 1, 1);
-  EXPECT_EQ(output(client, {at.get()}), "completed 1,") << "what waits holds nothing up";
+      << client()->error_text();
+  send(1, 1);
+  EXPECT_EQ(end_of("i"), "completed 1,") << "what waits holds nothing up";
 }
 
 struct Reported {
@@ -530,18 +468,17 @@ struct Reported {
 
 TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
   options.limits.queue_messages_max = 2;
-  const auto at = worker();
-  TestClient client(machine, kPath);
+  Worker& at = start_worker();
   Reported reported;
   const auto ask = [&](Status asked) {
     EXPECT_EQ(asked, Status::kOk);
     const int calls = reported.calls;
-    EXPECT_TRUE(drive(machine, {at.get()}, [&] { return reported.calls > calls; }));
+    EXPECT_TRUE(drive_until([&] { return reported.calls > calls; }));
     return reported.last;
   };
-  Runtime& runtime = *at->runtime;
+  Runtime& runtime = *at.runtime;
   EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Reported::note, &reported)), Status::kNotFound);
-  ASSERT_EQ(runtime.start_orchestration("takes", InstanceId("i"), "3"), Status::kOk);
+  start_at(at, "i", "takes", "3");
   for (int i = 1; i <= 2; ++i)
     EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Reported::note, &reported)),
               Status::kOk);
@@ -555,9 +492,7 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
       << "a refusal harms no other call";
   EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Reported::note, &reported)), Status::kOk);
   EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Reported::note, &reported)), Status::kOk);
-  EXPECT_TRUE(drive(machine, {at.get()},
-                    [&] { return client.status("j").state == OrchestrationState::kCompleted; }));
-  EXPECT_EQ(client.status("j").output, "1,2");
+  EXPECT_EQ(end_of("j"), "completed 1,2");
   EXPECT_EQ(runtime.enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
 }
 
@@ -568,28 +503,20 @@ TEST_F(Mailbox, KilledBetweenAnyTwoTicks) {
   for (const char* program : {"goes_round", "collects"}) {
     for (int kill_at = 0; kill_at < 24; ++kill_at) {
       SCOPED_TRACE(std::string(program) + " killed after tick " + std::to_string(kill_at));
-      sim::Machine fresh(static_cast<std::uint64_t>(kill_at) + 1);
-      const auto make = [&] {
-        auto made = std::make_unique<Worker>(fresh, registry, options);
-        EXPECT_EQ(made->start(), Status::kOk) << made->diagnostic.text();
-        return made;
-      };
-      auto at = make();
-      TestClient client(fresh, kPath);
-      start(client, program);
+      Gateway fresh(static_cast<std::uint64_t>(kill_at) + 1);
+      Worker* at = &fresh.start_worker(registry, options);
+      fresh.start("i", program);
       for (int tick = 0; tick < 24; ++tick) {
-        if (tick < 8) send(client, tick + 1, tick + 1);
-        if (tick == 8) end(client);
+        if (tick < 8) send(fresh, tick + 1, tick + 1);
+        if (tick == 8) fresh.enqueue_event("i", "q", "end");
         if (tick == kill_at) {
           at->kill();
-          at = make();
+          at = &fresh.start_worker(registry, options);
         }
         ASSERT_TRUE(at->runtime->tick(std::chrono::milliseconds::max()).ok());
-        fresh.advance(10);
+        fresh.machine.advance(10);
       }
-      ASSERT_TRUE(drive(fresh, {at.get()},
-                        [&] { return client.status("i").state != OrchestrationState::kRunning; }));
-      EXPECT_EQ(client.status("i").output, numbers(1, 8) + "end,");
+      EXPECT_EQ(fresh.end_of("i"), "completed " + numbers(1, 8) + "end,");
     }
   }
 }
@@ -621,52 +548,51 @@ TEST_P(RandomMessages, ReceivedOnceAndInOrder) {
     options.retention = usual.retention;
     options.space.quota_bytes = 0;
   };
-  ClientOptions same;
-  same.database_path = kPath;
-  same.queue_messages_max = 8;
+  client_options.queue_messages_max = 8;
   draw();
-  std::unique_ptr<Worker> workers[2] = {worker(), worker()};
-  TestClient client(machine, kPath, same);
-  start(client, GetParam() % 3 == 0 ? "goes_round" : "collects");
+  start_worker();
+  start_worker();
+  start("i", GetParam() % 3 == 0 ? "goes_round" : "collects");
   int sent = 0;
   int refused = 0;
   int undelivered = 0;
   for (int step = 0; step < 250; ++step) {
-    std::unique_ptr<Worker>& one = workers[upto(1)];
+    const auto chosen = workers.begin() + upto(1);
+    Worker& one = **chosen;
     const int what = upto(19);
     if (what < 6) {
-      const Status status = client->enqueue_event("i", "q", std::to_string(sent + 1));
+      const Status status = client()->enqueue_event("i", "q", std::to_string(sent + 1));
       ASSERT_TRUE(status == Status::kOk || status == Status::kResourceExhausted);
       ++(status == Status::kOk ? sent : refused);
     } else if (what < 8) {
       // These events wait for ever, so there are only a few, which leave room for the others.
       if (undelivered++ < 3) {
-        ASSERT_NE(client->raise_event("i", "unheard", "x"), Status::kStale);
+        ASSERT_NE(client()->raise_event("i", "unheard", "x"), Status::kStale);
       }
     } else if (what < 17) {
       if (what == 16) {
         machine.fail_write(static_cast<std::uint64_t>(upto(20)) + 1, Status::kIo, false);
         testing::expect_errors("tick_rolled_back", 0, 1);
       }
-      one->node.run_jobs();
-      ASSERT_TRUE(one->runtime->tick(std::chrono::milliseconds::max()).ok());
+      one.node.run_jobs();
+      ASSERT_TRUE(one.runtime->tick(std::chrono::milliseconds::max()).ok());
       machine.fail_write(0, Status::kOk, false);
     } else if (what == 17) {
       draw();
-      one = revive(std::move(one));
+      one.kill();
+      workers.erase(chosen);
+      start_worker();
     } else {
       machine.advance(upto(60));
     }
   }
   // Waits for room for the last message.
   Status last = Status::kResourceExhausted;
-  ASSERT_TRUE(drive(machine, {workers[0].get(), workers[1].get()}, [&] {
-    if (last != Status::kOk) last = client->enqueue_event("i", "q", "end");
+  ASSERT_TRUE(drive_until([&] {
+    if (last != Status::kOk) last = client()->enqueue_event("i", "q", "end");
     return last == Status::kOk;
   }));
-  EXPECT_EQ(output(client, {workers[0].get(), workers[1].get()}),
-            "completed " + numbers(1, sent) + "end,")
-      << refused << " refused";
+  EXPECT_EQ(end_of("i"), "completed " + numbers(1, sent) + "end,") << refused << " refused";
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMessages,
                          ::testing::Range<std::uint64_t>(1, 41, PAWL_SAMPLE));

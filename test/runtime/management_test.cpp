@@ -10,11 +10,9 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
+using testing::KeptEvent;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 int g_runs = 0;
 
@@ -68,124 +66,110 @@ class CountExecutions final : public ExecutionVisitor {
   int count = 0;
 };
 
-class Management : public ::testing::Test {
+class Management : public GatewayTest {
  protected:
   Management() {
-    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("rounds", rounds), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("changing", changing), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("on_session", on_session), Status::kOk);
-    Options options;
-    options.database_path = kPath;
+    add("echo", echo);
+    add("sleeper", sleeper);
+    add("rounds", rounds);
+    add("changing", changing);
+    add("on_session", on_session);
     options.limits.warm_instances = 64;
-    options.worker_node_id = "me";
-    worker = std::make_unique<Worker>(machine, registry, options);
-    EXPECT_EQ(worker->start(), Status::kOk) << worker->diagnostic.text();
-    client = std::make_unique<TestClient>(machine, kPath);
+    worker = &start_worker("me");
     g_runs = 0;
     g_changing = 0;
   }
   bool until(OrchestrationState state, std::string_view id, std::int64_t ms = 60'000) {
-    return drive(
-        machine, {worker.get()}, [&] { return client->status(id).state == state; }, ms);
+    return drive_until([&] { return client().status(id).state == state; }, ms);
   }
-  void settle() {
-    drive(
-        machine, {worker.get()}, [] { return false; }, 100);
-  }
-  std::string output(std::string_view id) { return std::string(client->status(id).output); }
-  KeepHistory history(std::string_view id, std::int64_t execution = 0) {
-    KeepHistory keep;
-    EXPECT_EQ((*client)->read_history(id, execution, keep), Status::kOk) << (*client)->error_text();
-    return keep;
+  void settle() { pass(100); }
+  std::vector<std::string> kinds(std::string_view id, std::int64_t execution = 0) {
+    std::vector<std::string> kinds;
+    for (const KeptEvent& event : history(id, execution))
+      kinds.push_back(event.kind);
+    return kinds;
   }
 
-  sim::Machine machine{1};
-  Registry registry;
-  std::unique_ptr<Worker> worker;
-  std::unique_ptr<TestClient> client;
+  Worker* worker = nullptr;
 };
 
 TEST_F(Management, TerminateEndsAtOnceWithoutTheCode) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
-  ASSERT_EQ((*client)->terminate_instance("a", "by hand"), Status::kOk);
+  ASSERT_EQ(client()->terminate_instance("a", "by hand"), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
-  EXPECT_EQ(client->status("a").error, ErrorKind::kTerminated);
-  EXPECT_EQ(output("a"), "by hand");
-  EXPECT_EQ(history("a").kinds, (std::vector<std::string>{"started", "timer", "ended"}));
-  EXPECT_EQ((*client)->terminate_instance("a", "again"), Status::kStale);
+  EXPECT_EQ(outcome_of("a"), "failed terminated by hand");
+  EXPECT_EQ(kinds("a"), (std::vector<std::string>{"started", "timer", "ended"}));
+  EXPECT_EQ(client()->terminate_instance("a", "again"), Status::kStale);
   Metrics metrics;
-  ASSERT_EQ((*client)->get_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(metrics.timers_waiting, 0);
   EXPECT_EQ(metrics.instances_failed, 1);
 }
 
 TEST_F(Management, TerminateOfAnUnregisteredOne) {
   testing::expect_errors("orchestration_unregistered");
-  ASSERT_EQ((*client)->start_orchestration("nobody_knows", InstanceId("a"), ""), Status::kOk);
-  drive(
-      machine, {worker.get()}, [] { return false; }, 3'000);
-  EXPECT_EQ(client->status("a").error, ErrorKind::kUnregistered);
-  ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
+  start("a", "nobody_knows");
+  pass(3'000);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kUnregistered);
+  ASSERT_EQ(client()->terminate_instance("a", ""), Status::kOk);
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
-  EXPECT_EQ(history("a").kinds, (std::vector<std::string>{"ended"}));
+  EXPECT_EQ(kinds("a"), (std::vector<std::string>{"ended"}));
 }
 
 TEST_F(Management, TerminateOfASuspendedAndOfADelayedOne) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
-  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  ASSERT_EQ(client()->suspend_instance("a"), Status::kOk);
   StartOptions later;
   later.start_after = std::chrono::seconds(3'600);
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("b"), "", later), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("sleeper", InstanceId("b"), "", later), Status::kOk);
   settle();
-  ASSERT_EQ((*client)->terminate_instance("a", ""), Status::kOk);
-  ASSERT_EQ((*client)->terminate_instance("b", ""), Status::kOk);
+  ASSERT_EQ(client()->terminate_instance("a", ""), Status::kOk);
+  ASSERT_EQ(client()->terminate_instance("b", ""), Status::kOk);
   EXPECT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
   EXPECT_TRUE(until(OrchestrationState::kFailed, "b", 1'000));
 }
 
 TEST_F(Management, StoppedByItsCodeThenResumedOrTerminated) {
   testing::expect_errors("instance_stopped", 2);
-  ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("changing", InstanceId("b"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 2; }));
+  start("a", "changing");
+  start("b", "changing");
+  ASSERT_TRUE(drive_until([] { return g_runs == 2; }));
   settle();
   g_changing = 1;
-  ASSERT_EQ((*client)->cancel_instance("a", ""), Status::kOk);
-  ASSERT_EQ((*client)->cancel_instance("b", ""), Status::kOk);
+  cancel_instance("a", "");
+  cancel_instance("b", "");
   ASSERT_TRUE(until(OrchestrationState::kStopped, "a"));
   ASSERT_TRUE(until(OrchestrationState::kStopped, "b"));
-  ASSERT_EQ((*client)->terminate_instance("a", "no way on"), Status::kOk);
+  ASSERT_EQ(client()->terminate_instance("a", "no way on"), Status::kOk);
   EXPECT_TRUE(until(OrchestrationState::kFailed, "a", 1'000));
-  EXPECT_EQ(client->status("a").error, ErrorKind::kTerminated);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kTerminated);
   g_changing = 0;
-  ASSERT_EQ((*client)->resume_instance("b"), Status::kOk);
+  ASSERT_EQ(client()->resume_instance("b"), Status::kOk);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "b"));
 }
 
 TEST_F(Management, SuspendedOneWaitsWithItsTimerAndGoesOn) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
-  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  ASSERT_EQ(client()->suspend_instance("a"), Status::kOk);
   EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 3'600'000));
-  EXPECT_EQ(client->status("a").state, OrchestrationState::kSuspended);
-  EXPECT_STREQ(orchestration_state_name(client->status("a").state), "suspended");
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kSuspended);
+  EXPECT_STREQ(orchestration_state_name(client().status("a").state), "suspended");
   EXPECT_EQ(g_runs, 0);
-  ASSERT_EQ((*client)->resume_instance("a"), Status::kOk);
+  ASSERT_EQ(client()->resume_instance("a"), Status::kOk);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 1'000)) << "its timer is long due";
 }
 
 // A piggybacked call is no commit of another process: the loop must learn in another way that the
 // due times it knows have changed.
 TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
   settle();
-  EXPECT_EQ(client->status("a").state, OrchestrationState::kSuspended);
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kSuspended);
   ASSERT_EQ(worker->runtime->resume_instance("a"), Status::kOk);
   settle();
   EXPECT_FALSE(worker->runtime->next_due().has_passed(machine.boot_ms()));
@@ -193,7 +177,7 @@ TEST_F(Management, ResumedByAPiggybackedCallItsTimerWakesTheLoop) {
 }
 
 TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
   ASSERT_EQ(worker->runtime->suspend_instance("a"), Status::kOk);
   settle();
@@ -202,11 +186,11 @@ TEST_F(Management, SuspendedOneIsTerminatedByAPiggybackedCall) {
 }
 
 TEST_F(Management, WaitingGoesOnWhileSuspended) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ((*client)->suspend_instance("a"), Status::kOk);
+  start("a", "sleeper");
+  ASSERT_EQ(client()->suspend_instance("a"), Status::kOk);
   worker->stop();  // a call on its thread must not wait
   OrchestrationStatus status;
-  EXPECT_EQ((*client)->wait_for_orchestration("a", std::chrono::milliseconds(0), &status),
+  EXPECT_EQ(client()->wait_for_orchestration("a", std::chrono::milliseconds(0), &status),
             Status::kTimeout);
   EXPECT_EQ(status.state, OrchestrationState::kSuspended);
 }
@@ -214,44 +198,44 @@ TEST_F(Management, WaitingGoesOnWhileSuspended) {
 TEST_F(Management, DelayedStartRunsWhenItsTimeCame) {
   StartOptions later;
   later.start_after = std::chrono::seconds(10);
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5", later), Status::kOk);
-  EXPECT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kAlreadyExists);
+  ASSERT_EQ(client()->start_orchestration("rounds", InstanceId("a"), "5", later), Status::kOk);
+  EXPECT_EQ(client()->start_orchestration("rounds", InstanceId("a"), "1"), Status::kAlreadyExists);
   EXPECT_FALSE(until(OrchestrationState::kCompleted, "a", 9'900)) << "nor by the second call";
   EXPECT_EQ(g_runs, 0);
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a", 200));
   later.start_after = std::chrono::milliseconds(-1);
-  EXPECT_EQ((*client)->start_orchestration("rounds", InstanceId("b"), "5", later),
+  EXPECT_EQ(client()->start_orchestration("rounds", InstanceId("b"), "5", later),
             Status::kInvalidArgument);
 }
 
 TEST_F(Management, PruneAndReadHistory) {
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
+  start("a", "rounds", "1");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
   InstanceInfo info;
-  ASSERT_EQ((*client)->get_instance_info("a", &info), Status::kOk);
+  ASSERT_EQ(client()->get_instance_info("a", &info), Status::kOk);
   EXPECT_EQ(info.id, "a");
   EXPECT_EQ(info.name, "rounds");
   EXPECT_EQ(info.execution_id, 5);
   EXPECT_EQ(info.state, OrchestrationState::kCompleted);
-  EXPECT_EQ(history("a", 1).last_payload, "2");
+  EXPECT_EQ(history("a", 1).back().payload, "2");
   Removed pruned;
-  ASSERT_EQ((*client)->prune_executions("a", 2, 0, &pruned), Status::kOk);
+  ASSERT_EQ(client()->prune_executions("a", 2, 0, &pruned), Status::kOk);
   EXPECT_EQ(pruned.executions, 3);
   CountExecutions left;
-  ASSERT_EQ((*client)->list_executions("a", left), Status::kOk);
+  ASSERT_EQ(client()->list_executions("a", left), Status::kOk);
   EXPECT_EQ(left.count, 2);
   KeepHistory none;
-  EXPECT_EQ((*client)->read_history("a", 1, none), Status::kNotFound);
-  EXPECT_EQ((*client)->read_history("b", 0, none), Status::kNotFound);
-  ASSERT_EQ((*client)->prune_executions("a", 0, 0, &pruned), Status::kOk);
+  EXPECT_EQ(client()->read_history("a", 1, none), Status::kNotFound);
+  EXPECT_EQ(client()->read_history("b", 0, none), Status::kNotFound);
+  ASSERT_EQ(client()->prune_executions("a", 0, 0, &pruned), Status::kOk);
   EXPECT_EQ(pruned.executions, 1);
-  EXPECT_EQ(output("a"), "after 5");
+  EXPECT_EQ(outcome_of("a"), "completed after 5");
 }
 
 TEST_F(Management, AHistoryIsReadByPages) {
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
+  start("a", "rounds", "1");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
-  const std::vector<std::string> whole = history("a", 1).kinds;
+  const std::vector<std::string> whole = kinds("a", 1);
   ASSERT_GE(whole.size(), 3U);
   for (std::size_t rows = 1; rows <= whole.size() + 1; ++rows) {
     Page page;
@@ -259,7 +243,7 @@ TEST_F(Management, AHistoryIsReadByPages) {
     std::vector<std::string> kinds;
     do {
       KeepHistory part;
-      ASSERT_EQ((*client)->read_history("a", 1, &page, part), Status::kOk);
+      ASSERT_EQ(client()->read_history("a", 1, &page, part), Status::kOk);
       ASSERT_LE(part.kinds.size(), rows);
       ASSERT_FALSE(part.kinds.empty());
       kinds.insert(kinds.end(), part.kinds.begin(), part.kinds.end());
@@ -271,25 +255,25 @@ TEST_F(Management, AHistoryIsReadByPages) {
 }
 
 TEST_F(Management, APageBehindAHistoryIsEmpty) {
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "1"), Status::kOk);
+  start("a", "rounds", "1");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
   KeepHistory none;
   Page page;
   for (const std::int64_t after : {std::int64_t{1'000}, std::int64_t{1} << 40}) {
     page.after = after;
-    EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kOk);
+    EXPECT_EQ(client()->read_history("a", 1, &page, none), Status::kOk);
     EXPECT_FALSE(page.more);
     EXPECT_EQ(page.after, after);
   }
   EXPECT_TRUE(none.kinds.empty());
   page.after = 0;
-  EXPECT_EQ((*client)->read_history("b", 0, &page, none), Status::kNotFound);
-  EXPECT_EQ((*client)->read_history("a", 99, &page, none), Status::kNotFound);
+  EXPECT_EQ(client()->read_history("b", 0, &page, none), Status::kNotFound);
+  EXPECT_EQ(client()->read_history("a", 99, &page, none), Status::kNotFound);
   page.after = -1;
-  EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kInvalidArgument);
+  EXPECT_EQ(client()->read_history("a", 1, &page, none), Status::kInvalidArgument);
   page.after = 0;
   page.rows_max = 0;
-  EXPECT_EQ((*client)->read_history("a", 1, &page, none), Status::kInvalidArgument);
+  EXPECT_EQ(client()->read_history("a", 1, &page, none), Status::kInvalidArgument);
 }
 
 class DescribeExecutions final : public ExecutionVisitor {
@@ -305,73 +289,70 @@ class DescribeExecutions final : public ExecutionVisitor {
 TEST_F(Management, ExecutionsHaveWhatTheyEndedWith) {
   const auto executions = [&](std::string_view id) {
     DescribeExecutions all;
-    EXPECT_EQ((*client)->list_executions(id, all), Status::kOk) << (*client)->error_text();
+    EXPECT_EQ(client()->list_executions(id, all), Status::kOk) << client()->error_text();
     return all.text;
   };
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "3"), Status::kOk);
+  start("a", "rounds", "3");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
   EXPECT_EQ(executions("a"),
             "1 continued_as_new none 4 4\n"
             "2 continued_as_new none 4 5\n"
             "3 completed none 4 after 3\n");
   Removed pruned;
-  ASSERT_EQ((*client)->prune_executions("a", 1, 0, &pruned), Status::kOk);
+  ASSERT_EQ(client()->prune_executions("a", 1, 0, &pruned), Status::kOk);
   EXPECT_EQ(executions("a"), "3 completed none 4 after 3\n");
 
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("b"), ""), Status::kOk);
+  start("b", "sleeper");
   settle();
   EXPECT_EQ(executions("b"), "1 running none 2 \n");
-  ASSERT_EQ((*client)->cancel_instance("b", "enough"), Status::kOk);
+  cancel_instance("b", "enough");
   ASSERT_TRUE(until(OrchestrationState::kFailed, "b"));
   EXPECT_EQ(executions("b"), "1 failed application 4 asked to stop\n");
 }
 
 TEST_F(Management, CancelInBulkAsksAllThatPassAndHaveNotEnded) {
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("ended"), "5"), Status::kOk);
+  start("ended", "rounds", "5");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "ended"));
   for (int i = 0; i < 70; ++i)
-    ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("s" + std::to_string(i)), ""),
-              Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("on_session", InstanceId("other"), ""), Status::kOk);
+    start("s" + std::to_string(i), "sleeper");
+  start("other", "on_session");
   settle();
   InstanceFilter sleepers;
   sleepers.name = "sleeper";
   Page page;
   std::int64_t asked = 0;
-  ASSERT_EQ((*client)->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
+  ASSERT_EQ(client()->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 64);
   EXPECT_TRUE(page.more);
   // The same call before a turn has taken the first requests: no instance is asked twice.
   Page again;
-  ASSERT_EQ((*client)->cancel_instances(sleepers, &again, "later", &asked), Status::kOk);
+  ASSERT_EQ(client()->cancel_instances(sleepers, &again, "later", &asked), Status::kOk);
   EXPECT_EQ(asked, 0);
-  ASSERT_EQ((*client)->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
+  ASSERT_EQ(client()->cancel_instances(sleepers, &page, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 6);
   EXPECT_FALSE(page.more);
   for (int i = 0; i < 70; ++i)
     ASSERT_TRUE(until(OrchestrationState::kFailed, "s" + std::to_string(i)));
-  EXPECT_EQ(output("s69"), "asked to stop");
-  EXPECT_EQ(client->status("other").state, OrchestrationState::kRunning);
+  EXPECT_EQ(outcome_of("s69"), "failed application asked to stop");
+  EXPECT_EQ(client().status("other").state, OrchestrationState::kRunning);
   EXPECT_EQ(worker->lines.count("info cancel_requested instance=s69 execution=1 reason=night"), 1U)
       << worker->lines.all();
   EXPECT_EQ(worker->lines.count("cancel_requested"), 70U);
   // Instances that ended are left as they are.
   Page all;
-  ASSERT_EQ((*client)->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
+  ASSERT_EQ(client()->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 0);
   EXPECT_TRUE(all.more);
-  ASSERT_EQ((*client)->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
+  ASSERT_EQ(client()->cancel_instances(InstanceFilter(), &all, "night", &asked), Status::kOk);
   EXPECT_EQ(asked, 1);
-  ASSERT_TRUE(drive(
-      machine, {worker.get()},
-      [&] { return client->status("other").state != OrchestrationState::kRunning; }, 60'000));
-  EXPECT_EQ(output("ended"), "after 1");
+  ASSERT_TRUE(ends("other"));
+  EXPECT_EQ(outcome_of("ended"), "completed after 1");
   const std::string too_long(ClientOptions().payload_bytes_max + 1, 'x');
   Page none;
-  EXPECT_EQ((*client)->cancel_instances(InstanceFilter(), &none, too_long, &asked),
+  EXPECT_EQ(client()->cancel_instances(InstanceFilter(), &none, too_long, &asked),
             Status::kResourceExhausted);
   none.rows_max = 0;
-  EXPECT_EQ((*client)->cancel_instances(InstanceFilter(), &none, "", &asked),
+  EXPECT_EQ(client()->cancel_instances(InstanceFilter(), &none, "", &asked),
             Status::kInvalidArgument);
 }
 
@@ -397,12 +378,12 @@ class KeepText final : public TextSink {
 TEST_F(Management, HistoryAsJsonLines) {
   StartOptions now;
   const std::string input = "\"\xc3\xa4\\\n" + std::string(1, '\0');
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), input, now), Status::kOk);
+  ASSERT_EQ(client()->start_orchestration("sleeper", InstanceId("a"), input, now), Status::kOk);
   settle();
-  ASSERT_EQ((*client)->cancel_instance("a", "\xff\xfe"), Status::kOk);
+  cancel_instance("a", "\xff\xfe");
   ASSERT_TRUE(until(OrchestrationState::kFailed, "a"));
   KeepText lines;
-  ASSERT_EQ(export_history((*client).client, "a", 0, lines), Status::kOk);
+  ASSERT_EQ(export_history(client().client, "a", 0, lines), Status::kOk);
   EXPECT_EQ(
       lines.without_times(),
       "{\"id\":1,\"kind\":\"started\",\"number\":2,\"name\":\"sleeper\",\"version\":\"1.0.0\","
@@ -413,13 +394,13 @@ TEST_F(Management, HistoryAsJsonLines) {
       "\"payload\":\"asked to stop\"}\n");
   KeepText full;
   full.room = 20;
-  EXPECT_EQ(export_history((*client).client, "a", 0, full), Status::kIo);
+  EXPECT_EQ(export_history(client().client, "a", 0, full), Status::kIo);
   EXPECT_LE(full.text.size(), 20U);
-  EXPECT_EQ(export_history((*client).client, "b", 0, lines), Status::kNotFound);
+  EXPECT_EQ(export_history(client().client, "b", 0, lines), Status::kNotFound);
 }
 
 TEST_F(Management, WorkersAndWhatTheyOwn) {
-  ASSERT_EQ((*client)->start_orchestration("on_session", InstanceId("a"), ""), Status::kOk);
+  start("a", "on_session");
   settle();
   class Keep final : public WorkerVisitor, public SessionVisitor {
    public:
@@ -433,9 +414,9 @@ TEST_F(Management, WorkersAndWhatTheyOwn) {
     }
     std::string text;
   } keep;
-  ASSERT_EQ((*client)->list_workers(keep), Status::kOk);
+  ASSERT_EQ(client()->list_workers(keep), Status::kOk);
   Page page;
-  ASSERT_EQ((*client)->list_sessions(SessionFilter(), &page, keep), Status::kOk);
+  ASSERT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
   EXPECT_EQ(keep.text, "me lives\nvalve of me held\n");
 }
 
@@ -454,24 +435,24 @@ TEST(ManagementNames, CountsOfStatesAreThoseOfTheirNames) {
 }
 
 TEST_F(Management, DeletedUnderARunningOne) {
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start("a", "sleeper");
   settle();
-  EXPECT_EQ((*client)->delete_instance("a", false), Status::kStillRunning);
-  ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
+  EXPECT_EQ(client()->delete_instance("a", false), Status::kStillRunning);
+  ASSERT_EQ(client()->delete_instance("a", true), Status::kOk);
   OrchestrationStatus status;
-  EXPECT_EQ((*client)->get_status("a", &status), Status::kNotFound);
-  EXPECT_EQ((*client)->delete_instance("a", true), Status::kNotFound);
+  EXPECT_EQ(client()->get_status("a", &status), Status::kNotFound);
+  EXPECT_EQ(client()->delete_instance("a", true), Status::kNotFound);
   // The id is free, and the runtime does not take the new one for the old.
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5"), Status::kOk);
+  start("a", "rounds", "5");
   EXPECT_TRUE(until(OrchestrationState::kCompleted, "a"));
   EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
 }
 
 TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
-  ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("a"), "5"), Status::kOk);
+  start("a", "rounds", "5");
   // The instance is deleted between the activity's run and the commit of its result.
-  ASSERT_TRUE(drive(machine, {worker.get()}, [] { return g_runs == 1; }));
-  ASSERT_EQ((*client)->delete_instance("a", true), Status::kOk);
+  ASSERT_TRUE(drive_until([] { return g_runs == 1; }));
+  ASSERT_EQ(client()->delete_instance("a", true), Status::kOk);
   settle();
   EXPECT_EQ(worker->runtime->stats().activities_refused, 1U);
   EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
@@ -479,21 +460,20 @@ TEST_F(Management, ResultOfADeletedInstanceIsRefused) {
 
 TEST_F(Management, DeletesTheEndedOnesPageByPage) {
   for (int i = 0; i < 5; ++i)
-    ASSERT_EQ((*client)->start_orchestration("rounds", InstanceId("r" + std::to_string(i)), "4"),
-              Status::kOk);
-  ASSERT_EQ((*client)->start_orchestration("sleeper", InstanceId("s"), ""), Status::kOk);
+    start("r" + std::to_string(i), "rounds", "4");
+  start("s", "sleeper");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "r4"));
   settle();
   Page page;
   page.rows_max = 4;
   Removed deleted;
-  ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
   EXPECT_EQ(deleted.instances, 4);
   EXPECT_TRUE(page.more);
-  ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(InstanceFilter(), &page, &deleted), Status::kOk);
   EXPECT_EQ(deleted.instances, 1);
   EXPECT_FALSE(page.more);
-  EXPECT_EQ(client->status("s").state, OrchestrationState::kRunning);
+  EXPECT_EQ(client().status("s").state, OrchestrationState::kRunning);
 }
 
 }  // namespace

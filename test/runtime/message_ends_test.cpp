@@ -196,7 +196,7 @@ class MessageEnds : public Story {
   }
 
   void send(std::string_view id, std::string_view text) {
-    ASSERT_EQ(client()->enqueue_event(id, "q", text), Status::kOk) << client()->error_text();
+    enqueue_event(id, "q", text);
     ++sent;
   }
   void meanwhile(const std::function<void()>& what) { plan.push_back(what); }
@@ -313,7 +313,7 @@ TEST_F(MessageEnds, AStartThatEndsWithNothingBehindIt_IsOneCommit) {
 TEST_F(MessageEnds, AnEventCountsAsAMessageDoes) {
   start_worker();
   start("a", "hears");
-  meanwhile([this] { ASSERT_EQ(client()->raise_event("a", "go", "heard"), Status::kOk); });
+  meanwhile([this] { raise_event("a", "go", "heard"); });
   EXPECT_EQ(end_of("a"), "completed heard")
       << "the event is older than the timer of the same intake";
   EXPECT_EQ(put_off(), 1U);
@@ -403,7 +403,7 @@ TEST_F(MessageEnds, EndsFromOutside_LeaveThemUnread) {
   for (const std::string& id : ids)
     send(id, "2");
   ASSERT_EQ(client()->terminate_instance("terminated", "by hand"), Status::kOk);
-  ASSERT_EQ(client()->cancel_instance("cancelled", "too long"), Status::kOk);
+  cancel_instance("cancelled", "too long");
   EXPECT_EQ(end_of("terminated"), "failed terminated by hand");
   EXPECT_EQ(end_of("cancelled").substr(0, 16), "failed cancelled");
   EXPECT_EQ(end_of("limited").substr(0, 12), "failed limit");
@@ -593,9 +593,9 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
     bool& is_known = known[text];
     if (sender == nullptr) {
       ClientOptions same;
-      same.database_path = testing::kStoryPath;
+      same.database_path = testing::kPath;
       same.queue_messages_max = options.limits.queue_messages_max;
-      sender = std::make_unique<TestClient>(machine, testing::kStoryPath, same);
+      sender = std::make_unique<TestClient>(machine, testing::kPath, same);
     }
     TestClient& from = *sender;
     const Status status =

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "pawl/visit.hpp"
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::CodeTest;
 using testing::Worker;
 
 std::vector<std::string> g_runs;  // "worker session@epoch input"
@@ -26,46 +25,27 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.worker_id());
 }
 
-// The orchestration code of the current test.
-std::function<Poll(OrchestrationContext&)> g_code;
-Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
-
-class OpenedSessions : public testing::MachineTest {
+class OpenedSessions : public CodeTest {
  protected:
-  void SetUp() override {
+  OpenedSessions() {
     g_runs.clear();
-    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
-    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
-    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
+    add("note", note);
   }
-  // Runs the code to its end at one worker; returns its output, or "kind: text".
-  std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
-    g_code = std::move(what);
-    Worker a(machine, registry, how);
-    EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
-    TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration("code", InstanceId("i"), "in"), Status::kOk);
+  std::string run(Code what) {
     const std::int64_t began = machine.boot_ms();
-    EXPECT_TRUE(drive(
-        machine, {&a}, [&] { return ended(client, "i"); }, 3'600'000));
+    std::string end = CodeTest::run(std::move(what));
     took_ms = machine.boot_ms() - began;
-    std::string out(client.status("i").output);
-    if (client.status("i").state == OrchestrationState::kFailed)
-      out = std::string(error_kind_name(client.status("i").error)) + ": " + out;
-    sessions_left = count_sessions(client);
-    a.stop();
-    return out;
+    sessions_left = count_sessions();
+    return end;
   }
-  static std::size_t count_sessions(TestClient& client) {
+  std::size_t count_sessions() {
     std::size_t count = 0;
     auto visitor = visit([&](const SessionInfo&) { ++count; });
     Page page;
-    EXPECT_EQ(client->list_sessions(SessionFilter(), &page, visitor), Status::kOk);
+    EXPECT_EQ(client()->list_sessions(SessionFilter(), &page, visitor), Status::kOk);
     return count;
   }
 
-  Registry registry;
-  Registry coordinator;
   std::size_t sessions_left = 0;
   std::int64_t took_ms = 0;
 };
@@ -80,7 +60,7 @@ TEST_F(OpenedSessions, open_schedule_close) {
               PAWL_AWAIT(three, ctx.schedule_activity("note", "3", Target::own(session)));
               return ctx.complete(error_kind_name(three.error().kind));
             }),
-            "session_closed");
+            "completed session_closed");
   ASSERT_EQ(g_runs.size(), 2u);
   EXPECT_EQ(g_runs[0], "a 1.0.0@1 1");
   EXPECT_EQ(g_runs[1], "a 1.0.0@1 2");
@@ -89,12 +69,12 @@ TEST_F(OpenedSessions, open_schedule_close) {
 
 TEST_F(OpenedSessions, a_session_not_opened_is_closed) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ActivityOptions options;
-              options.target = Target::own("x");
-              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              ActivityOptions on;
+              on.target = Target::own("x");
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", on));
               return ctx.complete(error_kind_name(one.error().kind));
             }),
-            "session_closed");
+            "completed session_closed");
   EXPECT_TRUE(g_runs.empty());
 }
 
@@ -113,7 +93,7 @@ TEST_F(OpenedSessions, what_a_commit_notifies_its_own_instance_waits_for_no_rene
               return ctx.complete(std::string(error_kind_name(closed.error().kind)) + " " +
                                   error_kind_name(after.error().kind));
             }),
-            "session_closed session_closed");
+            "completed session_closed session_closed");
   EXPECT_LT(took_ms, 1'000);
 }
 
@@ -131,7 +111,7 @@ TEST_F(OpenedSessions, open_with_id_is_idempotent_and_close_too) {
               PAWL_AWAIT(three, ctx.schedule_activity("note", "3", Target::own(anew)));
               return ctx.complete(one.ok() && two.ok() && three.ok() ? "ok" : "not ok");
             }),
-            "ok");
+            "completed ok");
   ASSERT_EQ(g_runs.size(), 3u);
   EXPECT_EQ(g_runs[0].substr(0, 5), g_runs[1].substr(0, 5)) << "one epoch";
   EXPECT_NE(g_runs[1].substr(0, 5), g_runs[2].substr(0, 5)) << "another one after closing";
@@ -152,62 +132,56 @@ TEST_F(OpenedSessions, bad_ids_and_settings_are_invalid_arguments) {
               PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(bad)));
               return ctx.complete(error_kind_name(one.error().kind));
             }),
-            "invalid_argument");
+            "completed invalid_argument");
 }
 
 // Rules: S18.
 TEST_F(OpenedSessions, one_too_many_is_a_limit_and_closing_makes_room) {
-  Options options = OpenedSessions::options("a");
   options.sessions.max_sessions_per_orchestration = 2;
-  EXPECT_EQ(run(
-                [](OrchestrationContext& ctx) {
-                  const Session a = ctx.open_session("a");
-                  static_cast<void>(ctx.open_session("b"));
-                  const Session c = ctx.open_session("c");
-                  PAWL_AWAIT(in, ctx.schedule_activity("note", "1", Target::own(a)));
-                  PAWL_AWAIT(out, ctx.schedule_activity("note", "2", Target::own(c)));
-                  if (!in.ok() || out.error().kind != ErrorKind::kLimit) return ctx.fail("limit");
-                  static_cast<void>(ctx.close_session("b"));
-                  const Session again = ctx.open_session("c");
-                  PAWL_AWAIT(now, ctx.schedule_activity("note", "3", Target::own(again)));
-                  return ctx.complete(now.ok() ? "room" : "no room");
-                },
-                options),
-            "room");
+  EXPECT_EQ(run([](OrchestrationContext& ctx) {
+              const Session a = ctx.open_session("a");
+              static_cast<void>(ctx.open_session("b"));
+              const Session c = ctx.open_session("c");
+              PAWL_AWAIT(in, ctx.schedule_activity("note", "1", Target::own(a)));
+              PAWL_AWAIT(out, ctx.schedule_activity("note", "2", Target::own(c)));
+              if (!in.ok() || out.error().kind != ErrorKind::kLimit) return ctx.fail("limit");
+              static_cast<void>(ctx.close_session("b"));
+              const Session again = ctx.open_session("c");
+              PAWL_AWAIT(now, ctx.schedule_activity("note", "3", Target::own(again)));
+              return ctx.complete(now.ok() ? "room" : "no room");
+            }),
+            "completed room");
 }
 
 TEST_F(OpenedSessions, instances_do_not_share_what_they_open) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("same");
     PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
     return ctx.complete(one.value());
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
-  drive(
-      machine, {&a}, [&] { return g_runs.size() == 2; }, 500);
-  EXPECT_EQ(count_sessions(client), 2u);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i") && ended(client, "j"); }));
+  });
+  start_worker("a");
+  start("i", "code");
+  start("j", "code");
+  drive_until([&] { return g_runs.size() == 2; }, 500);
+  EXPECT_EQ(count_sessions(), 2u);
+  ASSERT_TRUE(drive_until([&] { return !is_running("i") && !is_running("j"); }));
   EXPECT_NE(g_runs[0], g_runs[1]) << "two epochs";
-  EXPECT_EQ(count_sessions(client), 0u) << "both ends closed them";
+  EXPECT_EQ(count_sessions(), 0u) << "both ends closed them";
 }
 
 // Rules: S20.
 TEST_F(OpenedSessions, survive_continue_as_new_without_being_opened_again) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
-              ActivityOptions options;
-              options.target = Target::own("s");
+              ActivityOptions on;
+              on.target = Target::own("s");
               if (ctx.execution_id() == 1) static_cast<void>(ctx.open_session("s"));
-              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", on));
               if (!one.ok()) return ctx.fail(one.error());
               if (ctx.execution_id() < 3) return ctx.continue_as_new("");
               return ctx.complete("round");
             }),
-            "round");
+            "completed round");
   ASSERT_EQ(g_runs.size(), 3u);
   EXPECT_EQ(g_runs[0], g_runs[2]) << "one owner and epoch all along";
   EXPECT_EQ(sessions_left, 0u);
@@ -219,12 +193,12 @@ TEST_F(OpenedSessions, an_opening_in_the_turn_that_continues_as_new_counts) {
                 static_cast<void>(ctx.open_session("s"));
                 return ctx.continue_as_new("");
               }
-              ActivityOptions options;
-              options.target = Target::own("s");
-              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", options));
+              ActivityOptions on;
+              on.target = Target::own("s");
+              PAWL_AWAIT(one, ctx.schedule_activity("note", "1", on));
               return ctx.complete(one.ok() ? "ok" : error_kind_name(one.error().kind));
             }),
-            "ok");
+            "completed ok");
 }
 
 // Rules: S19.
@@ -238,7 +212,7 @@ TEST_F(OpenedSessions, closing_fails_pending_work_and_refuses_late_results) {
               PAWL_AWAIT(done, pending);
               return ctx.complete(error_kind_name(done.error().kind));
             }),
-            "session_closed");
+            "completed session_closed");
   EXPECT_EQ(sessions_left, 0u);
 }
 
@@ -254,7 +228,7 @@ TEST_F(OpenedSessions, what_is_scheduled_and_closed_in_one_turn_is_closed) {
               if (first.error().kind != ErrorKind::kSessionClosed) return ctx.fail(first.error());
               return second.ok() ? ctx.complete("ordered") : ctx.fail(second.error());
             }),
-            "ordered");
+            "completed ordered");
   ASSERT_EQ(g_runs.size(), 1u);
   EXPECT_EQ(g_runs[0].back(), '2');
 }
@@ -271,7 +245,7 @@ TEST_F(OpenedSessions, exclusive_ones_run_in_order) {
                 PAWL_AWAIT_DONE(one);
               return ctx.complete("all");
             }),
-            "all");
+            "completed all");
   ASSERT_EQ(g_runs.size(), 3u);
   for (std::size_t i = 0; i < 3; ++i)
     EXPECT_EQ(g_runs[i].back(), static_cast<char>('1' + i));
@@ -290,7 +264,7 @@ TEST_F(OpenedSessions, are_released_when_idle_only_if_asked) {
                 PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::own(one)));
               return ctx.complete("done");
             }),
-            "done");
+            "completed done");
   ASSERT_EQ(g_runs.size(), 4u);
   EXPECT_EQ(g_runs[0], "a idles@1 1");
   EXPECT_EQ(g_runs[1], "a stays@2 1");
@@ -320,32 +294,25 @@ Poll lose_and_recover(OrchestrationContext& ctx) {
 
 // Rules: S21.
 TEST_F(OpenedSessions, one_that_fails_on_loss_is_lost_with_its_owner_and_opened_again) {
-  g_code = lose_and_recover;
-  Worker boss(machine, coordinator, options("boss"));
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, a.get()}, [] { return false; }, 5'000);
+  code(lose_and_recover);
+  const Worker& decider = boss();
+  Worker& a = start_worker("a");
+  start("i", "code");
+  pass(5'000);
   ASSERT_EQ(g_runs.size(), 1u);
-  a->kill();
-  Worker b(machine, registry, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted) << client.status("i").output;
-  EXPECT_EQ(client.status("i").output,
-            R"({"change":"claimed","epoch":1,"from":"","to":"a","reason":""})"
+  a.kill();
+  const Worker& b = start_worker("b");
+  EXPECT_EQ(end_of("i"),
+            R"(completed {"change":"claimed","epoch":1,"from":"","to":"a","reason":""})"
             R"({"change":"lost","epoch":2,"from":"a","to":"","reason":"buried"})");
   ASSERT_EQ(g_runs.size(), 2u) << "what was lost never ran";
   EXPECT_EQ(g_runs[1].substr(0, 4), "b s@");
-  EXPECT_EQ(boss.runtime->stats().sessions_lost + b.runtime->stats().sessions_lost, 1u);
+  EXPECT_EQ(decider.runtime->stats().sessions_lost + b.runtime->stats().sessions_lost, 1u);
 }
 
 TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
     const Session session = ctx.open_session("s", settings);
@@ -359,59 +326,44 @@ TEST_F(OpenedSessions, queued_work_of_a_lost_session_fails_and_is_not_stranded) 
       kinds += ' ';
     }
     return ctx.complete(kinds);
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, &a}, [] { return false; }, 5'000);
+  });
+  boss();
+  Worker& a = start_worker("a");
+  start("i", "code");
+  pass(5'000);
   ASSERT_EQ(g_runs.size(), 1u);
   a.kill();
-  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(client.status("i").output, "session_lost session_lost ");
+  EXPECT_EQ(end_of("i"), "completed session_lost session_lost ");
 }
 
 TEST_F(OpenedSessions, an_orderly_stop_loses_them_too) {
-  g_code = lose_and_recover;
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
+  code(lose_and_recover);
+  boss();
+  Worker& a = start_worker("a");
+  start("i", "code");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 1; }, 1'000));
   a.stop();
-  Worker again(machine, registry, options("a"));
-  ASSERT_EQ(again.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &again}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kCompleted) << client.status("i").output;
+  start_worker("a");
+  ASSERT_TRUE(ends("i"));
+  EXPECT_EQ(client().status("i").state, OrchestrationState::kCompleted)
+      << client().status("i").output;
 }
 
 TEST_F(OpenedSessions, one_that_does_not_fail_moves_to_another_worker) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     PAWL_AWAIT(done, ctx.schedule_activity("note", "2", Target::own(session)));
     return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&boss, &a}, [&] { return g_runs.size() == 1; }, 1'000));
+  });
+  boss();
+  Worker& a = start_worker("a");
+  start("i", "code");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 1; }, 1'000));
   a.kill();
-  Worker b(machine, registry, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(client.status("i").output, "b");
+  start_worker("b");
+  EXPECT_EQ(end_of("i"), "completed b");
 }
 
 TEST_F(OpenedSessions, abort_from_inside_an_activity) {
@@ -430,60 +382,51 @@ TEST_F(OpenedSessions, abort_from_inside_an_activity) {
               if (!next.ok()) return ctx.fail(next.error());
               return ctx.complete(error_kind_name(other.error().kind));
             }),
-            "session_lost");
+            "completed session_lost");
   ASSERT_EQ(g_runs.size(), 3u);
   EXPECT_NE(g_runs[1].substr(0, 9), g_runs[2].substr(0, 9)) << "a new epoch after the abort";
 }
 
 // Rules: S20.
 TEST_F(OpenedSessions, terminating_and_deleting_leave_no_session) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(10)));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  });
+  start_worker("a");
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&a}, [&] { return g_runs.size() == 2; }, 1'000));
-  EXPECT_EQ(count_sessions(client), 2u);
-  EXPECT_EQ(client->terminate_instance("i", "operator"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(count_sessions(client), 1u);
-  EXPECT_EQ(client->delete_instance("j", true), Status::kOk);
-  EXPECT_EQ(count_sessions(client), 0u);
+    start(id, "code");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }, 1'000));
+  EXPECT_EQ(count_sessions(), 2u);
+  EXPECT_EQ(client()->terminate_instance("i", "operator"), Status::kOk);
+  ASSERT_TRUE(ends("i"));
+  EXPECT_EQ(count_sessions(), 1u);
+  EXPECT_EQ(client()->delete_instance("j", true), Status::kOk);
+  EXPECT_EQ(count_sessions(), 0u);
 }
 
 TEST_F(OpenedSessions, other_settings_or_ids_under_a_history_are_noticed) {
   testing::expect_errors("instance_stopped");
   bool changed = false;
-  g_code = [&changed](OrchestrationContext& ctx) {
+  code([&changed](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.exclusive = changed;
     const Session session = ctx.open_session("s", settings);
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
-  };
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {a.get()}, [&] { return g_runs.size() == 1; }, 1'000));
-  drive(
-      machine, {a.get()}, [] { return false; }, 1'000);
-  a->kill();
+  });
+  Worker& a = start_worker("a");
+  start("i", "code");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 1; }, 1'000));
+  pass(1'000);
+  a.kill();
   changed = true;
-  Worker again(machine, registry, options("a"));
-  ASSERT_EQ(again.start(), Status::kOk);
-  drive(
-      machine, {&again}, [&] { return ended(client, "i"); }, 20'000);
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
+  start_worker("a");
+  ends("i", 20'000);
+  EXPECT_EQ(client().status("i").state, OrchestrationState::kStopped);
 }
 
 }  // namespace

@@ -173,7 +173,7 @@ TEST_F(Piggyback, AnOffer_IsAnsweredWithItsTickAndNeverStored) {
 // The turn runs again without the offer.
 TEST_F(Piggyback, AnOfferWhoseTurnCannotBeWritten_IsOver) {
   Worker& worker = with("listen");
-  g_in_the_turn = [&] { ASSERT_EQ(client()->raise_event("a", "go", "first"), Status::kOk); };
+  g_in_the_turn = [&] { raise_event("a", "go", "first"); };
   offer(worker, "now");
   ASSERT_TRUE(tick(worker));
   ASSERT_EQ(offers, std::vector<std::string>{"timeout"});
@@ -254,7 +254,7 @@ TEST_F(Piggyback, MessagesNotTakenYet_WaitInOrderOverARestart) {
   ASSERT_TRUE(tick(worker));
   EXPECT_EQ(commits(worker), before + 1);
   EXPECT_EQ(answers, all_ok(2));
-  ASSERT_EQ(client()->enqueue_event("a", "q", "3"), Status::kOk);
+  enqueue_event("a", "q", "3");
   pass(1'000);
   enqueue(worker, "4");
   pass(1'000);
@@ -270,7 +270,7 @@ TEST_F(Piggyback, WhatIsStoredAlready_ComesFirst) {
   options.limits.instance_batch_max = 4;
   Worker& worker = with("takes");
   for (int i = 0; i < 10; ++i)
-    ASSERT_EQ(client()->enqueue_event("a", "q", std::to_string(i)), Status::kOk);
+    enqueue_event("a", "q", std::to_string(i));
   for (int i = 10; i < 16; ++i)
     enqueue(worker, std::to_string(i));
   enqueue(worker, "end");
@@ -309,7 +309,7 @@ TEST_F(Piggyback, NoInstanceThere_IsReportedAsEver) {
 TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatArePiggybacked) {
   options.limits.queue_messages_max = 4;
   Worker& worker = with("takes_late");
-  ASSERT_EQ(client()->enqueue_event("a", "q", "0"), Status::kOk);
+  enqueue_event("a", "q", "0");
   pass(1'000);
   for (int i = 1; i < 7; ++i)
     enqueue(worker, std::to_string(i));
@@ -330,7 +330,7 @@ TEST_F(Piggyback, TheLimitOfWaitingMessages_CountsThoseThatAreStoredAfterAllOnce
   Worker& worker = with("takes_late");
   start("b", "listen");
   pass(1'000);
-  g_in_the_turn = [&] { ASSERT_EQ(client()->enqueue_event("a", "q", "0"), Status::kOk); };
+  g_in_the_turn = [&] { enqueue_event("a", "q", "0"); };
   raise(worker, "", "b");
   for (int i = 1; i < 6; ++i)
     enqueue(worker, std::to_string(i));
@@ -407,7 +407,7 @@ TEST_F(Piggyback, AMessageOfAnotherWhileTheTurnRuns_ComesFirst) {
   Worker& worker = with("takes");
   start("b", "listen");
   pass(1'000);
-  g_in_the_turn = [&] { ASSERT_EQ(client()->enqueue_event("a", "q", "theirs"), Status::kOk); };
+  g_in_the_turn = [&] { enqueue_event("a", "q", "theirs"); };
   raise(worker, "now", "b");
   enqueue(worker, "ours");
   ASSERT_TRUE(tick(worker));
@@ -456,7 +456,7 @@ TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
   with("listen");
   Options activities_only = options;
   activities_only.run_orchestrations = false;
-  Worker& other = start_worker(registry, activities_only);
+  Worker& other = start_worker(activities_only);
   raise(other, "now");
   EXPECT_EQ(end_of("a"), "completed now");
   EXPECT_EQ(answers, all_ok(1));

@@ -14,9 +14,7 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::MachineTest;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
 
 constexpr std::chrono::milliseconds kNow{0};
@@ -46,34 +44,32 @@ Poll both(OrchestrationContext& ctx) {
   return ctx.complete(all.ok() ? "said" : "failed");
 }
 
-class ProgressTest : public MachineTest {
+class ProgressTest : public GatewayTest {
  protected:
   void SetUp() override {
-    ASSERT_EQ(registry.add_orchestration("conversation", conversation), Status::kOk);
-    ASSERT_EQ(registry.add_activity("talk", talk, ActivityMode::kThreaded), Status::kOk);
+    add("conversation", conversation);
+    add("talk", talk, ActivityMode::kThreaded);
   }
-  void TearDown() override { g_talk = nullptr; }
+  void TearDown() override {
+    GatewayTest::TearDown();
+    g_talk = nullptr;
+  }
   // All progress that there is now, each as "number:text".
-  static std::vector<std::string> read_all(TestClient& client, std::string_view id,
-                                           ProgressWatch* watch) {
+  std::vector<std::string> read_all(std::string_view id, ProgressWatch* watch) {
     std::vector<std::string> read;
-    while (client->watch_progress(id, kNow, watch) == Status::kOk)
+    while (client()->watch_progress(id, kNow, watch) == Status::kOk)
       read.push_back(std::to_string(watch->update().number) + ":" +
                      std::string(watch->update().text()));
     return read;
   }
-  void run(Worker& worker, TestClient& client, const char* id, const char* input = "once") {
-    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    ASSERT_EQ(client->start_orchestration("conversation", InstanceId(id), input), Status::kOk);
-    ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, id); }));
+  void converse(const char* id, const char* input = "once") {
+    start(id, "conversation", input);
+    ASSERT_TRUE(ends(id));
   }
-
-  Registry registry;
 };
 
 TEST_F(ProgressTest, a_watcher_sees_each_heartbeat_while_the_activity_runs_and_none_is_a_commit) {
-  Worker worker(machine, registry, options("a"));
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker("a");
   std::vector<std::string> read;
   std::vector<std::uint64_t> commits;
   ProgressWatch watch;
@@ -82,32 +78,31 @@ TEST_F(ProgressTest, a_watcher_sees_each_heartbeat_while_the_activity_runs_and_n
       EXPECT_EQ(ctx.heartbeat(piece), Status::kOk);
       EXPECT_EQ(ctx.heartbeat(), Status::kOk);  // a sign of life, with nothing to show
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
-      for (std::string& one : read_all(client, "a", &watch))
+      for (std::string& one : read_all("a", &watch))
         read.push_back(std::move(one));
-      EXPECT_EQ(client->watch_progress("a", kNow, &watch), Status::kTimeout);
+      EXPECT_EQ(client()->watch_progress("a", kNow, &watch), Status::kTimeout);
       commits.push_back(worker.runtime->stats().commits);
     }
   };
-  run(worker, client, "a");
+  converse("a");
   EXPECT_EQ(read, (std::vector<std::string>{"1:Good", "2: mor", "3:ning"}));
   EXPECT_EQ(commits.front(), commits.back());
   EXPECT_EQ(watch.update().activity_id, 2);
   EXPECT_EQ(watch.update().execution_id, 1);
   EXPECT_EQ(watch.update().attempt, 1);
-  EXPECT_EQ(client->watch_progress("a", kNow, &watch), Status::kStale);
+  EXPECT_EQ(client()->watch_progress("a", kNow, &watch), Status::kStale);
 }
 
 TEST_F(ProgressTest, a_late_watcher_begins_with_what_is_kept_and_numbers_show_what_it_missed) {
-  Worker worker(machine, registry, options("a"));
-  TestClient client(machine, kPath);
+  start_worker("a");
   g_talk = [](ActivityContext& ctx) {
     for (int i = 1; i <= 100; ++i)
       EXPECT_EQ(ctx.heartbeat(std::string(kProgressBytesMax, static_cast<char>('a' + i % 26))),
                 Status::kOk);
   };
-  run(worker, client, "a");
+  converse("a");
   ProgressWatch watch;
-  const std::vector<std::string> read = read_all(client, "a", &watch);
+  const std::vector<std::string> read = read_all("a", &watch);
   ASSERT_EQ(read.size(), 64U);
   for (int i = 37; i <= 100; ++i)
     EXPECT_EQ(
@@ -116,17 +111,16 @@ TEST_F(ProgressTest, a_late_watcher_begins_with_what_is_kept_and_numbers_show_wh
 }
 
 TEST_F(ProgressTest, each_attempt_begins_anew) {
-  Worker worker(machine, registry, options("a"));
-  TestClient client(machine, kPath);
+  start_worker("a");
   g_talk = [](ActivityContext& ctx) {
     EXPECT_EQ(ctx.heartbeat("hello"), Status::kOk);
     EXPECT_EQ(ctx.heartbeat("bye"), Status::kOk);
   };
-  run(worker, client, "a", "twice");
+  converse("a", "twice");
   ProgressWatch watch;
   std::vector<std::int64_t> attempts;
   std::vector<std::int64_t> numbers;
-  while (client->watch_progress("a", kNow, &watch) == Status::kOk) {
+  while (client()->watch_progress("a", kNow, &watch) == Status::kOk) {
     attempts.push_back(watch.update().attempt);
     numbers.push_back(watch.update().number);
   }
@@ -135,61 +129,54 @@ TEST_F(ProgressTest, each_attempt_begins_anew) {
 }
 
 TEST_F(ProgressTest, each_instance_has_its_own_also_for_one_watch) {
-  Worker worker(machine, registry, options("a"));
-  TestClient client(machine, kPath);
+  start_worker("a");
   g_talk = [](ActivityContext& ctx) {
     EXPECT_EQ(ctx.heartbeat("for " + std::string(ctx.instance_id())), Status::kOk);
   };
-  run(worker, client, "a");
-  ASSERT_EQ(client->start_orchestration("conversation", InstanceId("b"), "once"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "b"); }));
+  converse("a");
+  converse("b");
   ProgressWatch watch;
-  EXPECT_EQ(read_all(client, "b", &watch), std::vector<std::string>{"1:for b"});
-  EXPECT_EQ(read_all(client, "a", &watch), std::vector<std::string>{"1:for a"});
-  EXPECT_EQ(client->watch_progress("c", kNow, &watch), Status::kNotFound);
+  EXPECT_EQ(read_all("b", &watch), std::vector<std::string>{"1:for b"});
+  EXPECT_EQ(read_all("a", &watch), std::vector<std::string>{"1:for a"});
+  EXPECT_EQ(client()->watch_progress("c", kNow, &watch), Status::kNotFound);
 }
 
 TEST_F(ProgressTest, waits_for_it_and_no_longer_than_asked) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("conversation", InstanceId("a"), "once"), Status::kOk);
+  start("a", "conversation", "once");
   ProgressWatch watch;
   const std::int64_t begun = machine.boot_ms();
-  EXPECT_EQ(client->watch_progress("a", std::chrono::milliseconds(2'500), &watch),
+  EXPECT_EQ(client()->watch_progress("a", std::chrono::milliseconds(2'500), &watch),
             Status::kTimeout);
   EXPECT_EQ(machine.boot_ms() - begun, 2'500);
 }
 
 TEST_F(ProgressTest, a_worker_that_talks_much_does_not_hide_another) {
-  ASSERT_EQ(registry.add_orchestration("both", both), Status::kOk);
-  Options tagged = options("b");
+  add("both", both);
+  Options tagged = named("b");
   tagged.worker_tag_filter = TagFilter::tags({"b"});
-  Worker one(machine, registry, options("a"));
-  Worker two(machine, registry, tagged);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(one.start(), Status::kOk);
-  ASSERT_EQ(two.start(), Status::kOk);
+  start_worker("a");
+  start_worker(tagged);
   g_talk = [](ActivityContext& ctx) {
     const bool talks_much = ctx.worker_id() == "a";
     for (int i = 0; i < (talks_much ? 8 : 1); ++i)
       EXPECT_EQ(ctx.heartbeat(talks_much ? "much" : "little"), Status::kOk);
   };
-  ASSERT_EQ(client->start_orchestration("both", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&one, &two}, [&] { return ended(client, "a"); }));
+  start("a", "both");
+  ASSERT_TRUE(ends("a"));
   ProgressWatch watch;
   std::vector<std::string> read;
   for (int i = 0; i < 2; ++i) {
-    ASSERT_EQ(client->watch_progress("a", kNow, &watch), Status::kOk);
+    ASSERT_EQ(client()->watch_progress("a", kNow, &watch), Status::kOk);
     read.emplace_back(watch.update().text());
   }
   EXPECT_NE(std::find(read.begin(), read.end(), "little"), read.end());
 }
 
 TEST_F(ProgressTest, an_attempt_whose_result_is_not_wanted_shows_nothing_more) {
-  Worker worker(machine, registry, options("a"));
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker("a");
   g_talk = [&](ActivityContext& ctx) {
     EXPECT_EQ(ctx.heartbeat("before"), Status::kOk);
-    EXPECT_EQ(client->terminate_instance("a", "enough"), Status::kOk);
+    EXPECT_EQ(client()->terminate_instance("a", "enough"), Status::kOk);
     for (int i = 0; i < 100 && !ctx.is_cancelled(); ++i) {
       machine.advance(1'000);
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
@@ -197,9 +184,9 @@ TEST_F(ProgressTest, an_attempt_whose_result_is_not_wanted_shows_nothing_more) {
     EXPECT_TRUE(ctx.is_cancelled());
     EXPECT_EQ(ctx.heartbeat("after"), Status::kOk);
   };
-  run(worker, client, "a");
+  converse("a");
   ProgressWatch watch;
-  EXPECT_EQ(read_all(client, "a", &watch), std::vector<std::string>{"1:before"});
+  EXPECT_EQ(read_all("a", &watch), std::vector<std::string>{"1:before"});
 }
 
 // ---- bytes of others ----
@@ -233,7 +220,7 @@ class ProgressPage : public ::testing::Test {
     return bytes + 2 * sizeof(std::uint32_t) + index * sizeof(ProgressEntry);
   }
 
-  sim::Machine machine{3};
+  sim::Machine machine{11};
   sim::Node worker{machine};
   sim::Node client{machine};
   WorkerPage* page = nullptr;

@@ -10,13 +10,14 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
+using testing::Gateway;
+using testing::GatewayTest;
 using testing::TestClient;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
-
 TestClient* g_client = nullptr;
+Gateway* g_gateway = nullptr;
+std::function<void()> g_meanwhile;
 int g_runs = 0;
 Status g_pruned = Status::kTimeout;
 
@@ -25,10 +26,25 @@ ActivityResult echo(ActivityContext& ctx) {
   return ctx.ok(ctx.input());
 }
 
+// Blocks for ten seconds, while g_meanwhile and the worker's loop run.
+ActivityResult slow(ActivityContext& ctx) {
+  g_meanwhile();
+  for (int i = 0; i < 10; ++i) {
+    g_gateway->machine.advance(1'000);
+    g_gateway->tick_all();
+  }
+  return ctx.ok("of the first");
+}
+
 // Uses a client of its own, like any activity that tidies up.
 ActivityResult prune_self(ActivityContext& ctx) {
   g_pruned = (*g_client)->prune_executions(ctx.instance_id(), 2, 0);
   return g_pruned == Status::kOk ? ctx.ok("") : ctx.fail((*g_client)->error_text());
+}
+
+Poll works(OrchestrationContext& ctx) {
+  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "of the second"));
+  return ctx.complete(done.value());
 }
 
 Poll sleeper(OrchestrationContext& ctx) {
@@ -72,6 +88,12 @@ Poll rounds(OrchestrationContext& ctx) {
   return ctx.continue_as_new(std::to_string(round + 1));
 }
 
+Poll many_events(OrchestrationContext& ctx) {
+  for (int i = 0; i < 5'000; ++i)
+    static_cast<void>(ctx.utc_now_ms());
+  return ctx.execution_id() == 4 ? ctx.complete("") : ctx.continue_as_new("");
+}
+
 class KeepIds final : public InstanceVisitor {
  public:
   void on_instance(const InstanceInfo& info) noexcept override { ids.emplace_back(info.id); }
@@ -84,152 +106,139 @@ class CountExecutions final : public ExecutionVisitor {
   int count = 0;
 };
 
-class Removal : public ::testing::Test {
+class Removal : public GatewayTest {
  protected:
   Removal() {
-    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
-    EXPECT_EQ(registry.add_activity("prune_self", prune_self), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("sleeper", sleeper), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("quick", quick), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("parent", parent), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("eternal", eternal), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("rounds", rounds), Status::kOk);
-    options.database_path = kPath;
+    g_gateway = this;
+    add("echo", echo);
+    add("slow", slow, ActivityMode::kThreaded);
+    add("works", works);
+    add("prune_self", prune_self);
+    add("sleeper", sleeper);
+    add("quick", quick);
+    add("parent", parent);
+    add("eternal", eternal);
+    add("rounds", rounds);
     options.limits.warm_instances = 64;
-    client = std::make_unique<TestClient>(machine, kPath);
-    g_client = client.get();
+    g_client = &client();
     g_runs = 0;
     g_pruned = Status::kTimeout;
   }
   ~Removal() override { g_client = nullptr; }
-  void begin() {
-    worker = std::make_unique<Worker>(machine, registry, options);
-    ASSERT_EQ(worker->start(), Status::kOk) << worker->diagnostic.text();
+  void begin() { worker = &start_worker(); }
+  void settle() { pass(100); }
+  // Four executions of 5,000 events: their removal takes more than one transaction.
+  void allow_many_events() {
+    options.limits.history_events_max = 16'000;
+    options.limits.warm_bytes = std::size_t{16} * 1024 * 1024;
+    options.limits.commands_a_turn_max = 6'000;
+    add("many_events", many_events);
   }
-  bool until(const std::function<bool()>& is, std::int64_t ms = 60'000) {
-    return drive(machine, {worker.get()}, is, ms);
-  }
-  void settle(std::int64_t ms = 100) {
-    until([] { return false; }, ms);
-  }
-  bool start(std::string_view id, std::string_view name, std::string_view input = "") {
-    return (*client)->start_orchestration(name, InstanceId(id), input) == Status::kOk;
-  }
-  bool is_there(std::string_view id) {
-    OrchestrationStatus out;
-    return (*client)->get_status(id, &out) == Status::kOk;
-  }
-  bool has_ended(std::string_view id) {
-    return client->status(id).state == OrchestrationState::kCompleted;
+  bool has_completed(std::string_view id) {
+    return client().status(id).state == OrchestrationState::kCompleted;
   }
   std::vector<std::string> ids(InstanceFilter filter = {}) {
     KeepIds keep;
     Page page;
-    EXPECT_EQ((*client)->list_instances(filter, &page, keep), Status::kOk);
+    EXPECT_EQ(client()->list_instances(filter, &page, keep), Status::kOk);
     return keep.ids;
   }
   int executions(std::string_view id) {
     CountExecutions count;
-    EXPECT_EQ((*client)->list_executions(id, count), Status::kOk);
+    EXPECT_EQ(client()->list_executions(id, count), Status::kOk);
     return count.count;
   }
-  static void keep_answer(void* user, Status status) noexcept {
-    *static_cast<Status*>(user) = status;
-  }
 
-  sim::Machine machine{1};
-  Registry registry;
-  Options options;
-  std::unique_ptr<Worker> worker;
-  std::unique_ptr<TestClient> client;
+  Worker* worker = nullptr;
 };
 
 // ---- trees ----
 
 TEST_F(Removal, TreeIsDeletedByItsRootOnly) {
   begin();
-  ASSERT_TRUE(start("p", "parent"));
+  start("p", "parent");
   settle();
-  EXPECT_EQ((*client)->delete_instance("one", true), Status::kChildInstance);
-  EXPECT_NE((*client)->error_text().find("goes with its root"), std::string_view::npos);
-  EXPECT_EQ((*client)->delete_instance("p", false), Status::kStillRunning);
+  EXPECT_EQ(client()->delete_instance("one", true), Status::kChildInstance);
+  EXPECT_NE(client()->error_text().find("goes with its root"), std::string_view::npos);
+  EXPECT_EQ(client()->delete_instance("p", false), Status::kStillRunning);
   InstanceInfo info;
-  ASSERT_EQ((*client)->get_instance_info("one", &info), Status::kOk);
+  ASSERT_EQ(client()->get_instance_info("one", &info), Status::kOk);
   EXPECT_EQ(info.parent_id, "p");
   for (const char* of : {"p", "two"}) {
     KeepIds tree;
     Page page;
-    ASSERT_EQ((*client)->get_instance_tree(of, &page, tree), Status::kOk);
+    ASSERT_EQ(client()->get_instance_tree(of, &page, tree), Status::kOk);
     EXPECT_EQ(tree.ids, (std::vector<std::string>{"p", "one", "two"}));
   }
   KeepIds children;
   Page page;
-  ASSERT_EQ((*client)->list_children("p", &page, children), Status::kOk);
+  ASSERT_EQ(client()->list_children("p", &page, children), Status::kOk);
   EXPECT_EQ(children.ids, (std::vector<std::string>{"one", "two"}));
-  EXPECT_EQ((*client)->list_children("nobody", &page, children), Status::kNotFound);
+  EXPECT_EQ(client()->list_children("nobody", &page, children), Status::kNotFound);
   Removed removed;
-  ASSERT_EQ((*client)->delete_instance("p", true, &removed), Status::kOk);
+  ASSERT_EQ(client()->delete_instance("p", true, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 3);
   EXPECT_EQ(removed.executions, 3);
   EXPECT_GT(removed.events, 6);
   EXPECT_EQ(ids(), std::vector<std::string>{});
   // The state that the runtime still holds in memory brings nothing back.
-  settle(1'300'000);
+  pass(1'300'000);
   EXPECT_EQ(ids(), std::vector<std::string>{});
   EXPECT_EQ(worker->runtime->stats().failed_ticks, 0U);
-  ASSERT_TRUE(start("p", "parent"));
-  EXPECT_TRUE(until([&] { return has_ended("p"); }, 1'300'000));
-}
-
-// Four executions of 5,000 events: their removal takes more than one transaction.
-Poll many_events(OrchestrationContext& ctx) {
-  for (int i = 0; i < 5'000; ++i)
-    static_cast<void>(ctx.utc_now_ms());
-  return ctx.execution_id() == 4 ? ctx.complete("") : ctx.continue_as_new("");
-}
-
-void allow_many_events(Options& options, Registry& registry) {
-  options.limits.history_events_max = 16'000;
-  options.limits.warm_bytes = std::size_t{16} * 1024 * 1024;
-  options.limits.commands_a_turn_max = 6'000;
-  ASSERT_EQ(registry.add_orchestration("many_events", many_events), Status::kOk);
+  start("p", "parent");
+  EXPECT_TRUE(drive_until([&] { return has_completed("p"); }, 1'300'000));
 }
 
 // A client died between the mark and the end of the sweep: no call sees a half-removed instance,
 // and a runtime ends the sweep.
 TEST_F(Removal, RuntimeSweepsWhatAClientLeft) {
-  allow_many_events(options, registry);
+  allow_many_events();
   begin();
-  ASSERT_TRUE(start("a", "many_events"));
-  ASSERT_TRUE(until([&] { return has_ended("a"); }));
-  worker->stop();
-  worker.reset();
+  start("a", "many_events");
+  EXPECT_EQ(end_of("a"), "completed ");
+  workers.clear();
   // Each time more writes succeed, until those of the first transaction do.
   for (std::uint64_t nth = 1; is_there("a"); nth += 10) {
     ASSERT_LT(nth, 4'000U);
     machine.fail_write(nth, Status::kFull, true);
-    EXPECT_EQ((*client)->delete_instance("a", false), Status::kFull);
+    EXPECT_EQ(client()->delete_instance("a", false), Status::kFull);
     machine.fail_write(0, Status::kOk, false);
   }
-  EXPECT_FALSE(start("a", "quick")) << "its rows are there";
+  EXPECT_EQ(client()->start_orchestration("quick", InstanceId("a"), ""), Status::kAlreadyExists)
+      << "its rows are there";
   begin();
-  EXPECT_TRUE(until([&] { return !worker->runtime->next_due().has_passed(0); }));
+  EXPECT_TRUE(drive_until([&] { return !worker->runtime->next_due().has_passed(0); }));
   EXPECT_GT(worker->runtime->stats().events_removed, 10'000U);
-  EXPECT_TRUE(start("a", "quick")) << "its id is free";
+  start("a", "quick");  // its id is free
+}
+
+// The instance is deleted while its activity runs, and its id is started again: the late result is
+// dropped.
+TEST_F(Removal, ResultForADeletedIdIsNotForItsSuccessor) {
+  begin();
+  start("a", "works", "slow");
+  g_meanwhile = [this] {
+    ASSERT_EQ(client()->delete_instance("a", true), Status::kOk);
+    start("a", "works", "echo");
+  };
+  EXPECT_EQ(end_of("a"), "completed of the second");
+  pass(20'000);
+  EXPECT_EQ(worker->runtime->stats().activities_refused, 1U);
+  EXPECT_EQ(outcome_of("a"), "completed of the second");
 }
 
 TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   begin();
   for (const char* id : {"q1", "q2", "q3"})
-    ASSERT_TRUE(start(id, "quick"));
-  ASSERT_TRUE(start("s", "sleeper"));
-  ASSERT_TRUE(until([&] { return has_ended("q3"); }));
+    start(id, "quick");
+  start("s", "sleeper");
+  EXPECT_EQ(end_of("q3"), "completed done");
   settle();
   const std::int64_t day = machine.wall_ms();
-  ASSERT_TRUE(start("p", "parent"));
-  settle(2'000);
-  ASSERT_TRUE(start("q4", "quick"));
-  ASSERT_TRUE(until([&] { return has_ended("q4"); }));
+  start("p", "parent");
+  pass(2'000);
+  start("q4", "quick");
+  EXPECT_EQ(end_of("q4"), "completed done");
   EXPECT_EQ(ids().size(), 8U);
   // Removes the instances that completed before `day`.
   InstanceFilter filter;
@@ -237,9 +246,9 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   Page page;
   page.rows_max = 2;
   Removed removed;
-  ASSERT_EQ((*client)->delete_instances(filter, &page, &removed), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(filter, &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 2) << "the limit of the page";
-  ASSERT_EQ((*client)->delete_instances(filter, &page, &removed), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(filter, &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 1);
   EXPECT_EQ(ids(), (std::vector<std::string>{"s", "p", "one", "two", "q4"}));
   // Removes by ids: a running instance, a child and a missing one are left out.
@@ -249,13 +258,13 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
   filter.ids = wanted;
   filter.id_count = 4;
   page = Page();
-  ASSERT_EQ((*client)->delete_instances(filter, &page, &removed), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(filter, &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 1);
   EXPECT_FALSE(page.more);
   EXPECT_EQ(ids(), (std::vector<std::string>{"s", "p", "one", "two"}));
-  ASSERT_TRUE(until([&] { return has_ended("p"); }, 1'300'000));
+  EXPECT_EQ(end_of("p", 1'300'000), "completed family");
   page = Page();
-  ASSERT_EQ((*client)->delete_instances(InstanceFilter(), &page, &removed), Status::kOk);
+  ASSERT_EQ(client()->delete_instances(InstanceFilter(), &page, &removed), Status::kOk);
   EXPECT_EQ(removed.instances, 4) << "children with their roots";
   EXPECT_EQ(ids(), std::vector<std::string>{});
 }
@@ -265,8 +274,8 @@ TEST_F(Removal, BulkTakesEndedTreesThatPass) {
 TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   begin();
   Runtime& runtime = *worker->runtime;
-  ASSERT_TRUE(start("p", "parent"));
-  ASSERT_TRUE(start("s", "sleeper"));
+  start("p", "parent");
+  start("s", "sleeper");
   settle();
   Status answers[6];
   for (Status& answer : answers)
@@ -278,7 +287,7 @@ TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   EXPECT_EQ(answers[0], Status::kTimeout);
   settle();
   EXPECT_EQ(answers[0], Status::kOk);
-  EXPECT_EQ(client->status("s").state, OrchestrationState::kSuspended);
+  EXPECT_EQ(client().status("s").state, OrchestrationState::kSuspended);
   EXPECT_EQ(answers[1], Status::kChildInstance);
   EXPECT_EQ(answers[2], Status::kStillRunning);
   EXPECT_EQ(answers[3], Status::kNotFound);
@@ -291,20 +300,20 @@ TEST_F(Removal, ManagementIsPiggybackedOnTheTick) {
   settle();
   EXPECT_EQ(answers[0], Status::kOk);
   EXPECT_EQ(answers[1], Status::kOk);
-  EXPECT_EQ(client->status("s").error, ErrorKind::kTerminated);
+  EXPECT_EQ(client().status("s").error, ErrorKind::kTerminated);
   EXPECT_EQ(answers[2], Status::kOk);
   EXPECT_EQ(answers[4], Status::kOk);
-  EXPECT_TRUE(until([&] { return has_ended("p"); }));
+  EXPECT_TRUE(drive_until([&] { return has_completed("p"); }));
   EXPECT_EQ(runtime.stats().instances_removed, 3U);
   EXPECT_EQ(runtime.stats().failed_ticks, 0U);
 }
 
 TEST_F(Removal, LargeRequestsTakeSeveralTicks) {
-  allow_many_events(options, registry);
+  allow_many_events();
   begin();
   Runtime& runtime = *worker->runtime;
-  ASSERT_TRUE(start("a", "many_events"));
-  ASSERT_TRUE(until([&] { return has_ended("a"); }));
+  start("a", "many_events");
+  EXPECT_EQ(end_of("a"), "completed ");
   Status pruned = Status::kTimeout;
   Status deleted = Status::kTimeout;
   Status started = Status::kTimeout;
@@ -313,54 +322,52 @@ TEST_F(Removal, LargeRequestsTakeSeveralTicks) {
   ASSERT_EQ(runtime.delete_instance("a", false, keep_answer, &deleted), Status::kOk);
   ASSERT_EQ(runtime.start_orchestration("quick", InstanceId("a"), "", {}, keep_answer, &started),
             Status::kOk);
-  ASSERT_TRUE(until([&] { return started != Status::kTimeout; }));
+  ASSERT_TRUE(drive_until([&] { return started != Status::kTimeout; }));
   EXPECT_EQ(pruned, Status::kOk);
   EXPECT_EQ(deleted, Status::kOk);
   EXPECT_EQ(started, Status::kOk) << "it waited for them";
   EXPECT_GE(runtime.stats().commits - before, 4U);
   EXPECT_EQ(runtime.stats().executions_removed, 4U);
-  EXPECT_TRUE(until([&] { return has_ended("a"); }));
+  EXPECT_TRUE(drive_until([&] { return has_completed("a"); }));
 }
 
 // ---- pruning ----
 
 TEST_F(Removal, SelfPruningEternal) {
   begin();
-  ASSERT_TRUE(start("e", "eternal", "1"));
-  ASSERT_TRUE(until([&] { return client->status("e").execution_id == 12; }, 600'000));
+  start("e", "eternal", "1");
+  ASSERT_TRUE(drive_until([&] { return client().status("e").execution_id == 12; }, 600'000));
   settle();
   EXPECT_EQ(g_pruned, Status::kOk);
   EXPECT_LE(executions("e"), 3);
   EXPECT_LE(ids().size(), 4U) << "its children go with their executions";
   const std::uint64_t turns = worker->runtime->stats().turns;
   // The instance continues, also when it is read from the database.
-  worker->kill();
-  worker.reset();
-  begin();
-  EXPECT_TRUE(until([&] { return client->status("e").execution_id == 16; }, 600'000));
-  EXPECT_EQ(client->status("e").state, OrchestrationState::kRunning);
+  worker = &restart();
+  EXPECT_TRUE(drive_until([&] { return client().status("e").execution_id == 16; }, 600'000));
+  EXPECT_EQ(client().status("e").state, OrchestrationState::kRunning);
   EXPECT_GT(turns, 0U);
 }
 
 TEST_F(Removal, PruneInBulkTakesRunningOnesToo) {
   begin();
   for (const char* id : {"r1", "r2"})
-    ASSERT_TRUE(start(id, "rounds", "15"));
-  ASSERT_TRUE(start("q", "quick"));
-  ASSERT_TRUE(until([&] { return client->status("r2").execution_id == 6; }));
+    start(id, "rounds", "15");
+  start("q", "quick");
+  ASSERT_TRUE(drive_until([&] { return client().status("r2").execution_id == 6; }));
   settle();
   EXPECT_EQ(executions("r1"), 6);
   Page page;
   Removed removed;
-  ASSERT_EQ((*client)->prune_instances(InstanceFilter(), &page, 2, 0, &removed), Status::kOk);
+  ASSERT_EQ(client()->prune_instances(InstanceFilter(), &page, 2, 0, &removed), Status::kOk);
   EXPECT_FALSE(page.more);
   EXPECT_EQ(removed.executions, 16) << "8 of theirs, 8 of their children";
   EXPECT_EQ(removed.instances, 8);
   EXPECT_EQ(executions("r1"), 2);
   EXPECT_EQ(executions("r2"), 2);
   EXPECT_EQ(executions("q"), 1);
-  ASSERT_TRUE(until([&] { return has_ended("r1") && has_ended("r2"); }, 4'000'000));
-  EXPECT_EQ(client->status("r1").output, "after 6");
+  ASSERT_TRUE(drive_until([&] { return has_completed("r1") && has_completed("r2"); }, 4'000'000));
+  EXPECT_EQ(client().status("r1").output, "after 6");
 }
 
 // ---- retention ----
@@ -368,37 +375,36 @@ TEST_F(Removal, PruneInBulkTakesRunningOnesToo) {
 TEST_F(Removal, EndedTreesGoAfterTheirTime) {
   options.retention.age = std::chrono::seconds(30);
   begin();
-  ASSERT_TRUE(start("p", "parent"));
-  ASSERT_TRUE(start("q", "quick"));
-  ASSERT_TRUE(until([&] { return has_ended("q"); }));
-  settle(29'000);
+  start("p", "parent");
+  start("q", "quick");
+  EXPECT_EQ(end_of("q"), "completed done");
+  pass(29'000);
   EXPECT_TRUE(is_there("q"));
-  settle(1'500);
+  pass(1'500);
   EXPECT_FALSE(is_there("q"));
   EXPECT_TRUE(is_there("two")) << "its root runs";
   EXPECT_EQ(worker->runtime->stats().instances_removed, 1U);
-  ASSERT_TRUE(until([&] { return has_ended("p"); }, 1'300'000));
+  EXPECT_EQ(end_of("p", 1'300'000), "completed family");
   // A wrong clock changes nothing.
   machine.set_wall(machine.wall_ms() + 1'000'000'000);
-  settle(29'000);
+  pass(29'000);
   EXPECT_TRUE(is_there("p"));
-  settle(1'500);
+  pass(1'500);
   EXPECT_EQ(ids(), std::vector<std::string>{});
   EXPECT_EQ(worker->runtime->stats().instances_removed, 4U);
 }
 
 TEST_F(Removal, WhatEndedBeforeTheStartGoesToo) {
   begin();
-  ASSERT_TRUE(start("q", "quick"));
-  ASSERT_TRUE(until([&] { return has_ended("q"); }));
-  worker->stop();
-  worker.reset();
+  start("q", "quick");
+  EXPECT_EQ(end_of("q"), "completed done");
+  workers.clear();
   machine.advance(40'000);
   options.retention.age = std::chrono::seconds(60);
   begin();
-  settle(1'000);
+  pass(1'000);
   EXPECT_TRUE(is_there("q"));
-  settle(20'000);
+  pass(20'000);
   EXPECT_FALSE(is_there("q"));
 }
 
@@ -407,10 +413,10 @@ TEST_F(Removal, OldestGoBeyondACount) {
   begin();
   for (int i = 0; i < 10; ++i) {
     const std::string id = "q" + std::to_string(i);
-    ASSERT_TRUE(start(id, "quick"));
-    ASSERT_TRUE(until([&] { return has_ended(id); }));
+    start(id, "quick");
+    EXPECT_EQ(end_of(id), "completed done");
   }
-  ASSERT_TRUE(start("s", "sleeper"));
+  start("s", "sleeper");
   settle();
   EXPECT_EQ(ids(), (std::vector<std::string>{"q7", "q8", "q9", "s"}));
   EXPECT_EQ(worker->runtime->stats().instances_removed, 7U);
@@ -419,13 +425,13 @@ TEST_F(Removal, OldestGoBeyondACount) {
 TEST_F(Removal, EternalOnesKeepSoManyExecutions) {
   options.retention.executions = 3;
   begin();
-  ASSERT_TRUE(start("r", "rounds", "1"));
-  ASSERT_TRUE(until([&] { return client->status("r").execution_id == 20; }, 600'000));
+  start("r", "rounds", "1");
+  ASSERT_TRUE(drive_until([&] { return client().status("r").execution_id == 20; }, 600'000));
   settle();
   EXPECT_EQ(executions("r"), 3);
   EXPECT_EQ(ids().size(), 4U) << "and the children of those";
-  EXPECT_TRUE(until([&] { return has_ended("r"); }, 4'000'000));
-  EXPECT_EQ(client->status("r").output, "after 20");
+  EXPECT_TRUE(drive_until([&] { return has_completed("r"); }, 4'000'000));
+  EXPECT_EQ(client().status("r").output, "after 20");
 }
 
 // The next removal is a due time like others; without one, nothing wakes the runtime.
@@ -433,12 +439,12 @@ TEST_F(Removal, IdleRuntimeSleepsUntilSomethingIsDue) {
   options.retention.age = std::chrono::seconds(3'600);
   options.retention.count = 5;
   begin();
-  ASSERT_TRUE(start("q", "quick"));
-  ASSERT_TRUE(until([&] { return has_ended("q"); }));
-  settle(120'000);
+  start("q", "quick");
+  EXPECT_EQ(end_of("q"), "completed done");
+  pass(120'000);
   const std::uint64_t commits = worker->runtime->stats().commits;
   const std::uint64_t ticks = worker->runtime->stats().ticks;
-  settle(1'000'000);
+  pass(1'000'000);
   const std::uint64_t renewals = 1'000'000 / 25'000 + 1;
   const std::uint64_t sweeps = 1'000'000 / 300'000 + 1;
   EXPECT_LE(worker->runtime->stats().commits - commits, renewals + sweeps);
@@ -454,14 +460,14 @@ TEST_F(Removal, FailedRetentionIsTriedAgain) {
   options.retention.age = std::chrono::seconds(1);
   begin();
   for (const char* id : {"q1", "q2", "q3"})
-    ASSERT_TRUE(start(id, "quick"));
-  ASSERT_TRUE(until([&] { return has_ended("q3"); }));
+    start(id, "quick");
+  EXPECT_EQ(end_of("q3"), "completed done");
   machine.fail_write(1, Status::kFull, true);
-  settle(3'000);
+  pass(3'000);
   EXPECT_TRUE(is_there("q1"));
   EXPECT_EQ(worker->runtime->stats().instances_removed, 0U);
   machine.fail_write(0, Status::kOk, false);
-  settle(10'000);
+  pass(10'000);
   EXPECT_EQ(ids(), std::vector<std::string>{});
   EXPECT_EQ(worker->runtime->stats().instances_removed, 3U);
 }

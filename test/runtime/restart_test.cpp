@@ -200,7 +200,7 @@ class RestartTest : public Story {
   // Changes the code so that it no longer fits the history; the next turn stops the instance.
   void stop_for_other_code(std::string_view id) {
     g_is_other_code = true;
-    ASSERT_EQ(client()->raise_event(id, "turn", ""), Status::kOk);
+    raise_event(id, "turn");
     ASSERT_TRUE(drive_until([&] { return !is_running(id); }, 1'000));
     ASSERT_EQ(client().status(id).state, OrchestrationState::kStopped);
   }
@@ -208,7 +208,7 @@ class RestartTest : public Story {
   void stop_while_its_grace_runs(std::string_view id) {
     start(id, "stubborn");
     pass(1'000);
-    ASSERT_EQ(client()->cancel_instance(id, "enough"), Status::kOk);
+    cancel_instance(id, "enough");
     pass(10'000);
     stop_for_other_code(id);
   }
@@ -396,7 +396,7 @@ TEST_F(RestartTest, WhatCannotBeRestartedIsRefusedWithAReason) {
     EXPECT_EQ(refusal("running", from), "not_restartable: not restarted: the instance completed");
   start("cancelled", "waits");
   pass(100);
-  ASSERT_EQ(client()->cancel_instance("cancelled", "enough"), Status::kOk);
+  cancel_instance("cancelled", "enough");
   ASSERT_EQ(end_of("cancelled"), "failed application cancelled");
   EXPECT_EQ(refusal("cancelled", From::kLastGoodEvent).substr(0, 52),
             "not_restartable: not restarted: it was asked to stop");
@@ -457,7 +457,7 @@ TEST_F(RestartTest, AStoppedOneThatIsAskedToStopIsAskedWhenItBeginsAnew) {
   start("a", "stubborn");
   pass(1'000);
   stop_for_other_code("a");
-  ASSERT_EQ(client()->cancel_instance("a", "late"), Status::kOk);
+  cancel_instance("a", "late");
   pass(100'000);
   ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
   pass(59'000);
@@ -471,7 +471,7 @@ TEST_F(RestartTest, AFailedOneBegunAnewIsAskedNoMore) {
   Worker& worker = start_worker();
   start("a", "waits");
   pass(100);
-  ASSERT_EQ(client()->cancel_instance("a", "enough"), Status::kOk);
+  cancel_instance("a", "enough");
   ASSERT_EQ(end_of("a"), "failed application cancelled");
   ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk);
   EXPECT_EQ(end_of("a"), "completed waited");
@@ -528,7 +528,7 @@ TEST_F(RestartTest, AStoppedOneWithAHistoryIsEndedAndBegunAnew) {
   workers.clear();
   start_worker(other, options);
   ASSERT_EQ(end_of("a").substr(0, 22), "stopped nondeterminism");
-  ASSERT_EQ(client()->enqueue_event("a", "queue", "kept"), Status::kOk);
+  enqueue_event("a", "queue", "kept");
   g_is_mended = true;
   ASSERT_EQ(restart("a", RestartFrom::kStart), Status::kOk) << client()->error_text();
   EXPECT_EQ(end_of("a"), "completed 1.0.0");

@@ -11,11 +11,9 @@ namespace pawl {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::drive;
-using testing::TestClient;
+using testing::Gateway;
+using testing::GatewayTest;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 struct Attempt {
   std::int64_t at;
@@ -24,16 +22,15 @@ struct Attempt {
   std::string worker;
 };
 
-sim::Machine* g_machine = nullptr;
+Gateway* g_gateway = nullptr;
 ActivityOptions g_options;
 std::vector<Attempt> g_runs;
 int g_failures = 0;  // number of first attempts that fail
 bool g_cancelled_count = false;
-Worker* g_worker = nullptr;
 
 void note(ActivityContext& ctx) {
-  g_runs.push_back(
-      {g_machine->boot_ms(), ctx.retry_attempt(), ctx.attempt(), std::string(ctx.worker_id())});
+  g_runs.push_back({g_gateway->machine.boot_ms(), ctx.retry_attempt(), ctx.attempt(),
+                    std::string(ctx.worker_id())});
 }
 
 ActivityResult flaky(ActivityContext& ctx) {
@@ -59,8 +56,8 @@ ActivityResult slow(ActivityContext& ctx) {
   note(ctx);
   if (ctx.retry_attempt() > g_failures) return ctx.ok("in time");
   for (int i = 0; i < 10; ++i) {
-    g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
+    g_gateway->machine.advance(1'000);
+    g_gateway->tick_all();
   }
   g_cancelled_count = ctx.is_cancelled();
   return ctx.ok("late");
@@ -69,7 +66,7 @@ ActivityResult slow(ActivityContext& ctx) {
 // Blocks the loop, as an inline activity.
 ActivityResult blocking(ActivityContext& ctx) {
   note(ctx);
-  g_machine->advance(10'000);
+  g_gateway->machine.advance(10'000);
   return ctx.ok("late");
 }
 
@@ -100,48 +97,30 @@ Poll first_of(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(won.index()) + text_of(won));
 }
 
-class RetryTest : public ::testing::Test {
+class RetryTest : public GatewayTest {
  protected:
   void SetUp() override {
-    g_machine = &machine;
+    g_gateway = this;
     g_options = ActivityOptions();
     g_runs.clear();
     g_failures = 0;
     g_cancelled_count = false;
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-    ASSERT_EQ(registry.add_orchestration("one", one), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("both", both), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("first_of", first_of), Status::kOk);
-    ASSERT_EQ(registry.add_activity("flaky", flaky), Status::kOk);
-    ASSERT_EQ(registry.add_activity("hopeless", hopeless), Status::kOk);
-    ASSERT_EQ(registry.add_activity("too_long", too_long), Status::kOk);
-    ASSERT_EQ(registry.add_activity("blocking", blocking), Status::kOk);
-    ASSERT_EQ(registry.add_activity("slow", slow, ActivityMode::kThreaded), Status::kOk);
+    add("one", one);
+    add("both", both);
+    add("first_of", first_of);
+    add("flaky", flaky);
+    add("hopeless", hopeless);
+    add("too_long", too_long);
+    add("blocking", blocking);
+    add("slow", slow, ActivityMode::kThreaded);
   }
-  static Options options(const char* node = nullptr) {
-    Options out;
-    out.database_path = kPath;
-    if (node != nullptr) out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
-  }
-  std::string run(std::initializer_list<Worker*> workers, const char* orchestration,
-                  const char* input, std::int64_t ms = 4'000'000) {
-    TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration(orchestration, InstanceId("a"), input), Status::kOk);
-    EXPECT_TRUE(drive(
-        machine, workers, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-        ms));
-    return std::string(client.status("a").output);
-  }
+  // Runs the orchestration at one worker.
   std::string run_alone(const char* orchestration, const char* input = "flaky") {
-    Worker worker(machine, registry, options());
-    g_worker = &worker;
-    EXPECT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-    const std::string output = run({&worker}, orchestration, input);
+    const Worker& worker = start_worker();
+    start("a", orchestration, input);
+    std::string end = end_of("a", 4'000'000);
     stats = worker.runtime->stats();
-    return output;
+    return end;
   }
   [[nodiscard]] static std::vector<std::int64_t> gaps() {
     std::vector<std::int64_t> out;
@@ -150,8 +129,6 @@ class RetryTest : public ::testing::Test {
     return out;
   }
 
-  sim::Machine machine{7};
-  Registry registry;
   RuntimeStats stats;
 };
 
@@ -160,7 +137,7 @@ using Gaps = std::vector<std::int64_t>;
 TEST_F(RetryTest, attempts_come_after_their_pauses_and_write_no_history) {
   g_failures = 3;
   g_options.retry = {5, Backoff::kExponential, std::chrono::seconds(1), std::chrono::seconds(3), 0};
-  EXPECT_EQ(run_alone("one"), "4");
+  EXPECT_EQ(run_alone("one"), "completed 4");
   EXPECT_EQ(gaps(), (Gaps{1'000, 2'000, 3'000}));
   EXPECT_EQ(stats.turns, 2U);
   EXPECT_EQ(stats.activities_retried, 3U);
@@ -171,7 +148,7 @@ TEST_F(RetryTest, without_pause_the_next_attempt_is_at_once) {
   g_failures = 2;
   g_options.retry = {3, Backoff::kNone, std::chrono::milliseconds(0), std::chrono::milliseconds(0),
                      0};
-  EXPECT_EQ(run_alone("one"), "3");
+  EXPECT_EQ(run_alone("one"), "completed 3");
   EXPECT_EQ(gaps(), (Gaps{0, 0}));
 }
 
@@ -179,20 +156,20 @@ TEST_F(RetryTest, the_last_error_is_the_outcome) {
   g_failures = 9;
   g_options.retry = {3, Backoff::kLinear, std::chrono::milliseconds(100), std::chrono::seconds(1),
                      0};
-  EXPECT_EQ(run_alone("one"), "application: bus 3");
+  EXPECT_EQ(run_alone("one"), "completed application: bus 3");
   EXPECT_EQ(gaps(), (Gaps{100, 200}));
 }
 
 TEST_F(RetryTest, a_permanent_failure_ends_it) {
   g_options.retry.max_attempts = 5;
-  EXPECT_EQ(run_alone("one", "hopeless"), "application: no such valve");
+  EXPECT_EQ(run_alone("one", "hopeless"), "completed application: no such valve");
   EXPECT_EQ(g_runs.size(), 1U);
   EXPECT_EQ(stats.activities_retried, 0U);
 }
 
 TEST_F(RetryTest, a_result_that_is_too_long_stays_so) {
   g_options.retry.max_attempts = 5;
-  EXPECT_EQ(run_alone("one", "too_long").substr(0, 6), "limit:");
+  EXPECT_EQ(run_alone("one", "too_long").substr(0, 16), "completed limit:");
   EXPECT_EQ(g_runs.size(), 1U);
 }
 
@@ -200,39 +177,32 @@ TEST_F(RetryTest, joins_like_any_other_handle) {
   g_failures = 2;
   g_options.retry = {5, Backoff::kFixed, std::chrono::milliseconds(700),
                      std::chrono::milliseconds(700), 0};
-  EXPECT_EQ(run_alone("both"), "3, application: no such valve");
+  EXPECT_EQ(run_alone("both"), "completed 3, application: no such valve");
 }
 
 TEST_F(RetryTest, loses_a_select_between_two_attempts) {
   g_failures = 1'000;
   g_options.retry = {1'000, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
-  EXPECT_EQ(run_alone("first_of"), "0");
+  EXPECT_EQ(run_alone("first_of"), "completed 0");
   EXPECT_EQ(g_runs.size(), 3U);  // at 0, 1 and 2 s, and never again
 }
 
 TEST_F(RetryTest, wins_a_select_by_its_outcome) {
   g_failures = 1;
   g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
-  EXPECT_EQ(run_alone("first_of"), "12");
+  EXPECT_EQ(run_alone("first_of"), "completed 12");
 }
 
 TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
   g_failures = 2;
   g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(60), std::chrono::seconds(60), 0};
-  TestClient client(machine, kPath);
-  Worker first(machine, registry, options("node"));
-  ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
-  ASSERT_TRUE(
-      drive(machine, {&first}, [&] { return first.runtime->stats().activities_retried == 1; }));
+  Worker& first = start_worker("node");
+  start("a", "one", "flaky");
+  ASSERT_TRUE(drive_until([&] { return first.runtime->stats().activities_retried == 1; }));
   first.kill();
   machine.advance(20'000);
-  Worker second(machine, registry, options("node"));
-  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-  ASSERT_TRUE(drive(
-      machine, {&second}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-      600'000));
-  EXPECT_EQ(client.status("a").output, "3");
+  Worker& second = start_worker("node");
+  EXPECT_EQ(end_of("a", 600'000), "completed 3");
   EXPECT_EQ(gaps(), (Gaps{60'000, 60'000}));
   EXPECT_EQ(g_runs[2].attempt, 3);
   // The former process confirmed the clock of this boot, so no tick has to look out for it.
@@ -241,21 +211,15 @@ TEST_F(RetryTest, a_kill_between_two_attempts_changes_neither_count_nor_time) {
 
 TEST_F(RetryTest, a_kill_during_an_attempt_is_a_hand_over_and_no_failure) {
   g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
-  TestClient client(machine, kPath);
-  Registry threaded;
+  Registry& threaded = another_registry();
   ASSERT_EQ(threaded.add_orchestration("one", one), Status::kOk);
   ASSERT_EQ(threaded.add_activity("flaky", flaky, ActivityMode::kThreaded), Status::kOk);
-  Worker first(machine, threaded, options("node"));
-  ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
-  for (int i = 0; i < 10 && first.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(first.runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ(first.runtime->stats().activities_started, 1U);
+  Worker& first = start_worker(threaded, named("node"));
+  start("a", "one", "flaky");
+  tick_until_it_works({&first});
   first.kill();  // before its thread ran
-  Worker second(machine, registry, options("node"));
-  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-  ASSERT_TRUE(drive(machine, {&second},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
+  start_worker("node");
+  ASSERT_TRUE(ends("a"));
   ASSERT_EQ(g_runs.size(), 1U);
   EXPECT_EQ(g_runs[0].attempt, 2);
   EXPECT_EQ(g_runs[0].retry_attempt, 1);
@@ -266,18 +230,13 @@ TEST_F(RetryTest, stays_on_the_owner_of_its_session) {
   g_options.target = Target::session("bed-1");
   g_options.retry = {9, Backoff::kFixed, std::chrono::seconds(400), std::chrono::seconds(400),
                      0};  // longer than a session may idle
-  Worker a(machine, registry, options("a"));
-  Worker b(machine, registry, options("b"));
-  TestClient client(machine, kPath);
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "flaky"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [] { return g_runs.size() == 1; }));
+  Worker& a = start_worker("a");
+  start("a", "one", "flaky");
+  ASSERT_TRUE(drive_until([] { return g_runs.size() == 1; }));
   // From now on the other worker always looks first.
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&b, &a}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-      4'000'000));
-  EXPECT_EQ(client.status("a").output, "9");
+  Worker& b = start_worker("b");
+  ASSERT_TRUE(ends({&b, &a}, "a", 4'000'000));
+  EXPECT_EQ(outcome_of("a"), "completed 9");
   for (const Attempt& one : g_runs)
     EXPECT_EQ(one.worker, "a");
   EXPECT_EQ(gaps(), Gaps(8, 400'000));
@@ -287,7 +246,7 @@ TEST_F(RetryTest, an_attempt_past_its_limit_is_reported_refused_and_repeated) {
   g_failures = 1;
   g_options.start_to_close = std::chrono::seconds(5);
   g_options.retry = {2, Backoff::kFixed, std::chrono::seconds(20), std::chrono::seconds(20), 0};
-  EXPECT_EQ(run_alone("one", "slow"), "in time");
+  EXPECT_EQ(run_alone("one", "slow"), "completed in time");
   EXPECT_TRUE(g_cancelled_count);
   EXPECT_EQ(gaps(), (Gaps{25'000}));
   EXPECT_EQ(stats.activities_refused, 1U);
@@ -297,12 +256,12 @@ TEST_F(RetryTest, an_attempt_past_its_limit_is_reported_refused_and_repeated) {
 TEST_F(RetryTest, the_last_attempt_past_its_limit_is_a_timeout) {
   g_failures = 1;
   g_options.start_to_close = std::chrono::seconds(5);
-  EXPECT_EQ(run_alone("one", "slow"), "timeout: start_to_close (5000 ms) passed");
+  EXPECT_EQ(run_alone("one", "slow"), "completed timeout: start_to_close (5000 ms) passed");
 }
 
 TEST_F(RetryTest, an_inline_activity_past_its_limit_is_refused_too) {
   g_options.start_to_close = std::chrono::seconds(5);
-  EXPECT_EQ(run_alone("one", "blocking"), "timeout: start_to_close (5000 ms) passed");
+  EXPECT_EQ(run_alone("one", "blocking"), "completed timeout: start_to_close (5000 ms) passed");
   EXPECT_EQ(stats.activities_refused, 1U);
 }
 
@@ -312,7 +271,7 @@ TEST_F(RetryTest, all_attempts_together_have_a_limit) {
   g_options.retry = {100, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one"),
-            "timeout: schedule_to_close (2500 ms) passed; the last error was: bus 3");
+            "completed timeout: schedule_to_close (2500 ms) passed; the last error was: bus 3");
   EXPECT_EQ(g_runs.size(), 3U);
   EXPECT_EQ(machine.boot_ms() - begin, 2'500);
 }
@@ -322,7 +281,7 @@ TEST_F(RetryTest, what_no_worker_takes_ends_by_its_limit) {
   g_options.schedule_to_start = std::chrono::seconds(90);
   const std::int64_t begin = machine.boot_ms();
   EXPECT_EQ(run_alone("one", "nobody_has_it"),
-            "not_started: schedule_to_start (90000 ms) passed: no worker took it");
+            "completed not_started: schedule_to_start (90000 ms) passed: no worker took it");
   EXPECT_EQ(machine.boot_ms() - begin, 90'000);
 }
 
@@ -330,27 +289,20 @@ TEST_F(RetryTest, what_was_taken_in_time_may_run_on) {
   g_failures = 3;
   g_options.schedule_to_start = std::chrono::milliseconds(500);
   g_options.retry = {5, Backoff::kFixed, std::chrono::seconds(1), std::chrono::seconds(1), 0};
-  EXPECT_EQ(run_alone("one"), "4");
+  EXPECT_EQ(run_alone("one"), "completed 4");
 }
 
 TEST_F(RetryTest, another_worker_ends_what_a_frozen_one_holds) {
   g_failures = 1'000;
   g_options.start_to_close = std::chrono::seconds(5);
-  TestClient client(machine, kPath);
-  Worker frozen(machine, registry, options("a"));
-  ASSERT_EQ(frozen.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("one", InstanceId("a"), "slow"), Status::kOk);
-  for (int i = 0; i < 10 && frozen.runtime->stats().activities_started == 0; ++i)
-    static_cast<void>(frozen.runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ(frozen.runtime->stats().activities_started, 1U);
-  Worker other(machine, registry, options("b"));
-  ASSERT_EQ(other.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&other},
-                    [&] { return client.status("a").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("a").output, "timeout: start_to_close (5000 ms) passed");
+  Worker& frozen = start_worker("a");
+  start("a", "one", "slow");
+  tick_until_it_works({&frozen});
+  Worker& other = start_worker("b");
+  ASSERT_TRUE(ends({&other}, "a"));
+  EXPECT_EQ(outcome_of("a"), "completed timeout: start_to_close (5000 ms) passed");
   g_failures = 0;
-  ASSERT_TRUE(drive(machine, {&frozen, &other},
-                    [&] { return frozen.runtime->stats().activities_refused == 1; }));
+  ASSERT_TRUE(drive_until([&] { return frozen.runtime->stats().activities_refused == 1; }));
 }
 
 }  // namespace

@@ -20,41 +20,31 @@ Poll one_call(OrchestrationContext& ctx) {
   return ctx.complete(got.value());
 }
 
-class Board : public ::testing::Test {
+class Board : public GatewayTest {
  protected:
   Board() {
-    EXPECT_EQ(registry.add_activity("echo", echo), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("one_call", one_call), Status::kOk);
-    Options options;
-    options.database_path = "/data/b.db";
+    add("echo", echo);
+    add("one_call", one_call);
     options.worker_node_id = "me";
     options.board = &board;
-    worker = std::make_unique<Worker>(machine, registry, options);
-    client = std::make_unique<TestClient>(machine, "/data/b.db");
   }
   void run(std::string_view id) {
-    ASSERT_EQ((*client)->start_orchestration("one_call", InstanceId(id), "x"), Status::kOk);
-    ASSERT_TRUE(drive(machine, {worker.get()},
-                      [&] { return client->status(id).state == OrchestrationState::kCompleted; }));
+    start(id, "one_call", "x");
+    EXPECT_EQ(end_of(id), "completed x");
   }
 
   RuntimeBoard board;
   RuntimeCounters counters;
-  sim::Machine machine{1};
-  Registry registry;
-  std::unique_ptr<Worker> worker;
-  std::unique_ptr<TestClient> client;
 };
 
 TEST_F(Board, HasWhatTheRuntimeCountsOnceItSleeps) {
   EXPECT_FALSE(board.life().running);
   EXPECT_FALSE(board.read(&counters));
-  ASSERT_EQ(worker->start(), Status::kOk);
+  start_worker();
   EXPECT_TRUE(board.life().running);
   EXPECT_TRUE(board.life().ready);
   run("a");
-  drive(
-      machine, {worker.get()}, [] { return false; }, 5'000);
+  pass(5'000);
   ASSERT_TRUE(board.read(&counters));
   EXPECT_EQ(counters.worker_id, "me");
   EXPECT_EQ(counters.stats.orchestrations_completed, 1U);
@@ -67,22 +57,21 @@ TEST_F(Board, HasWhatTheRuntimeCountsOnceItSleeps) {
 }
 
 TEST_F(Board, SaysWhenTheLoopIsDueAndWhenItHasStopped) {
-  ASSERT_EQ(worker->start(), Status::kOk);
-  drive(
-      machine, {worker.get()}, [] { return false; }, 1'000);
+  start_worker();
+  pass(1'000);
   // Leases are renewed, so there is always a next due time.
   const RuntimeBoard::Life life = board.life();
   ASSERT_TRUE(life.next_due.has_value());
   EXPECT_GT(life.next_due.value(), life.tick_ms);
   EXPECT_LE(life.next_due.value() - life.tick_ms, 60'000);
-  worker.reset();
+  workers.clear();
   EXPECT_FALSE(board.life().running);
   EXPECT_FALSE(board.life().ready);
 }
 
 // A reader in the way costs the loop one copy, and no wait.
 TEST_F(Board, ReadersAndTheLoopDoNotMeet) {
-  ASSERT_EQ(worker->start(), Status::kOk);
+  start_worker();
   std::atomic<bool> over{false};
   std::thread reader([&] {
     RuntimeCounters seen;

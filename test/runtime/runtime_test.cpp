@@ -9,18 +9,11 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
+using testing::Gateway;
+using testing::GatewayTest;
+using testing::kPath;
 using testing::TestClient;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
-
-Options base_options() {
-  Options options;
-  options.database_path = kPath;
-  options.verify_turns = true;
-  return options;
-}
 
 // ---- orchestrations and activities that the tests share ----
 int g_calls = 0;
@@ -228,66 +221,43 @@ Poll two_branches(OrchestrationContext& ctx) {
   return ctx.complete(result.value());
 }
 
-void fill(Registry& registry, ActivityMode mode = ActivityMode::kInline) {
-  const auto ok = [](Status status) { ASSERT_EQ(status, Status::kOk); };
-  ok(registry.add_orchestration("hello", hello));
-  ok(registry.add_orchestration("chain", chain));
-  ok(registry.add_orchestration("sleeper", sleeper));
-  ok(registry.add_orchestration("at_utc", at_utc));
-  ok(registry.add_orchestration("rounds", rounds));
-  ok(registry.add_orchestration("unknown_activity", unknown_activity));
-  ok(registry.add_orchestration("failing", failing));
-  ok(registry.add_orchestration("overflowing", overflowing));
-  ok(registry.add_orchestration("cancellable", cancellable));
-  ok(registry.add_orchestration("stubborn", stubborn));
-  ok(registry.add_orchestration("tries_again", tries_again));
-  ok(registry.add_orchestration("goes_round", goes_round));
-  ok(registry.add_orchestration("goes_round_slowly", goes_round_slowly));
-  ok(registry.add_orchestration("undoes_in_the_next", undoes_in_the_next));
-  ok(registry.add_orchestration("ids", ids));
-  ok(registry.add_orchestration("says_a_guid", says_a_guid));
-  ok(registry.add_orchestration("impure", impure));
-  ok(registry.add_orchestration("endless_history", endless_history));
-  ok(registry.add_orchestration("watched_history", watched_history));
-  ok(registry.add_orchestration("traced", traced));
-  ok(registry.add_orchestration("race", race));
-  ok(registry.add_orchestration("fan", fan));
-  ok(registry.add_orchestration("two_branches", two_branches));
-  ok(registry.add_activity("echo", echo, mode));
-  ok(registry.add_activity("refuse", refuse, mode));
-  ok(registry.add_activity("too_long", too_long, mode));
-}
-
-class RuntimeTest : public ::testing::Test {
+class RuntimeTest : public GatewayTest {
  protected:
-  void SetUp() override {
+  RuntimeTest() {
     g_calls = 0;
-    fill(registry);
-    fill(threaded, ActivityMode::kThreaded);
-    // The shared clock of the machine is in January 2027.
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
+    add("hello", hello);
+    add("chain", chain);
+    add("sleeper", sleeper);
+    add("at_utc", at_utc);
+    add("rounds", rounds);
+    add("unknown_activity", unknown_activity);
+    add("failing", failing);
+    add("overflowing", overflowing);
+    add("cancellable", cancellable);
+    add("stubborn", stubborn);
+    add("tries_again", tries_again);
+    add("goes_round", goes_round);
+    add("goes_round_slowly", goes_round_slowly);
+    add("undoes_in_the_next", undoes_in_the_next);
+    add("ids", ids);
+    add("says_a_guid", says_a_guid);
+    add("impure", impure);
+    add("endless_history", endless_history);
+    add("watched_history", watched_history);
+    add("traced", traced);
+    add("race", race);
+    add("fan", fan);
+    add("two_branches", two_branches);
+    add("echo", echo);
+    add("refuse", refuse);
+    add("too_long", too_long);
   }
-  bool run(Worker& worker, TestClient& client, const char* id, std::int64_t ms = 60'000) {
-    return drive(
-        machine, {&worker}, [&] { return client.status(id).state != OrchestrationState::kRunning; },
-        ms);
-  }
-
-  sim::Machine machine{7};
-  Registry registry;
-  Registry threaded;
 };
 
 TEST_F(RuntimeTest, hello_completes_with_its_result) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("hello", InstanceId("a"), "input"), Status::kOk)
-      << client->error_text();
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
-  EXPECT_EQ(client.status("a").output, "input");
+  Worker& worker = start_worker();
+  start("a", "hello", "input");
+  EXPECT_EQ(end_of("a"), "completed input");
   EXPECT_EQ(g_calls, 1);
   EXPECT_EQ(worker.runtime->stats().orchestrations_completed, 1U);
 }
@@ -295,11 +265,8 @@ TEST_F(RuntimeTest, hello_completes_with_its_result) {
 // A message is committed between the last look of the loop and its sleep: the commit ends the
 // sleep, and no time passes.
 TEST_F(RuntimeTest, work_of_another_process_ends_the_sleep) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  TestClient client(machine, kPath);
-  static_cast<void>(drive(
-      machine, {&worker}, [] { return false; }, 60'000));
+  Worker& worker = start_worker();
+  pass(60'000);
   struct Sender {
     Worker& worker;
     TestClient& client;
@@ -310,28 +277,27 @@ TEST_F(RuntimeTest, work_of_another_process_ends_the_sleep) {
         sender->sent = sender->client->start_orchestration("hello", InstanceId("a"), "x");
       return sender->worker.runtime->stats().orchestrations_completed == 1;
     }
-  } sender{worker, client};
+  } sender{worker, client()};
   const std::int64_t before = machine.boot_ms();
   const std::uint64_t wakeups = worker.runtime->stats().wakeups;
   ASSERT_EQ(worker.runtime->run_for(std::chrono::hours(1), Sender::after_tick, &sender),
             Status::kOk);
-  EXPECT_EQ(client.status("a").output, "x");
+  EXPECT_EQ(outcome_of("a"), "completed x");
   EXPECT_GT(worker.runtime->stats().wakeups, wakeups);
   EXPECT_EQ(machine.boot_ms(), before);
 }
 
 TEST_F(RuntimeTest, threaded_activity_completes) {
-  Worker worker(machine, threaded, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "190");
+  Registry& threaded = another_registry();
+  ASSERT_EQ(threaded.add_orchestration("chain", chain), Status::kOk);
+  ASSERT_EQ(threaded.add_activity("echo", echo, ActivityMode::kThreaded), Status::kOk);
+  start_worker(threaded, options);
+  start("a", "chain");
+  EXPECT_EQ(end_of("a"), "completed 190");
 }
 
 TEST_F(RuntimeTest, piggybacked_start_answers_after_its_commit) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
+  Worker& worker = start_worker();
   static int answered;
   static Status last;
   answered = 0;
@@ -342,55 +308,46 @@ TEST_F(RuntimeTest, piggybacked_start_answers_after_its_commit) {
   ASSERT_EQ(worker.runtime->start_orchestration("hello", InstanceId("a"), "x", {}, answer),
             Status::kOk);
   EXPECT_EQ(answered, 0);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 1; }));
+  ASSERT_TRUE(drive_until([&] { return answered == 1; }));
   EXPECT_EQ(last, Status::kOk);
   ASSERT_EQ(worker.runtime->start_orchestration("hello", InstanceId("a"), "x", {}, answer),
             Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return answered == 2; }));
+  ASSERT_TRUE(drive_until([&] { return answered == 2; }));
   EXPECT_EQ(last, Status::kAlreadyExists);
 }
 
 TEST_F(RuntimeTest, chain_of_twenty_reads_history_once) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "190");
+  Worker& worker = start_worker();
+  start("a", "chain");
+  EXPECT_EQ(end_of("a"), "completed 190");
   EXPECT_LE(worker.runtime->stats().cold_loads, 1U);
 }
 
 TEST_F(RuntimeTest, timer_fires_after_its_time_and_not_before) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  start_worker();
+  start("a", "sleeper");
   const std::int64_t start = machine.boot_ms();
-  ASSERT_FALSE(run(worker, client, "a", 19 * 60'000));
-  ASSERT_TRUE(run(worker, client, "a", 2 * 60'000));
+  ASSERT_FALSE(ends("a", 19 * 60'000));
+  ASSERT_TRUE(ends("a", 2 * 60'000));
   EXPECT_GE(machine.boot_ms() - start, 20 * 60'000);
   EXPECT_LE(machine.boot_ms() - start, 20 * 60'000 + 10);
 }
 
 TEST_F(RuntimeTest, utc_timer_fires_in_2040) {
   machine.set_wall(2'208'988'800'000 - 3'600'000);
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 3'590'000));
-  ASSERT_TRUE(run(worker, client, "a", 20'000));
+  start_worker();
+  start("a", "at_utc");
+  ASSERT_FALSE(ends("a", 3'590'000));
+  ASSERT_TRUE(ends("a", 20'000));
   EXPECT_GE(machine.wall_ms(), 2'208'988'800'000);
 }
 
 TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_comes) {
   machine.set_synced(false);
   machine.set_wall(0);
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 3'600'000));
+  Worker& worker = start_worker();
+  start("a", "at_utc");
+  ASSERT_FALSE(ends("a", 3'600'000));
   EXPECT_EQ(worker.lines.count("timer_waits_for_clock instance=a execution=1 event=2 "
                                "utc_ms=2208988800000"),
             1U)
@@ -398,75 +355,59 @@ TEST_F(RuntimeTest, utc_timer_waits_without_a_trusted_clock_and_fires_when_it_co
   // Another process sees the waiting timer, too.
   const auto waiting = [&](std::string_view id) {
     InstanceInfo info;
-    EXPECT_EQ(client->get_instance_info(id, &info), Status::kOk);
+    EXPECT_EQ(client()->get_instance_info(id, &info), Status::kOk);
     return info.timers_without_clock;
   };
   EXPECT_EQ(waiting("a"), 1);
-  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("nap"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "nap", 1'000));
+  start("nap", "sleeper");
+  ASSERT_FALSE(ends("nap", 1'000));
   EXPECT_EQ(waiting("nap"), 0) << "a timer that needs no clock";
   machine.set_wall(2'208'988'800'000 + 5);
   machine.set_synced(true);
-  ASSERT_TRUE(run(worker, client, "a", 600'000)) << worker.lines.all();
-  ASSERT_EQ(client->start_orchestration("at_utc", InstanceId("b"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "b", 600'000));
+  ASSERT_TRUE(ends("a", 600'000)) << worker.lines.all();
+  start("b", "at_utc");
+  ASSERT_TRUE(ends("b", 600'000));
   EXPECT_EQ(worker.lines.count("timer_waits_for_clock"), 1U) << "the clock is trusted";
   EXPECT_EQ(waiting("a"), 0);
 }
 
 TEST_F(RuntimeTest, a_clock_that_another_confirmed_lets_it_sleep) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  EXPECT_TRUE(run(worker, client, "a", 2 * 20 * 60'000));
+  start("a", "sleeper");
+  Worker& worker = start_worker();
+  EXPECT_TRUE(ends("a", 2 * 20 * 60'000));
   // The renewals and sweeps of 20 minutes, each followed by the looks after a commit.
   EXPECT_LT(worker.runtime->stats().ticks, 1'000U);
 }
 
 TEST_F(RuntimeTest, continue_as_new_goes_round) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("rounds", InstanceId("a"), "0"), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "after 6");
+  start_worker();
+  start("a", "rounds", "0");
+  EXPECT_EQ(end_of("a"), "completed after 6");
   EXPECT_EQ(g_calls, 6);
 }
 
 TEST_F(RuntimeTest, activity_failure_is_an_error_of_its_kind) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("failing", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("overflowing", InstanceId("b"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kApplication);
-  EXPECT_EQ(client.status("a").output, "no such valve");
-  ASSERT_TRUE(run(worker, client, "b"));
-  EXPECT_EQ(client.status("b").output, "limit");
+  start_worker();
+  start("a", "failing");
+  start("b", "overflowing");
+  EXPECT_EQ(end_of("a"), "failed application no such valve");
+  EXPECT_EQ(end_of("b"), "completed limit");
 }
 
 // Rules: R8.7.
 TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace) {
   testing::expect_errors("activity_unregistered");
-  Options options = base_options();
   options.timing.cancel_grace = std::chrono::seconds(45);
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 10'000));
-  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  start_worker();
+  start("a", "stubborn");
+  ASSERT_FALSE(ends("a", 10'000));
+  cancel_instance("a", "operator");
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_TRUE(run(worker, client, "a", 100'000)) << worker.lines.all();
+  EXPECT_EQ(end_of("a", 100'000),
+            "failed cancelled the code did not end within 45000 ms (timing.cancel_grace) of the "
+            "cancel request");
   EXPECT_EQ(machine.boot_ms() - begin, 45'000);
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
-  EXPECT_EQ(client.status("a").output,
-            "the code did not end within 45000 ms (timing.cancel_grace) of the cancel request");
-  EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
+  EXPECT_EQ(client()->cancel_instance("a", "again"), Status::kStale);
 }
 
 // Such code once outlived its grace of 2 s: 8 s after the request was acknowledged, the instance
@@ -475,95 +416,72 @@ TEST_F(RuntimeTest, code_that_ignores_a_cancel_request_is_ended_after_its_grace)
 TEST_F(RuntimeTest, the_grace_counts_from_the_request_over_all_executions) {
   for (const char* code : {"goes_round", "goes_round_slowly"}) {
     SCOPED_TRACE(code);
-    Options options = base_options();
     options.timing.cancel_grace = std::chrono::seconds(2);
-    sim::Machine own(7);
-    Worker worker(own, registry, options);
-    ASSERT_EQ(worker.start(), Status::kOk);
-    TestClient client(own, kPath);
-    ASSERT_EQ(client->start_orchestration(code, InstanceId("a"), ""), Status::kOk);
-    drive(
-        own, {&worker}, [&] { return client.status("a").execution_id >= 3; }, 10'000);
-    ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
-    const std::int64_t begin = own.boot_ms();
-    ASSERT_TRUE(drive(
-        own, {&worker}, [&] { return client.status("a").state != OrchestrationState::kRunning; },
-        60'000))
-        << worker.lines.all();
-    EXPECT_EQ(own.boot_ms() - begin, 2'000);
-    EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
-    EXPECT_LE(client.status("a").execution_id, 110) << "and it wears out no card meanwhile";
+    Gateway own;
+    own.start_worker(registry, options);
+    own.start("a", code);
+    own.drive_until([&] { return own.client().status("a").execution_id >= 3; }, 10'000);
+    own.cancel_instance("a", "operator");
+    const std::int64_t begin = own.machine.boot_ms();
+    ASSERT_TRUE(own.ends("a"));
+    EXPECT_EQ(own.machine.boot_ms() - begin, 2'000);
+    EXPECT_EQ(own.client().status("a").error, ErrorKind::kCancelled);
+    EXPECT_LE(own.client().status("a").execution_id, 110) << "and it wears out no card meanwhile";
   }
 }
 
 // Rules: R8.7.
 TEST_F(RuntimeTest, the_grace_goes_on_over_executions_restarts_and_reboots) {
-  Options options = base_options();
   options.timing.cancel_grace = std::chrono::seconds(20);
-  TestClient client(machine, kPath);
-  std::int64_t begin = 0;
-  {
-    Worker first(machine, registry, options);
-    ASSERT_EQ(first.start(), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("goes_round_slowly", InstanceId("a"), ""), Status::kOk);
-    ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
-    begin = machine.boot_ms();
-    ASSERT_FALSE(run(first, client, "a", 5'000));
-    Metrics metrics;
-    ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
-    EXPECT_LE(metrics.timers_waiting, 2) << "its grace, and what it sleeps on";
-    first.kill();
-  }
-  Worker second(machine, registry, options);
-  ASSERT_EQ(second.start(), Status::kOk);
-  ASSERT_TRUE(run(second, client, "a", 100'000)) << second.lines.all();
+  start_worker();
+  start("a", "goes_round_slowly");
+  cancel_instance("a", "operator");
+  const std::int64_t begin = machine.boot_ms();
+  ASSERT_FALSE(ends("a", 5'000));
+  Metrics metrics;
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
+  EXPECT_LE(metrics.timers_waiting, 2) << "its grace, and what it sleeps on";
+  const Worker& second = restart();
+  ASSERT_TRUE(ends("a", 100'000)) << second.lines.all();
   EXPECT_EQ(machine.boot_ms() - begin, 20'000);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
-  EXPECT_GT(client.status("a").execution_id, 20);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kCancelled);
+  EXPECT_GT(client().status("a").execution_id, 20);
 }
 
 // Rules: R8.7.
 TEST_F(RuntimeTest, a_cancel_request_goes_on_to_the_next_execution) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("undoes_in_the_next", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 1'000));
-  ASSERT_EQ(client->cancel_instance("a", "frost"), Status::kOk);
-  ASSERT_EQ(client->cancel_instance("a", "another"), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "frost");
-  EXPECT_EQ(client.status("a").execution_id, 2);
+  start_worker();
+  start("a", "undoes_in_the_next");
+  ASSERT_FALSE(ends("a", 1'000));
+  cancel_instance("a", "frost");
+  cancel_instance("a", "another");
+  EXPECT_EQ(end_of("a"), "completed frost");
+  EXPECT_EQ(client().status("a").execution_id, 2);
 }
 
 // Rules: R8.6.
 TEST_F(RuntimeTest, a_loop_that_takes_cancellation_for_a_failure_stands_still) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("tries_again", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 1'000));
-  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 1'000));
+  Worker& worker = start_worker();
+  start("a", "tries_again");
+  ASSERT_FALSE(ends("a", 1'000));
+  cancel_instance("a", "operator");
+  ASSERT_FALSE(ends("a", 1'000));
   const std::uint64_t turns = worker.runtime->stats().turns;
-  ASSERT_FALSE(run(worker, client, "a", 50'000));
+  ASSERT_FALSE(ends("a", 50'000));
   EXPECT_EQ(worker.runtime->stats().turns, turns) << "nothing spins";
-  ASSERT_TRUE(run(worker, client, "a", 60'000));
-  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled) << "and not kLimit";
+  ASSERT_TRUE(ends("a", 60'000));
+  EXPECT_EQ(client().status("a").error, ErrorKind::kCancelled) << "and not kLimit";
   EXPECT_EQ(worker.lines.count("cancel_ignored"), 1U) << worker.lines.all();
   EXPECT_NE(worker.lines.all().find("instance=a"), std::string::npos) << worker.lines.all();
 }
 
 // Rules: R2.7.
 TEST_F(RuntimeTest, a_long_history_is_logged_once) {
-  Options options = base_options();
   options.limits.history_events_max = 40;
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("endless_history", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit);
+  Worker& worker = start_worker();
+  start("a", "endless_history");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").error, ErrorKind::kLimit);
   EXPECT_EQ(worker.lines.count("history_is_long"), 1U) << worker.lines.all();
   EXPECT_NE(worker.lines.all().find("history_is_long instance=a execution=1 events=30 "
                                     "history_events_max=40"),
@@ -574,15 +492,12 @@ TEST_F(RuntimeTest, a_long_history_is_logged_once) {
 // Code that continues as new in time causes no line in the log. Code that asks whether it should
 // and does not continue causes one (R2.7).
 TEST_F(RuntimeTest, a_long_history_that_its_code_watches_is_logged_later) {
-  Options options = base_options();
   options.limits.history_events_max = 40;
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("watched_history", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit);
-  EXPECT_EQ(client.status("a").execution_id, 3);
+  Worker& worker = start_worker();
+  start("a", "watched_history");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").error, ErrorKind::kLimit);
+  EXPECT_EQ(client().status("a").execution_id, 3);
   EXPECT_EQ(worker.lines.count("history_is_long"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("history_is_long instance=a execution=3 events=3"), 1U)
       << worker.lines.all();
@@ -591,282 +506,224 @@ TEST_F(RuntimeTest, a_long_history_that_its_code_watches_is_logged_later) {
 
 TEST_F(RuntimeTest, the_grace_of_a_cancel_request_outlives_its_process) {
   testing::expect_errors("activity_unregistered");
-  TestClient client(machine, kPath);
-  Worker first(machine, registry, base_options());
-  ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
+  start_worker();
+  start("a", "stubborn");
+  cancel_instance("a", "operator");
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_FALSE(run(first, client, "a", 30'000));
-  first.kill();
-  Worker second(machine, registry, base_options());
-  ASSERT_EQ(second.start(), Status::kOk);
-  ASSERT_TRUE(run(second, client, "a", 100'000)) << second.lines.all();
+  ASSERT_FALSE(ends("a", 30'000));
+  const Worker& second = restart();
+  ASSERT_TRUE(ends("a", 100'000)) << second.lines.all();
   EXPECT_EQ(machine.boot_ms() - begin, 60'000);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kCancelled);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kCancelled);
 }
 
 TEST_F(RuntimeTest, without_grace_only_the_code_ends_what_was_cancelled) {
   testing::expect_errors("activity_unregistered");
-  Options options = base_options();
   options.timing.cancel_grace = std::chrono::milliseconds(0);
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("stubborn", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
-  EXPECT_FALSE(run(worker, client, "a", 600'000));
+  start_worker();
+  start("a", "stubborn");
+  cancel_instance("a", "operator");
+  EXPECT_FALSE(ends("a", 600'000));
 }
 
 TEST_F(RuntimeTest, cancel_is_seen_by_the_code_which_compensates) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("cancellable", InstanceId("a"), ""), Status::kOk);
-  ASSERT_FALSE(run(worker, client, "a", 1'000));
-  ASSERT_EQ(client->cancel_instance("a", "operator"), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").output, "compensated");
-  EXPECT_EQ(client->cancel_instance("a", "again"), Status::kStale);
-  EXPECT_EQ(client->cancel_instance("nobody", "again"), Status::kNotFound);
+  start_worker();
+  start("a", "cancellable");
+  ASSERT_FALSE(ends("a", 1'000));
+  cancel_instance("a", "operator");
+  EXPECT_EQ(end_of("a"), "completed compensated");
+  EXPECT_EQ(client()->cancel_instance("a", "again"), Status::kStale);
+  EXPECT_EQ(client()->cancel_instance("nobody", "again"), Status::kNotFound);
 }
 
 // Two turns with the same code, in one commit and at one moment: each has random bytes of its own.
 TEST_F(RuntimeTest, guids_of_one_moment_differ) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker();
   for (const char* id : {"a", "b"})
-    ASSERT_EQ(client->start_orchestration("says_a_guid", InstanceId(id), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  ASSERT_TRUE(run(worker, client, "b"));
-  const std::string first(client.status("a").output);
+    start(id, "says_a_guid");
+  ASSERT_TRUE(ends("a"));
+  ASSERT_TRUE(ends("b"));
+  const std::string first(client().status("a").output);
   EXPECT_EQ(first.size(), 36U);
-  EXPECT_NE(first, client.status("b").output);
+  EXPECT_NE(first, client().status("b").output);
 }
 
 TEST_F(RuntimeTest, guids_and_utc_are_recorded_in_the_turn) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker();
   const std::int64_t wall = machine.wall_ms();
-  ASSERT_EQ(client->start_orchestration("ids", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted) << client.status("a").output;
-  EXPECT_GE(std::stoll(std::string(client.status("a").output)), wall);
+  start("a", "ids");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kCompleted)
+      << client().status("a").output;
+  EXPECT_GE(std::stoll(std::string(client().status("a").output)), wall);
   EXPECT_EQ(g_calls, 1);
 }
 
 TEST_F(RuntimeTest, impure_code_stops_with_nondeterminism_and_nothing_is_lost) {
   testing::expect_errors("instance_stopped");
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("impure", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("hello", InstanceId("b"), "other"), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kStopped);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kNondeterminism);
-  EXPECT_NE(client.status("a").output.find("echo"), std::string_view::npos)
-      << client.status("a").output;
-  ASSERT_TRUE(run(worker, client, "b"));
-  EXPECT_EQ(client.status("b").output, "other");
+  start_worker();
+  start("a", "impure");
+  start("b", "hello", "other");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kStopped);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kNondeterminism);
+  EXPECT_NE(client().status("a").output.find("echo"), std::string_view::npos)
+      << client().status("a").output;
+  EXPECT_EQ(end_of("b"), "completed other");
 }
 
 TEST_F(RuntimeTest, stopped_instance_goes_on_when_its_code_fits_again) {
   testing::expect_errors("instance_stopped");
-  {
-    Worker worker(machine, registry, base_options());
-    ASSERT_EQ(worker.start(), Status::kOk);
-    TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("impure", InstanceId("a"), ""), Status::kOk);
-    ASSERT_TRUE(run(worker, client, "a"));
-    ASSERT_EQ(client.status("a").state, OrchestrationState::kStopped);
-  }
-  Registry fixed;
+  start_worker();
+  start("a", "impure");
+  ASSERT_TRUE(ends("a"));
+  ASSERT_EQ(client().status("a").state, OrchestrationState::kStopped);
+  workers.clear();
+  Registry& fixed = another_registry();
   ASSERT_EQ(fixed.add_orchestration("impure", hello), Status::kOk);
   ASSERT_EQ(fixed.add_activity("echo", echo), Status::kOk);
-  Worker worker(machine, fixed, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  TestClient client(machine, kPath);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+  Worker& worker = start_worker(fixed, options);
+  ASSERT_TRUE(ends("a")) << worker.lines.all();
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kCompleted);
 }
 
 TEST_F(RuntimeTest, history_at_its_limit_fails_with_limit) {
-  Options options = base_options();
   options.limits.history_events_max = 64;
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("endless_history", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kFailed);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kLimit) << client.status("a").output;
+  start_worker();
+  start("a", "endless_history");
+  ASSERT_TRUE(ends("a"));
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kFailed);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kLimit) << client().status("a").output;
 }
 
 TEST_F(RuntimeTest, unknown_names_are_errors_that_delay_no_other) {
   testing::expect_errors("activity_unregistered");
   testing::expect_errors("orchestration_unregistered");
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("no_such_orchestration", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("unknown_activity", InstanceId("b"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("hello", InstanceId("c"), "fine"), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "c", 1'000)) << worker.lines.all();
+  Worker& worker = start_worker();
+  start("a", "no_such_orchestration");
+  start("b", "unknown_activity");
+  start("c", "hello", "fine");
+  ASSERT_TRUE(ends("c", 1'000)) << worker.lines.all();
   // The runtime leaves it to other workers for home_grace_ms, and then marks it as unregistered.
-  drive(
-      machine, {&worker}, [] { return false; }, 3'000);
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kRunning);
-  EXPECT_EQ(client.status("a").error, ErrorKind::kUnregistered);
-  EXPECT_NE(client.status("a").output.find("no_such_orchestration"), std::string_view::npos);
+  pass(3'000);
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kRunning);
+  EXPECT_EQ(client().status("a").error, ErrorKind::kUnregistered);
+  EXPECT_NE(client().status("a").output.find("no_such_orchestration"), std::string_view::npos);
   EXPECT_GE(worker.lines.count("activity_unregistered"), 1U) << worker.lines.all();
   EXPECT_GE(worker.runtime->stats().unregistered, 2U);
 }
 
 TEST_F(RuntimeTest, traces_leave_once_whatever_is_replayed) {
-  Options options = base_options();
   options.limits.warm_instances = 64;
-  Worker worker(machine, registry, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("traced", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a"));
+  Worker& worker = start_worker();
+  start("a", "traced");
+  ASSERT_TRUE(ends("a"));
   EXPECT_EQ(worker.lines.count("text=before"), 1U) << worker.lines.all();
   EXPECT_EQ(worker.lines.count("text=after"), 1U);
 }
 
 TEST_F(RuntimeTest, select_losers_leave_nothing_behind) {
   testing::expect_errors("activity_unregistered");
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("race", InstanceId("a"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "quick");
+  Worker& worker = start_worker();
+  start("a", "race");
+  EXPECT_EQ(end_of("a"), "completed quick");
   // Neither the activity that lost nor the timer that lost wakes a worker again.
   const std::uint64_t turns = worker.runtime->stats().turns;
   const std::uint64_t unregistered = worker.runtime->stats().unregistered;
-  ASSERT_FALSE(drive(
-      machine, {&worker}, [] { return false; }, 200 * 3'600'000LL / 10));
+  pass(200 * 3'600'000LL / 10);
   EXPECT_EQ(worker.runtime->stats().turns, turns);
   EXPECT_EQ(worker.runtime->stats().unregistered, unregistered);
 }
 
 TEST_F(RuntimeTest, joins_and_branches_run_side_by_side) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("fan", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("two_branches", InstanceId("b"), ""), Status::kOk);
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "1225");
+  start_worker();
+  start("a", "fan");
+  start("b", "two_branches");
+  EXPECT_EQ(end_of("a"), "completed 1225");
   const std::int64_t start = machine.boot_ms();
-  ASSERT_TRUE(run(worker, client, "b")) << worker.lines.all();
-  EXPECT_EQ(client.status("b").output, "2");
+  EXPECT_EQ(end_of("b"), "completed 2");
   EXPECT_LT(machine.boot_ms() - start, 1'900);  // both waited at the same time
 }
 
 TEST_F(RuntimeTest, every_commit_killed_and_restarted_still_ends_right) {
   // A worker dies after each tick in turn; the next one continues the acknowledged work.
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("rounds", InstanceId("b"), "0"), Status::kOk);
+  start("a", "chain");
+  start("b", "rounds", "0");
   bool done = false;
   for (int life = 0; life < 300 && !done; ++life) {
-    Worker worker(machine, registry, base_options());
-    ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
+    const Worker& worker = restart();
     for (int i = 0; i <= life % 3; ++i)
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
-    done = client.status("a").state != OrchestrationState::kRunning &&
-           client.status("b").state != OrchestrationState::kRunning;
-    worker.kill();
+    done = !is_running("a") && !is_running("b");
   }
-  EXPECT_EQ(client.status("a").output, "190");
-  EXPECT_EQ(client.status("b").output, "after 6");
+  EXPECT_EQ(outcome_of("a"), "completed 190");
+  EXPECT_EQ(outcome_of("b"), "completed after 6");
 }
 
 // A timer fires when it is due, whatever else its tick does.
 TEST_F(RuntimeTest, timer_that_is_due_with_a_call_is_not_late) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  drive(
-      machine, {&worker}, [] { return false; }, 7'000);  // away from the renewals
-  ASSERT_EQ(client->start_orchestration("sleeper", InstanceId("a"), ""), Status::kOk);
+  Worker& worker = start_worker();
+  pass(7'000);  // away from the renewals
+  start("a", "sleeper");
   const std::int64_t due = machine.wall_ms() + 20 * 60'000;
-  drive(
-      machine, {&worker}, [] { return false; }, 20 * 60'000 - 10);
+  pass(20 * 60'000 - 10);
   machine.advance(due + 5 - machine.wall_ms());
   ASSERT_EQ(worker.runtime->cancel_instance("nobody", "r"), Status::kOk);
   ASSERT_EQ(worker.runtime->tick(std::chrono::milliseconds(100)).status(), Status::kOk);
-  EXPECT_EQ(client.status("a").state, OrchestrationState::kCompleted);
+  EXPECT_EQ(client().status("a").state, OrchestrationState::kCompleted);
 }
 
 TEST_F(RuntimeTest, two_runtimes_share_one_file) {
-  Worker first(machine, registry, base_options());
-  Worker second(machine, registry, base_options());
-  ASSERT_EQ(first.start(), Status::kOk);
-  ASSERT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-  TestClient client(machine, kPath);
+  Worker& first = start_worker();
+  Worker& second = start_worker();
   for (int i = 0; i < 40; ++i)
-    ASSERT_EQ(client->start_orchestration("chain", InstanceId("i" + std::to_string(i)), ""),
-              Status::kOk);
-  ASSERT_TRUE(drive(machine, {&first, &second}, [&] {
+    start("i" + std::to_string(i), "chain");
+  ASSERT_TRUE(drive_until([&] {
     return first.runtime->stats().orchestrations_completed +
                second.runtime->stats().orchestrations_completed ==
            40;
   }));
   for (int i = 0; i < 40; ++i)
-    EXPECT_EQ(client.status("i" + std::to_string(i)).output, "190");
+    EXPECT_EQ(client().status("i" + std::to_string(i)).output, "190");
 }
 
 TEST_F(RuntimeTest, same_node_id_twice_is_refused_with_the_pid) {
-  Options options = base_options();
   options.worker_node_id = "gateway-1";
-  Worker first(machine, registry, options);
   Worker second(machine, registry, options);
-  ASSERT_EQ(first.start(), Status::kOk);
+  Worker& first = start_worker();
   EXPECT_EQ(second.start(), Status::kNodeIdInUse);
   const std::string pid = std::to_string(first.node.port().threads->process_id());
   EXPECT_NE(std::string(second.diagnostic.text()).find(pid), std::string::npos)
       << second.diagnostic.text();
-  first.kill();
-  Worker third(machine, registry, options);
-  EXPECT_EQ(third.start(), Status::kOk) << third.diagnostic.text();
+  restart();
 }
 
 TEST_F(RuntimeTest, a_disk_in_trouble_loses_nothing) {
   testing::expect_errors("disk_is_full");
   testing::expect_errors("reserve_not_released");
   testing::expect_errors("tick_rolled_back", 7);
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  Worker& worker = start_worker();
+  start("a", "chain");
   for (const Status trouble : {Status::kFull, Status::kIo}) {
     for (int i = 0; i < 3; ++i)
       static_cast<void>(worker.runtime->tick(std::chrono::milliseconds::max()));
     machine.fail_write(1, trouble, true);
-    ASSERT_FALSE(run(worker, client, "a", 5'000));
+    ASSERT_FALSE(ends("a", 5'000));
     machine.fail_write(0, Status::kOk, false);
   }
-  ASSERT_TRUE(run(worker, client, "a")) << worker.lines.all();
-  EXPECT_EQ(client.status("a").output, "190");
+  EXPECT_EQ(end_of("a"), "completed 190");
   EXPECT_GE(worker.runtime->stats().failed_ticks, 2U);
 }
 
 TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
+  Worker& worker = start_worker();
   testing::Block memory(Client::required_memory(ClientOptions()));
   Client client;
-  ClientOptions options;
-  options.database_path = kPath;
+  ClientOptions of_client;
+  of_client.database_path = kPath;
   Diagnostic diagnostic;
   // The client is in the process of the Runtime: it has the same node.
-  ASSERT_EQ(client.open(testing::shared_process(), options, worker.node.port(), memory.data(),
+  ASSERT_EQ(client.open(testing::shared_process(), of_client, worker.node.port(), memory.data(),
                         memory.bytes(), diagnostic),
             Status::kOk)
       << diagnostic.text();
@@ -877,7 +734,6 @@ TEST_F(RuntimeTest, waiting_on_the_loops_own_thread_would_block) {
 }
 
 TEST_F(RuntimeTest, wrong_options_name_both_values) {
-  Options options = base_options();
   options.sessions.session_idle_timeout = std::chrono::seconds(20);
   options.leases.worker_lock_timeout = std::chrono::seconds(60);
   testing::Block memory(1 << 24);
@@ -896,13 +752,12 @@ TEST_F(RuntimeTest, too_little_memory_names_both_numbers) {
   sim::Node node(machine);
   Runtime runtime;
   Diagnostic diagnostic;
-  EXPECT_EQ(runtime.start(testing::shared_process(), registry, base_options(), node.port(),
-                          memory.data(), memory.bytes(), diagnostic),
+  EXPECT_EQ(runtime.start(testing::shared_process(), registry, options, node.port(), memory.data(),
+                          memory.bytes(), diagnostic),
             Status::kResourceExhausted);
   EXPECT_NE(std::string(diagnostic.text()).find("100000"), std::string::npos) << diagnostic.text();
-  EXPECT_NE(
-      std::string(diagnostic.text()).find(std::to_string(Runtime::required_memory(base_options()))),
-      std::string::npos);
+  EXPECT_NE(std::string(diagnostic.text()).find(std::to_string(Runtime::required_memory(options))),
+            std::string::npos);
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ TEST_F(Scenario, ActivityVersusEvent) {
   start("a", "either", "quick");
   start("b", "either", "");
   pass(1'000);
-  ASSERT_EQ(client()->raise_event("b", "approved", "yes"), Status::kOk);
+  raise_event("b", "approved", "yes");
   EXPECT_EQ(end_of("a"), "completed activity");
   EXPECT_EQ(end_of("b"), "completed event yes");
 }
@@ -311,7 +311,7 @@ TEST_F(Scenario, ActivityThatIgnoresItsCancellationHoldsNothingUp) {
   g_worker = &start_worker();
   start("a", "waits");
   static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
-  ASSERT_EQ(client()->cancel_instance("a", "enough"), Status::kOk);
+  cancel_instance("a", "enough");
   EXPECT_EQ(end_of("a"), "completed gave up");
   pass(1'000);
   EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
@@ -461,7 +461,7 @@ TEST_F(Scenario, ParentCancelCascade) {
   start("top", "top");
   pass(1'000);
   ASSERT_TRUE(is_running("leaf"));
-  ASSERT_EQ(client()->cancel_instance("top", "enough"), Status::kOk);
+  cancel_instance("top", "enough");
   for (const char* id : {"top", "middle", "leaf"})
     EXPECT_EQ(end_of(id).substr(0, 16), "failed cancelled") << id;
   EXPECT_EQ(log_text(), "middle cancelled;leaf cancelled;");
@@ -539,7 +539,7 @@ Poll eternal(OrchestrationContext& ctx) {
 }
 
 TEST_F(Scenario, SelfPruningEternal) {
-  testing::TestClient for_activities(machine, testing::kStoryPath);
+  testing::TestClient for_activities(machine, testing::kPath);
   add("eternal", eternal);
   add("prune", prune, ActivityMode::kInline, &for_activities);
   start_worker();
@@ -593,10 +593,8 @@ TEST_F(Scenario, TypedPayloadsAndEvents) {
   start_worker();
   start("a", "typed", R"({"bed":"7","litres":1,"urgent":true})");
   pass(1'000);
-  ASSERT_EQ(client()->raise_event("a", "order", R"({"bed":"e","litres":10,"urgent":false})"),
-            Status::kOk);
-  ASSERT_EQ(client()->enqueue_event("a", "orders", R"({"bed":"q","litres":20,"urgent":false})"),
-            Status::kOk);
+  raise_event("a", "order", R"({"bed":"e","litres":10,"urgent":false})");
+  enqueue_event("a", "orders", R"({"bed":"q","litres":20,"urgent":false})");
   EXPECT_EQ(end_of("a"),
             R"(completed {"bed":"7","litres":4,"urgent":true})"
             R"({"bed":"e","litres":11,"urgent":false}{"bed":"q","litres":21,"urgent":false})");
@@ -627,15 +625,15 @@ TEST_F(Scenario, ConfigHotReload) {
   start_worker();
   start("a", "reloads", "v1");
   pass(25'000);
-  ASSERT_EQ(client()->enqueue_event("a", "config", "v2"), Status::kOk);
+  enqueue_event("a", "config", "v2");
   pass(25'000);
   restart();
-  ASSERT_EQ(client()->enqueue_event("a", "config", "v3"), Status::kOk);
-  ASSERT_EQ(client()->enqueue_event("a", "config", "v4"), Status::kOk);
+  enqueue_event("a", "config", "v3");
+  enqueue_event("a", "config", "v4");
   pass(55'000);
   EXPECT_EQ(log_text(), "v1;v2;v4;");
   EXPECT_GE(client().status("a").execution_id, 3);
-  ASSERT_EQ(client()->cancel_instance("a", "off"), Status::kOk);
+  cancel_instance("a", "off");
   EXPECT_EQ(end_of("a"), "completed last v4");
 }
 
@@ -660,12 +658,12 @@ TEST_F(Scenario, ActorPattern) {
   int sum = 0;
   for (int i = 1; i <= 20; ++i) {
     restart();
-    ASSERT_EQ(client()->enqueue_event("a", "commands", std::to_string(i)), Status::kOk);
+    enqueue_event("a", "commands", std::to_string(i));
     sum += i;
     if (i % 3 == 0) continue;  // several commands may wait
     ASSERT_TRUE(drive_until([&] { return shown("a") == std::to_string(sum); })) << shown("a");
   }
-  ASSERT_EQ(client()->enqueue_event("a", "commands", "close"), Status::kOk);
+  enqueue_event("a", "commands", "close");
   EXPECT_EQ(end_of("a"), "completed 210");
 }
 
@@ -705,7 +703,7 @@ TEST_F(Scenario, AgentConversation) {
     if (i == 6) restart();
     const std::string text = "m" + std::to_string(i);
     ASSERT_TRUE(drive_until([&] { return shown("chat") == "idle"; })) << shown("chat");
-    ASSERT_EQ(client()->enqueue_event("chat", "user", text), Status::kOk);
+    enqueue_event("chat", "user", text);
     ASSERT_TRUE(drive_until([&] { return shown("chat") == "said re: " + text; })) << shown("chat");
   }
   EXPECT_EQ(client().status("chat").execution_id, 3);
@@ -796,10 +794,10 @@ TEST_F(Scenario, SessionSurvivesVersionedUpgrade) {
   Options holder = options;
   holder.run_orchestrations = false;
   holder.worker_node_id = "holder";
-  start_worker(registry, holder);
+  start_worker(holder);
   Options decider = options;
   decider.slots.inline_activities = decider.slots.threads = 0;
-  Worker& old = start_worker(registry, decider);
+  Worker& old = start_worker(decider);
   start("a", "session_upgrade");
   pass(5'000);
   old.kill();

@@ -32,7 +32,7 @@ class SessionAudit : public SessionStory {
 TEST_F(SessionAudit, each_activity_of_a_session_is_a_line_where_it_is_asked_for) {
   options.sessions.audit_activities = true;
   code(works);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(5));
   EXPECT_EQ(logged("session_prompt"), 4U) << workers[0]->lines.all();
@@ -44,7 +44,7 @@ TEST_F(SessionAudit, each_activity_of_a_session_is_a_line_where_it_is_asked_for)
 
 TEST_F(SessionAudit, is_off_by_default) {
   code(works);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(5));
   EXPECT_EQ(logged("session_prompt"), 0U);
@@ -52,7 +52,7 @@ TEST_F(SessionAudit, is_off_by_default) {
 
 TEST_F(SessionAudit, renewals_are_a_number_at_debug_level) {
   code(works);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(5));
   pass(60'000);
@@ -62,7 +62,7 @@ TEST_F(SessionAudit, renewals_are_a_number_at_debug_level) {
 TEST_F(SessionAudit, an_idle_release_says_for_how_long) {
   options.sessions.session_idle_timeout = std::chrono::minutes(2);
   code(works);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(5));
   TransferOptions how;
@@ -82,7 +82,7 @@ TEST_F(SessionAudit, each_swept_session_is_a_line) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session(session)));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(2));
   EXPECT_EQ(logged("session_swept"), 0U);

@@ -18,11 +18,8 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 std::vector<std::string> g_ends;  // "why session", and the calls of the next listener
 int g_states = 0;                 // number of living states
@@ -139,33 +136,26 @@ Poll stays(OrchestrationContext& ctx) {
   return ctx.complete(done.value());
 }
 
-class SessionCacheTest : public ::testing::Test {
+class SessionCacheTest : public GatewayTest {
  protected:
-  SessionCacheTest()
-      : a(machine, registry, options("a", &cache)), cache(*a.node.port().clock, settings(&next)) {
+  SessionCacheTest() {
     g_ends.clear();
     g_stayed.clear();
     g_cache = &cache;
-    EXPECT_EQ(registry.add_orchestration("script", script), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("no_session", no_session), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("opens", opens_and_closes), Status::kOk);
-    EXPECT_EQ(registry.add_orchestration("stays", stays), Status::kOk);
-    EXPECT_EQ(registry.add_activity("use", use), Status::kOk);
-    EXPECT_EQ(registry.add_cooperative("stay", stay), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    EXPECT_EQ(a.start(), Status::kOk);
+    add("script", script);
+    add("no_session", no_session);
+    add("opens", opens_and_closes);
+    add("stays", stays);
+    add("use", use);
+    add("stay", stay);
+    Options listening = named("a");
+    listening.sessions.listener = &cache;
+    a = &start_worker(listening);
   }
-  ~SessionCacheTest() override {
+  void TearDown() override {
     g_held.clear();
-    a.stop();
+    GatewayTest::TearDown();
     EXPECT_EQ(g_states, 0) << "all that was made has ended";
-  }
-  static Options options(const char* node, SessionListener* listener) {
-    Options out;
-    out.database_path = kPath;
-    out.worker_node_id = node;
-    out.sessions.listener = listener;
-    return out;
   }
   static SessionCacheSettings<State> settings(SessionListener* next) {
     SessionCacheSettings<State> out;
@@ -176,27 +166,22 @@ class SessionCacheTest : public ::testing::Test {
     return out;
   }
   std::string run(std::string_view input, const char* name = "script") {
-    TestClient client(machine, kPath);
     const std::string id = "i" + std::to_string(runs_++);
-    EXPECT_EQ(client->start_orchestration(name, InstanceId(id), input), Status::kOk);
-    EXPECT_TRUE(drive(
-        machine, {&a}, [&] { return client.status(id).state != OrchestrationState::kRunning; },
-        86'400'000));
-    return std::string(client.status(id).output);
+    start(id, name, input);
+    return end_of(id, 86'400'000);
   }
   // The ends, without the lines of the next listener.
-  static std::vector<std::string> ends() {
+  static std::vector<std::string> states_ended() {
     std::vector<std::string> out;
     for (const std::string& line : g_ends)
       if (line.substr(0, 4) != "next") out.push_back(line);
     return out;
   }
 
-  sim::Machine machine{11};
-  Registry registry;
+  sim::Node node{machine};  // has the cache's clock
   Next next;
-  Worker a;
-  Cache cache;
+  Cache cache{*node.port().clock, settings(&next)};
+  Worker* a = nullptr;
 
  private:
   int runs_ = 0;
@@ -205,30 +190,32 @@ class SessionCacheTest : public ::testing::Test {
 using Lines = std::vector<std::string>;
 
 TEST_F(SessionCacheTest, a_state_is_made_once_and_kept_for_its_session) {
-  EXPECT_EQ(run("s:find s:get s:get t:get s:find"), "not_found, made 1, kept 2, made 1, kept 3");
+  EXPECT_EQ(run("s:find s:get s:get t:get s:find"),
+            "completed not_found, made 1, kept 2, made 1, kept 3");
   EXPECT_EQ(cache.size(), 2u);
-  EXPECT_TRUE(ends().empty());
+  EXPECT_TRUE(states_ended().empty());
 }
 
 TEST_F(SessionCacheTest, the_one_used_longest_ago_makes_room) {
   EXPECT_EQ(run("s:get t:get s:find u:get s:get t:find"),
-            "made 1, made 1, kept 2, made 1, kept 3, not_found");
-  EXPECT_EQ(ends(), Lines({"evicted t"}));
+            "completed made 1, made 1, kept 2, made 1, kept 3, not_found");
+  EXPECT_EQ(states_ended(), Lines({"evicted t"}));
   EXPECT_EQ(g_states, 2);
 }
 
 TEST_F(SessionCacheTest, what_is_in_use_is_never_evicted) {
-  EXPECT_EQ(run("s:hold t:hold u:get s:get"), "made 1, made 1, resource_exhausted, kept 2");
-  EXPECT_TRUE(ends().empty());
+  EXPECT_EQ(run("s:hold t:hold u:get s:get"),
+            "completed made 1, made 1, resource_exhausted, kept 2");
+  EXPECT_TRUE(states_ended().empty());
   g_held.erase(g_held.begin() + 1);
-  EXPECT_EQ(run("u:get s:get"), "made 1, kept 3");
-  EXPECT_EQ(ends(), Lines({"evicted t"}));
+  EXPECT_EQ(run("u:get s:get"), "completed made 1, kept 3");
+  EXPECT_EQ(states_ended(), Lines({"evicted t"}));
 }
 
 TEST_F(SessionCacheTest, what_is_not_used_for_its_time_ends_with_the_next_call) {
-  EXPECT_EQ(run("s:get -:59000 s:get -:59000 s:find"), "made 1, kept 2, kept 3");
-  EXPECT_EQ(run("-:60000 t:get s:find"), "made 1, not_found");
-  EXPECT_EQ(ends(), Lines({"expired s"}));
+  EXPECT_EQ(run("s:get -:59000 s:get -:59000 s:find"), "completed made 1, kept 2, kept 3");
+  EXPECT_EQ(run("-:60000 t:get s:find"), "completed made 1, not_found");
+  EXPECT_EQ(states_ended(), Lines({"expired s"}));
   machine.advance(60'000);
   EXPECT_EQ(g_states, 1);
   cache.trim();
@@ -236,31 +223,27 @@ TEST_F(SessionCacheTest, what_is_not_used_for_its_time_ends_with_the_next_call) 
 }
 
 TEST_F(SessionCacheTest, what_is_held_does_not_expire) {
-  EXPECT_EQ(run("s:hold -:200000 s:get"), "made 1, kept 2");
+  EXPECT_EQ(run("s:hold -:200000 s:get"), "completed made 1, kept 2");
   g_held.clear();
-  EXPECT_EQ(run("-:59000 s:get"), "kept 3") << "its time begins when it is let go";
-  EXPECT_TRUE(ends().empty());
+  EXPECT_EQ(run("-:59000 s:get"), "completed kept 3") << "its time begins when it is let go";
+  EXPECT_TRUE(states_ended().empty());
 }
 
 TEST_F(SessionCacheTest, a_session_that_idles_away_takes_its_state_along) {
-  EXPECT_EQ(run("s:hold t:get -:50000 s:get t:get"), "made 1, made 1, kept 2, kept 2");
+  EXPECT_EQ(run("s:hold t:get -:50000 s:get t:get"), "completed made 1, made 1, kept 2, kept 2");
   g_held.clear();
   g_ends.clear();
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->transfer_session("s", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [] { return g_ends.size() == 2; }));
+  ASSERT_EQ(client()->transfer_session("s", ""), Status::kOk);
+  ASSERT_TRUE(drive_until([] { return g_ends.size() == 2; }));
   EXPECT_EQ(g_ends, Lines({"lost s", "next lost s"})) << "the next one after the state's end";
-  EXPECT_EQ(run("s:get t:get"), "made 1, kept 3") << "another epoch";
+  EXPECT_EQ(run("s:get t:get"), "completed made 1, kept 3") << "another epoch";
 }
 
 TEST_F(SessionCacheTest, a_lost_state_that_is_held_ends_with_its_last_lease) {
-  Registry without_listener = registry;
-  Worker b(machine, without_listener, options("b", nullptr));
-  EXPECT_EQ(run("s:hold s:hold"), "made 1, kept 2");
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->transfer_session("s", "b"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [] { return g_ends.back() == "next lost s"; }));
+  EXPECT_EQ(run("s:hold s:hold"), "completed made 1, kept 2");
+  Worker& b = start_worker("b");
+  ASSERT_EQ(client()->transfer_session("s", "b"), Status::kOk);
+  ASSERT_TRUE(drive_until([] { return g_ends.back() == "next lost s"; }));
   EXPECT_TRUE(g_held[0].lost());
   EXPECT_EQ(g_held[0]->uses, 2) << "it is all there";
   g_held.pop_back();
@@ -268,56 +251,51 @@ TEST_F(SessionCacheTest, a_lost_state_that_is_held_ends_with_its_last_lease) {
   EXPECT_EQ(cache.size(), 1u);
   g_held.pop_back();
   EXPECT_EQ(g_states, 0);
-  EXPECT_EQ(ends(), Lines({"lost s"}));
+  EXPECT_EQ(states_ended(), Lines({"lost s"}));
   EXPECT_EQ(cache.size(), 0u);
   b.stop();
-  EXPECT_EQ(run("s:get"), "made 1") << "back again: what was here before is not found";
+  EXPECT_EQ(run("s:get"), "completed made 1") << "back again: what was here before is not found";
 }
 
 TEST_F(SessionCacheTest, an_activity_that_outlives_its_session_makes_no_state) {
-  Registry without_stay;
-  Worker b(machine, without_stay, options("b", nullptr));
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("stays", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [] { return g_states == 1; }));
+  Registry& without_stay = another_registry();
+  Worker& b = start_worker(without_stay, named("b"));
+  start("i", "stays");
+  ASSERT_TRUE(drive_until([] { return g_states == 1; }));
   TransferOptions at_once;
   at_once.stop_timeout = std::chrono::milliseconds(0);
-  ASSERT_EQ(client->transfer_session("s", "b", at_once), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [] { return !g_stayed.empty(); }));
+  ASSERT_EQ(client()->transfer_session("s", "b", at_once), Status::kOk);
+  ASSERT_TRUE(drive_until([] { return !g_stayed.empty(); }));
   EXPECT_EQ(g_stayed, "lost, stale, stale, 1");
-  EXPECT_EQ(ends(), Lines({"lost s"})) << "with the state of the activity";
+  EXPECT_EQ(states_ended(), Lines({"lost s"})) << "with the state of the activity";
   b.stop();
 }
 
 TEST_F(SessionCacheTest, what_is_discarded_is_made_anew) {
-  EXPECT_EQ(run("s:discard s:get s:discard+hold s:get"), "made 1, made 1, kept 2, made 1");
-  EXPECT_EQ(ends(), Lines({"discarded s"}));
+  EXPECT_EQ(run("s:discard s:get s:discard+hold s:get"),
+            "completed made 1, made 1, kept 2, made 1");
+  EXPECT_EQ(states_ended(), Lines({"discarded s"}));
   EXPECT_EQ(g_states, 2) << "one is held";
   EXPECT_FALSE(g_held[0].lost());
   g_held.clear();
-  EXPECT_EQ(ends(), Lines({"discarded s", "discarded s"}));
+  EXPECT_EQ(states_ended(), Lines({"discarded s", "discarded s"}));
 }
 
 TEST_F(SessionCacheTest, instances_that_open_sessions_of_one_id_share_nothing) {
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("opens", InstanceId("i"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("opens", InstanceId("j"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] {
-    return client.status("i").state != OrchestrationState::kRunning &&
-           client.status("j").state != OrchestrationState::kRunning;
-  }));
-  EXPECT_EQ(client.status("i").output, "made 1, kept 2");
-  EXPECT_EQ(client.status("j").output, "made 1, kept 2");
-  EXPECT_EQ(ends(), Lines({"lost mine", "lost mine"})) << "closed";
+  start("i", "opens");
+  start("j", "opens");
+  ASSERT_TRUE(drive_until([&] { return !is_running("i") && !is_running("j"); }));
+  EXPECT_EQ(outcome_of("i"), "completed made 1, kept 2");
+  EXPECT_EQ(outcome_of("j"), "completed made 1, kept 2");
+  EXPECT_EQ(states_ended(), Lines({"lost mine", "lost mine"})) << "closed";
 }
 
 TEST_F(SessionCacheTest, without_a_session_there_is_no_state) {
-  EXPECT_EQ(run("", "no_session"), "invalid_argument");
+  EXPECT_EQ(run("", "no_session"), "completed invalid_argument");
 }
 
 TEST_F(SessionCacheTest, a_lease_moves_and_is_released_once) {
-  EXPECT_EQ(run("s:hold t:hold"), "made 1, made 1");
+  EXPECT_EQ(run("s:hold t:hold"), "completed made 1, made 1");
   Cache::Lease lease = std::move(g_held[0]);
   EXPECT_TRUE(lease);
   EXPECT_FALSE(g_held[0]);
@@ -326,7 +304,7 @@ TEST_F(SessionCacheTest, a_lease_moves_and_is_released_once) {
   g_held[0].discard();  // it is empty: no effect
   lease.discard();
   lease = std::move(g_held[1]);
-  EXPECT_EQ(ends(), Lines({"discarded s"})) << "what it held before";
+  EXPECT_EQ(states_ended(), Lines({"discarded s"})) << "what it held before";
   EXPECT_EQ(lease->session, "t");
   Cache::Lease& same = lease;
   lease = std::move(same);
@@ -334,28 +312,27 @@ TEST_F(SessionCacheTest, a_lease_moves_and_is_released_once) {
   lease.release();
   EXPECT_FALSE(lease);
   lease.release();
-  EXPECT_EQ(run("s:get u:get"), "made 1, made 1") << "t is idle, and only once";
+  EXPECT_EQ(run("s:get u:get"), "completed made 1, made 1") << "t is idle, and only once";
 }
 
 TEST_F(SessionCacheTest, all_that_is_left_ends_with_the_cache) {
-  TestClient client(machine, kPath);
   Lines closed;
   {
     SessionCacheSettings<State> own = settings(nullptr);
     own.user = &closed;
-    Cache other(*a.node.port().clock, own);
+    Cache other(*node.port().clock, own);
     g_cache = &other;
-    EXPECT_EQ(run("s:get t:get"), "made 1, made 1");
+    EXPECT_EQ(run("s:get t:get"), "completed made 1, made 1");
     g_cache = &cache;
   }
   EXPECT_EQ(closed, Lines({"closed t", "closed s"}));
 }
 
 TEST_F(SessionCacheTest, an_orderly_stop_ends_all) {
-  EXPECT_EQ(run("s:get t:get"), "made 1, made 1");
-  a.stop();
+  EXPECT_EQ(run("s:get t:get"), "completed made 1, made 1");
+  a->stop();
   EXPECT_EQ(g_states, 0);
-  EXPECT_EQ(ends(), Lines({"lost s", "lost t"}));
+  EXPECT_EQ(states_ended(), Lines({"lost s", "lost t"}));
 }
 
 // ---- comparison with a model ----
@@ -420,7 +397,7 @@ TEST_F(SessionCacheTest, random_uses_agree_with_a_model) {
       input += (input.empty() ? "" : " ") + session + ":" + what;
       wanted += (wanted.empty() ? "" : ", ") + model.use(session, what);
     }
-    EXPECT_EQ(run(input), wanted) << input;
+    EXPECT_EQ(run(input), "completed " + wanted) << input;
     EXPECT_EQ(cache.size(), model.kept.size() + model.left.size()) << input;
     g_held.clear();
     // No state of this round is left for the next one.

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "pawl/visit.hpp"
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::CodeTest;
 using testing::Worker;
 
 std::size_t g_runs = 0;
@@ -25,10 +24,6 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(ctx.worker_id());
 }
 
-// The orchestration code of the current test.
-std::function<Poll(OrchestrationContext&)> g_code;
-Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
-
 SessionSettings for_owner(std::string_view owner, std::string_view kind = {}) {
   SessionSettings settings;
   settings.owner_label = owner;
@@ -36,20 +31,14 @@ SessionSettings for_owner(std::string_view owner, std::string_view kind = {}) {
   return settings;
 }
 
-class SessionDirectory : public testing::MachineTest {
+class SessionDirectory : public CodeTest {
  protected:
-  void SetUp() override {
+  SessionDirectory() {
     g_runs = 0;
-    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
-    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
-    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
-  }
-  static std::string outcome(TestClient& client, std::string_view id) {
-    const OrchestrationStatus status = client.status(id);
-    return std::string(error_kind_name(status.error)) + ": " + std::string(status.output);
+    add("note", note);
   }
   // Lists "name/instance/owner/kind/state/node", one session a line.
-  static std::string list(TestClient& client, const SessionFilter& filter = SessionFilter()) {
+  std::string list(const SessionFilter& filter = SessionFilter()) {
     std::string text;
     auto print = visit([&](const SessionInfo& one) {
       for (const std::string_view part :
@@ -61,18 +50,11 @@ class SessionDirectory : public testing::MachineTest {
     Page page;
     page.rows_max = 2;
     do {
-      EXPECT_EQ(client->list_sessions(filter, &page, print), Status::kOk);
+      EXPECT_EQ(client()->list_sessions(filter, &page, print), Status::kOk);
     } while (page.more);
     return text;
   }
-  static void settle(sim::Machine& machine, const std::vector<Worker*>& workers,
-                     std::int64_t ms = 2'000) {
-    drive(
-        machine, workers, [] { return false; }, ms);
-  }
-
-  Registry registry;
-  Registry coordinator;
+  void settle() { pass(2'000); }
 };
 
 Poll opens_one(OrchestrationContext& ctx) {
@@ -85,30 +67,28 @@ Poll opens_one(OrchestrationContext& ctx) {
 
 // Rules: S23.
 TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
-  g_code = opens_one;
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "alice"), Status::kOk);
-  settle(machine, {&a});
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), "bob"), Status::kOk);
-  settle(machine, {&a});
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("k"), "alice"), Status::kOk);
-  settle(machine, {&a}, 5'000);
-  EXPECT_EQ(list(client), "s/i/alice/agent/idle/a\ns/j/bob/tool/idle/\ns/k/alice/agent/idle/a\n");
+  code(opens_one);
+  start_worker("a");
+  start("i", "code", "alice");
+  settle();
+  start("j", "code", "bob");
+  settle();
+  start("k", "code", "alice");
+  pass(5'000);
+  EXPECT_EQ(list(), "s/i/alice/agent/idle/a\ns/j/bob/tool/idle/\ns/k/alice/agent/idle/a\n");
   SessionFilter filter;
   filter.owner_label = "alice";
-  EXPECT_EQ(list(client, filter), "s/i/alice/agent/idle/a\ns/k/alice/agent/idle/a\n");
+  EXPECT_EQ(list(filter), "s/i/alice/agent/idle/a\ns/k/alice/agent/idle/a\n");
   filter = SessionFilter();
   filter.kind = "tool";
-  EXPECT_EQ(list(client, filter), "s/j/bob/tool/idle/\n");
+  EXPECT_EQ(list(filter), "s/j/bob/tool/idle/\n");
   filter = SessionFilter();
   filter.any_state = false;
   filter.state = SessionState::kActive;
-  EXPECT_EQ(list(client, filter), "");
+  EXPECT_EQ(list(filter), "");
 
   SessionInfo one;
-  ASSERT_EQ(client->get_session("i", "s", &one), Status::kOk);
+  ASSERT_EQ(client()->get_session("i", "s", &one), Status::kOk);
   EXPECT_EQ(one.owner_label, "alice");
   EXPECT_EQ(one.node, "a");
   EXPECT_EQ(one.activities, 1);
@@ -116,9 +96,9 @@ TEST_F(SessionDirectory, lists_and_filters_by_owner_kind_and_state) {
   EXPECT_GE(one.age_ms, 9'000);
   EXPECT_GE(one.quiet_for_ms, 8'000);
   EXPECT_GT(one.created_ms, 1'800'000'000'000 - 1);
-  EXPECT_EQ(client->get_session("i", "t", &one), Status::kNotFound);
-  EXPECT_NE(client->error_text().find("session \"t\""), std::string_view::npos);
-  EXPECT_EQ(client->get_session("", "s", &one), Status::kNotFound);
+  EXPECT_EQ(client()->get_session("i", "t", &one), Status::kNotFound);
+  EXPECT_NE(client()->error_text().find("session \"t\""), std::string_view::npos);
+  EXPECT_EQ(client()->get_session("", "s", &one), Status::kNotFound);
 }
 
 Poll opens_three(OrchestrationContext& ctx) {
@@ -140,17 +120,15 @@ Poll opens_three(OrchestrationContext& ctx) {
 // Rules: S23.
 TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
   testing::expect_errors("activity_unregistered");
-  g_code = opens_three;
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  code(opens_three);
+  start_worker("a");
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
-  settle(machine, {&a}, 10'000);
+    start(id, "code");
+  pass(10'000);
   TransferOptions away;
   away.instance = "j";
-  ASSERT_EQ(client->transfer_session("lost", "", away), Status::kOk);
-  settle(machine, {&a}, 1'000);
+  ASSERT_EQ(client()->transfer_session("lost", "", away), Status::kOk);
+  pass(1'000);
   const std::string used_i = "used/i/alice/agent/idle/a\n";
   const std::string ages_i = "ages/i/bob/tool/expired/\n";
   const std::string lost_i = "lost/i/alice/tool/idle/a\n";
@@ -158,32 +136,32 @@ TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
   const std::string used_j = "used/j/alice/agent/idle/a\n";
   const std::string ages_j = "ages/j/bob/tool/expired/\n";
   const std::string lost_j = "lost/j/alice/tool/lost/\n";
-  EXPECT_EQ(list(client), used_i + ages_i + lost_i + used_j + ages_j + lost_j + waits);
+  EXPECT_EQ(list(), used_i + ages_i + lost_i + used_j + ages_j + lost_j + waits);
   SessionFilter filter;
   filter.instance_id = "j";
-  EXPECT_EQ(list(client, filter), used_j + ages_j + lost_j);
+  EXPECT_EQ(list(filter), used_j + ages_j + lost_j);
   filter.owner_label = "bob";
-  EXPECT_EQ(list(client, filter), ages_j);
+  EXPECT_EQ(list(filter), ages_j);
   filter.instance_id = "nobody";
-  EXPECT_EQ(list(client, filter), "");
+  EXPECT_EQ(list(filter), "");
   filter = SessionFilter();
   filter.node = "a";
-  EXPECT_EQ(list(client, filter), used_i + lost_i + used_j);
+  EXPECT_EQ(list(filter), used_i + lost_i + used_j);
   filter.kind = "tool";
-  EXPECT_EQ(list(client, filter), lost_i);
+  EXPECT_EQ(list(filter), lost_i);
   filter.node = "b";
-  EXPECT_EQ(list(client, filter), "");
+  EXPECT_EQ(list(filter), "");
   filter = SessionFilter();
   filter.owner_label = "bob";
-  EXPECT_EQ(list(client, filter), ages_i + ages_j) << "also what is not open any more";
+  EXPECT_EQ(list(filter), ages_i + ages_j) << "also what is not open any more";
   filter = SessionFilter();
   filter.kind = "tool";
-  EXPECT_EQ(list(client, filter), ages_i + lost_i + ages_j + lost_j);
+  EXPECT_EQ(list(filter), ages_i + lost_i + ages_j + lost_j);
   const auto of_state = [&](SessionState state) {
     SessionFilter of;
     of.any_state = false;
     of.state = state;
-    return list(client, of);
+    return list(of);
   };
   EXPECT_EQ(of_state(SessionState::kIdle), used_i + lost_i + used_j);
   EXPECT_EQ(of_state(SessionState::kActive), waits);
@@ -195,17 +173,15 @@ TEST_F(SessionDirectory, filters_by_node_instance_and_each_state) {
 
 TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::session("bed")));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle(machine, {&a});
+  });
+  start_worker("a");
+  start("i", "code");
+  settle();
   SessionInfo one;
-  ASSERT_EQ(client->get_session("", "bed", &one), Status::kOk);
+  ASSERT_EQ(client()->get_session("", "bed", &one), Status::kOk);
   EXPECT_EQ(one.state, SessionState::kActive);
   EXPECT_EQ(one.instance_id, "");
 }
@@ -214,48 +190,42 @@ TEST_F(SessionDirectory, shared_ones_are_listed_with_what_waits) {
 TEST_F(SessionDirectory, other_labels_under_a_history_are_noticed) {
   testing::expect_errors("instance_stopped");
   std::string owner = "alice";
-  g_code = [&owner](OrchestrationContext& ctx) {
+  code([&owner](OrchestrationContext& ctx) {
     static_cast<void>(ctx.open_session("s", for_owner(owner, "agent")));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
-  };
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle(machine, {a.get()}, 1'000);
+  });
+  Worker* a = &start_worker("a");
+  start("i", "code");
+  pass(1'000);
   a->kill();
   owner = "bob";
-  Worker again(machine, registry, options("a"));
-  ASSERT_EQ(again.start(), Status::kOk);
-  settle(machine, {&again}, 20'000);
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
-  EXPECT_NE(client.status("i").output.find("owner label differs"), std::string_view::npos)
-      << client.status("i").output;
+  start_worker("a");
+  pass(20'000);
+  EXPECT_EQ(client().status("i").state, OrchestrationState::kStopped);
+  EXPECT_NE(client().status("i").output.find("owner label differs"), std::string_view::npos)
+      << client().status("i").output;
 }
 
 TEST_F(SessionDirectory, bad_labels_are_invalid_arguments) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const std::string just(kSessionLabelBytesMax, 'x');
     if (ctx.open_session("s", for_owner(just, just)).id() != "s") return ctx.fail("just");
     if (!ctx.open_session(for_owner(just + "x")).id().empty()) return ctx.fail("long owner");
     if (!ctx.open_session(for_owner("o", just + "x")).id().empty()) return ctx.fail("long kind");
     if (!ctx.open_session(for_owner("o\n")).id().empty()) return ctx.fail("control character");
     return ctx.complete("ok");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"), "none: ok");
+  });
+  start_worker("a");
+  start("i", "code");
+  EXPECT_EQ(end_of("i"), "completed ok");
 }
 
 // ---- limits of an owner ----
 
 // Rules: S24.
 TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_with_the_way_to_free_one) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner(ctx.input()));
     PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::own(session)));
     if (first.ok()) {
@@ -266,34 +236,32 @@ TEST_F(SessionDirectory, one_too_many_of_an_owner_is_refused_with_the_way_to_fre
     const Session again = ctx.open_session("s", for_owner(ctx.input()));
     PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::own(again)));
     return second.ok() ? ctx.fail(first.error()) : ctx.complete("still none");
-  };
-  Options how = options("a");
+  });
+  Options how = named("a");
   how.sessions.max_sessions_per_owner = 2;
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& a = start_worker(how);
   for (const char* id : {"i", "j", "k"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), "alice"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("other"), "bob"), Status::kOk);
-  settle(machine, {&a});
-  EXPECT_EQ(list(client),
+    start(id, "code", "alice");
+  start("other", "code", "bob");
+  settle();
+  EXPECT_EQ(list(),
             "s/i/alice//idle/a\ns/j/alice//idle/a\ns/k/alice//refused/\n"
             "s/other/bob//idle/a\n");
   EXPECT_EQ(a.runtime->stats().sessions_refused, 1u);
   EXPECT_EQ(a.runtime->stats().sessions_opened, 3u);
   EXPECT_EQ(a.lines.count("session_refused session=s"), 1u) << a.lines.all();
-  ASSERT_EQ(client->raise_event("j", "end", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "j"); }));
-  ASSERT_EQ(client->raise_event("k", "again", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "k"); }));
-  EXPECT_EQ(outcome(client, "k"),
-            "limit: owner \"alice\" has 2 sessions open (max_sessions_per_owner): close one, as "
-            "\"s\" of instance \"i\", with close_session()");
+  raise_event("j", "end");
+  ASSERT_TRUE(ends("j"));
+  raise_event("k", "again");
+  EXPECT_EQ(
+      end_of("k"),
+      "failed limit owner \"alice\" has 2 sessions open (max_sessions_per_owner): close one, as "
+      "\"s\" of instance \"i\", with close_session()");
 }
 
 // Rules: S24.
 TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings settings = for_owner("alice");
     settings.fail_on_loss = true;
     Session session = ctx.open_session("s", settings);
@@ -302,25 +270,19 @@ TEST_F(SessionDirectory, reopening_ones_own_is_no_further_session) {
     session = ctx.open_session("s", settings);
     PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
-  };
-  Options how = options("boss");
+  });
+  Options how = named("boss");
   how.sessions.max_sessions_per_owner = 1;
   how.sessions.max_sessions_per_orchestration = 1;
-  Worker boss(machine, coordinator, how);
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle(machine, {&boss, &a});
+  start_worker(deciding, how);
+  Worker& a = start_worker("a");
+  start("i", "code");
+  settle();
   a.kill();
-  settle(machine, {&boss}, 60'000);
-  EXPECT_EQ(list(client), "s/i/alice//lost/\n");
-  Worker b(machine, registry, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&boss, &b}, [&] { return ended(client, "i"); }, 200'000));
-  EXPECT_EQ(outcome(client, "i"), "none: ok");
+  pass(60'000);
+  EXPECT_EQ(list(), "s/i/alice//lost/\n");
+  start_worker("b");
+  EXPECT_EQ(end_of("i", 200'000), "completed ok");
 }
 
 // ---- closing from outside ----
@@ -348,60 +310,54 @@ Poll waits_for_close(OrchestrationContext& ctx) {
 // Rules: S25.
 TEST_F(SessionDirectory, only_its_owner_and_administrators_close_it_from_outside) {
   testing::expect_errors("activity_unregistered");
-  g_code = waits_for_close;
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
+  code(waits_for_close);
+  Worker* a = &start_worker("a");
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
-  settle(machine, {a.get()});
-  EXPECT_EQ(client->close_session("i", "s", "bob"), Status::kNotOwner);
-  EXPECT_NE(client->error_text().find("belongs to \"alice\""), std::string_view::npos)
-      << client->error_text();
-  EXPECT_EQ(client->close_session("i", "none", "alice"), Status::kNotFound);
-  EXPECT_EQ(client->close_session("none", "s", "alice"), Status::kNotFound);
-  settle(machine, {a.get()});
-  EXPECT_FALSE(ended(client, "i"));
-  EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
-  EXPECT_EQ(client->close_session("i", "s", "alice"), Status::kNotFound) << "it is closed";
-  EXPECT_EQ(client->close_session("j", "s"), Status::kOk);
+    start(id, "code");
+  settle();
+  EXPECT_EQ(client()->close_session("i", "s", "bob"), Status::kNotOwner);
+  EXPECT_NE(client()->error_text().find("belongs to \"alice\""), std::string_view::npos)
+      << client()->error_text();
+  EXPECT_EQ(client()->close_session("i", "none", "alice"), Status::kNotFound);
+  EXPECT_EQ(client()->close_session("none", "s", "alice"), Status::kNotFound);
+  settle();
+  EXPECT_FALSE(!is_running("i"));
+  EXPECT_EQ(client()->close_session("i", "s", "alice"), Status::kOk);
+  EXPECT_EQ(client()->close_session("i", "s", "alice"), Status::kNotFound) << "it is closed";
+  EXPECT_EQ(client()->close_session("j", "s"), Status::kOk);
   // The runtime that has to log the closing dies first; the next one logs it.
   a->kill();
-  Worker b(machine, registry, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&b}, [&] { return ended(client, "i") && ended(client, "j"); }));
-  EXPECT_EQ(outcome(client, "i").substr(0, 47), "none: session_closed (closed by alice) {\"change");
-  EXPECT_NE(outcome(client, "i").find("\"reason\":\"closed by alice\"} session_closed"),
+  Worker& b = start_worker("b");
+  ASSERT_TRUE(drive_until([&] { return !is_running("i") && !is_running("j"); }));
+  EXPECT_EQ(outcome_of("i").substr(0, 51), "completed session_closed (closed by alice) {\"change");
+  EXPECT_NE(outcome_of("i").find("\"reason\":\"closed by alice\"} session_closed"),
             std::string::npos)
-      << outcome(client, "i");
-  EXPECT_NE(outcome(client, "j").find("closed by an administrator"), std::string::npos);
+      << outcome_of("i");
+  EXPECT_NE(outcome_of("j").find("closed by an administrator"), std::string::npos);
   EXPECT_EQ(b.lines.count("session_closed session=s"), 2u) << b.lines.all();
   EXPECT_EQ(b.runtime->stats().sessions_closed, 2u);
-  EXPECT_EQ(list(client), "");
+  EXPECT_EQ(list(), "");
 }
 
 TEST_F(SessionDirectory, one_closed_from_outside_is_opened_anew_and_reported_once) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     Session session = ctx.open_session("s", for_owner("alice"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     session = ctx.open_session("s", for_owner("bob"));
     PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return last.ok() ? ctx.complete("ok") : ctx.fail(last.error());
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle(machine, {&a});
-  ASSERT_EQ(client->close_session("i", "s", "alice"), Status::kOk);
-  ASSERT_EQ(client->raise_event("i", "go", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"), "none: ok");
-  settle(machine, {&a});
+  });
+  Worker& a = start_worker("a");
+  start("i", "code");
+  settle();
+  ASSERT_EQ(client()->close_session("i", "s", "alice"), Status::kOk);
+  raise_event("i", "go");
+  EXPECT_EQ(end_of("i"), "completed ok");
+  settle();
   EXPECT_EQ(a.lines.count("session_created session=s"), 2u) << a.lines.all();
   EXPECT_EQ(a.lines.count("session_closed session=s"), 2u) << a.lines.all();
-  EXPECT_EQ(list(client), "");
+  EXPECT_EQ(list(), "");
 }
 
 TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
@@ -415,18 +371,16 @@ TEST_F(SessionDirectory, the_worker_logs_a_closing_from_outside) {
     }
     std::string text;
   } received;
-  g_code = opens_one;
-  Options how = options("a");
+  code(opens_one);
+  Options how = named("a");
   how.sessions.listener = &received;
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "alice"), Status::kOk);
-  settle(machine, {&a});
-  ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
-  settle(machine, {&a});
+  start_worker(how);
+  start("i", "code", "alice");
+  settle();
+  ASSERT_EQ(client()->close_session("i", "s"), Status::kOk);
+  settle();
   EXPECT_EQ(received.text, "claimed s lost s ");
-  EXPECT_EQ(list(client), "");
+  EXPECT_EQ(list(), "");
 }
 
 // ---- audit trail ----
@@ -468,35 +422,29 @@ std::string timeline(const std::string& logs, const std::string& instance,
 
 // Rules: S26.
 TEST_F(SessionDirectory, the_migrations_of_a_session_are_rebuilt_from_the_log_alone) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s", for_owner("alice", "agent"));
     for (int i = 0; i < 3; ++i) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     }
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, registry, options("a"));
-  Worker b(machine, registry, options("b"));
-  Worker c(machine, registry, options("c"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &a}, [&] { return g_runs == 2; }));
-  settle(machine, {&boss, &a});
+  });
+  const Worker& decider = boss();
+  Worker& a = start_worker("a");
+  start("i", "code");
+  start("j", "code");
+  ASSERT_TRUE(drive_until([&] { return g_runs == 2; }));
+  settle();
   a.kill();
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &b}, [&] { return g_runs == 4; }));
-  settle(machine, {&boss, &b});
+  Worker& b = start_worker("b");
+  ASSERT_TRUE(drive_until([&] { return g_runs == 4; }));
+  settle();
   b.stop();
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_TRUE(
-      drive(machine, {&boss, &c}, [&] { return ended(client, "i") && ended(client, "j"); }));
+  const Worker& c = start_worker("c");
+  ASSERT_TRUE(drive_until([&] { return !is_running("i") && !is_running("j"); }));
   const std::string logs =
-      boss.lines.all() + "\n" + a.lines.all() + "\n" + b.lines.all() + "\n" + c.lines.all();
+      decider.lines.all() + "\n" + a.lines.all() + "\n" + b.lines.all() + "\n" + c.lines.all();
   const std::string reported = timeline(logs, "i", "s");
   EXPECT_EQ(reported,
             "session_created owner=alice kind=agent\n"

@@ -36,7 +36,6 @@ ActivityResult put(ActivityContext& ctx) {
 class SessionFolders : public SessionStory {
  protected:
   void SetUp() override {
-    SessionStory::SetUp();
     g_machine = &machine;
     g_folders.clear();
     machine.put_entry("/dirs", Entry::kFolder);
@@ -57,9 +56,7 @@ class SessionFolders : public SessionStory {
   static Code opening(int files, const SessionSettings& how = SessionSettings()) {
     return [files, how](OrchestrationContext& ctx) { return opens_and_closes(ctx, files, how); };
   }
-  void say(std::string_view event) {
-    ASSERT_EQ(client()->raise_event("i", event, ""), Status::kOk) << client()->error_text();
-  }
+  void say(std::string_view event) { raise_event("i", event); }
   bool are_put(std::size_t count) {
     return drive_until([&] { return g_folders.size() >= count; }, 60'000);
   }
@@ -76,7 +73,7 @@ class SessionFolders : public SessionStory {
 // Rules: S43.
 TEST_F(SessionFolders, is_there_before_the_first_activity_and_gone_after_the_close) {
   code(opening(3));
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(3));
   pass(10'000);
@@ -121,7 +118,7 @@ TEST_F(SessionFolders, the_directory_shows_where_it_is) {
 TEST_F(SessionFolders, the_directory_shows_none_without_a_root) {
   options.sessions.work_root = std::nullopt;
   code(opening(1));
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   SessionInfo one;
@@ -139,7 +136,7 @@ TEST_F(SessionFolders, no_id_leads_out_of_the_root) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f"));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(6));
   for (int i = 0; i < 5; ++i) {
@@ -180,7 +177,7 @@ TEST_F(SessionFolders, another_opening_has_another_folder) {
     }
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed ");
   EXPECT_NE(g_folders[0], g_folders[1]);
@@ -202,7 +199,7 @@ TEST_F(SessionFolders, goes_when_the_session_is_lost_and_when_its_instance_ends)
   ASSERT_EQ(client()->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
   ASSERT_TRUE(are_put(2));
   EXPECT_EQ(folders(), 2U);
-  ASSERT_EQ(client()->cancel_instance("j", "enough"), Status::kOk);
+  cancel_instance("j", "enough");
   ASSERT_TRUE(drive_until([&] { return !is_running("j"); }));
   EXPECT_TRUE(are_gone());
 }
@@ -215,7 +212,7 @@ TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_it
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   ASSERT_TRUE(drive_until([&] { return logged("session_released") == 1; }, 180'000));
@@ -229,7 +226,7 @@ TEST_F(SessionFolders, of_a_shared_session_stays_while_it_idles_and_goes_with_it
 // Rules: S46.
 TEST_F(SessionFolders, removing_is_done_in_pieces) {
   code(opening(1));
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   for (int i = 0; i < 1'000; ++i)
@@ -253,7 +250,7 @@ TEST_F(SessionFolders, removing_is_done_in_pieces) {
 // Rules: S45.
 TEST_F(SessionFolders, removing_survives_crashes) {
   code(opening(1));
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   for (int i = 0; i < 300; ++i)
@@ -263,7 +260,7 @@ TEST_F(SessionFolders, removing_survives_crashes) {
     for (const auto& worker : workers)
       worker->kill();
     workers.clear();
-    full("a");
+    start_worker("a");
   };
   ASSERT_TRUE(drive_until([&] { return rows().empty(); }));
   EXPECT_EQ(folders(), 301U) << "closed, and nothing is removed yet";
@@ -282,7 +279,7 @@ TEST_F(SessionFolders, removing_survives_crashes) {
 TEST_F(SessionFolders, stays_when_the_close_is_not_committed) {
   testing::expect_errors("tick_rolled_back", 15);
   code(opening(1));
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   pass(5'000);
@@ -297,7 +294,7 @@ TEST_F(SessionFolders, stays_when_the_close_is_not_committed) {
 
 TEST_F(SessionFolders, only_what_ended_in_this_database_goes) {
   code(opening(1));
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   const std::string mine = g_key.substr(0, 32);
@@ -341,7 +338,7 @@ TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("put", ""));
     return ctx.complete("went on");
   });
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   machine.fail_folders(Status::kFull);
   start("i", "code");
   pass(30'000);
@@ -364,7 +361,7 @@ TEST_F(SessionFolders, without_its_folder_an_activity_does_not_run) {
 TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
   testing::expect_errors("session_folder_failed", 2);
   code(opening(1));
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   const std::string folder = g_folders[0];
@@ -384,7 +381,7 @@ TEST_F(SessionFolders, something_else_in_its_place_is_reported_and_left) {
 TEST_F(SessionFolders, what_cannot_be_removed_is_tried_again) {
   options.sessions.session_cleanup_interval = std::chrono::seconds(60);
   code(opening(1));
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   start("i", "code");
   ASSERT_TRUE(are_put(1));
   machine.fail_folders(Status::kReadOnly);
@@ -410,7 +407,7 @@ TEST_F(SessionFolders, is_kept_while_cancelled_work_runs_in_it) {
     return ctx.complete("");
   });
   add("stubborn", put, ActivityMode::kThreaded);
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   a.node.hold_jobs(true);
   start("i", "code");
   // drive() would let the job return.
@@ -465,7 +462,7 @@ TEST_F(SessionFolders, without_a_root_there_are_none) {
     PAWL_AWAIT(found, ctx.schedule_activity("put", "f", Target::session("s")));
     return ctx.complete(found.value());
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed none");
   EXPECT_EQ(folders(), 0U);

@@ -67,7 +67,7 @@ TEST_F(IdleClose, is_reported_before_and_at_the_end) {
 
 TEST_F(IdleClose, is_reported_once_whatever_is_killed) {
   code(hears_of_its_end);
-  full("a");
+  start_worker("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
   EXPECT_NE(end.find("closing/idle"), std::string::npos) << end;
@@ -111,7 +111,7 @@ TEST_F(IdleClose, costs_no_write_of_its_own_per_activity) {
     end_of(id);
     return workers.front()->runtime->stats().commits - before;
   };
-  full("a");
+  start_worker("a");
   EXPECT_EQ(commits(closing(kHour), "with"), commits(SessionSettings(), "without"));
 }
 
@@ -140,7 +140,7 @@ TEST_F(IdleClose, work_that_is_queued_delayed_or_running_keeps_it_open) {
                           error_kind_name(opened.error().kind) + " " +
                           error_kind_name(closed.error().kind));
     });
-    if (workers.empty()) full("a");
+    if (workers.empty()) start_worker("a");
     start(work, "code", work);
     const std::string its = work == std::string("running")  ? "none"
                             : work == std::string("queued") ? "timeout"
@@ -173,7 +173,7 @@ TEST_F(IdleClose, counts_over_moves_restarts_reboots_and_clock_steps) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(2 * kMinute);
   machine.set_wall(1'000);
@@ -189,7 +189,7 @@ TEST_F(IdleClose, counts_over_moves_restarts_reboots_and_clock_steps) {
   forget_client();
   machine.reboot(kHour, false);
   machine.set_wall(1'900'000'000'000);
-  full("a");
+  start_worker("a");
   pass(2 * kMinute);
   EXPECT_EQ(state_of("i", "s"), "idle") << "an hour without power is no silence";
   pass(2 * kMinute + 30'000);
@@ -199,7 +199,7 @@ TEST_F(IdleClose, counts_over_moves_restarts_reboots_and_clock_steps) {
 // The notice comes first, and the time that it promises still passes before the end.
 TEST_F(IdleClose, what_passed_while_no_worker_lived_is_reported_with_its_notice) {
   code(hears_of_its_end);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   pass(2'000);
@@ -207,7 +207,7 @@ TEST_F(IdleClose, what_passed_while_no_worker_lived_is_reported_with_its_notice)
     worker->kill();
   workers.clear();
   machine.advance(10 * kMinute);
-  full("b");
+  start_worker("b");
   const std::string end = end_of("i");
   EXPECT_NE(end.find("closing/idle: closes in 10000 ms"), std::string::npos) << end;
   EXPECT_NE(end.find("closed/idle session_closed"), std::string::npos) << end;
@@ -222,7 +222,7 @@ TEST_F(IdleClose, a_hold_puts_it_off) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(29 * kMinute);
   EXPECT_EQ(state_of("i", "s"), "idle");
@@ -245,7 +245,7 @@ TEST_F(IdleClose, a_shared_one_closes_and_begins_anew_with_the_next_work) {
     PAWL_AWAIT(again, ctx.schedule_activity("note", "", Target::session("room")));
     return ctx.complete(heard + error_kind_name(again.error().kind));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(3 * kHour - 2 * kMinute);
   SessionInfo one;
@@ -274,7 +274,7 @@ TEST_F(IdleClose, can_be_set_and_taken_back_while_it_is_open) {
                         error_kind_name(still.error().kind) + " " +
                         error_kind_name(closed.error().kind));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i", 2 * kHour), "completed none none session_closed");
 }

@@ -12,6 +12,7 @@ namespace pawl {
 namespace {
 
 using testing::SessionStory;
+using testing::Worker;
 
 constexpr std::int64_t kMinute = 60'000;
 constexpr std::int64_t kHour = 60 * kMinute;
@@ -68,7 +69,7 @@ TEST_F(SessionLimits, expiry_is_reported_before_and_at_the_end) {
 
 TEST_F(SessionLimits, expiry_is_reported_once_whatever_is_killed) {
   code(gather_until_expired);
-  full("a");
+  start_worker("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
   // Owners die as well; only the notices of expiry are compared.
@@ -109,16 +110,14 @@ TEST_F(SessionLimits, an_exclusive_one_opened_anew_waits_for_what_still_runs) {
     return ctx.complete(after.value());
   });
   hand("a");
-  boss();
+  Worker& decides = boss();
   start("i", "code");
   ASSERT_TRUE(drive_until([&] { return runs.size() == 1; }));
   // The process of the activity runs no tick in the meantime, so the activity is not cancelled.
-  ASSERT_TRUE(testing::drive(
-      machine, {workers.back().get()}, [&] { return logged("session_created") == 2; },
-      2 * kMinute));
+  ASSERT_TRUE(drive_until(
+      {&decides}, [&] { return logged("session_created") == 2; }, 2 * kMinute));
   EXPECT_EQ(logged("session_expired"), 1u);
-  testing::drive(
-      machine, {workers.back().get()}, [] { return false; }, 5'000);
+  pass({&decides}, 5'000);
   EXPECT_EQ(runs.size(), 1u);
   EXPECT_EQ(end_of("i"), "completed a");
   EXPECT_EQ(cancelled, 1);
@@ -132,7 +131,7 @@ TEST_F(SessionLimits, an_expired_one_is_seen_for_an_hour) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(3)));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(kMinute / 2);
   SessionInfo one;
@@ -162,7 +161,7 @@ TEST_F(SessionLimits, age_counts_over_continue_as_new_restarts_and_clock_steps) 
     return ctx.complete(std::string(error_kind_name(late.error().kind)) + " in execution " +
                         std::to_string(ctx.execution_id()));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   pass(2 * kMinute);
   machine.set_wall(1'000);
@@ -176,7 +175,7 @@ TEST_F(SessionLimits, age_counts_over_continue_as_new_restarts_and_clock_steps) 
 
 TEST_F(SessionLimits, what_passed_while_no_worker_lived_is_reported_without_a_warning) {
   code(gather_until_expired);
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   pass(2'000);
@@ -184,7 +183,7 @@ TEST_F(SessionLimits, what_passed_while_no_worker_lived_is_reported_without_a_wa
     worker->kill();
   workers.clear();
   machine.advance(10 * kMinute);
-  full("b");
+  start_worker("b");
   const std::string end = end_of("i");
   EXPECT_EQ(end.find("expiring"), std::string::npos) << end;
   EXPECT_NE(end.find("expired session_closed"), std::string::npos) << end;
@@ -207,7 +206,7 @@ TEST_F(SessionLimits, a_lost_one_expires_too_and_makes_room) {
                         error_kind_name(taken.error().kind));
   });
   options.sessions.max_sessions_per_owner = 1;
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed limit none");
 }
@@ -227,7 +226,7 @@ TEST_F(SessionLimits, one_opened_anew_is_young_again) {
     PAWL_AWAIT(last, ctx.schedule_activity("note", "", Target::own(session)));
     return ctx.complete(std::string(still.value()) + " " + std::string(last.value()));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i", 3 * kHour), "completed a a");
   EXPECT_EQ(logged("session_expired"), 1u);
@@ -314,7 +313,7 @@ TEST_F(SessionLimits, activities_are_counted_warned_of_and_refused) {
 
 TEST_F(SessionLimits, activities_are_counted_once_whatever_is_killed) {
   code(speaks);
-  full("a");
+  start_worker("a");
   start("i", "code");
   const std::string end = end_with_kills("i");
   EXPECT_EQ(end.substr(0, 26), "completed 3 1{\"change\":\"ne") << end;
@@ -391,7 +390,7 @@ Poll schedule_six(OrchestrationContext& ctx) {
 // Rules: S29.
 TEST_F(SessionLimits, what_comes_too_fast_is_refused_with_the_time_to_come_again) {
   code(schedule_six);
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"),
             "completed ++rrrr more activities of the session than rate_burst (2) and one every "
@@ -401,7 +400,7 @@ TEST_F(SessionLimits, what_comes_too_fast_is_refused_with_the_time_to_come_again
 
 TEST_F(SessionLimits, what_may_wait_comes_at_its_time) {
   code(schedule_six);
-  full("a");
+  start_worker("a");
   start("i", "code", "waits");
   const std::int64_t began = machine.boot_ms();
   for (std::size_t count = 2; count <= 6; ++count) {
@@ -453,7 +452,7 @@ TEST_F(SessionLimits, a_rest_fills_the_bucket_and_no_more) {
     }
     return ctx.complete(reported);
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i", 3 * kHour), "completed ++-++-");
 }
@@ -470,7 +469,7 @@ TEST_F(SessionLimits, paced_work_of_an_exclusive_session_keeps_its_order) {
       PAWL_AWAIT_DONE(one);
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed ");
   std::string order;
@@ -492,7 +491,7 @@ TEST_F(SessionLimits, a_session_with_paced_work_is_not_idle_and_closing_ends_it)
     PAWL_AWAIT(last, third);
     return ctx.complete(error_kind_name(last.error().kind));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i", kHour), "completed session_closed");
   EXPECT_EQ(epochs_of("s").size(), 1u) << "one owner, all the time";
@@ -553,7 +552,7 @@ TEST_F(SessionLimits, each_ownership_is_reported_with_its_first_use_and_what_was
   ASSERT_EQ(client()->transfer_session("s", to, where), Status::kOk);
   pass(1'000);
   EXPECT_EQ(logged("session_used"), 1u) << "moved, and not yet used";
-  ASSERT_EQ(client()->raise_event("i", "go", ""), Status::kOk);
+  raise_event("i", "go");
   EXPECT_EQ(end_of("i"), "completed ");
   std::string logs;
   for (const auto& worker : workers)

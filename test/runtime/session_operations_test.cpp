@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
+using testing::CodeTest;
+using testing::Gateway;
 using testing::TestClient;
 using testing::Worker;
 
@@ -25,9 +26,6 @@ ActivityResult note(ActivityContext& ctx) {
   return ctx.ok(std::to_string(ctx.session_epoch()));
 }
 
-std::function<Poll(OrchestrationContext&)> g_code;
-Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
-
 struct Minute {
   int seconds = 0;
 };
@@ -36,45 +34,25 @@ ActivityStep slow(ActivityContext& ctx, Minute& minute) {
   return ctx.again_after(std::chrono::seconds(1));
 }
 
-class SessionOperations : public testing::MachineTest {
+class SessionOperations : public CodeTest {
  protected:
-  void SetUp() override {
+  SessionOperations() {
     g_runs.clear();
-    for (Registry* one : {&registry, &workers}) {
-      ASSERT_EQ(one->add_activity("note", note), Status::kOk);
-      ASSERT_EQ(one->add_activity("block", note, ActivityMode::kThreaded), Status::kOk);
-    }
-    ASSERT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("code", code), Status::kOk);
-    ASSERT_EQ(coordinator.add_orchestration("code", code), Status::kOk);
+    add("note", note);
+    add("block", note, ActivityMode::kThreaded);
+    add("slow", slow);
   }
-  static Options one_thread(const char* node) {
-    Options out = options(node);
+  Options one_thread(const char* node) {
+    Options out = working(node);
     out.slots.threads = 1;
     return out;
   }
-  // Runs the code to its end at one worker; returns its output, or "kind: text".
-  std::string run(std::function<Poll(OrchestrationContext&)> what, Options how = options("a")) {
-    g_code = std::move(what);
-    Worker a(machine, registry, how);
-    EXPECT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
-    TestClient client(machine, kPath);
-    EXPECT_EQ(client->start_orchestration("code", InstanceId("i"), "in"), Status::kOk);
-    EXPECT_TRUE(drive(
-        machine, {&a}, [&] { return ended(client, "i"); }, 4 * 3'600'000));
-    a.stop();
-    return outcome(client, "i");
+  // Runs the code to its end at one worker, which stops then.
+  std::string run(Code what) {
+    std::string end = CodeTest::run(std::move(what), 4 * 60 * kMinuteMs);
+    workers.clear();
+    return end;
   }
-  static std::string outcome(TestClient& client, std::string_view id) {
-    const OrchestrationStatus status = client.status(id);
-    const std::string out(status.output);
-    if (status.state == OrchestrationState::kCompleted) return out;
-    return std::string(error_kind_name(status.error)) + ": " + out;
-  }
-
-  Registry registry;     // everything
-  Registry workers;      // activities only
-  Registry coordinator;  // orchestrations only
 };
 
 // ---- holding ----
@@ -96,14 +74,14 @@ TEST_F(SessionOperations, a_held_session_stays_at_its_owner_without_work) {
                 return ctx.hold_session("s", std::chrono::milliseconds(40 * kMinuteMs));
               });
             }),
-            "kept");
+            "completed kept");
 }
 
 TEST_F(SessionOperations, one_that_is_not_held_does_not) {
   EXPECT_EQ(run([](OrchestrationContext& ctx) {
               return half_an_hour(ctx, [] { return ErrorKind::kNone; });
             }),
-            "released");
+            "completed released");
 }
 
 TEST_F(SessionOperations, a_hold_ends_with_its_time) {
@@ -112,7 +90,7 @@ TEST_F(SessionOperations, a_hold_ends_with_its_time) {
                 return ctx.hold_session("s", std::chrono::milliseconds(20 * kMinuteMs));
               });
             }),
-            "released");
+            "completed released");
 }
 
 // Rules: S33.
@@ -123,7 +101,7 @@ TEST_F(SessionOperations, of_a_shared_session_the_longest_hold_counts) {
                 return ctx.hold_session("s", std::chrono::milliseconds(0));
               });
             }),
-            "kept");
+            "completed kept");
 }
 
 TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
@@ -147,11 +125,8 @@ TEST_F(SessionOperations, an_own_session_is_let_go_with_0) {
                 PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
                 return ctx.complete(first.value() == second.value() ? "kept" : "released");
               }),
-              releases ? "released" : "kept");
-    Worker a(machine, registry, options("a"));
-    ASSERT_EQ(a.start(), Status::kOk);
-    TestClient client(machine, kPath);
-    ASSERT_EQ(client->delete_instance("i", true), Status::kOk);
+              releases ? "completed released" : "completed kept");
+    ASSERT_EQ(client()->delete_instance("i", true), Status::kOk);
   }
 }
 
@@ -167,11 +142,11 @@ TEST_F(SessionOperations, what_cannot_be_held_is_an_invalid_argument_and_records
                 return ctx.fail("refused");
               return ctx.complete("ok");
             }),
-            "ok");
+            "completed ok");
 }
 
 TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_owner) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     ActivityOptions on;
     on.target = Target::own("s");
     if (ctx.execution_id() == 1) {
@@ -188,48 +163,36 @@ TEST_F(SessionOperations, a_hold_outlives_continue_as_new_and_a_restart_of_its_o
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(20)));
     PAWL_AWAIT(after, ctx.schedule_activity("note", "3", on));
     return ctx.complete(before.value() == after.value() ? "kept" : "released");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  auto a = std::make_unique<Worker>(machine, workers, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, a.get()}, [] { return false; }, kMinuteMs);
+  });
+  boss();
+  Worker& a = hand("a");
+  start("i", "code");
+  pass(kMinuteMs);
   ASSERT_EQ(g_runs.size(), 1U);
-  a->kill();
-  a = std::make_unique<Worker>(machine, workers, options("a"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&boss, a.get()}, [&] { return ended(client, "i"); }, 60 * kMinuteMs));
-  EXPECT_EQ(outcome(client, "i"), "kept");
+  a.kill();
+  hand("a");
+  EXPECT_EQ(end_of("i", 60 * kMinuteMs), "completed kept");
   ASSERT_EQ(g_runs.size(), 3U);
   EXPECT_EQ(g_runs[0], "a s@1 1");
   EXPECT_EQ(g_runs[1], "a s@2 2") << "the restart took it back, and held it on";
 }
 
 TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     if (ctx.execution_id() == 1 && ctx.input() == "hold")
       static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(60 * kMinuteMs)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(4)));
     return ctx.complete("");
-  };
+  });
   std::uint64_t commits[2] = {};
   for (const bool holds : {false, true}) {
-    sim::Machine fresh{11};
-    Worker a(fresh, registry, options("a"));
-    ASSERT_EQ(a.start(), Status::kOk);
-    TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), holds ? "hold" : ""),
-              Status::kOk);
-    drive(
-        fresh, {&a}, [] { return false; }, kMinuteMs);
+    Gateway fresh;
+    const Worker& a = fresh.start_worker(registry, named("a"));
+    fresh.start("i", "code", holds ? "hold" : "");
+    fresh.pass(kMinuteMs);
     EXPECT_EQ(a.runtime->stats().activities_running, 0U);
-    ASSERT_TRUE(drive(
-        fresh, {&a}, [&] { return ended(client, "i"); }, 60 * kMinuteMs));
+    ASSERT_TRUE(fresh.ends("i", 60 * kMinuteMs));
     commits[holds ? 1 : 0] = a.runtime->stats().commits;
   }
   EXPECT_EQ(commits[0], commits[1]);
@@ -238,41 +201,37 @@ TEST_F(SessionOperations, a_held_session_takes_no_slot_and_no_commit) {
 TEST_F(SessionOperations, another_hold_under_a_history_is_noticed) {
   testing::expect_errors("instance_stopped");
   std::int64_t hold_ms = 1'000;
-  g_code = [&hold_ms](OrchestrationContext& ctx) {
+  code([&hold_ms](OrchestrationContext& ctx) {
     static_cast<void>(ctx.hold_session("s", std::chrono::milliseconds(hold_ms)));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     return ctx.complete("");
-  };
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {a.get()}, [] { return false; }, 1'000);
+  });
+  Worker* a = &start_worker("a");
+  start("i", "code");
+  pass(1'000);
   a->kill();
   hold_ms = 2'000;
-  Worker again(machine, registry, options("a"));
-  ASSERT_EQ(again.start(), Status::kOk);
-  drive(
-      machine, {&again}, [&] { return ended(client, "i"); }, 20'000);
-  EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
-  EXPECT_NE(client.status("i").output.find("duration"), std::string_view::npos)
-      << client.status("i").output;
+  start_worker("a");
+  ends("i", 20'000);
+  EXPECT_EQ(client().status("i").state, OrchestrationState::kStopped);
+  EXPECT_NE(client().status("i").output.find("duration"), std::string_view::npos)
+      << client().status("i").output;
 }
 
 // ---- evicting ----
 
-// Like drive(), but the threads of `hung` never return.
-bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, const Worker& hung,
-                const std::function<bool()>& until, std::int64_t ms) {
+// Like drive_until(), but the threads of `hung` never return.
+bool drive_hung(Gateway& gateway, const Worker& hung, const std::function<bool()>& until,
+                std::int64_t ms) {
+  sim::Machine& machine = gateway.machine;
   const std::int64_t end = machine.boot_ms() + ms;
   while (machine.boot_ms() < end) {
     bool more = false;
     std::int64_t due = end;
-    for (Worker* worker : workers) {
+    for (const auto& worker : gateway.workers) {
       const Result<bool> ticked = worker->runtime->tick(std::chrono::milliseconds::max());
       more = (ticked.ok() && ticked.value()) || more;
-      if (worker != &hung) more = worker->node.run_jobs() > 0 || more;
+      if (worker.get() != &hung) more = worker->node.run_jobs() > 0 || more;
       const OptionalMs next = worker->runtime->next_due();
       if (next.has_value() && next.value() < due) due = next.value();
     }
@@ -280,6 +239,11 @@ bool drive_hung(sim::Machine& machine, const std::vector<Worker*>& workers, cons
     if (!more) machine.advance(due > machine.boot_ms() ? due - machine.boot_ms() : 1);
   }
   return false;
+}
+
+bool ends_hung(Gateway& gateway, const Worker& hung, std::int64_t ms) {
+  return drive_hung(
+      gateway, hung, [&] { return !gateway.is_running("i"); }, ms);
 }
 
 // Schedules one activity that may run for a second, and one behind it.
@@ -302,22 +266,17 @@ Poll one_behind_another(OrchestrationContext& ctx, bool exclusive) {
 TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
   testing::expect_errors("activity_abandoned");
   testing::expect_errors("session_evicted");
-  g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, false); };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, one_thread("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
+  code([](OrchestrationContext& ctx) { return one_behind_another(ctx, false); });
+  boss();
+  Worker& a = start_worker(one_thread("a"));
   a.node.hold_jobs(true);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  start("i", "code");
   drive_hung(
-      machine, {&boss, &a}, a, [] { return false; }, 100);
-  Worker b(machine, workers, one_thread("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
+      *this, a, [] { return false; }, 100);
+  Worker& b = start_worker(one_thread("b"));
   const std::int64_t begun = machine.boot_ms();
-  ASSERT_TRUE(drive_hung(
-      machine, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
-  EXPECT_EQ(outcome(client, "i"), "timeout 3");
+  ASSERT_TRUE(ends_hung(*this, a, 10 * kMinuteMs));
+  EXPECT_EQ(outcome_of("i"), "completed timeout 3");
   EXPECT_LT(machine.boot_ms() - begun, 20'000) << "its limit and the grace";
   EXPECT_EQ(a.runtime->stats().sessions_evicted, 1U);
   EXPECT_EQ(a.lines.count("session_evicted session=s activity=block instance=i"), 1U);
@@ -331,7 +290,7 @@ TEST_F(SessionOperations, a_hung_activity_does_not_block_its_session_for_ever) {
 TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
   testing::expect_errors("activity_abandoned");
   testing::expect_errors("session_evicted");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
     const Session session = ctx.open_session("s", settings);
@@ -343,17 +302,13 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
     PAWL_AWAIT(lost, ctx.schedule_activity("block", "2", on));
     return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
                         error_kind_name(lost.error().kind));
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, one_thread("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
+  });
+  boss();
+  Worker& a = start_worker(one_thread("a"));
   a.node.hold_jobs(true);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive_hung(
-      machine, {&boss, &a}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
-  EXPECT_EQ(outcome(client, "i"), "timeout session_lost");
+  start("i", "code");
+  ASSERT_TRUE(ends_hung(*this, a, 10 * kMinuteMs));
+  EXPECT_EQ(outcome_of("i"), "completed timeout session_lost");
   EXPECT_EQ(a.runtime->stats().sessions_lost, 1U);
   a.kill();
 }
@@ -364,34 +319,28 @@ TEST_F(SessionOperations, one_that_fails_on_loss_is_lost_with_a_hung_activity) {
 TEST_F(SessionOperations, an_exclusive_one_waits_for_its_lease_or_for_force) {
   testing::expect_errors("activity_abandoned", 2);
   for (const bool forced : {false, true}) {
-    sim::Machine fresh{11};
+    Gateway fresh;
     g_runs.clear();
-    g_code = [](OrchestrationContext& ctx) { return one_behind_another(ctx, true); };
-    Worker boss(fresh, coordinator, options("boss"));
-    Worker a(fresh, workers, one_thread("a"));
-    ASSERT_EQ(boss.start(), Status::kOk);
-    ASSERT_EQ(a.start(), Status::kOk);
+    code([](OrchestrationContext& ctx) { return one_behind_another(ctx, true); });
+    fresh.start_worker(deciding, named("boss"));
+    Worker& a = fresh.start_worker(registry, one_thread("a"));
     a.node.hold_jobs(true);
-    TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+    fresh.start("i", "code");
     drive_hung(
-        fresh, {&boss, &a}, a, [] { return false; }, 100);
-    Worker b(fresh, workers, one_thread("b"));
-    ASSERT_EQ(b.start(), Status::kOk);
-    const std::int64_t begun = fresh.boot_ms();
-    EXPECT_FALSE(drive_hung(
-        fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 25'000));
+        fresh, a, [] { return false; }, 100);
+    fresh.start_worker(registry, one_thread("b"));
+    const std::int64_t begun = fresh.machine.boot_ms();
+    EXPECT_FALSE(ends_hung(fresh, a, 25'000));
     EXPECT_EQ(a.runtime->stats().sessions_evicted, 0U);
     TransferOptions now;
     now.stop_timeout = std::chrono::milliseconds(0);
     now.force = true;
     if (forced) {
-      ASSERT_EQ(client->transfer_session("s", "", now), Status::kOk);
+      ASSERT_EQ(fresh.client()->transfer_session("s", "", now), Status::kOk);
     }
-    ASSERT_TRUE(drive_hung(
-        fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, 10 * kMinuteMs));
-    EXPECT_EQ(outcome(client, "i"), "timeout 3");
-    EXPECT_EQ(fresh.boot_ms() - begun < 26'000, forced);
+    ASSERT_TRUE(ends_hung(fresh, a, 10 * kMinuteMs));
+    EXPECT_EQ(fresh.outcome_of("i"), "completed timeout 3");
+    EXPECT_EQ(fresh.machine.boot_ms() - begun < 26'000, forced);
     EXPECT_EQ(a.runtime->stats().sessions_evicted, forced ? 0U : 1U);
     ASSERT_EQ(g_runs.size(), 1U);
     EXPECT_EQ(g_runs[0], "b s@3 2") << "never beside the other in one process";
@@ -404,9 +353,9 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
   testing::expect_errors("activity_abandoned", 2);
   testing::expect_errors("session_evicted");
   for (const bool has_standby : {true, false}) {
-    sim::Machine fresh{11};
+    Gateway fresh;
     g_runs.clear();
-    g_code = [](OrchestrationContext& ctx) -> Poll {
+    code([](OrchestrationContext& ctx) -> Poll {
       ActivityOptions on;
       on.target = Target::concurrent_device("bed");
       on.start_to_close = std::chrono::seconds(1);
@@ -415,30 +364,24 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
       PAWL_AWAIT(done, ctx.schedule_activity("block", "2", on));
       return ctx.complete(std::string(error_kind_name(hung.error().kind)) + " " +
                           std::string(done.value()));
-    };
-    Worker boss(fresh, coordinator, options("boss"));
-    Worker a(fresh, workers, one_thread("a"));
-    Worker b(fresh, workers, one_thread("b"));
-    for (Worker* one : {&boss, &a, &b})
-      ASSERT_EQ(one->start(), Status::kOk);
+    });
+    fresh.start_worker(deciding, named("boss"));
+    Worker& a = fresh.start_worker(registry, one_thread("a"));
+    const Worker& b = fresh.start_worker(registry, one_thread("b"));
     ASSERT_EQ(a.runtime->declare_session("bed", false), Status::kOk);
-    drive(
-        fresh, {&boss, &a, &b}, [] { return false; }, 100);
+    fresh.pass(100);
     if (has_standby) {
       ASSERT_EQ(b.runtime->declare_session("bed", true), Status::kOk);
     }
     a.node.hold_jobs(true);
-    TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-    EXPECT_EQ(drive_hung(
-                  fresh, {&boss, &a, &b}, a, [&] { return ended(client, "i"); }, kMinuteMs),
-              has_standby);
+    fresh.start("i", "code");
+    EXPECT_EQ(ends_hung(fresh, a, kMinuteMs), has_standby);
     EXPECT_EQ(a.runtime->stats().sessions_evicted, has_standby ? 1U : 0U);
     SessionInfo bed;
-    ASSERT_EQ(client->get_session("", "bed", &bed), Status::kOk);
+    ASSERT_EQ(fresh.client()->get_session("", "bed", &bed), Status::kOk);
     EXPECT_EQ(bed.node, has_standby ? "b" : "a");
     if (has_standby) {
-      EXPECT_EQ(outcome(client, "i"), "timeout 2") << "in one step";
+      EXPECT_EQ(fresh.outcome_of("i"), "completed timeout 2") << "in one step";
       ASSERT_EQ(g_runs.size(), 1U);
       EXPECT_EQ(g_runs[0].substr(0, 6), "b bed@");
     }
@@ -447,30 +390,26 @@ TEST_F(SessionOperations, a_device_with_a_hung_activity_moves_to_its_standby) {
 }
 
 TEST_F(SessionOperations, one_that_an_instance_opened_is_moved_by_hand_too) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT(first, ctx.schedule_activity("note", "1", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go on"));
     PAWL_AWAIT(second, ctx.schedule_activity("note", "2", Target::own(session)));
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &a}, [] { return g_runs.size() == 1; }));
-  Worker b(machine, workers, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
+  });
+  boss();
+  hand("a");
+  start("i", "code");
+  ASSERT_TRUE(drive_until([] { return g_runs.size() == 1; }));
+  hand("b");
   TransferOptions of;
-  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kNotFound) << "no shared one";
+  EXPECT_EQ(client()->transfer_session("s", "b", of), Status::kNotFound) << "no shared one";
   of.instance = "j";
-  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kNotFound);
+  EXPECT_EQ(client()->transfer_session("s", "b", of), Status::kNotFound);
   of.instance = "i";
-  EXPECT_EQ(client->transfer_session("s", "b", of), Status::kOk);
-  EXPECT_EQ(client->raise_event("i", "go on", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, "i"); }));
+  EXPECT_EQ(client()->transfer_session("s", "b", of), Status::kOk);
+  raise_event("i", "go on");
+  ASSERT_TRUE(ends("i"));
   ASSERT_EQ(g_runs.size(), 2U);
   EXPECT_EQ(g_runs[1], "b s@2 2");
 }
@@ -496,28 +435,24 @@ std::int64_t waiting_in_store(TestClient& client) {
 
 // Rules: S34.
 TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
-  g_code = many_sessions;
-  Options how = options("a");
+  code(many_sessions);
+  Options how = named("a");
   how.sessions.max_sessions_per_worker = 2;
   how.sessions.evict_idle = std::chrono::milliseconds(0);
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "3"), Status::kOk);
-  EXPECT_FALSE(drive(
-      machine, {&a}, [&] { return ended(client, "i"); }, 30'000));
+  Worker& a = start_worker(how);
+  start("i", "code", "3");
+  EXPECT_FALSE(ends("i", 30'000));
   EXPECT_EQ(g_runs.size(), 2U);
   EXPECT_EQ(a.runtime->stats().sessions_waiting, 1U);
   EXPECT_GE(a.runtime->stats().capacity_exhausted, 2U) << "one a look";
-  EXPECT_EQ(waiting_in_store(client), 1);
+  EXPECT_EQ(waiting_in_store(client()), 1);
   EXPECT_EQ(a.lines.count("waiting_for_capacity sessions=1 max_sessions_per_worker=2"), 1U);
   EXPECT_EQ(a.lines.count("capacity_again"), 0U);
-  Worker b(machine, workers, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "i"); }));
+  Worker& b = hand("b");
+  ASSERT_TRUE(ends("i"));
   EXPECT_EQ(g_runs.back(), "b s2@3 1") << "a worker with room takes it";
   EXPECT_EQ(a.runtime->stats().sessions_waiting, 0U);
-  EXPECT_EQ(waiting_in_store(client), 0);
+  EXPECT_EQ(waiting_in_store(client()), 0);
   EXPECT_EQ(a.lines.count("waiting_for_capacity"), 1U);
   EXPECT_EQ(a.lines.count("capacity_again sessions=0"), 1U);
   EXPECT_EQ(b.runtime->stats().capacity_exhausted, 0U);
@@ -525,34 +460,28 @@ TEST_F(SessionOperations, work_that_waits_for_capacity_is_reported) {
 
 TEST_F(SessionOperations, what_a_worker_at_its_limit_could_not_run_is_no_lack_of_capacity) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("s")));
     PAWL_AWAIT_DONE(ctx.schedule_activity("nobody's", "1", Target::session("t")));
     return ctx.complete("");
-  };
-  Options how = options("a");
+  });
+  Options how = named("a");
   how.sessions.max_sessions_per_worker = 1;
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&a}, [] { return false; }, 30'000);
+  Worker& a = start_worker(how);
+  start("i", "code");
+  pass(30'000);
   EXPECT_EQ(a.runtime->stats().capacity_exhausted, 0U);
 }
 
 // Rules: S34.
 TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
-  g_code = many_sessions;
-  Options how = options("a");
+  code(many_sessions);
+  Options how = named("a");
   how.sessions.max_sessions_per_worker = 2;
   how.sessions.evict_idle = std::chrono::milliseconds(1'500);
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "4"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"), "all");
+  Worker& a = start_worker(how);
+  start("i", "code", "4");
+  EXPECT_EQ(end_of("i"), "completed all");
   EXPECT_EQ(a.runtime->stats().sessions_evicted_idle, 2U);
   EXPECT_EQ(a.lines.count("session_released session=s0 epoch=3 to= from=a reason=capacity"), 1U);
   EXPECT_EQ(a.lines.count("session_released session=s1"), 1U);
@@ -560,7 +489,7 @@ TEST_F(SessionOperations, the_longest_idle_session_makes_room_if_configured) {
 
 // Whether a session has an idle time of its own does not matter here (S34).
 TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings fails;
     fails.fail_on_loss = true;
     const Session stay[] = {ctx.open_session(), ctx.open_session(fails)};
@@ -574,21 +503,16 @@ TEST_F(SessionOperations, what_is_held_busy_or_fails_on_loss_makes_no_room) {
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::minutes(2)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "1", Target::session("waits")));
     return ctx.complete("");
-  };
-  Options how = options("a");
+  });
+  Options how = named("a");
   how.sessions.max_sessions_per_worker = 4;
   how.sessions.evict_idle = std::chrono::milliseconds(1);
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  EXPECT_FALSE(drive(
-      machine, {&a}, [&] { return ended(client, "i"); }, 8 * kMinuteMs));
+  Worker& a = start_worker(how);
+  start("i", "code");
+  EXPECT_FALSE(ends("i", 8 * kMinuteMs));
   EXPECT_EQ(g_runs.size(), 4U);
   EXPECT_EQ(a.runtime->stats().sessions_evicted_idle, 0U);
-  EXPECT_TRUE(drive(
-      machine, {&a}, [&] { return ended(client, "i"); }, 10 * kMinuteMs))
-      << "when the hold is over";
+  EXPECT_TRUE(ends("i", 10 * kMinuteMs)) << "when the hold is over";
   EXPECT_EQ(a.lines.count("session_released session=held"), 1U);
 }
 
@@ -611,58 +535,51 @@ struct Listener final : SessionListener {
 TEST_F(SessionOperations, a_worker_claims_at_its_start_what_no_worker_owns) {
   const Name names[] = {"model", "bus", "bed"};
   Listener listener;
-  Options how = options("a");
+  Options how = working("a");
   how.sessions.claim_at_start = names;
   how.sessions.claim_at_start_count = 3;
   how.sessions.listener = &listener;
-  Worker first(machine, workers, options("first"));
-  ASSERT_EQ(first.start(), Status::kOk);
+  Worker& first = hand("first");
   ASSERT_EQ(first.runtime->declare_session("bed", false), Status::kOk);
-  drive(
-      machine, {&first}, [] { return false; }, 100);
-  Worker boss(machine, coordinator, options("boss"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  Worker a(machine, workers, how);
-  ASSERT_EQ(a.start(), Status::kOk);
+  pass(100);
+  boss();
+  Worker& a = start_worker(how);
   EXPECT_EQ(a.runtime->stats().sessions_claimed, 2U);
-  drive(
-      machine, {&first, &boss, &a}, [] { return false; }, 100);
+  pass(100);
   EXPECT_EQ(listener.said, "+model@2 +bus@3 ") << "no device";
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(one, ctx.schedule_activity("note", "1", Target::session("bus")));
     return ctx.complete(one.value());
-  };
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&first, &boss, &a}, [&] { return ended(client, "i"); }));
+  });
+  start("i", "code");
+  ASSERT_TRUE(ends("i"));
   EXPECT_EQ(g_runs[0], "a bus@3 1") << "though another worker looked first";
-  Worker late(machine, workers, how);
-  late.options.worker_node_id = "late";
-  late.options.sessions.listener = nullptr;
-  ASSERT_EQ(late.start(), Status::kOk);
+  how.worker_node_id = "late";
+  how.sessions.listener = nullptr;
+  const Worker& late = start_worker(how);
   EXPECT_EQ(late.runtime->stats().sessions_claimed, 0U) << "they are owned";
-  drive(
-      machine, {&first, &boss, &a, &late}, [] { return false; }, 10 * kMinuteMs);
+  pass(10 * kMinuteMs);
   EXPECT_EQ(listener.said, "+model@2 +bus@3 -model@2 -bus@3 ") << "idle ones go as ever";
+  workers.clear();  // before the listener
 }
 
 TEST_F(SessionOperations, names_to_claim_are_checked) {
   const Name names[] = {"a", ""};
-  Options how = options("a");
+  Options how = named("a");
   how.sessions.claim_at_start = names;
   how.sessions.claim_at_start_count = 2;
-  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+  EXPECT_EQ(Worker(machine, registry, how).start(), Status::kInvalidOptions);
   how.sessions.claim_at_start_count = 1;
   how.sessions.max_sessions_per_worker = 0;
-  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+  EXPECT_EQ(Worker(machine, registry, how).start(), Status::kInvalidOptions);
   how.sessions.max_sessions_per_worker = 1;
   how.sessions.claim_at_start = nullptr;
-  EXPECT_EQ(Worker(machine, workers, how).start(), Status::kInvalidOptions);
+  EXPECT_EQ(Worker(machine, registry, how).start(), Status::kInvalidOptions);
 }
 
 // Rules: S37.
 TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.notify = true;
     const Session session = ctx.open_session("s", settings);
@@ -674,26 +591,21 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
       said += ' ';
     }
     return ctx.complete(said);
-  };
+  });
   Listener listener;
-  Options how = options("a");
+  Options how = working("a");
   how.sessions.listener = &listener;
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, how);
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, &a}, [] { return false; }, 5'000);
+  boss();
+  Worker& a = start_worker(how);
+  start("i", "code");
+  pass(5'000);
   ASSERT_EQ(g_runs.size(), 1U);
   const std::uint64_t commits = a.runtime->stats().commits;
   a.stop();
   EXPECT_EQ(a.runtime->stats().commits, commits) << "of ticks";
   EXPECT_EQ(listener.said, "+s@1 ~s@1 -s@1 ");
-  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"),
-            R"({"change":"claimed","epoch":1,"from":"","to":"a","reason":""} )"
+  EXPECT_EQ(end_of("i"),
+            R"(completed {"change":"claimed","epoch":1,"from":"","to":"a","reason":""} )"
             R"({"change":"ending","epoch":1,"from":"a","to":"","reason":"shutdown"} )"
             R"({"change":"released","epoch":2,"from":"a","to":"","reason":"shutdown"} )");
 }
@@ -703,7 +615,7 @@ TEST_F(SessionOperations, an_orderly_stop_says_so_before_it_releases) {
 // One session has an activity that takes a minute; others work beside it, at one worker and one
 // loop.
 TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Handle slow = ctx.schedule_activity("slow", "1", Target::session("slow"));
     const Handle behind = ctx.schedule_activity("slow", "2", Target::session("slow"));
     for (int i = 0; i < 8; ++i) {
@@ -716,18 +628,14 @@ TEST_F(SessionOperations, a_slow_session_never_blocks_another) {
     PAWL_AWAIT_DONE(slow);
     PAWL_AWAIT_DONE(behind);
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
+  });
+  Worker& a = start_worker("a");
+  start("i", "code");
   const std::int64_t begun = machine.boot_ms();
-  ASSERT_TRUE(
-      drive(machine, {&a}, [&] { return client.status("i").custom_status == "others done"; }));
+  ASSERT_TRUE(drive_until([&] { return client().status("i").custom_status == "others done"; }));
   EXPECT_LT(machine.boot_ms() - begun, 1'000);
   EXPECT_EQ(a.runtime->stats().activities_running, 2U) << "the slow ones are still at it";
-  ASSERT_TRUE(drive(
-      machine, {&a}, [&] { return ended(client, "i"); }, 2 * kMinuteMs));
+  ASSERT_TRUE(ends("i", 2 * kMinuteMs));
 }
 
 // ---- handoff to workers of another tag ----
@@ -742,12 +650,9 @@ ActivityResult describe(ActivityContext& ctx) {
 
 class Handoff : public SessionOperations {
  protected:
-  void SetUp() override {
-    SessionOperations::SetUp();
-    ASSERT_EQ(workers.add_activity("tell", describe), Status::kOk);
-  }
-  static Options of_kind(const char* node, std::string_view tag) {
-    Options out = options(node);
+  Handoff() { add("tell", describe); }
+  Options of_kind(const char* node, std::string_view tag) {
+    Options out = working(node);
     out.worker_tag_filter = TagFilter::tags({tag});
     return out;
   }
@@ -755,7 +660,7 @@ class Handoff : public SessionOperations {
 
 // Rules: S38.
 TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     if (ctx.handoff_session(session, "gpu", "so far: 7") != ErrorKind::kNone)
@@ -766,23 +671,20 @@ TEST_F(Handoff, a_session_goes_to_workers_of_another_kind_with_a_summary) {
     if (ctx.handoff_session(session, "") != ErrorKind::kNone) return ctx.fail("back");
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  Worker b(machine, workers, of_kind("b", "gpu"));
-  for (Worker* one : {&boss, &a, &b})
-    ASSERT_EQ(one->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"), "");
+  });
+  const Worker& decider = boss();
+  hand("a");
+  start_worker(of_kind("b", "gpu"));
+  start("i", "code");
+  EXPECT_EQ(end_of("i"), "completed ");
   EXPECT_EQ(g_runs, (std::vector<std::string>{"a@1 tag= summary=", "b@3 tag=gpu summary=so far: 7",
                                               "b@3 tag=gpu summary=", "a@5 tag= summary="}));
-  EXPECT_EQ(boss.lines.count("session_released session=s epoch=2 to= from=a reason=handoff"), 1U);
+  EXPECT_EQ(decider.lines.count("session_released session=s epoch=2 to= from=a reason=handoff"),
+            1U);
 }
 
 TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_one_has_it) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     if (ctx.input() == "shared")
@@ -791,25 +693,21 @@ TEST_F(Handoff, the_name_of_an_opened_session_is_that_session_unless_a_shared_on
       return ctx.fail("handoff");
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::own(session)));
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  Worker b(machine, workers, of_kind("b", "gpu"));
-  for (Worker* one : {&boss, &a, &b})
-    ASSERT_EQ(one->start(), Status::kOk);
-  TestClient client(machine, kPath);
+  });
+  boss();
+  hand("a");
+  start_worker(of_kind("b", "gpu"));
   for (const char* input : {"own", "shared"}) {
     g_runs.clear();
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(input), input), Status::kOk);
-    ASSERT_TRUE(drive(machine, {&boss, &a, &b}, [&] { return ended(client, input); }));
-    EXPECT_EQ(outcome(client, input), "");
+    start(input, "code", input);
+    EXPECT_EQ(end_of(input), "completed ");
     EXPECT_EQ(g_runs.back().substr(0, 2), input == std::string("own") ? "b@" : "a@");
   }
 }
 
 TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", Target::session("s")));
     static_cast<void>(ctx.handoff_session("s", "gpu", "x"));
     const Handle waits = ctx.schedule_activity("tell", "", Target::session("s"));
@@ -820,22 +718,15 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
     own.tag = "cpu";
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", own));
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  EXPECT_FALSE(drive(
-      machine, {&boss, &a}, [&] { return ended(client, "i"); }, 60'000));
+  });
+  boss();
+  hand("a");
+  start("i", "code");
+  EXPECT_FALSE(ends("i", 60'000));
   EXPECT_EQ(g_runs.size(), 1U) << "nobody of that kind lives";
-  Worker b(machine, workers, of_kind("b", "gpu"));
-  Worker c(machine, workers, of_kind("c", "cpu"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&boss, &a, &b, &c}, [&] { return ended(client, "i"); }, 5 * kMinuteMs));
+  start_worker(of_kind("b", "gpu"));
+  start_worker(of_kind("c", "cpu"));
+  ASSERT_TRUE(ends("i", 5 * kMinuteMs));
   ASSERT_EQ(g_runs.size(), 3U);
   EXPECT_EQ(g_runs[1].substr(0, 2), "b@");
   EXPECT_EQ(g_runs[2].substr(0, 2), "c@");
@@ -845,7 +736,7 @@ TEST_F(Handoff, queued_work_waits_for_the_kind_and_its_own_tag_is_its_own) {
 
 // Rules: S38.
 TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as_new) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     ActivityOptions on;
     on.target = Target::own("s");
     if (ctx.execution_id() == 1) {
@@ -858,22 +749,16 @@ TEST_F(Handoff, the_summary_is_read_again_after_a_crash_and_outlives_continue_as
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("tell", "", on));
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  auto b = std::make_unique<Worker>(machine, workers, of_kind("b", "gpu"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(b->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, &a, b.get()}, [] { return false; }, 5'000);
+  });
+  boss();
+  hand("a");
+  Worker& b = start_worker(of_kind("b", "gpu"));
+  start("i", "code");
+  pass(5'000);
   ASSERT_EQ(g_runs.size(), 2U);
-  b->kill();
-  b = std::make_unique<Worker>(machine, workers, of_kind("b", "gpu"));
-  ASSERT_EQ(b->start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &a, b.get()}, [&] { return ended(client, "i"); }));
+  b.kill();
+  start_worker(of_kind("b", "gpu"));
+  ASSERT_TRUE(ends("i"));
   ASSERT_EQ(g_runs.size(), 3U);
   EXPECT_NE(g_runs[1].find("tag=gpu summary=so far: 7"), std::string::npos) << g_runs[1];
   EXPECT_NE(g_runs[2].find("tag=gpu summary=so far: 7"), std::string::npos) << g_runs[2];
@@ -894,48 +779,39 @@ TEST_F(Handoff, bad_arguments_record_nothing_and_devices_stay) {
                 return ctx.fail("5");
               return ctx.complete("ok");
             }),
-            "ok");
-  g_code = [](OrchestrationContext& ctx) {
+            "completed ok");
+  code([](OrchestrationContext& ctx) {
     static_cast<void>(ctx.handoff_session("bed", "gpu"));
     PAWL_AWAIT(done, ctx.schedule_activity("note", "1", Target::device("bed")));
     return ctx.complete(done.value());
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
+  });
+  Worker& a = start_worker("a");
   ASSERT_EQ(a.runtime->declare_session("bed", false), Status::kOk);
-  drive(
-      machine, {&a}, [] { return false; }, 10);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
-  EXPECT_TRUE(drive(machine, {&a}, [&] { return ended(client, "j"); }));
+  pass(10);
+  start("j", "code");
+  EXPECT_TRUE(ends("j"));
 }
 
 TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
   testing::expect_errors("instance_stopped", 2);
   for (const char* what : {"tag", "summary"}) {
-    sim::Machine fresh{11};
+    Gateway fresh;
     bool changed = false;
-    g_code = [&](OrchestrationContext& ctx) {
+    code([&](OrchestrationContext& ctx) {
       const bool other_tag = changed && what == std::string_view("tag");
       static_cast<void>(ctx.handoff_session("s", other_tag ? "b" : "a", changed ? "2" : "1"));
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(10)));
       return ctx.complete("");
-    };
-    auto a = std::make_unique<Worker>(fresh, registry, options("a"));
-    ASSERT_EQ(a->start(), Status::kOk);
-    TestClient client(fresh, kPath);
-    ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-    drive(
-        fresh, {a.get()}, [] { return false; }, 1'000);
-    a->kill();
+    });
+    Worker& a = fresh.start_worker(registry, named("a"));
+    fresh.start("i", "code");
+    fresh.pass(1'000);
+    a.kill();
     changed = true;
-    Worker again(fresh, registry, options("a"));
-    ASSERT_EQ(again.start(), Status::kOk);
-    drive(
-        fresh, {&again}, [&] { return ended(client, "i"); }, 20'000);
-    EXPECT_EQ(client.status("i").state, OrchestrationState::kStopped);
-    EXPECT_NE(client.status("i").output.find(what), std::string_view::npos)
-        << client.status("i").output;
+    fresh.start_worker(registry, named("a"));
+    fresh.ends("i", 20'000);
+    EXPECT_EQ(fresh.client().status("i").state, OrchestrationState::kStopped);
+    EXPECT_NE(fresh.outcome_of("i").find(what), std::string::npos) << fresh.outcome_of("i");
   }
 }
 
@@ -944,7 +820,7 @@ TEST_F(Handoff, another_kind_or_summary_under_a_history_is_noticed) {
 // Rules: S40.
 TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     SessionSettings settings;
     settings.fail_on_loss = true;
     const Session session = ctx.open_session("say \"s\"", settings);
@@ -961,18 +837,13 @@ TEST_F(SessionOperations, a_loss_names_its_session_and_reason) {
               std::string(loss.from.view()) + ", " + std::string(loss.reason.view()) + "; ";
     }
     return ctx.complete(said);
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  Worker a(machine, workers, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  drive(
-      machine, {&boss, &a}, [] { return false; }, 5'000);
+  });
+  boss();
+  Worker& a = hand("a");
+  start("i", "code");
+  pass(5'000);
   a.kill();
-  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i"); }));
-  EXPECT_EQ(outcome(client, "i"), "say \"s\", 2, a, buried; say \"s\", 2, a, not opened again; ");
+  EXPECT_EQ(end_of("i"), "completed say \"s\", 2, a, buried; say \"s\", 2, a, not opened again; ");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Goal: the promises that two designs make in words hold, where no test of another name shows it
-// already: the first design of implicit sessions, and the one that loses sessions with their owner.
-// test/build/seed_tests.txt lists all of them.
+// Goal: a shared session stays at its owner while it works, and is found again where it moves; one
+// that fails on loss is lost with its owner. These are the statements of test/build/seed_tests.txt
+// that no test of another name shows.
 #include <chrono>
 
 #include "session_story.hpp"
@@ -35,7 +35,7 @@ class SessionPromises : public SessionStory {
   }
 };
 
-// ---- first design of implicit sessions ----
+// ---- shared sessions: work, idling and moving ----
 
 TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_owner) {
   code([](OrchestrationContext& ctx) {
@@ -45,8 +45,8 @@ TEST_F(SessionPromises, several_activities_of_one_session_run_at_once_in_its_own
     PAWL_AWAIT_DONE(ctx.join_all(all, 3));
     return ctx.complete("three");
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   const std::int64_t at = machine.boot_ms();
   EXPECT_EQ(end_of("i"), "completed three");
@@ -63,7 +63,7 @@ TEST_F(SessionPromises, work_for_others_keeps_no_session) {
     }
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   static_cast<void>(drive_until([&] { return runs.size() >= 59; }, 1'200'000));
   EXPECT_EQ(row("idle").node, "");
@@ -113,12 +113,12 @@ TEST_F(SessionPromises, keepalive_activity_holds_the_session_through_a_wait) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "2", Target::session("s")));
     return ctx.complete(std::to_string(first.index()));
   });
-  full("a");
-  full("b");
+  start_worker("a");
+  start_worker("b");
   start("i", "code");
   ASSERT_TRUE(runs_are(2));
   pass(1'800'000);
-  ASSERT_EQ(client()->raise_event("i", "user", ""), Status::kOk);
+  raise_event("i", "user");
   EXPECT_EQ(end_of("i"), "completed 0");
   EXPECT_EQ(epochs_of("s").size(), 1U) << "six times the idle timeout";
   pass(5'000);
@@ -194,8 +194,7 @@ TEST_F(SessionPromises, a_slow_worker_and_the_reaper_do_not_both_win) {
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   Worker& b = hand("b");
-  ASSERT_TRUE(testing::drive(
-      machine, {&decides, &b}, [&] { return !is_running("i"); }, 600'000));
+  ASSERT_TRUE(ends({&decides, &b}, "i", 600'000));
   EXPECT_EQ(outcome_of("i"), "completed session_lost");
   pass(60'000);  // it wakes
   EXPECT_EQ(cancelled, 1);

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::CodeTest;
 using testing::Worker;
 using testing::World;
 
@@ -166,27 +165,25 @@ Poll around_a_barrier(OrchestrationContext& ctx) {
   return ctx.complete(error_kind_name(refused.error().kind));
 }
 
-class SessionRecoveryTest : public ::testing::Test {
+class SessionRecoveryTest : public CodeTest {
  protected:
   void SetUp() override {
     g_runs.clear();
     g_builds_that_fail = g_works_that_abort = 0;
     g_building = g_most_building = g_working = g_beside_a_building = 0;
     g_order.clear();
-    for (Registry* one : {&registry, &workers}) {
-      ASSERT_EQ(one->add_activity("build", build), Status::kOk);
-      ASSERT_EQ(one->add_activity("work", work), Status::kOk);
-      ASSERT_EQ(one->add_activity("leave", leave), Status::kOk);
-      ASSERT_EQ(one->add_cooperative("build_slowly", build_slowly), Status::kOk);
-      ASSERT_EQ(one->add_cooperative("work_slowly", work_slowly), Status::kOk);
-      ASSERT_EQ(one->add_cooperative("in_order", in_order), Status::kOk);
-    }
-    for (Registry* one : {&registry, &coordinator}) {
-      ASSERT_EQ(one->add_orchestration("three_turns", three_turns), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("behind_a_leaver", behind_a_leaver), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("two_branches", two_branches), Status::kOk);
-      ASSERT_EQ(one->add_orchestration("around_a_barrier", around_a_barrier), Status::kOk);
-    }
+    add("build", build);
+    add("work", work);
+    add("leave", leave);
+    add("build_slowly", build_slowly);
+    add("work_slowly", work_slowly);
+    add("in_order", in_order);
+    add("three_turns", three_turns);
+    add("behind_a_leaver", behind_a_leaver);
+    add("two_branches", two_branches);
+    add("around_a_barrier", around_a_barrier);
+    ASSERT_EQ(deciding.add_orchestration("three_turns", three_turns), Status::kOk);
+    ASSERT_EQ(deciding.add_orchestration("two_branches", two_branches), Status::kOk);
   }
   // Expects that under each epoch a building came before any work.
   static void expect_built_first() {
@@ -202,9 +199,6 @@ class SessionRecoveryTest : public ::testing::Test {
       count += run.what == "build" ? 1U : 0U;
     return count;
   }
-  Registry registry;
-  Registry workers;
-  Registry coordinator;
 };
 
 TEST_F(SessionRecoveryTest, without_a_loss_it_is_built_once) {
@@ -242,39 +236,23 @@ TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
 // Rules: S39.
 TEST_F(SessionRecoveryTest, another_worker_goes_on_where_one_was_killed) {
   testing::expect_errors("activity_unregistered");
-  sim::Machine machine{7};
-  const auto options = [](const char* node) {
-    Options out;
-    out.database_path = "/data/pawl.db";
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  TestClient client(machine, "/data/pawl.db");
-  ASSERT_EQ(client->start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
+  const Worker& decider = boss();
+  start("i", "three_turns");
   std::uint64_t lost = 0;
   // There are three pieces of work, so that one is left for the last worker.
   for (const char* node : {"a", "b"}) {
-    Worker one(machine, workers, options(node));
-    ASSERT_EQ(one.start(), Status::kOk);
+    Worker& one = hand(node);
     // Half a second: each gets through one piece of work at most.
-    drive(
-        machine, {&boss, &one}, [] { return false; }, 500);
+    pass(500);
     lost += one.runtime->stats().sessions_lost;
     one.kill();
-    drive(
-        machine, {&boss}, [] { return false; }, 1'000);
+    pass(1'000);
   }
-  Worker last(machine, workers, options("d"));
-  ASSERT_EQ(last.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &last},
-                    [&] { return client.status("i").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("i").output, "123");
+  hand("d");
+  EXPECT_EQ(end_of("i"), "completed 123");
   expect_built_first();
   // The first worker that sees a death buries the dead worker.
-  lost += boss.runtime->stats().sessions_lost;
+  lost += decider.runtime->stats().sessions_lost;
   EXPECT_GE(lost, 2U);
   EXPECT_EQ(builds(), lost + 1);
 }
@@ -291,28 +269,14 @@ TEST_F(SessionRecoveryTest, a_building_that_fails_is_the_outcome) {
 }
 
 TEST_F(SessionRecoveryTest, one_at_a_time_though_several_branches_work_on_the_session) {
-  sim::Machine machine{7};
-  const auto options = [](const char* node) {
-    Options out;
-    out.database_path = "/data/pawl.db";
-    out.worker_node_id = node;
-    out.verify_turns = true;
-    return out;
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  auto a = std::make_unique<Worker>(machine, workers, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, "/data/pawl.db");
-  ASSERT_EQ(client->start_orchestration("two_branches", InstanceId("i"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, a.get()}, [] { return g_working == 2; }));
-  a->kill();
+  boss();
+  Worker& a = hand("a");
+  start("i", "two_branches");
+  ASSERT_TRUE(drive_until([] { return g_working == 2; }));
+  a.kill();
   g_working = 0;
-  Worker b(machine, workers, options("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss, &b},
-                    [&] { return client.status("i").state != OrchestrationState::kRunning; }));
-  EXPECT_EQ(client.status("i").output, "done");
+  hand("b");
+  EXPECT_EQ(end_of("i"), "completed done");
   EXPECT_EQ(builds(), 3U) << "each branch rebuilds for itself";
   EXPECT_EQ(g_most_building, 1);
   EXPECT_EQ(g_beside_a_building, 0);

@@ -7,20 +7,16 @@
 #include <vector>
 
 #include "pawl/visit.hpp"
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
+using testing::CodeTest;
 using testing::TestClient;
 using testing::Worker;
 
 ActivityResult note(ActivityContext& ctx) { return ctx.ok(""); }
-
-// The orchestration code of the current test.
-std::function<Poll(OrchestrationContext&)> g_code;
-Poll code(OrchestrationContext& ctx) { return g_code(ctx); }
 
 // Opens a session, runs `times` activities on it, a second apart, and then waits.
 Poll uses(OrchestrationContext& ctx, int times, bool fail_on_loss) {
@@ -43,49 +39,37 @@ std::string counts(const SessionEnds::Histogram& histogram) {
   return text;
 }
 
-class SessionStats : public testing::MachineTest {
+class SessionStats : public CodeTest {
  protected:
-  void SetUp() override {
-    for (Registry* one : {&registry, &coordinator})
-      ASSERT_EQ(one->add_orchestration("code", code), Status::kOk);
-    ASSERT_EQ(registry.add_activity("note", note), Status::kOk);
-  }
-  static Metrics metrics(TestClient& client) {
+  SessionStats() { add("note", note); }
+  Metrics metrics() {
     Metrics is;
-    EXPECT_EQ(client->get_metrics(&is), Status::kOk);
+    EXPECT_EQ(client()->get_metrics(&is), Status::kOk);
     EXPECT_TRUE(is.complete);
     return is;
   }
-  void settle(const std::vector<Worker*>& workers, std::int64_t ms = 5'000) {
-    drive(
-        machine, workers, [] { return false; }, ms);
-  }
-
-  Registry registry;
-  Registry coordinator;
+  void settle() { pass(5'000); }
 };
 
 // Rules: S31.
 TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted_when_they_end) {
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     PAWL_CALL(uses(ctx, ctx.input() == "much" ? 11 : ctx.input() == "once" ? 1 : 0, false));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  });
+  Worker& a = start_worker("a");
   for (const char* id : {"never", "once", "much"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), id), Status::kOk);
-  settle({&a}, 30'000);
-  EXPECT_EQ(metrics(client).session_ends.ended, 0U) << "none has ended";
+    start(id, "code", id);
+  pass(30'000);
+  EXPECT_EQ(metrics().session_ends.ended, 0U) << "none has ended";
   EXPECT_EQ(a.runtime->stats().session_ends.ended, 0U);
-  ASSERT_EQ(client->raise_event("never", "end", ""), Status::kOk);
-  ASSERT_EQ(client->close_session("once", "s"), Status::kOk);
-  settle({&a}, 60'000);
-  ASSERT_EQ(client->raise_event("much", "end", ""), Status::kOk);
-  ASSERT_EQ(client->raise_event("once", "end", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "much") && ended(client, "once"); }));
-  for (const SessionEnds& is : {metrics(client).session_ends, a.runtime->stats().session_ends}) {
+  raise_event("never", "end");
+  ASSERT_EQ(client()->close_session("once", "s"), Status::kOk);
+  pass(60'000);
+  raise_event("much", "end");
+  raise_event("once", "end");
+  ASSERT_TRUE(drive_until([&] { return !is_running("much") && !is_running("once"); }));
+  for (const SessionEnds& is : {metrics().session_ends, a.runtime->stats().session_ends}) {
     EXPECT_EQ(is.ended, 3U);
     EXPECT_EQ(counts(is.lasted_ms), "0 0 2 1 0 0 0 0 ");
     EXPECT_EQ(counts(is.activities), "1 1 0 1 0 0 0 0 ");
@@ -100,85 +84,77 @@ TEST_F(SessionStats, how_long_they_lasted_and_how_much_they_were_used_is_counted
 TEST_F(SessionStats,
        the_count_is_made_when_an_owner_changed_or_leases_are_renewed_and_not_with_each_commit) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     const Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("go"));
     PAWL_AWAIT_DONE(ctx.schedule_activity("absent", "", Target::own(session)));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle({&a}, 60'000);
+  });
+  Worker& a = start_worker("a");
+  start("i", "code");
+  pass(60'000);
   const RuntimeStats& stats = a.runtime->stats();
   ASSERT_EQ(stats.sessions_active, 0U);
   ASSERT_EQ(stats.sessions_idle, 1U);
   const std::uint64_t turns = stats.turns;
-  ASSERT_EQ(client->raise_event("i", "go", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return stats.turns > turns; }));
+  raise_event("i", "go");
+  ASSERT_TRUE(drive_until([&] { return stats.turns > turns; }));
   EXPECT_EQ(stats.sessions_active, 0U) << "the last count";
   EXPECT_EQ(stats.sessions_idle, 1U);
-  EXPECT_EQ(metrics(client).sessions_active, 1) << "as it is";
-  settle({&a}, 60'000);
+  EXPECT_EQ(metrics().sessions_active, 1) << "as it is";
+  pass(60'000);
   EXPECT_EQ(stats.sessions_active, 1U);
   EXPECT_EQ(stats.sessions_idle, 0U);
 }
 
 // Rules: S31.
 TEST_F(SessionStats, one_that_is_lost_counts_once_whatever_becomes_of_it) {
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     PAWL_CALL(uses(ctx, 1, true));
     EXPECT_EQ(ctx.close_session("s"), ErrorKind::kNone);
     return ctx.complete("");
-  };
-  Worker boss(machine, coordinator, options("boss"));
-  auto a = std::make_unique<Worker>(machine, registry, options("a"));
-  ASSERT_EQ(boss.start(), Status::kOk);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
+  });
+  const Worker& decider = boss();
+  Worker& a = start_worker("a");
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->start_orchestration("code", InstanceId(id), ""), Status::kOk);
-  settle({&boss, a.get()});
-  EXPECT_EQ(metrics(client).sessions_idle, 2);
-  a->kill();
-  settle({&boss});
-  EXPECT_EQ(metrics(client).sessions_lost, 2);
-  EXPECT_EQ(metrics(client).session_ends.ended, 2U);
-  EXPECT_EQ(boss.runtime->stats().session_ends.ended, 2U);
+    start(id, "code");
+  settle();
+  EXPECT_EQ(metrics().sessions_idle, 2);
+  a.kill();
+  settle();
+  EXPECT_EQ(metrics().sessions_lost, 2);
+  EXPECT_EQ(metrics().session_ends.ended, 2U);
+  EXPECT_EQ(decider.runtime->stats().session_ends.ended, 2U);
   for (const char* id : {"i", "j"})
-    ASSERT_EQ(client->raise_event(id, "end", ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&boss}, [&] { return ended(client, "i") && ended(client, "j"); }));
-  EXPECT_EQ(metrics(client).session_ends.ended, 2U) << "they were closed";
-  EXPECT_EQ(metrics(client).sessions_lost, 0);
+    raise_event(id, "end");
+  ASSERT_TRUE(drive_until([&] { return !is_running("i") && !is_running("j"); }));
+  EXPECT_EQ(metrics().session_ends.ended, 2U) << "they were closed";
+  EXPECT_EQ(metrics().sessions_lost, 0);
 }
 
 TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_activity) {
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     for (int i = 0; i < 2; ++i) {
       PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("bed")));
       PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(30)));
     }
     return ctx.complete("");
-  };
-  Options how = options("a");
+  });
+  Options how = named("a");
   how.sessions.session_idle_timeout = std::chrono::seconds(60);
   how.sessions.session_cleanup_interval = std::chrono::seconds(120);
-  auto a = std::make_unique<Worker>(machine, registry, how);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle({a.get()}, 50'000);
+  Worker& a = start_worker(how);
+  start("i", "code");
+  pass(50'000);
   // The worker restarts: its session continues with the same row, and only the file has the counts.
-  a->kill();
-  Worker again(machine, registry, how);
-  ASSERT_EQ(again.start(), Status::kOk);
-  settle({&again}, 60'000);
+  a.kill();
+  Worker& again = start_worker(how);
+  pass(60'000);
   EXPECT_EQ(again.runtime->stats().session_ends.ended, 0U);
-  settle({&again}, 240'000);
+  pass(240'000);
   EXPECT_EQ(again.runtime->stats().sessions_released, 1U);
-  const SessionEnds is = metrics(client).session_ends;
+  const SessionEnds is = metrics().session_ends;
   EXPECT_EQ(is.ended, 1U);
   EXPECT_EQ(counts(is.activities), "0 0 1 0 0 0 0 0 ");
   EXPECT_EQ(counts(is.lasted_ms), "0 0 1 0 0 0 0 0 ") << "30 s, however late the sweep";
@@ -186,45 +162,41 @@ TEST_F(SessionStats, a_shared_one_counts_when_its_row_goes_and_up_to_its_last_ac
 }
 
 TEST_F(SessionStats, a_device_that_is_forgotten_counts_too) {
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& a = start_worker("a");
   ASSERT_EQ(a.runtime->declare_session("/dev/bed", false), Status::kOk);
-  settle({&a});
-  EXPECT_EQ(client->forget_device("/dev/bed"), Status::kStillRunning);
-  EXPECT_EQ(metrics(client).session_ends.ended, 0U);
+  settle();
+  EXPECT_EQ(client()->forget_device("/dev/bed"), Status::kStillRunning);
+  EXPECT_EQ(metrics().session_ends.ended, 0U);
   ASSERT_EQ(a.runtime->withdraw_session("/dev/bed"), Status::kOk);
-  settle({&a});
-  ASSERT_EQ(client->forget_device("/dev/bed"), Status::kOk);
-  EXPECT_EQ(metrics(client).session_ends.ended, 1U);
+  settle();
+  ASSERT_EQ(client()->forget_device("/dev/bed"), Status::kOk);
+  EXPECT_EQ(metrics().session_ends.ended, 1U);
 }
 
 TEST_F(SessionStats, how_many_a_worker_has_with_work_and_without) {
   testing::expect_errors("activity_unregistered");
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     const Session session = ctx.open_session();
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     if (ctx.input() == "busy")
       PAWL_AWAIT_DONE(ctx.schedule_activity("unknown", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), "busy"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("j"), ""), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("k"), ""), Status::kOk);
-  settle({&a}, 30'000);
+  });
+  Worker& a = start_worker("a");
+  start("i", "code", "busy");
+  start("j", "code");
+  start("k", "code");
+  pass(30'000);
   EXPECT_EQ(a.runtime->stats().sessions_active, 1U);
   EXPECT_EQ(a.runtime->stats().sessions_idle, 2U);
-  EXPECT_EQ(metrics(client).sessions_active, 1);
-  EXPECT_EQ(metrics(client).sessions_idle, 2);
+  EXPECT_EQ(metrics().sessions_active, 1);
+  EXPECT_EQ(metrics().sessions_idle, 2);
   for (const char* id : {"j", "k"})
-    ASSERT_EQ(client->raise_event(id, "end", ""), Status::kOk);
-  settle({&a});
+    raise_event(id, "end");
+  settle();
   EXPECT_EQ(a.runtime->stats().sessions_idle, 0U);
-  EXPECT_EQ(metrics(client).sessions_idle, 0);
+  EXPECT_EQ(metrics().sessions_idle, 0);
 }
 
 // ---- sessions left open ----
@@ -248,8 +220,8 @@ std::string leaks(TestClient& client, std::int64_t open_for_ms, std::int64_t unu
 
 class SessionLeaks : public SessionStats {
  protected:
-  static Options looks_often(const char* node) {
-    Options out = options(node);
+  Options looks_often(const char* node) {
+    Options out = named(node);
     out.sessions.session_cleanup_interval = std::chrono::seconds(10);
     out.sessions.leak_open = std::chrono::seconds(300);
     out.sessions.leak_unused = std::chrono::seconds(60);
@@ -267,84 +239,76 @@ class SessionLeaks : public SessionStats {
 
 // Rules: S32.
 TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_by_any_worker) {
-  g_code = opens;
-  auto a = std::make_unique<Worker>(machine, registry, looks_often("a"));
-  Worker b(machine, registry, looks_often("b"));
-  ASSERT_EQ(a->start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("unused"), "unused"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("used"), ""), Status::kOk);
+  code(opens);
+  Worker& a = start_worker(looks_often("a"));
+  Worker& b = start_worker(looks_often("b"));
+  start("unused", "code", "unused");
+  start("used", "code");
   const auto leak_lines = [&](const std::string& of) {
-    return a->lines.count("session_leak session=s epoch=" + of) +
+    return a.lines.count("session_leak session=s epoch=" + of) +
            b.lines.count("session_leak session=s epoch=" + of);
   };
-  settle({a.get(), &b}, 50'000);
+  pass(50'000);
   EXPECT_EQ(leak_lines(""), 0U);
-  EXPECT_EQ(leaks(client, 300'000, 60'000), "");
-  settle({a.get(), &b}, 40'000);
+  EXPECT_EQ(leaks(client(), 300'000, 60'000), "");
+  pass(40'000);
   EXPECT_EQ(leak_lines("0 to= from= reason=never used resumed=0 instance=unused"), 1U)
       << b.lines.all();
   EXPECT_EQ(leak_lines(""), 1U);
-  EXPECT_EQ(leaks(client, 0, 60'000), "s of unused\n");
-  EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\n");
-  EXPECT_EQ(leaks(client, 80'000, 0), "s of unused\ns of used\n");
-  settle({a.get(), &b}, 300'000);
+  EXPECT_EQ(leaks(client(), 0, 60'000), "s of unused\n");
+  EXPECT_EQ(leaks(client(), 300'000, 60'000), "s of unused\n");
+  EXPECT_EQ(leaks(client(), 80'000, 0), "s of unused\ns of used\n");
+  pass(300'000);
   EXPECT_EQ(leak_lines("1 to="), 1U) << "the one that was used, after five minutes";
   EXPECT_EQ(leak_lines(""), 2U) << "the other was told of before";
-  EXPECT_EQ(a->runtime->stats().session_leaks + b.runtime->stats().session_leaks, 2U);
+  EXPECT_EQ(a.runtime->stats().session_leaks + b.runtime->stats().session_leaks, 2U);
   // A worker that looks for the first time does not report it again, either.
-  Worker c(machine, registry, looks_often("c"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  settle({a.get(), &b, &c}, 60'000);
+  Worker& c = start_worker(looks_often("c"));
+  pass(60'000);
   EXPECT_EQ(leak_lines(""), 2U);
   EXPECT_EQ(c.lines.count("session_leak"), 0U);
-  EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\ns of used\n");
+  EXPECT_EQ(leaks(client(), 300'000, 0), "s of unused\ns of used\n");
   // A closed session is no leak; opened anew, it is another one.
-  ASSERT_EQ(client->raise_event("used", "end", ""), Status::kOk);
-  settle({a.get(), &b, &c});
-  EXPECT_EQ(leaks(client, 300'000, 0), "s of unused\n");
-  ASSERT_EQ(client->raise_event("used", "again", ""), Status::kOk);
-  settle({a.get(), &b, &c}, 85'000);
+  raise_event("used", "end");
+  settle();
+  EXPECT_EQ(leaks(client(), 300'000, 0), "s of unused\n");
+  raise_event("used", "again");
+  pass(85'000);
   EXPECT_EQ(leak_lines("") + c.lines.count("session_leak"), 3U);
-  EXPECT_EQ(leaks(client, 300'000, 60'000), "s of unused\ns of used\n");
+  EXPECT_EQ(leaks(client(), 300'000, 60'000), "s of unused\ns of used\n");
 }
 
 TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("bed")));
     return opens(ctx);
-  };
+  });
   Options never = looks_often("a");
   never.sessions.leak_open = std::chrono::milliseconds(0);
-  Worker a(machine, registry, never);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("used"), ""), Status::kOk);
-  settle({&a}, 200'000);
-  EXPECT_EQ(leaks(client, 1'000, 1'000), "s of used\n") << "bed is shared";
-  EXPECT_EQ(leaks(client, 0, 1'000), "");
-  settle({&a}, 400'000);
+  Worker& a = start_worker(never);
+  start("used", "code");
+  pass(200'000);
+  EXPECT_EQ(leaks(client(), 1'000, 1'000), "s of used\n") << "bed is shared";
+  EXPECT_EQ(leaks(client(), 0, 1'000), "");
+  pass(400'000);
   EXPECT_EQ(a.lines.count("session_leak"), 0U) << a.lines.all();
 }
 
 TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
-  g_code = [](OrchestrationContext& ctx) -> Poll {
+  code([](OrchestrationContext& ctx) -> Poll {
     for (int i = 0; i < 40; ++i)
       static_cast<void>(ctx.open_session());
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
-  };
+  });
   Options how = looks_often("a");
   how.sessions.max_sessions_per_orchestration = 40;
-  Worker a(machine, registry, how);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle({&a}, 65'000);
+  Worker& a = start_worker(how);
+  start("i", "code");
+  pass(65'000);
   EXPECT_GE(a.lines.count("session_leak"), 16U);
   EXPECT_LT(a.lines.count("session_leak"), 40U);
-  settle({&a}, 40'000);
+  pass(40'000);
   EXPECT_EQ(a.lines.count("session_leak"), 40U);
   EXPECT_EQ(a.runtime->stats().session_leaks, 40U);
   EXPECT_EQ(a.lines.count("notices_lost"), 0U);
@@ -352,7 +316,7 @@ TEST_F(SessionLeaks, many_are_reported_over_several_sweeps) {
 
 // Ended sessions are counted in the file, and the rest are rows.
 TEST_F(SessionStats, how_many_were_created_is_known_without_counting_them) {
-  g_code = [](OrchestrationContext& ctx) {
+  code([](OrchestrationContext& ctx) {
     Session session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::own(session)));
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("room")));
@@ -360,21 +324,19 @@ TEST_F(SessionStats, how_many_were_created_is_known_without_counting_them) {
     session = ctx.open_session("s");
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
-  };
-  Worker a(machine, registry, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  const auto created = [&] { return metrics(client).sessions_created; };
+  });
+  start_worker("a");
+  const auto created = [&] { return metrics().sessions_created; };
   EXPECT_EQ(created(), 0);
-  ASSERT_EQ(client->start_orchestration("code", InstanceId("i"), ""), Status::kOk);
-  settle({&a});
+  start("i", "code");
+  settle();
   EXPECT_EQ(created(), 3) << "two openings, and a shared one";
-  ASSERT_EQ(client->close_session("i", "s"), Status::kOk);
+  ASSERT_EQ(client()->close_session("i", "s"), Status::kOk);
   EXPECT_EQ(created(), 3) << "closed, and not logged yet";
-  settle({&a});
+  settle();
   EXPECT_EQ(created(), 3);
-  ASSERT_EQ(client->raise_event("i", "end", ""), Status::kOk);
-  settle({&a});
+  raise_event("i", "end");
+  settle();
   EXPECT_EQ(created(), 3);
 }
 

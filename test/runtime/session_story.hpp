@@ -1,5 +1,5 @@
-// Parts of stories about sessions: the code of the current test, activities that note where
-// they ran, and one that lasts.
+// Parts of tests about sessions: the code of the current test, workers that only decide or only
+// work, activities that note where they ran, and one that lasts.
 #ifndef PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 #define PAWL_TEST_RUNTIME_SESSION_STORY_HPP
 
@@ -16,7 +16,56 @@
 
 namespace pawl::testing {
 
-class SessionStory : public Story {
+// The orchestrations "code" and "other" run what the test gives them.
+class CodeTest : public GatewayTest {
+ protected:
+  using Code = std::function<Poll(OrchestrationContext&)>;
+
+  explicit CodeTest(std::uint64_t seed = 11) : GatewayTest(seed) {
+    codes.clear();
+    for (const char* name : {"code", "other"}) {
+      add(name, run_code);
+      EXPECT_EQ(deciding.add_orchestration(name, run_code), Status::kOk);
+    }
+  }
+  void TearDown() override {
+    GatewayTest::TearDown();
+    codes.clear();
+  }
+  static void code(Code what) { codes["code"] = std::move(what); }
+  static void other(Code what) { codes["other"] = std::move(what); }
+  // Runs the code to its end at one worker.
+  std::string run(Code what, std::int64_t ms = 3'600'000) {
+    code(std::move(what));
+    start_worker("a");
+    start("i", "code", "in");
+    return end_of("i", ms);
+  }
+
+  // ---- workers that only decide, or only work ----
+  Worker& boss() {
+    Options out = named("boss");
+    out.slots.inline_activities = out.slots.threads = out.slots.cooperative = 0;
+    out.sessions.max_sessions_per_worker = 0;
+    return start_worker(deciding, out);
+  }
+  Options working(const char* node) const {
+    Options out = named(node);
+    out.run_orchestrations = false;
+    return out;
+  }
+  Worker& hand(const char* node) { return start_worker(working(node)); }
+
+  Registry& deciding = another_registry();  // no activities
+
+ private:
+  static Poll run_code(OrchestrationContext& ctx) {
+    return codes.find(ctx.orchestration_name())->second(ctx);
+  }
+  static inline std::map<std::string, Code, std::less<>> codes;
+};
+
+class SessionStory : public CodeTest {
  protected:
   std::string state_of(std::string_view instance, std::string_view session) {
     SessionInfo one;
@@ -47,54 +96,17 @@ class SessionStory : public Story {
     std::int64_t epoch = 0;
     std::int64_t lease_ms = 0;
   };
-  using Code = std::function<Poll(OrchestrationContext&)>;
 
-  void SetUp() override {
+  SessionStory() : CodeTest(23) {
+    kills_are_many();
     runs.clear();
-    codes.clear();
     cancelled = ended_slow = 0;
-    for (const char* name : {"code", "other"}) {
-      add(name, run_code);
-      ASSERT_EQ(deciding.add_orchestration(name, run_code), Status::kOk);
-    }
     add("note", note);
-    ASSERT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
+    add("slow", slow);
     options.sessions.max_sessions_per_worker = 100;
   }
-  void TearDown() override { codes.clear(); }
-
-  // ---- workers: full, only deciding, only working ----
-  Options of(const char* node) const {
-    Options out = options;
-    if (node != nullptr) out.worker_node_id = node;
-    return out;
-  }
-  Options working(const char* node) const {
-    Options out = of(node);
-    out.run_orchestrations = false;
-    return out;
-  }
-  Worker& full(const char* node) { return start_worker(registry, of(node)); }
-  Worker& boss() {
-    Options out = of("boss");
-    out.slots.inline_activities = out.slots.threads = out.slots.cooperative = 0;
-    out.sessions.max_sessions_per_worker = 0;
-    return start_worker(deciding, out);
-  }
-  Worker& hand(const char* node) { return start_worker(registry, working(node)); }
-  // Where a test of the list waits for a lease, no worker asks the kernel which processes live.
+  // No worker asks the kernel which processes live, so that a session changes its owner by a lease.
   void wait_for_leases() { options.leases.fast_handoff = false; }
-
-  // ---- orchestrations ----
-  void code(Code what) { codes["code"] = std::move(what); }
-  void other(Code what) { codes["other"] = std::move(what); }
-  // Runs the code to its end at one worker.
-  std::string run(Code what) {
-    code(std::move(what));
-    full("a");
-    start("i", "code", "in");
-    return end_of("i", 3'600'000);
-  }
   bool runs_are(std::size_t count, std::int64_t ms = 60'000) {
     return drive_until([&] { return runs.size() >= count; }, ms);
   }
@@ -136,15 +148,10 @@ class SessionStory : public Story {
   }
 
   static inline std::vector<Run> runs;
-  static inline std::map<std::string, Code, std::less<>> codes;
   static inline int cancelled = 0;   // "slow" activities that were cancelled
   static inline int ended_slow = 0;  // "slow" activities that reached their end
-  Registry deciding;                 // no activities
 
  private:
-  static Poll run_code(OrchestrationContext& ctx) {
-    return codes.find(ctx.orchestration_name())->second(ctx);
-  }
   static void keep(ActivityContext& ctx) {
     runs.push_back({std::string(ctx.worker_id()), std::string(ctx.session_id()),
                     std::string(ctx.input()), std::string(ctx.instance_id()), ctx.session_epoch(),

@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "world.hpp"
+#include "session_story.hpp"
 
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::CodeTest;
 using testing::Worker;
 
 struct Execution {
@@ -62,25 +61,20 @@ Poll round_and_round(OrchestrationContext& ctx) {
   return ctx.continue_as_new(ctx.input());
 }
 
-class SessionRuntime : public testing::MachineTest {
+class SessionRuntime : public CodeTest {
  protected:
-  void SetUp() override {
+  SessionRuntime() {
     g_runs.clear();
-    for (Registry* registry : {&inlined, &threaded}) {
-      ASSERT_EQ(registry->add_orchestration("five", five), Status::kOk);
-      ASSERT_EQ(registry->add_orchestration("once", once), Status::kOk);
-      ASSERT_EQ(registry->add_orchestration("pause", twice_with_a_long_pause), Status::kOk);
-      ASSERT_EQ(registry->add_orchestration("round", round_and_round), Status::kOk);
-    }
-    ASSERT_EQ(inlined.add_activity("note", note), Status::kOk);
-    ASSERT_EQ(threaded.add_activity("note", note, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(coordinating.add_orchestration("five", five), Status::kOk);
-    ASSERT_EQ(coordinating.add_orchestration("once", once), Status::kOk);
-  }
-  static Options worker_only(const char* node) {
-    Options out = options(node);
-    out.run_orchestrations = false;
-    return out;
+    add("five", five);
+    add("once", once);
+    add("pause", twice_with_a_long_pause);
+    add("round", round_and_round);
+    add("note", note);
+    EXPECT_EQ(threaded.add_orchestration("five", five), Status::kOk);
+    EXPECT_EQ(threaded.add_orchestration("once", once), Status::kOk);
+    EXPECT_EQ(threaded.add_activity("note", note, ActivityMode::kThreaded), Status::kOk);
+    EXPECT_EQ(deciding.add_orchestration("five", five), Status::kOk);
+    EXPECT_EQ(deciding.add_orchestration("once", once), Status::kOk);
   }
   // The runs of each session, in order.
   static std::map<std::string, std::vector<Execution>> by_session() {
@@ -90,24 +84,19 @@ class SessionRuntime : public testing::MachineTest {
     return out;
   }
 
-  Registry inlined;
-  Registry threaded;
-  Registry coordinating;  // no activities
+  Registry& threaded = another_registry();
 };
 
 TEST_F(SessionRuntime, session_pins_to_claiming_worker) {
-  Worker a(machine, inlined, options("a"));
-  Worker b(machine, inlined, options("b"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker("a");
+  start_worker("b");
   for (int i = 0; i < 6; ++i) {
     const std::string name = "s" + std::to_string(i);
-    ASSERT_EQ(client->start_orchestration("five", InstanceId(name), name), Status::kOk);
+    start(name, "five", name);
   }
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] {
+  ASSERT_TRUE(drive_until([&] {
     for (int i = 0; i < 6; ++i)
-      if (!ended(client, "s" + std::to_string(i))) return false;
+      if (is_running("s" + std::to_string(i))) return false;
     return true;
   }));
   for (const auto& [session, runs] : by_session()) {
@@ -121,116 +110,77 @@ TEST_F(SessionRuntime, session_pins_to_claiming_worker) {
 }
 
 TEST_F(SessionRuntime, coordinator_and_worker_only_processes) {
-  Options coordinator = options("coordinator");
-  coordinator.slots.inline_activities = 0;
-  coordinator.slots.threads = 0;
-  Worker c(machine, coordinating, coordinator);
-  Worker a(machine, threaded, worker_only("a"));
-  Worker b(machine, threaded, worker_only("b"));
-  ASSERT_EQ(c.start(), Status::kOk) << c.diagnostic.text();
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "sensor-1"), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("y"), "sensor-2"), Status::kOk);
-  ASSERT_TRUE(
-      drive(machine, {&c, &a, &b}, [&] { return ended(client, "x") && ended(client, "y"); }));
+  const Worker& c = boss();
+  Worker& a = start_worker(threaded, working("a"));
+  Worker& b = start_worker(threaded, working("b"));
+  start("x", "five", "sensor-1");
+  start("y", "five", "sensor-2");
+  ASSERT_TRUE(drive_until([&] { return !is_running("x") && !is_running("y"); }));
   EXPECT_EQ(g_runs.size(), 10U);
   EXPECT_EQ(c.runtime->stats().activities_started, 0U);
   EXPECT_EQ(a.runtime->stats().turns + b.runtime->stats().turns, 0U);
 }
 
 TEST_F(SessionRuntime, handoff_at_once_after_a_kill) {
-  Worker c(machine, coordinating, options("c"));
-  Worker a(machine, inlined, worker_only("a"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
-  Worker b(machine, inlined, worker_only("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
+  Worker& c = boss();
+  Worker& a = hand("a");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  Worker& b = hand("b");
   a.kill();
   const std::int64_t killed_at = machine.boot_ms();
-  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return g_runs.size() == 3; }));
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 3; }));
   EXPECT_LT(machine.boot_ms() - killed_at, 2'000);  // the pause between two activities is 1 s
   EXPECT_EQ(g_runs[2].worker, "b");
   EXPECT_GT(g_runs[2].epoch, g_runs[1].epoch);
   EXPECT_TRUE(g_runs[2].claimed_now);
-  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return ended(client, "x"); }));
+  ASSERT_TRUE(ends("x"));
   EXPECT_GE(c.lines.count("session_released") + b.lines.count("session_released"), 1U);
   EXPECT_GE(b.lines.count("session_migrated session=s"), 1U) << b.lines.all();
 }
 
 // The worker registered after all others had looked for workers; they know it by its session.
 TEST_F(SessionRuntime, a_worker_that_came_last_is_found_dead_at_once) {
-  Worker c(machine, coordinating, options("c"));
-  Options full = worker_only("a");
+  Options full = working("a");
   full.sessions.max_sessions_per_worker = 1;
-  Worker a(machine, inlined, full);
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
-  Worker b(machine, inlined, worker_only("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("y"), "t"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &a, &b}, [&] { return g_runs.back().worker == "b"; }));
-  drive(
-      machine, {&c, &a, &b}, [] { return false; }, 1'000);
+  Worker& c = boss();
+  Worker& a = start_worker(full);
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  Worker& b = hand("b");
+  start("y", "five", "t");
+  ASSERT_TRUE(drive_until([&] { return g_runs.back().worker == "b"; }));
+  pass(1'000);
   b.kill();
-  drive(
-      machine, {&c, &a}, [] { return false; }, 1'000);
+  pass(1'000);
   EXPECT_EQ(
       c.lines.count("session_released session=t") + a.lines.count("session_released session=t"), 1U)
       << c.lines.all();
 }
 
 TEST_F(SessionRuntime, work_in_flight_moves_with_its_session) {
-  Worker c(machine, coordinating, options("c"));
-  Worker a(machine, threaded, worker_only("a"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
+  Worker& c = boss();
+  Worker& a = start_worker(threaded, working("a"));
   a.node.hold_jobs(true);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
-  bool held = false;
-  // run_jobs() would run the activity, so the test ticks by hand.
-  for (int i = 0; i < 20 && !held; ++i) {
-    static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
-    static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
-    held = a.runtime->stats().activities_started == 1;
-  }
-  ASSERT_TRUE(held);
-  Worker b(machine, threaded, worker_only("b"));
-  ASSERT_EQ(b.start(), Status::kOk);
+  start("x", "once", "s");
+  tick_until_it_works({&a, &c});
+  start_worker(threaded, working("b"));
   a.kill();
-  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return ended(client, "x"); })) << b.lines.all();
-  EXPECT_EQ(client.status("x").output, "b");
+  EXPECT_EQ(end_of("x"), "completed b");
   ASSERT_EQ(g_runs.size(), 1U);
   EXPECT_EQ(g_runs[0].attempt, 2);
 }
 
 TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
-  Options slow = worker_only("b");
-  slow.leases.fast_handoff = false;
-  Options coordinator = options("c");
-  coordinator.leases.fast_handoff = false;
-  Worker c(machine, coordinating, coordinator);
-  Worker a(machine, inlined, worker_only("a"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
-  Worker b(machine, inlined, slow);
-  ASSERT_EQ(b.start(), Status::kOk);
+  options.leases.fast_handoff = false;
+  boss();
+  Worker& a = hand("a");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  Worker& b = hand("b");
   a.kill();
   const std::int64_t killed_at = machine.boot_ms();
-  ASSERT_TRUE(drive(
-      machine, {&c, &b}, [&] { return g_runs.size() == 3; }, 180'000))
-      << b.lines.all();
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 3; }, 180'000)) << b.lines.all();
   EXPECT_GE(machine.boot_ms() - killed_at, 25'000);
   // The bound: the lease, the look at the next renewal, one renewal interval of observation, and
   // its granularity.
@@ -239,33 +189,25 @@ TEST_F(SessionRuntime, without_fast_handoff_the_lease_decides) {
 
 // A worker asks the kernel whether its own former process lives, whatever rule applies to others.
 TEST_F(SessionRuntime, without_fast_handoff_a_restart_under_the_same_node_starts_at_once) {
-  Options options = worker_only("a");
   options.leases.fast_handoff = false;
-  Worker former(machine, inlined, options);
-  ASSERT_EQ(former.start(), Status::kOk);
-  Worker beside(machine, inlined, options);
+  Worker& former = hand("a");
+  Worker beside(machine, registry, working("a"));
   EXPECT_EQ(beside.start(), Status::kNodeIdInUse);
   former.kill();
   const std::int64_t killed_at = machine.boot_ms();
-  Worker next(machine, inlined, options);
-  EXPECT_EQ(next.start(), Status::kOk) << next.diagnostic.text();
+  hand("a");
   EXPECT_EQ(machine.boot_ms(), killed_at);
 }
 
 TEST_F(SessionRuntime, restart_under_the_same_node_takes_its_own_back) {
-  Worker c(machine, coordinating, options("c"));
-  Worker b(machine, inlined, worker_only("b"));
-  auto a = std::make_unique<Worker>(machine, inlined, worker_only("a"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a->start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, a.get()}, [&] { return g_runs.size() == 2; }));
-  a->kill();
-  Worker again(machine, inlined, worker_only("a"));
-  ASSERT_EQ(again.start(), Status::kOk) << again.diagnostic.text();
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &b, &again}, [&] { return ended(client, "x"); }));
+  boss();
+  Worker& a = hand("a");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  a.kill();
+  hand("a");
+  hand("b");
+  ASSERT_TRUE(ends("x"));
   for (const Execution& run : g_runs)
     EXPECT_EQ(run.worker, "a");
   EXPECT_GT(g_runs[2].epoch, g_runs[1].epoch);
@@ -273,12 +215,9 @@ TEST_F(SessionRuntime, restart_under_the_same_node_takes_its_own_back) {
 }
 
 TEST_F(SessionRuntime, idle_session_is_released_and_claimed_anew) {
-  Worker a(machine, inlined, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("pause", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&a}, [&] { return ended(client, "x"); }, 3'600'000));
+  Worker& a = start_worker("a");
+  start("x", "pause", "s");
+  ASSERT_TRUE(ends("x", 3'600'000));
   ASSERT_EQ(g_runs.size(), 2U);
   EXPECT_GT(g_runs[1].epoch, g_runs[0].epoch);
   EXPECT_TRUE(g_runs[1].claimed_now);
@@ -286,24 +225,18 @@ TEST_F(SessionRuntime, idle_session_is_released_and_claimed_anew) {
 }
 
 TEST_F(SessionRuntime, capacity_spreads_and_zero_means_none) {
-  Options small = options("a");
+  Options small = named("a");
   small.sessions.max_sessions_per_worker = 2;
-  Options none = worker_only("n");
+  Options none = working("n");
   none.sessions.max_sessions_per_worker = 0;
-  Worker a(machine, inlined, small);
-  Worker n(machine, inlined, none);
-  Worker b(machine, inlined, worker_only("b"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(n.start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker(small);
+  start_worker(none);
+  hand("b");
   for (int i = 0; i < 5; ++i)
-    ASSERT_EQ(client->start_orchestration("five", InstanceId("x" + std::to_string(i)),
-                                          "s" + std::to_string(i)),
-              Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &n, &b}, [&] {
+    start("x" + std::to_string(i), "five", "s" + std::to_string(i));
+  ASSERT_TRUE(drive_until([&] {
     for (int i = 0; i < 5; ++i)
-      if (!ended(client, "x" + std::to_string(i))) return false;
+      if (is_running("x" + std::to_string(i))) return false;
     return true;
   }));
   std::map<std::string, std::set<std::string>> owned;
@@ -315,13 +248,10 @@ TEST_F(SessionRuntime, capacity_spreads_and_zero_means_none) {
 }
 
 TEST_F(SessionRuntime, session_survives_continue_as_new) {
-  Worker a(machine, inlined, options("a"));
-  Worker b(machine, inlined, options("b"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("round", InstanceId("x"), ""), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "x"); }));
+  start_worker("a");
+  start_worker("b");
+  start("x", "round");
+  ASSERT_TRUE(ends("x"));
   ASSERT_EQ(g_runs.size(), 4U);
   for (const Execution& run : g_runs) {
     EXPECT_EQ(run.worker, g_runs[0].worker);
@@ -330,72 +260,51 @@ TEST_F(SessionRuntime, session_survives_continue_as_new) {
 }
 
 TEST_F(SessionRuntime, frozen_owner_loses_its_session_after_its_lease_and_its_late_result_refused) {
-  Worker c(machine, coordinating, options("c"));
-  Worker a(machine, threaded, worker_only("a"));
-  Worker b(machine, threaded, worker_only("b"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
+  Worker& c = boss();
+  Worker& a = start_worker(threaded, working("a"));
   a.node.hold_jobs(true);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
-  for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i) {
-    static_cast<void>(c.runtime->tick(std::chrono::milliseconds::max()));
-    static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
-  }
-  ASSERT_EQ(a.runtime->stats().activities_started, 1U);
+  start("x", "once", "s");
+  tick_until_it_works({&a, &c});
   // `a` is frozen: it holds its kernel lock and is not driven.
-  ASSERT_EQ(b.start(), Status::kOk);
-  ASSERT_TRUE(drive(
-      machine, {&c, &b}, [&] { return ended(client, "x"); }, 300'000))
-      << b.lines.all();
-  EXPECT_EQ(client.status("x").output, "b");
+  Worker& b = start_worker(threaded, working("b"));
+  ASSERT_TRUE(ends({&c, &b}, "x", 300'000)) << b.lines.all();
+  EXPECT_EQ(client().status("x").output, "b");
   // The worker wakes: its activity ends, and the result is refused.
   a.node.hold_jobs(false);
   a.node.run_jobs();
-  ASSERT_TRUE(drive(
-      machine, {&c, &a, &b}, [&] { return a.runtime->stats().activities_refused == 1; }, 60'000))
+  ASSERT_TRUE(drive_until([&] { return a.runtime->stats().activities_refused == 1; }, 60'000))
       << a.lines.all();
-  EXPECT_EQ(client.status("x").output, "b");
+  EXPECT_EQ(client().status("x").output, "b");
 }
 
 TEST_F(SessionRuntime, twelve_reboots_in_one_activity_poison_nothing) {
-  {
-    TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("once", InstanceId("x"), "s"), Status::kOk);
-  }
+  start("x", "once", "s");
+  forget_client();
   for (int reboot = 0; reboot < 12; ++reboot) {
-    Worker a(machine, threaded, options("a"));
-    ASSERT_EQ(a.start(), Status::kOk) << a.diagnostic.text();
+    Worker& a = start_worker(threaded, named("a"));
     a.node.hold_jobs(true);
-    for (int i = 0; i < 20 && a.runtime->stats().activities_started == 0; ++i)
-      static_cast<void>(a.runtime->tick(std::chrono::milliseconds::max()));
-    ASSERT_EQ(a.runtime->stats().activities_started, 1U) << "boot " << reboot;
+    tick_until_it_works({&a});
     machine.reboot(5'000);
     a.killed = true;
+    workers.clear();
   }
-  Worker a(machine, threaded, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_TRUE(drive(machine, {&a}, [&] { return ended(client, "x"); })) << a.lines.all();
-  EXPECT_EQ(client.status("x").state, OrchestrationState::kCompleted);
+  Worker& a = start_worker(threaded, named("a"));
+  ASSERT_TRUE(ends("x")) << a.lines.all();
+  EXPECT_EQ(client().status("x").state, OrchestrationState::kCompleted);
   ASSERT_EQ(g_runs.size(), 1U);
   EXPECT_EQ(g_runs[0].attempt, 13);
 }
 
 // Rules: S7.
 TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
-  Worker c(machine, coordinating, options("c"));
-  Worker a(machine, inlined, worker_only("a"));
-  Worker b(machine, inlined, worker_only("b"));
-  ASSERT_EQ(c.start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&c, &a}, [&] { return g_runs.size() == 2; }));
-  ASSERT_EQ(b.start(), Status::kOk);
+  Worker& c = boss();
+  Worker& a = hand("a");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  Worker& b = hand("b");
   ASSERT_EQ(a.runtime->stop(std::chrono::seconds(1)), Status::kOk);
   const std::int64_t stopped_at = machine.boot_ms();
-  ASSERT_TRUE(drive(machine, {&c, &b}, [&] { return g_runs.size() == 3; }));
+  ASSERT_TRUE(drive_until({&c, &b}, [&] { return g_runs.size() == 3; }));
   EXPECT_LT(machine.boot_ms() - stopped_at, 2'000);
   EXPECT_EQ(g_runs[2].worker, "b");
 }
@@ -403,47 +312,36 @@ TEST_F(SessionRuntime, stopping_gracefully_hands_over_at_once) {
 // Rules: T6.
 TEST_F(SessionRuntime, leases_hold_in_2040_and_over_wall_steps) {
   machine.set_wall(2'208'988'800'000);
-  Worker a(machine, inlined, options("a"));
-  Worker b(machine, inlined, options("b"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_EQ(b.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 2; }));
+  Worker& a = start_worker("a");
+  start_worker("b");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
   machine.set_wall(0);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return g_runs.size() == 3; }));
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 3; }));
   machine.set_wall(4'000'000'000'000);
-  ASSERT_TRUE(drive(machine, {&a, &b}, [&] { return ended(client, "x"); }));
+  ASSERT_TRUE(ends("x"));
   for (const Execution& run : g_runs)
     EXPECT_EQ(run.epoch, g_runs[0].epoch);
   EXPECT_GE(a.runtime->stats().clock_steps, 2U);
 }
 
 TEST_F(SessionRuntime, worker_only_process_sleeps_while_timers_are_due_and_no_worker_runs_them) {
-  auto c = std::make_unique<Worker>(machine, coordinating, options("c"));
-  Worker a(machine, inlined, worker_only("a"));
-  ASSERT_EQ(c->start(), Status::kOk);
-  ASSERT_EQ(a.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("five", InstanceId("x"), "s"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {c.get(), &a}, [&] { return g_runs.size() == 2; }));
-  c->kill();
-  ASSERT_FALSE(drive(
-      machine, {&a}, [] { return false; }, 10'000));
+  Worker& decider = boss();
+  Worker& a = hand("a");
+  start("x", "five", "s");
+  ASSERT_TRUE(drive_until([&] { return g_runs.size() == 2; }));
+  decider.kill();
+  pass(10'000);
   const std::uint64_t ticks = a.runtime->stats().ticks;
-  ASSERT_FALSE(drive(
-      machine, {&a}, [] { return false; }, 100'000));
+  pass(100'000);
   EXPECT_LE(a.runtime->stats().ticks - ticks, 5U * 8U);
 }
 
 TEST_F(SessionRuntime, idle_runtimes_wake_for_renewals_alone) {
-  Worker a(machine, inlined, options("a"));
-  ASSERT_EQ(a.start(), Status::kOk);
-  ASSERT_FALSE(drive(
-      machine, {&a}, [] { return false; }, 60'000));  // the looks after the start
+  Worker& a = start_worker("a");
+  pass(60'000);  // the looks after the start
   const std::uint64_t ticks = a.runtime->stats().ticks;
-  ASSERT_FALSE(drive(
-      machine, {&a}, [] { return false; }, 1'000'000));
+  pass(1'000'000);
   // 1,000 s have 40 renewals, each followed by its chain of four looks, and the sweeps.
   EXPECT_LE(a.runtime->stats().ticks - ticks, 40U * 8U);
 }

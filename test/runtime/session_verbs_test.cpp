@@ -47,7 +47,7 @@ TEST_F(SessionVerbs, an_operator_holds_one) {
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   for (const char* kind : {"opened", "shared"}) {
     SCOPED_TRACE(kind);
     start(kind, "code", kind);
@@ -76,7 +76,7 @@ TEST_F(SessionVerbs, an_operator_hands_one_off) {
   hand("a");
   Options large = working("b");
   large.worker_tag_filter = TagFilter::tags({"large"});
-  start_worker(registry, large);
+  start_worker(large);
   for (const char* kind : {"opened", "shared"}) {
     SCOPED_TRACE(kind);
     runs.clear();
@@ -84,7 +84,7 @@ TEST_F(SessionVerbs, an_operator_hands_one_off) {
     ASSERT_TRUE(runs_are(1));
     ASSERT_EQ(client()->handoff_session(opener(kind), "s", "large", "so far: 7"), Status::kOk)
         << client()->error_text();
-    ASSERT_EQ(client()->raise_event(kind, "go", ""), Status::kOk);
+    raise_event(kind, "go");
     EXPECT_EQ(end_of(kind), "completed a b: so far: 7");
   }
   EXPECT_EQ(logged("session_operation session=s"), 2U);
@@ -109,7 +109,7 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
       seen += std::string(error_kind_name(one.error().kind)) + " ";
     return ctx.complete(seen);
   });
-  full("a");
+  start_worker("a");
   for (const char* kind : {"opened", "shared"}) {
     SCOPED_TRACE(kind);
     runs.clear();
@@ -121,7 +121,7 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
     ASSERT_EQ(client()->change_session(opener(kind), "s", update), Status::kOk)
         << client()->error_text();
     restart();
-    ASSERT_EQ(client()->raise_event(kind, "go", ""), Status::kOk);
+    raise_event(kind, "go");
     pass(1'000);
     EXPECT_EQ(info(kind).owner_label, "alice") << "what was not named stays";
     EXPECT_EQ(info(kind).kind, "chat");
@@ -133,7 +133,7 @@ TEST_F(SessionVerbs, settings_of_an_operator_hold_until_the_code_has_others) {
       EXPECT_EQ(runs.size(), 2U);
     }
     restart();
-    ASSERT_EQ(client()->raise_event(kind, "again", ""), Status::kOk);
+    raise_event(kind, "again");
     EXPECT_EQ(end_of(kind),
               is_delayed ? "completed none none none " : "completed none rate_limited none ");
   }
@@ -156,7 +156,7 @@ TEST_F(SessionVerbs, a_change_leaves_what_the_code_relies_on) {
     }
     return ctx.complete(heard);
   });
-  full("a");
+  start_worker("a");
   for (const char* kind : {"opened", "shared"}) {
     SCOPED_TRACE(kind);
     start(kind, "code", kind);
@@ -182,7 +182,7 @@ TEST_F(SessionVerbs, what_was_done_while_no_worker_lived_is_logged) {
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("opened", "code", "opened");
   ASSERT_TRUE(runs_are(1));
   pass(1'000);
@@ -193,7 +193,7 @@ TEST_F(SessionVerbs, what_was_done_while_no_worker_lived_is_logged) {
   update.owner_label = Name("bob");
   ASSERT_EQ(client()->hold_session("opened", "s", std::chrono::minutes(1)), Status::kOk);
   ASSERT_EQ(client()->change_session("opened", "s", update), Status::kOk);
-  full("a");
+  start_worker("a");
   pass(5'000);
   EXPECT_EQ(logged("session_operation session=s"), 1U);
   EXPECT_EQ(logged("held for 60000 ms; settings are now"), 1U) << workers[0]->lines.all();
@@ -211,7 +211,7 @@ TEST_F(SessionVerbs, wrong_ones_are_refused_and_change_nothing) {
     PAWL_AWAIT_DONE(ctx.schedule_wait("end"));
     return ctx.complete("");
   });
-  Worker& a = full("a");
+  Worker& a = start_worker("a");
   ASSERT_EQ(a.runtime->declare_session("bed", false), Status::kOk);
   start("opened", "code", "opened");
   ASSERT_TRUE(runs_are(1));

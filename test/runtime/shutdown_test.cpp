@@ -13,9 +13,7 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::drive;
-using testing::MachineTest;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
 
 // How an activity asks, and how it answers then. The second run, on another worker, completes.
@@ -69,7 +67,7 @@ Poll call(OrchestrationContext& ctx) {
   return done.ok() ? ctx.complete(done.value()) : ctx.fail(done.error());
 }
 
-class ShutdownTest : public MachineTest {
+class ShutdownTest : public GatewayTest {
  protected:
   void SetUp() override {
     g_ask = "flag";
@@ -78,19 +76,16 @@ class ShutdownTest : public MachineTest {
     g_reason = CancelReason::kNone;
     g_time_left.clear();
     g_runs.clear();
-    ASSERT_EQ(registry.add_orchestration("call", call), Status::kOk);
-    ASSERT_EQ(registry.add_activity("asks", asks, ActivityMode::kThreaded), Status::kOk);
-    ASSERT_EQ(registry.add_activity("hands_back_twice", hands_back_twice), Status::kOk);
-    ASSERT_EQ(registry.add_cooperative("naps", naps), Status::kOk);
+    add("call", call);
+    add("asks", asks, ActivityMode::kThreaded);
+    add("hands_back_twice", hands_back_twice);
+    add("naps", naps);
   }
   // Stops the worker while the thread runs the activity; returns how long the stop took, in ms.
-  std::int64_t stop_while_it_runs(Worker& worker, TestClient& client, const char* activity) {
-    EXPECT_EQ(worker.start(), Status::kOk);
+  std::int64_t stop_while_it_runs(Worker& worker, const char* activity) {
     worker.node.hold_jobs(true);
-    EXPECT_EQ(client->start_orchestration("call", InstanceId("a"), activity), Status::kOk);
-    for (int i = 0; i < 20 && worker.runtime->stats().activities_started == 0; ++i)
-      static_cast<void>(worker.runtime->tick(milliseconds::max()));
-    EXPECT_EQ(worker.runtime->stats().activities_started, 1U);
+    start("a", "call", activity);
+    tick_until_it_works({&worker});
     worker.node.hold_jobs(false);
     const std::int64_t begin = machine.boot_ms();
     EXPECT_EQ(worker.runtime->stop(seconds(10)), Status::kOk);
@@ -98,19 +93,14 @@ class ShutdownTest : public MachineTest {
   }
   // Runs the instance to its end on a second worker; returns its state and output.
   std::string end_on_another() {
-    Worker second(machine, registry, options("second"));
-    EXPECT_EQ(second.start(), Status::kOk);
-    TestClient client(machine, kPath);
-    EXPECT_TRUE(drive(machine, {&second}, [&] { return ended(client, "a"); }));
-    const OrchestrationStatus status = client.status("a");
-    return std::string(orchestration_state_name(status.state)) + " " + std::string(status.output);
+    start_worker("second");
+    return end_of("a");
   }
   std::string end_after(const char* ask, const char* answer) {
     g_ask = ask;
     g_answer = answer;
-    Worker first(machine, registry, options("first"));
-    TestClient client(machine, kPath);
-    stop_while_it_runs(first, client, "asks");
+    Worker& first = start_worker("first");
+    stop_while_it_runs(first, "asks");
     handed_back = first.lines.count(
         "activity_handed_back activity=asks instance=a event=2 "
         "reason=shutdown");
@@ -118,7 +108,6 @@ class ShutdownTest : public MachineTest {
     return end_on_another();
   }
 
-  Registry registry;
   std::size_t handed_back = 0;
 };
 
@@ -142,7 +131,7 @@ TEST_F(ShutdownTest, CodeThatKnowsTheReasonMayFinish) {
 }
 
 TEST_F(ShutdownTest, TheReasonAskedAfterTheFlagCounts) {
-  EXPECT_EQ(end_after("both", "fail_permanently"), "failed told to stop");
+  EXPECT_EQ(end_after("both", "fail_permanently"), "failed application told to stop");
   EXPECT_EQ(handed_back, 0U);
 }
 
@@ -154,13 +143,9 @@ TEST_F(ShutdownTest, GivingUpForTheReasonHandsTheWorkBack) {
 TEST_F(ShutdownTest, AnActivityThatDoesNotAskEndsAsItWould) {
   g_ask = "flag";
   g_answer = "ok";
-  Worker first(machine, registry, options("first"));
-  TestClient client(machine, kPath);
-  ASSERT_EQ(
-      registry.add_activity(
-          "quiet", [](ActivityContext& ctx) { return ctx.ok("quiet"); }, ActivityMode::kThreaded),
-      Status::kOk);
-  stop_while_it_runs(first, client, "quiet");
+  add(
+      "quiet", [](ActivityContext& ctx) { return ctx.ok("quiet"); }, ActivityMode::kThreaded);
+  stop_while_it_runs(start_worker("first"), "quiet");
   EXPECT_EQ(end_on_another(), "completed quiet");
   EXPECT_TRUE(g_runs.empty());
 }
@@ -172,38 +157,32 @@ TEST_F(ShutdownTest, TimeLeftIsTheGrace) {
 }
 
 TEST_F(ShutdownTest, ACooperativeActivityThatSleepsBeyondTheGraceGoesBackAtOnce) {
-  Worker first(machine, registry, options("first"));
-  TestClient client(machine, kPath);
-  EXPECT_EQ(stop_while_it_runs(first, client, "naps"), 0) << "not the whole grace";
+  Worker& first = start_worker("first");
+  EXPECT_EQ(stop_while_it_runs(first, "naps"), 0) << "not the whole grace";
   EXPECT_EQ(first.runtime->stats().activities_handed_back, 1U);
   EXPECT_EQ(end_on_another(), "completed whole");
   EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "second 2/1 "}));
 }
 
 TEST_F(ShutdownTest, NoActivityIsAskedToReturnWhileTheWorkerRuns) {
-  Worker worker(machine, registry, options("first"));
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker("first");
   g_ask = "both";
   g_answer = "ok";
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "asks"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
+  start("a", "call", "asks");
+  ASSERT_TRUE(ends("a"));
   EXPECT_FALSE(g_is_cancelled);
   EXPECT_EQ(g_reason, CancelReason::kNone);
   EXPECT_FALSE(g_time_left.has_value());
-  EXPECT_EQ(client.status("a").output, "half");
+  EXPECT_EQ(outcome_of("a"), "completed half");
 }
 
 // Without a stop, the work waits 1, 2, 4 .. 60 s, so that it cannot go round for ever at full
 // speed.
 TEST_F(ShutdownTest, HandBackUsesUpNoAttempt) {
-  Worker worker(machine, registry, options("first"));
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker("first");
   const std::int64_t begin = machine.boot_ms();
-  ASSERT_EQ(client->start_orchestration("call", InstanceId("a"), "hands_back_twice"), Status::kOk);
-  ASSERT_TRUE(drive(machine, {&worker}, [&] { return ended(client, "a"); }));
-  EXPECT_EQ(client.status("a").output, "the only attempt");
+  start("a", "call", "hands_back_twice");
+  EXPECT_EQ(end_of("a"), "failed application the only attempt");
   EXPECT_EQ(g_runs, (std::vector<std::string>{"first 1/1 ", "first 2/1 ", "first 3/1 "}));
   EXPECT_EQ(machine.boot_ms() - begin, 3'000);
   EXPECT_EQ(worker.runtime->stats().activities_handed_back, 2U);

@@ -8,19 +8,11 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
+using testing::kPath;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr std::int64_t kHourMs = 3'600'000;
-
-Options base_options() {
-  Options options;
-  options.database_path = kPath;
-  options.verify_turns = true;
-  return options;
-}
 
 Poll hour(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
@@ -68,65 +60,50 @@ Poll loser_shows(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-class CustomStatus : public ::testing::Test {
+class CustomStatus : public GatewayTest {
  protected:
   CustomStatus() {
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
     add("shows", shows);
     add("resets", resets);
     add("too_long", too_long);
     add("loser_shows", loser_shows);
     add("hour", hour);
   }
-  void add(const char* name, Orchestration function) {
-    ASSERT_EQ(registry.add_orchestration(name, function), Status::kOk);
-  }
   // Drives until the status has this version or the instance has ended.
-  void run_to(Worker& worker, TestClient& client, std::int64_t version) {
-    static_cast<void>(drive(
-        machine, {&worker},
+  void run_to(std::int64_t version) {
+    drive_until(
         [&] {
-          const OrchestrationStatus is = client.status("a");
+          const OrchestrationStatus is = client().status("a");
           return is.custom_status_version >= version || is.state != OrchestrationState::kRunning;
         },
-        10 * kHourMs));
+        10 * kHourMs);
   }
-
-  sim::Machine machine{7};
-  Registry registry;
 };
 
 TEST_F(CustomStatus, set_is_shown_with_a_version_that_counts_every_change) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
-  EXPECT_EQ(client.status("a").custom_status, "");
-  EXPECT_EQ(client.status("a").custom_status_version, 0);
-  run_to(worker, client, 1);
-  EXPECT_EQ(client.status("a").custom_status, "open");
-  EXPECT_EQ(client.status("a").custom_status_version, 2);
+  Worker& worker = start_worker();
+  start("a", "shows", "open");
+  EXPECT_EQ(client().status("a").custom_status, "");
+  EXPECT_EQ(client().status("a").custom_status_version, 0);
+  run_to(1);
+  EXPECT_EQ(client().status("a").custom_status, "open");
+  EXPECT_EQ(client().status("a").custom_status_version, 2);
   OrchestrationStatus own;
   ASSERT_EQ(worker.runtime->get_status("a", &own), Status::kOk);
   EXPECT_EQ(own.custom_status, "open");
-  run_to(worker, client, 3);
-  EXPECT_EQ(client.status("a").custom_status, "watering");
-  EXPECT_EQ(client.status("a").custom_status_version, 3);
+  run_to(3);
+  EXPECT_EQ(client().status("a").custom_status, "watering");
+  EXPECT_EQ(client().status("a").custom_status_version, 3);
 }
 
 TEST_F(CustomStatus, outlives_continue_as_new_restart_and_the_end) {
-  TestClient client(machine, kPath);
-  {
-    Worker worker(machine, registry, base_options());
-    ASSERT_EQ(worker.start(), Status::kOk);
-    ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
-    run_to(worker, client, 3);
-  }
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  run_to(worker, client, 4);
-  const OrchestrationStatus is = client.status("a");
+  start_worker();
+  start("a", "shows", "open");
+  run_to(3);
+  workers.clear();
+  start_worker();
+  run_to(4);
+  const OrchestrationStatus is = client().status("a");
   EXPECT_EQ(is.state, OrchestrationState::kCompleted);
   EXPECT_EQ(is.execution_id, 2);
   EXPECT_EQ(is.custom_status, "watering");
@@ -134,90 +111,76 @@ TEST_F(CustomStatus, outlives_continue_as_new_restart_and_the_end) {
 }
 
 TEST_F(CustomStatus, reset_is_a_change_to_nothing) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("resets", InstanceId("a"), ""), Status::kOk);
-  run_to(worker, client, 2);
-  EXPECT_EQ(client.status("a").custom_status, "");
-  EXPECT_EQ(client.status("a").custom_status_version, 2);
+  start_worker();
+  start("a", "resets");
+  run_to(2);
+  EXPECT_EQ(client().status("a").custom_status, "");
+  EXPECT_EQ(client().status("a").custom_status_version, 2);
 }
 
 TEST_F(CustomStatus, too_long_a_text_is_refused_live_and_in_replay) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("too_long", InstanceId("a"), ""), Status::kOk);
-  run_to(worker, client, 2);
-  const OrchestrationStatus is = client.status("a");
+  start_worker();
+  start("a", "too_long");
+  run_to(2);
+  const OrchestrationStatus is = client().status("a");
   EXPECT_EQ(is.output, "limit");
   EXPECT_EQ(is.custom_status, std::string(4096, 'x'));
   EXPECT_EQ(is.custom_status_version, 1);
 }
 
 TEST_F(CustomStatus, a_lost_branch_shows_nothing) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("loser_shows", InstanceId("a"), ""), Status::kOk);
-  run_to(worker, client, 2);
-  EXPECT_EQ(client.status("a").custom_status, "won");
-  EXPECT_EQ(client.status("a").custom_status_version, 1);
+  start_worker();
+  start("a", "loser_shows");
+  run_to(2);
+  EXPECT_EQ(client().status("a").custom_status, "won");
+  EXPECT_EQ(client().status("a").custom_status_version, 1);
 }
 
 TEST_F(CustomStatus, waiting_answers_a_newer_version_at_once) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
-  run_to(worker, client, 1);
+  Worker& worker = start_worker();
+  start("a", "shows", "open");
+  run_to(1);
   worker.stop();  // a call on the loop's thread must not wait
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 1, std::chrono::milliseconds(kHourMs), &is),
+  EXPECT_EQ(client()->wait_for_status_change("a", 1, std::chrono::milliseconds(kHourMs), &is),
             Status::kOk);
   EXPECT_EQ(is.custom_status, "open");
   EXPECT_EQ(is.custom_status_version, 2);
-  EXPECT_EQ(client->wait_for_status_change("a", -1, std::chrono::milliseconds(0), &is),
+  EXPECT_EQ(client()->wait_for_status_change("a", -1, std::chrono::milliseconds(0), &is),
             Status::kOk);
-  EXPECT_EQ(client.node.sleeps(), 0U);
+  EXPECT_EQ(client().node.sleeps(), 0U);
 }
 
 TEST_F(CustomStatus, waiting_for_a_change_sleeps_until_its_time_has_passed) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("shows", InstanceId("a"), "open"), Status::kOk);
-  run_to(worker, client, 1);
+  Worker& worker = start_worker();
+  start("a", "shows", "open");
+  run_to(1);
   worker.stop();  // a call on the loop's thread must not wait
   const std::int64_t before = machine.boot_ms();
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 2, std::chrono::milliseconds(kHourMs / 2), &is),
+  EXPECT_EQ(client()->wait_for_status_change("a", 2, std::chrono::milliseconds(kHourMs / 2), &is),
             Status::kTimeout);
   EXPECT_EQ(is.custom_status_version, 2);
   EXPECT_EQ(machine.boot_ms(), before + kHourMs / 2);
-  EXPECT_LT(client.node.sleeps(), 10U);  // it is woken, and does not poll
+  EXPECT_LT(client().node.sleeps(), 10U);  // it is woken, and does not poll
 }
 
 TEST_F(CustomStatus, waiting_on_the_loops_own_thread_would_block) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  start_worker();
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
+  EXPECT_EQ(client()->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
             Status::kWouldBlock);
 }
 
 TEST_F(CustomStatus, waiting_for_what_cannot_change_says_so) {
-  Worker worker(machine, registry, base_options());
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration("hour", InstanceId("a"), ""), Status::kOk);
-  run_to(worker, client, 1);
+  Worker& worker = start_worker();
+  start("a", "hour");
+  run_to(1);
   worker.stop();  // a call on the loop's thread must not wait
   OrchestrationStatus is;
-  EXPECT_EQ(client->wait_for_status_change("b", 0, std::chrono::milliseconds(kHourMs), &is),
+  EXPECT_EQ(client()->wait_for_status_change("b", 0, std::chrono::milliseconds(kHourMs), &is),
             Status::kNotFound);
-  EXPECT_EQ(client->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
+  EXPECT_EQ(client()->wait_for_status_change("a", 0, std::chrono::milliseconds(kHourMs), &is),
             Status::kStale);
   EXPECT_EQ(is.state, OrchestrationState::kCompleted);
 }

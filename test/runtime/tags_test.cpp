@@ -12,11 +12,8 @@ namespace pawl {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
-
-constexpr char kPath[] = "/data/pawl.db";
 
 int g_failures = 0;
 
@@ -81,188 +78,145 @@ Poll bad(OrchestrationContext& ctx) {
   return ctx.complete(text_of(control) + " " + text_of(too_long));
 }
 
-class TagsTest : public ::testing::Test {
+class TagsTest : public GatewayTest {
  protected:
   void SetUp() override {
     g_failures = 0;
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-    ASSERT_EQ(registry.add_orchestration("three", three), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("composed", composed), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("starves", starves), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("gives_up", gives_up), Status::kOk);
-    ASSERT_EQ(registry.add_orchestration("bad", bad), Status::kOk);
-    ASSERT_EQ(registry.add_activity("work", work), Status::kOk);
+    add("three", three);
+    add("composed", composed);
+    add("starves", starves);
+    add("gives_up", gives_up);
+    add("bad", bad);
+    add("work", work);
   }
-  Options options(const char* node, const TagFilter& filter, bool orchestrates = false) {
-    Options is;
-    is.database_path = kPath;
-    is.worker_node_id = node;
+  Options tagged(const char* node, const TagFilter& filter, bool orchestrates = false) {
+    Options is = named(node);
     is.worker_tag_filter = filter;
     is.run_orchestrations = orchestrates;
     return is;
   }
-  std::string ended(std::initializer_list<Worker*> workers, Worker& asked, const char* id,
-                    std::int64_t ms = 60'000) {
-    OrchestrationStatus status;
-    const bool is_over = drive(
-        machine, workers,
-        [&] {
-          return asked.runtime->get_status(id, &status) == Status::kOk &&
-                 status.state != OrchestrationState::kRunning;
-        },
-        ms);
-    return (is_over ? "" : "running: ") + std::string(status.output);
-  }
-
-  sim::Machine machine{17};
-  Registry registry;
 };
 
 TEST_F(TagsTest, heterogeneous_tagged_workers) {
-  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-  Worker gpu(machine, registry, options("gpu", TagFilter::tags({"gpu"})));
-  Worker radio(machine, registry, options("radio", TagFilter::tags({"radio"})));
-  for (Worker* worker : {&main, &gpu, &radio})
-    ASSERT_EQ(worker->start(), Status::kOk);
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_worker(tagged("gpu", TagFilter::tags({"gpu"})));
+  start_worker(tagged("radio", TagFilter::tags({"radio"})));
   for (const char* id : {"a", "b", "c"})
-    ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId(id), ""), Status::kOk);
+    start_at(main, id, "three");
   for (const char* id : {"a", "b", "c"})
-    EXPECT_EQ(ended({&main, &gpu, &radio}, main, id), "main/ gpu/gpu radio/radio");
+    EXPECT_EQ(end_of(id), "completed main/ gpu/gpu radio/radio");
 }
 
 TEST_F(TagsTest, dual_runtime_tags) {
-  Worker main(machine, registry, options("main", TagFilter::default_and({"radio"}), true));
-  Worker gpu(machine, registry, options("gpu", TagFilter::tags({"gpu"}), true));
-  ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(gpu.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
-  ASSERT_EQ(gpu.runtime->start_orchestration("three", InstanceId("b"), ""), Status::kOk);
-  EXPECT_EQ(ended({&main, &gpu}, main, "a"), "main/ gpu/gpu main/radio");
-  EXPECT_EQ(ended({&main, &gpu}, main, "b"), "main/ gpu/gpu main/radio");
+  Worker& main = start_worker(tagged("main", TagFilter::default_and({"radio"}), true));
+  Worker& gpu = start_worker(tagged("gpu", TagFilter::tags({"gpu"}), true));
+  start_at(main, "a", "three");
+  start_at(gpu, "b", "three");
+  EXPECT_EQ(end_of("a"), "completed main/ gpu/gpu main/radio");
+  EXPECT_EQ(end_of("b"), "completed main/ gpu/gpu main/radio");
 }
 
 // The only worker does not serve the tag; its tick ends the activity.
 TEST_F(TagsTest, starvation_safe_tag_timeout) {
-  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-  ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("starves", InstanceId("a"), ""), Status::kOk);
-  EXPECT_EQ(ended({&main}, main, "a", 29'000), "running: ");
-  EXPECT_EQ(ended({&main}, main, "a", 2'000), "not_started main/");
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_at(main, "a", "starves");
+  EXPECT_FALSE(ends("a", 29'000));
+  EXPECT_EQ(end_of("a", 2'000), "completed not_started main/");
 }
 
 // No worker takes activities at all: a worker that only runs orchestrations, or nothing, ends the
 // activity.
 TEST_F(TagsTest, expires_without_any_worker_for_activities) {
-  Worker none(machine, registry, options("none", TagFilter::none(), true));
-  ASSERT_EQ(none.start(), Status::kOk);
-  ASSERT_EQ(none.runtime->start_orchestration("starves", InstanceId("a"), ""), Status::kOk);
-  drive(
-      machine, {&none}, [] { return false; }, 5'000);
-  EXPECT_EQ(ended({&none}, none, "a", 60'000), "running: ");
-  TestClient client(machine, kPath);
+  Worker& none = start_worker(tagged("none", TagFilter::none(), true));
+  start_at(none, "a", "starves");
+  pass(5'000);
+  EXPECT_FALSE(ends("a"));
   Metrics metrics;
-  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(metrics.activities_ready, 1) << "the second one, which has no limit";
-  Worker main(machine, registry, options("main", TagFilter::default_only()));
-  ASSERT_EQ(main.start(), Status::kOk);
-  EXPECT_EQ(ended({&none, &main}, none, "a"), "not_started main/");
+  start_worker(tagged("main", TagFilter::default_only()));
+  EXPECT_EQ(end_of("a"), "completed not_started main/");
 }
 
 // A worker with TagFilter::none() does not look for work again and again.
 TEST_F(TagsTest, none_sleeps) {
-  Worker none(machine, registry, options("none", TagFilter::none(), true));
-  ASSERT_EQ(none.start(), Status::kOk);
-  ASSERT_EQ(none.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
-  drive(
-      machine, {&none}, [] { return false; }, 10'000);
+  Worker& none = start_worker(tagged("none", TagFilter::none(), true));
+  start_at(none, "a", "three");
+  pass(10'000);
   const auto ticks = none.runtime->stats().ticks;
-  drive(
-      machine, {&none}, [] { return false; }, 10'000);
+  pass(10'000);
   EXPECT_LE(none.runtime->stats().ticks, ticks + 3);
 }
 
 TEST_F(TagsTest, with_session_retries_and_select) {
   g_failures = 2;
-  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-  Worker gpu(machine, registry, options("gpu", TagFilter::default_and({"gpu"})));
-  ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(gpu.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("composed", InstanceId("a"), ""), Status::kOk);
-  EXPECT_EQ(ended({&main, &gpu}, main, "a"), "0 gpu/gpu");
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_worker(tagged("gpu", TagFilter::default_and({"gpu"})));
+  start_at(main, "a", "composed");
+  EXPECT_EQ(end_of("a"), "completed 0 gpu/gpu");
 }
 
 // The loser of a select leaves the queue, also when no worker serves its tag.
 TEST_F(TagsTest, cancelled_while_unserved) {
-  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-  ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("gives_up", InstanceId("a"), ""), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_at(main, "a", "gives_up");
   Metrics metrics;
-  drive(
-      machine, {&main}, [] { return false; }, 2'000);
-  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  pass(2'000);
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(metrics.activities_ready, 1);
-  drive(
-      machine, {&main}, [] { return false; }, 5'000);
-  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  pass(5'000);
+  ASSERT_EQ(client()->get_metrics(&metrics), Status::kOk);
   EXPECT_EQ(metrics.activities_ready, 0);
-  EXPECT_EQ(ended({&main}, main, "a"), "1");
+  EXPECT_EQ(end_of("a"), "completed 1");
 }
 
 // The tag is in the history: a new worker continues with the same tag.
 TEST_F(TagsTest, recovery_across_restart) {
-  {
-    Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-    ASSERT_EQ(main.start(), Status::kOk);
-    ASSERT_EQ(main.runtime->start_orchestration("three", InstanceId("a"), ""), Status::kOk);
-    drive(
-        machine, {&main}, [] { return false; }, 2'000);
-    main.kill();
-  }
-  Worker main(machine, registry, options("main", TagFilter::any(), true));
-  ASSERT_EQ(main.start(), Status::kOk);
-  EXPECT_EQ(ended({&main}, main, "a"), "main/ main/gpu main/radio");
-  TestClient client(machine, kPath);
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_at(main, "a", "three");
+  pass(2'000);
+  main.kill();
+  start_worker(tagged("main", TagFilter::any(), true));
+  EXPECT_EQ(end_of("a"), "completed main/ main/gpu main/radio");
   std::string all;
   auto tags = visit([&](const HistoryEvent& event) {
     if (!event.tag.empty()) all += std::string(event.kind) + ":" + std::string(event.tag) + " ";
   });
-  ASSERT_EQ(client->read_history("a", 1, tags), Status::kOk);
+  ASSERT_EQ(client()->read_history("a", 1, tags), Status::kOk);
   EXPECT_EQ(all, "activity:gpu activity:radio ");
 }
 
 TEST_F(TagsTest, a_bad_tag_is_an_error_at_the_await) {
-  Worker main(machine, registry, options("main", TagFilter::default_only(), true));
-  ASSERT_EQ(main.start(), Status::kOk);
-  ASSERT_EQ(main.runtime->start_orchestration("bad", InstanceId("a"), ""), Status::kOk);
-  EXPECT_EQ(ended({&main}, main, "a"), "invalid_argument invalid_argument");
+  Worker& main = start_worker(tagged("main", TagFilter::default_only(), true));
+  start_at(main, "a", "bad");
+  EXPECT_EQ(end_of("a"), "completed invalid_argument invalid_argument");
 }
 
 TEST_F(TagsTest, the_filter_is_validated_at_start) {
   const std::string longest(256, 't');
   const std::string longer(257, 't');
-  const auto start = [&](const TagFilter& filter) {
-    Worker worker(machine, registry, options("v", filter));
+  const auto checked = [&](const TagFilter& filter) {
+    Worker worker(machine, registry, tagged("v", filter));
     const Status status = worker.start();
     return status == Status::kOk ? std::string("ok") : std::string(worker.diagnostic.text());
   };
-  EXPECT_EQ(start(TagFilter::tags({"a", "b", "c", "d", "e"})), "ok");
-  EXPECT_EQ(start(TagFilter::default_and({longest})), "ok");
-  EXPECT_EQ(start(TagFilter::tags({"a", "b", "c", "d", "e", "f"})),
+  EXPECT_EQ(checked(TagFilter::tags({"a", "b", "c", "d", "e"})), "ok");
+  EXPECT_EQ(checked(TagFilter::default_and({longest})), "ok");
+  EXPECT_EQ(checked(TagFilter::tags({"a", "b", "c", "d", "e", "f"})),
             "worker_tag_filter has 6 tags; its mode needs 1..5");
-  EXPECT_EQ(start(TagFilter::default_and({})), "worker_tag_filter has 0 tags; its mode needs 1..5");
+  EXPECT_EQ(checked(TagFilter::default_and({})),
+            "worker_tag_filter has 0 tags; its mode needs 1..5");
   EXPECT_EQ(
-      start(TagFilter::tags({"a", longer})),
+      checked(TagFilter::tags({"a", longer})),
       "worker_tag_filter: tag 2 has 257 bytes or a control character; 1..256 bytes are allowed");
   EXPECT_EQ(
-      start(TagFilter::tags({""})),
+      checked(TagFilter::tags({""})),
       "worker_tag_filter: tag 1 has 0 bytes or a control character; 1..256 bytes are allowed");
-  EXPECT_EQ(start(TagFilter::tags({"a", "b", "a"})),
+  EXPECT_EQ(checked(TagFilter::tags({"a", "b", "a"})),
             "worker_tag_filter: tags 1 and 3 are the same");
   TagFilter odd = TagFilter::any();
   odd.count = 1;
-  EXPECT_EQ(start(odd), "worker_tag_filter has 1 tags; its mode needs 0..0");
+  EXPECT_EQ(checked(odd), "worker_tag_filter has 1 tags; its mode needs 0..0");
 }
 
 }  // namespace

@@ -351,7 +351,7 @@ TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
       "that JSON has not");
   ClientOptions small;
   small.payload_bytes_max = 4'096;
-  testing::TestClient sender(machine, testing::kStoryPath, small);
+  testing::TestClient sender(machine, testing::kPath, small);
   EXPECT_EQ(sender->raise_event("code", EventType<Wide>("go"), wide_of(5'000)),
             Status::kResourceExhausted);
 }

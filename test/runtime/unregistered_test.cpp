@@ -12,11 +12,9 @@
 namespace pawl {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::GatewayTest;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/pawl.db";
 constexpr int kEach = 100;
 constexpr int kMany = sizeof(void*) == 4 ? 1'000 : 5'000;
 // The ticks that an orchestration of one activity may take; the flood may add a few.
@@ -84,14 +82,14 @@ Poll hello_after(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
-class UnknownNames : public ::testing::Test {
+class UnknownNames : public GatewayTest {
  protected:
   void SetUp() override {
-    for (Registry* registry : {&plain, &knows_names, &holds}) {
-      ASSERT_EQ(registry->add_orchestration("hello", hello), Status::kOk);
-      ASSERT_EQ(registry->add_orchestration("on_session", on_session), Status::kOk);
-      ASSERT_EQ(registry->add_orchestration("flood", flood), Status::kOk);
-      ASSERT_EQ(registry->add_activity("say", say), Status::kOk);
+    for (Registry* one : {&plain, &knows_names, &holds}) {
+      ASSERT_EQ(one->add_orchestration("hello", hello), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("on_session", on_session), Status::kOk);
+      ASSERT_EQ(one->add_orchestration("flood", flood), Status::kOk);
+      ASSERT_EQ(one->add_activity("say", say), Status::kOk);
     }
     ASSERT_EQ(knows_names.add_activity("nobody", say), Status::kOk);
     for (int i = 0; i < kEach; ++i) {
@@ -99,52 +97,41 @@ class UnknownNames : public ::testing::Test {
       ASSERT_EQ(knows_names.add_activity(names.back().c_str(), say), Status::kOk);
     }
     ASSERT_EQ(holds.add_cooperative("nobody", forever), Status::kOk);
-    machine.set_wall(1'800'000'000'000);
-    machine.set_synced(true);
-    options.database_path = kPath;
     options.worker_node_id = "A";
   }
-  void start_floods(TestClient& client, std::string_view input, int many = kMany) {
-    for (int i = 0; i < many / kEach; ++i)
-      ASSERT_EQ(client->start_orchestration(
-                    "flood", InstanceId(std::string(input) + std::to_string(i)), input),
-                Status::kOk);
+  void start_floods(std::string_view input) {
+    for (int i = 0; i < kMany / kEach; ++i)
+      start(std::string(input) + std::to_string(i), "flood", input);
   }
   // Counts the ticks of the worker until the instance has ended; more than `most`: it has not
   // ended.
-  std::uint64_t ticks(Worker& worker, TestClient& client, std::string_view id, std::uint64_t most) {
+  std::uint64_t ticks(Worker& worker, std::string_view id, std::uint64_t most) {
     std::uint64_t count = 0;
-    while (count <= most && client.status(id).state == OrchestrationState::kRunning) {
+    while (count <= most && is_running(id)) {
       const Result<bool> more = worker.runtime->tick(std::chrono::seconds(1));
       EXPECT_TRUE(more.ok());
       ++count;
     }
     return count;
   }
-  void expect_hello(Worker& worker, TestClient& client, const char* name, std::string_view id) {
-    ASSERT_EQ(client->start_orchestration(name, InstanceId(id), ""), Status::kOk);
-    EXPECT_LE(ticks(worker, client, id, 1'000), kTicksOfHello) << id;
+  void expect_hello(Worker& worker, const char* name, std::string_view id) {
+    start(id, name);
+    EXPECT_LE(ticks(worker, id, 1'000), kTicksOfHello) << id;
   }
-  // Runs the worker until it sleeps.
-  void settle(Worker& worker) {
-    drive(
-        machine, {&worker}, [] { return false; }, 10'000);
-  }
+  // Runs the workers until they sleep.
+  void settle() { pass(10'000); }
   void expect_rest(Worker& worker) {
     const std::uint64_t commits = worker.runtime->stats().commits;
     const std::uint64_t ticked = worker.runtime->stats().ticks;
-    drive(
-        machine, {&worker}, [] { return false; }, 100'000);
+    pass(100'000);
     EXPECT_LE(worker.runtime->stats().commits, commits + 5) << "leases only";
     EXPECT_LE(worker.runtime->stats().ticks, ticked + 40);
   }
 
   std::deque<std::string> names;  // the registry keeps views
-  sim::Machine machine{23};
-  Registry plain;
-  Registry knows_names;
-  Registry holds;
-  Options options;
+  Registry& plain = another_registry();
+  Registry& knows_names = another_registry();
+  Registry& holds = another_registry();
 };
 
 class EachKind : public UnknownNames, public ::testing::WithParamInterface<const char*> {};
@@ -156,102 +143,81 @@ INSTANTIATE_TEST_SUITE_P(Of, EachKind,
 TEST_P(EachKind, activity_delays_no_other_and_costs_nothing) {
   const bool has_many_names = std::set<std::string>{"names", "mix"}.count(GetParam()) == 1;
   testing::expect_errors("activity_unregistered", has_many_names ? 64 : 1);
-  Worker worker(machine, plain, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  start_floods(client, GetParam());
-  expect_hello(worker, client, "hello", "beside the starts");
+  Worker& worker = start_worker(plain, options);
+  start_floods(GetParam());
+  expect_hello(worker, "hello", "beside the starts");
   for (int i = 0; worker.runtime->stats().unregistered < static_cast<std::uint64_t>(kMany) / 2;
        ++i) {
     ASSERT_LT(i, kMany);
     ASSERT_TRUE(worker.runtime->tick(std::chrono::seconds(1)).ok());
   }
-  expect_hello(worker, client, "hello", "in the middle");
-  expect_hello(worker, client, "on_session", "in the middle, on their session");
-  settle(worker);
+  expect_hello(worker, "hello", "in the middle");
+  expect_hello(worker, "on_session", "in the middle, on their session");
+  settle();
   EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
   expect_rest(worker);
-  expect_hello(worker, client, "hello", "at rest");
+  expect_hello(worker, "hello", "at rest");
   EXPECT_GE(worker.lines.count("activity_unregistered"), 1U);
   EXPECT_LE(worker.lines.count("activity_unregistered"), 64U);
 
   // A restarted worker does not have to meet the work again.
   worker.stop();
-  Worker again(machine, plain, options);
-  ASSERT_EQ(again.start(), Status::kOk);
-  expect_hello(again, client, "hello", "after a restart");
-  settle(again);
+  Worker& again = start_worker(plain, options);
+  expect_hello(again, "hello", "after a restart");
+  settle();
   expect_rest(again);
   EXPECT_EQ(again.runtime->stats().unregistered, 0U);
   again.stop();
   if (std::string(GetParam()) == "mix") return;  // a registry has no room for all of them
 
-  Worker able(machine, knows_names, options);
-  ASSERT_EQ(able.start(), Status::kOk);
+  Worker& able = start_worker(knows_names, options);
   std::uint64_t first = 0;
   while (able.runtime->stats().activities_started == 0 && first < 100) {
     ASSERT_TRUE(able.runtime->tick(std::chrono::seconds(1)).ok());
     ++first;
   }
   EXPECT_LE(first, 3U) << "at once";
-  expect_hello(able, client, "hello", "beside those that go on");
+  expect_hello(able, "hello", "beside those that go on");
   const std::string last = std::string(GetParam()) + std::to_string(kMany / kEach - 1);
-  EXPECT_TRUE(drive(
-      machine, {&able}, [&] { return client.status(last).state != OrchestrationState::kRunning; },
-      600'000));
-  EXPECT_EQ(client.status(last).state, OrchestrationState::kCompleted);
+  EXPECT_TRUE(ends(last, 600'000));
+  EXPECT_EQ(client().status(last).state, OrchestrationState::kCompleted);
 }
 
 // The work was ready when its worker ended: each item is met once.
 TEST_F(UnknownNames, what_a_worker_left_behind_delays_no_other) {
   testing::expect_errors("activity_unregistered");
-  {
-    Worker worker(machine, holds, options);
-    ASSERT_EQ(worker.start(), Status::kOk);
-    TestClient client(machine, kPath);
-    start_floods(client, "plain");
-    drive(
-        machine, {&worker}, [] { return false; }, 1'000);
-    worker.kill();
-  }
-  Worker worker(machine, plain, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  expect_hello(worker, client, "hello", "first");
-  expect_hello(worker, client, "on_session", "second");
+  Worker& former = start_worker(holds, options);
+  start_floods("plain");
+  pass(1'000);
+  former.kill();
+  Worker& worker = start_worker(plain, options);
+  expect_hello(worker, "hello", "first");
+  expect_hello(worker, "on_session", "second");
   EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
-  settle(worker);
+  settle();
   EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
   EXPECT_LE(worker.runtime->stats().commits, static_cast<std::uint64_t>(kMany) / 64 + 40);
   expect_rest(worker);
   options.worker_node_id = "B";
-  Worker able(machine, knows_names, options);
-  ASSERT_EQ(able.start(), Status::kOk);
-  EXPECT_TRUE(drive(
-      machine, {&worker, &able},
-      [&] { return client.status("plain0").state != OrchestrationState::kRunning; }, 600'000));
+  start_worker(knows_names, options);
+  EXPECT_TRUE(ends("plain0", 600'000));
 }
 
 // A worker that registers looks once through all names that are waited for, however much of them it
 // may take.
 TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
   testing::expect_errors("activity_unregistered", 2);
-  Registry known;
+  Registry& known = another_registry();
   ASSERT_EQ(known.add_orchestration("for_another_kind", for_another_kind), Status::kOk);
   for (const char* name : {"say", "tell"})
     ASSERT_EQ(known.add_activity(name, say), Status::kOk);
-  {
-    Worker first(machine, known, options);
-    ASSERT_EQ(first.start(), Status::kOk);
-    TestClient client(machine, kPath);
-    ASSERT_EQ(client->start_orchestration("for_another_kind", InstanceId("a"), ""), Status::kOk);
-    settle(first);
-    expect_rest(first);
-    first.stop();
-  }
-  Worker next(machine, known, options);
-  ASSERT_EQ(next.start(), Status::kOk);
-  settle(next);
+  Worker& first = start_worker(known, options);
+  start("a", "for_another_kind");
+  settle();
+  expect_rest(first);
+  first.stop();
+  Worker& next = start_worker(known, options);
+  settle();
   expect_rest(next);
   EXPECT_EQ(next.lines.count("loop_without_progress"), 0U);
 }
@@ -259,8 +225,7 @@ TEST_F(UnknownNames, what_waits_for_another_kind_lets_the_worker_sleep) {
 // Calls on the Runtime's own thread, as many as it accepts, do not delay instances that have begun.
 TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
   options.limits.requests_max = 1'024;
-  Worker worker(machine, plain, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
+  Worker& worker = start_worker(plain, options);
   int next = 0;
   std::uint64_t completed = 0;
   for (int round = 0; round < 20; ++round) {
@@ -281,68 +246,54 @@ TEST_F(UnknownNames, a_flood_of_own_starts_holds_up_no_completions) {
 
 TEST_F(UnknownNames, instances_delay_no_other) {
   testing::expect_errors("orchestration_unregistered", 64);
-  Worker worker(machine, plain, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  TestClient client(machine, kPath);
+  Worker& worker = start_worker(plain, options);
   for (int i = 0; i < kMany; ++i) {
     const std::string id = "x" + std::to_string(i);
-    ASSERT_EQ(client->start_orchestration("nobody" + std::to_string(i % 1'000), InstanceId(id), ""),
-              Status::kOk);
+    start(id, "nobody" + std::to_string(i % 1'000));
     if (i == kMany / 2) {
-      ASSERT_EQ(client->start_orchestration("hello", InstanceId("among them"), ""), Status::kOk);
+      start("among them", "hello");
     }
   }
-  expect_hello(worker, client, "hello", "behind them");
-  EXPECT_LE(ticks(worker, client, "among them", 1'000), kTicksOfHello);
-  expect_hello(worker, client, "hello", "beside them");
+  expect_hello(worker, "hello", "behind them");
+  EXPECT_LE(ticks(worker, "among them", 1'000), kTicksOfHello);
+  expect_hello(worker, "hello", "beside them");
   EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany) / 2);
-  settle(worker);
+  settle();
   EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
   expect_rest(worker);
-  expect_hello(worker, client, "hello", "at rest");
+  expect_hello(worker, "hello", "at rest");
 }
 
 // The worker of these instances is gone, and their timers are due.
 TEST_F(UnknownNames, instances_of_a_former_program_delay_no_other) {
   testing::expect_errors("orchestration_unregistered", 2);
-  Registry former;
+  Registry& former = another_registry();
   ASSERT_EQ(former.add_orchestration("sleeps", sleeps), Status::kOk);
   ASSERT_EQ(former.add_orchestration("asks", asks), Status::kOk);
   ASSERT_EQ(former.add_orchestration("hello", hello_after), Status::kOk);
-  TestClient client(machine, kPath);
-  {
-    Worker worker(machine, former, options);
-    ASSERT_EQ(worker.start(), Status::kOk);
-    for (int i = 0; i < kMany; ++i)
-      ASSERT_EQ(client->start_orchestration(i % 2 == 0 ? "sleeps" : "asks",
-                                            InstanceId("x" + std::to_string(i)), ""),
-                Status::kOk);
-    ASSERT_EQ(client->start_orchestration("hello", InstanceId("sleeper"), ""), Status::kOk);
-    drive(
-        machine, {&worker}, [] { return false; }, 5'000);
-    worker.kill();
-  }
+  Worker& gone = start_worker(former, options);
+  for (int i = 0; i < kMany; ++i)
+    start("x" + std::to_string(i), i % 2 == 0 ? "sleeps" : "asks");
+  start("sleeper", "hello");
+  pass(5'000);
+  gone.kill();
   for (int i = 1; i < kMany; i += 2)
-    ASSERT_EQ(client->raise_event("x" + std::to_string(i), "go", ""), Status::kOk);
+    raise_event("x" + std::to_string(i), "go");
   machine.advance(20'000);
-  Registry later;
+  Registry& later = another_registry();
   ASSERT_EQ(later.add_orchestration("hello", hello_after), Status::kOk);
   ASSERT_EQ(later.add_orchestration("hello", hello, "2.0.0"), Status::kOk);
   ASSERT_EQ(later.add_activity("say", say), Status::kOk);
-  Worker worker(machine, later, options);
-  ASSERT_EQ(worker.start(), Status::kOk);
-  expect_hello(worker, client, "hello", "new");
-  EXPECT_LE(ticks(worker, client, "sleeper", 1'000), 2 * kTicksOfHello);
+  Worker& worker = start_worker(later, options);
+  expect_hello(worker, "hello", "new");
+  EXPECT_LE(ticks(worker, "sleeper", 1'000), 2 * kTicksOfHello);
   EXPECT_LT(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
-  settle(worker);
+  settle();
   EXPECT_EQ(worker.runtime->stats().unregistered, static_cast<std::uint64_t>(kMany));
   expect_rest(worker);
   worker.stop();
-  Worker again(machine, former, options);
-  ASSERT_EQ(again.start(), Status::kOk);
-  EXPECT_TRUE(drive(
-      machine, {&again}, [&] { return client.status("x0").state != OrchestrationState::kRunning; },
-      100'000));
+  start_worker(former, options);
+  EXPECT_TRUE(ends("x0", 100'000));
 }
 
 // ---- a worker that comes ----
@@ -380,28 +331,21 @@ TEST_P(WorkerThatComes, BeginsAtOnce) {
   testing::expect_errors(is_code ? "orchestration_unregistered" : "activity_unregistered",
                          is_code && seconds < 2 ? 0 : 1);
   ASSERT_EQ(plain.add_orchestration("wanted", wanted), Status::kOk);
-  Registry able;
+  Registry& able = another_registry();
   ASSERT_EQ(able.add_activity("wanted", say), Status::kOk);
   if (is_code) {
     ASSERT_EQ(able.add_orchestration("wanted_code", wanted_code), Status::kOk);
   }
-  Worker first(machine, plain, options);
-  ASSERT_EQ(first.start(), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->start_orchestration(is_code ? "wanted_code" : "wanted", InstanceId("a"), how),
-            Status::kOk);
-  drive(
-      machine, {&first}, [] { return false; }, seconds * 1'000);
+  Worker& first = start_worker(plain, options);
+  start("a", is_code ? "wanted_code" : "wanted", how);
+  pass(seconds * 1'000);
   options.worker_node_id = "B";
   options.run_orchestrations = is_code;
   options.worker_tag_filter = TagFilter::any();
-  Worker second(machine, able, options);
-  ASSERT_EQ(second.start(), Status::kOk);
+  start_worker(able, options);
   const std::int64_t begun = machine.boot_ms();
-  EXPECT_TRUE(drive(
-      machine, {&first, &second},
-      [&] { return client.status("a").state != OrchestrationState::kRunning; }, 600'000));
-  EXPECT_EQ(client.status("a").output, is_code ? "code" : "said");
+  EXPECT_TRUE(ends("a", 600'000));
+  EXPECT_EQ(client().status("a").output, is_code ? "code" : "said");
   EXPECT_LE(machine.boot_ms() - begun, 100) << first.lines.all();
 }
 
@@ -414,39 +358,27 @@ Poll waits_then_works(OrchestrationContext& ctx) {
 // The worker that began the instance was killed, and a message came while only others ran.
 TEST_F(UnknownNames, WhatACapableWorkerLeftBehindGoesOnAtOnce) {
   testing::expect_errors("orchestration_unregistered", 7);
-  Registry able;
+  Registry& able = another_registry();
   ASSERT_EQ(able.add_activity("wanted", say), Status::kOk);
   ASSERT_EQ(able.add_orchestration("wanted", waits_then_works), Status::kOk);
   for (const bool is_early : {false, true}) {
     for (const int seconds : {0, 1, 7, 40}) {
       SCOPED_TRACE(seconds);
       const std::string id = "a" + std::to_string(seconds) + (is_early ? "early" : "");
-      TestClient client(machine, kPath);
-      options.worker_node_id = "A";
-      Worker first(machine, plain, options);
-      if (is_early) {
-        EXPECT_EQ(first.start(), Status::kOk);
-      }
       options.worker_node_id = std::nullopt;
-      Worker gone(machine, able, options);
-      ASSERT_EQ(gone.start(), Status::kOk);
-      ASSERT_EQ(client->start_orchestration("wanted", InstanceId(id), ""), Status::kOk);
-      drive(
-          machine, {&gone}, [] { return false; }, 1'000);
+      Worker* first = is_early ? &start_worker(plain, named("A")) : nullptr;
+      Worker& gone = start_worker(able, options);
+      start(id, "wanted");
+      pass({&gone}, 1'000);
       gone.kill();
-      if (!is_early) {
-        EXPECT_EQ(first.start(), Status::kOk);
-      }
-      ASSERT_EQ(client->raise_event(id, "go", ""), Status::kOk);
-      drive(
-          machine, {&first}, [] { return false; }, seconds * 1'000);
-      Worker second(machine, able, options);
-      ASSERT_EQ(second.start(), Status::kOk);
+      if (!is_early) first = &start_worker(plain, named("A"));
+      raise_event(id, "go");
+      pass(seconds * 1'000);
+      const Worker& second = start_worker(able, options);
       const std::int64_t begun = machine.boot_ms();
-      EXPECT_TRUE(drive(
-          machine, {&first, &second},
-          [&] { return client.status(id).state != OrchestrationState::kRunning; }, 600'000));
-      EXPECT_LE(machine.boot_ms() - begun, 100) << first.lines.all() << second.lines.all();
+      EXPECT_TRUE(ends(id, 600'000));
+      EXPECT_LE(machine.boot_ms() - begun, 100) << first->lines.all() << second.lines.all();
+      workers.clear();
     }
   }
 }

@@ -12,7 +12,6 @@ namespace {
 class WaitingSessions : public SessionStory {
  protected:
   void SetUp() override {
-    SessionStory::SetUp();
     options.sessions = SessionOptions();  // the defaults of a program that sets none
   }
   void converse(int count) {
@@ -49,13 +48,12 @@ TEST_F(WaitingSessions, eleven_conversations_are_all_answered_by_a_worker_for_te
   constexpr int kConversations = 11;
   options.sessions.max_sessions_per_worker = 10;
   code(conversation);
-  full("a");
+  start_worker("a");
   converse(kConversations);
   ASSERT_TRUE(all_ran(1, kConversations)) << runs.size();
   pass(600'000);
   for (int i = kConversations - 1; i >= 0; --i)
-    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", std::to_string(i)),
-              Status::kOk);
+    enqueue_event("chat-" + std::to_string(i), "messages", std::to_string(i));
   for (int i = 0; i < kConversations; ++i)
     EXPECT_EQ(end_of("chat-" + std::to_string(i), 60'000), "completed " + std::to_string(i));
 }
@@ -63,12 +61,12 @@ TEST_F(WaitingSessions, eleven_conversations_are_all_answered_by_a_worker_for_te
 TEST_F(WaitingSessions, by_default_forty_conversations_find_what_was_kept_for_them) {
   constexpr int kConversations = 40;
   code(conversation);
-  full("a");
+  start_worker("a");
   converse(kConversations);
   ASSERT_TRUE(all_ran(1, kConversations)) << runs.size();
   pass(60'000);
   for (int i = 0; i < kConversations; ++i)
-    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", "m"), Status::kOk);
+    enqueue_event("chat-" + std::to_string(i), "messages", "m");
   ASSERT_TRUE(all_ran(2, kConversations)) << runs.size();
   std::size_t cold = 0;
   for (const Run& run : runs)
@@ -80,7 +78,7 @@ TEST_F(WaitingSessions, by_default_forty_conversations_find_what_was_kept_for_th
 TEST_F(WaitingSessions, what_makes_room_is_counted_by_the_minute_and_logged_once_in_it) {
   options.sessions.max_sessions_per_worker = 2;
   code(conversation);
-  Worker& worker = full("a");
+  Worker& worker = start_worker("a");
   const RuntimeStats& stats = worker.runtime->stats();
   converse(12);
   ASSERT_TRUE(all_ran(1, 12)) << runs.size();
@@ -94,7 +92,7 @@ TEST_F(WaitingSessions, what_makes_room_is_counted_by_the_minute_and_logged_once
   pass(120'000);
   EXPECT_EQ(stats.sessions_evicted_idle_minute, 0U) << "none in the minute behind it";
   for (int i = 0; i < 3; ++i)
-    ASSERT_EQ(client()->enqueue_event("chat-" + std::to_string(i), "messages", "m"), Status::kOk);
+    enqueue_event("chat-" + std::to_string(i), "messages", "m");
   pass(120'000);
   EXPECT_EQ(logged("sessions_evicted_idle"), 2U) << "and again when there are some";
 }
@@ -102,7 +100,7 @@ TEST_F(WaitingSessions, what_makes_room_is_counted_by_the_minute_and_logged_once
 TEST_F(WaitingSessions, room_is_made_when_it_can_be_and_not_with_the_next_renewal) {
   options.sessions.max_sessions_per_worker = 1;
   code(conversation);
-  full("a");
+  start_worker("a");
   converse(3);
   const std::int64_t each_ms = SessionOptions().evict_idle.count();
   EXPECT_TRUE(all_ran(1, 3, 2 * each_ms + 500)) << runs.size();
@@ -120,7 +118,7 @@ TEST_F(WaitingSessions, if_all_are_held_who_waits_is_seen_and_is_served_in_order
     PAWL_AWAIT_DONE(ctx.dequeue_event("messages"));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   for (const char* id : {"first", "second", "third", "fourth", "fifth"}) {
     start(id, "code");
     pass(1'000);
@@ -139,7 +137,7 @@ TEST_F(WaitingSessions, if_all_are_held_who_waits_is_seen_and_is_served_in_order
       << "the one that waits longest: " << workers[0]->lines.all();
   for (const char* id : {"first", "third", "second", "fourth"}) {
     const std::size_t before = runs.size();
-    ASSERT_EQ(client()->enqueue_event(id, "messages", ""), Status::kOk);
+    enqueue_event(id, "messages", "");
     pass(before == 4 ? 30'000 : 200);
     if (before < 5) {
       ASSERT_EQ(runs.size(), before + 1) << "as soon as one ends: " << id;
@@ -191,13 +189,13 @@ TEST_F(WaitingSessions, a_worker_that_has_room_and_no_slot_is_waited_for_only_so
   Options few = working("b");
   few.slots.inline_activities = few.slots.threads = 0;
   few.slots.cooperative = 2;
-  start_worker(registry, few);
+  start_worker(few);
   start("busy", "code", "busy");
   ASSERT_TRUE(runs_are(2));
   few.sessions.max_sessions_per_worker = 1;
   few.worker_node_id = "a";
   few.slots.inline_activities = 8;
-  start_worker(registry, few);
+  start_worker(few);
   start("chat-0", "code");
   ASSERT_TRUE(runs_are(3));
   pass(60'000);
@@ -216,13 +214,13 @@ TEST_F(WaitingSessions, one_that_fails_on_loss_makes_no_room) {
     PAWL_AWAIT_DONE(ctx.dequeue_event("messages"));
     return ctx.complete("");
   });
-  full("a");
+  start_worker("a");
   start("keeper", "code", "keeps");
   pass(1'000);
   start("other", "code");
   pass(600'000);
   EXPECT_EQ(runs.size(), 1U);
-  ASSERT_EQ(client()->enqueue_event("keeper", "messages", ""), Status::kOk);
+  enqueue_event("keeper", "messages", "");
   EXPECT_TRUE(runs_are(2, 1'000));
 }
 
@@ -250,7 +248,7 @@ TEST_F(WaitingSessions, one_whose_only_work_is_delayed_makes_room_and_gets_its_t
       PAWL_AWAIT_DONE(ctx.join_all(all, 2));
       return ctx.complete("failed twice");
     });
-    if (workers.empty()) full("a");
+    if (workers.empty()) start_worker("a");
     const std::string other = is_exclusive ? "other-1" : "other-0";
     const std::string failing = is_exclusive ? "failing-1" : "failing-0";
     start(failing, "code", "fails");

@@ -29,7 +29,7 @@ Poll open_as_many_as_said(OrchestrationContext& ctx) {
 TEST_F(WholeSessions, one_too_many_of_an_instance_is_known_at_the_opening) {
   options.sessions.max_sessions_per_orchestration = 2;
   code(open_as_many_as_said);
-  full("a");
+  start_worker("a");
   start("i", "code", "3");
   EXPECT_EQ(end_of("i"),
             "completed limit the instance has 2 sessions open (max_sessions_per_orchestration): "
@@ -40,7 +40,7 @@ TEST_F(WholeSessions, one_too_many_of_an_instance_is_known_at_the_opening) {
 TEST_F(WholeSessions, one_too_many_of_an_owner_is_known_at_the_opening) {
   options.sessions.max_sessions_per_owner = 1;
   code(open_as_many_as_said);
-  full("a");
+  start_worker("a");
   start("first", "code", "1");
   pass(1'000);
   start("second", "code", "1");
@@ -106,7 +106,7 @@ TEST_F(WholeSessions, a_shared_one_has_labels_and_is_closed_by_its_owner) {
                         error_kind_name(closed.error().kind) + ", then " +
                         std::string(anew.ok() ? "anew" : "refused"));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(2));
   SessionInfo info;
@@ -137,7 +137,7 @@ TEST_F(WholeSessions, a_shared_one_that_an_operator_closed_begins_anew_with_the_
     return ctx.complete(std::string(error_kind_name(one.error().kind)) + " " +
                         error_kind_name(two.error().kind) + " " + std::string(three.value()));
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   ASSERT_EQ(client()->close_session("", "bus"), Status::kOk);
@@ -159,7 +159,7 @@ TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_wh
     if (!done.ok()) return ctx.complete(error_kind_name(done.error().kind));
     return ctx.complete("done");
   });
-  full("a");
+  start_worker("a");
   start("one", "code");
   EXPECT_EQ(end_of("one"), "completed done");
   start("two", "code");
@@ -193,7 +193,7 @@ TEST_F(WholeSessions, the_age_that_one_instance_sets_ends_no_work_of_another) {
                         error_kind_name(late.error().kind));
   });
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("sets", "code");
   ASSERT_TRUE(drive_until([&] { return state_of("", "chat") == "active"; }));
   start("queued", "other", "0");
@@ -220,7 +220,7 @@ TEST_F(WholeSessions, one_that_expired_is_gone_for_who_set_its_age_alone) {
     return ctx.complete(error_kind_name(late.error().kind));
   });
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("sets", "code");
   EXPECT_EQ(end_of("sets"), "completed session_closed");
   EXPECT_EQ(state_of("", "chat"), "expired");
@@ -241,7 +241,7 @@ TEST_F(WholeSessions, the_number_that_one_instance_sets_refuses_no_work_of_anoth
     return ctx.complete(error_kind_name(third.error().kind));
   });
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("sets", "code");
   EXPECT_EQ(end_of("sets"), "completed limit");
   start("two", "other", "1");
@@ -261,7 +261,7 @@ TEST_F(WholeSessions, the_rate_that_one_instance_sets_delays_work_of_another) {
     return ctx.complete(done.ok() ? "done" : error_kind_name(done.error().kind));
   });
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("sets", "code");
   EXPECT_EQ(end_of("sets"), "completed done");
   const std::int64_t before = machine.boot_ms();
@@ -280,7 +280,7 @@ TEST_F(WholeSessions, one_that_was_refused_begins_anew_for_another_instance) {
     return ctx.complete(error_kind_name(done.error().kind));
   });
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("sets", "code");
   EXPECT_EQ(end_of("sets"), "completed limit");
   start("two", "other", "0");
@@ -290,7 +290,7 @@ TEST_F(WholeSessions, one_that_was_refused_begins_anew_for_another_instance) {
 // Rules: S1, S54.
 TEST_F(WholeSessions, limits_that_an_operator_sets_are_no_instances) {
   other(works_on_chat);
-  full("a");
+  start_worker("a");
   start("one", "other", "0");
   EXPECT_EQ(end_of("one"), "completed done");
   SessionUpdate update;
@@ -318,7 +318,7 @@ TEST_F(WholeSessions, a_shared_one_notifies_the_instance_that_asked) {
     }
     return ctx.complete(seen);
   });
-  full("a");
+  start_worker("a");
   start("i", "code");
   ASSERT_TRUE(runs_are(1));
   ASSERT_EQ(client()->close_session("", "chat"), Status::kOk);
@@ -347,7 +347,7 @@ TEST_F(WholeSessions, the_counts_of_a_shared_one_outlive_a_pause) {
     PAWL_AWAIT(done, ctx.schedule_activity("note", "", Target::session("chat")));
     return ctx.complete(done.ok() ? "done" : error_kind_name(done.error().kind));
   });
-  full("a");
+  start_worker("a");
   start("one", "code");
   EXPECT_EQ(end_of("one"), "completed done");
   pass(50 * 60'000);
@@ -382,7 +382,7 @@ TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
       seen += std::string(one.ok() ? "ok" : error_kind_name(one.error().kind)) + " ";
     return ctx.complete(seen);
   });
-  full("a");
+  start_worker("a");
   for (const char* id : {"opened", "shared"}) {
     SCOPED_TRACE(id);
     runs.clear();
@@ -394,7 +394,7 @@ TEST_F(WholeSessions, the_settings_of_an_open_one_can_be_changed) {
     ASSERT_EQ(client()->get_session(shared ? "" : id, "chat", &info), Status::kOk);
     EXPECT_EQ(info.owner_label, "bob");
     EXPECT_GT(info.expires_in_ms.value_or(0), 3'500'000);
-    ASSERT_EQ(client()->enqueue_event(id, "end", ""), Status::kOk);
+    enqueue_event(id, "end", "");
     EXPECT_EQ(end_of(id), "completed limit ok limit ") << "what was counted stays";
     EXPECT_EQ(logged("session_settings session=chat"), shared ? 2U : 1U);
   }
@@ -425,12 +425,12 @@ TEST_F(WholeSessions, children_work_on_a_session_of_their_parent_until_it_ends) 
     return ctx.complete(std::string(child.value()) + ", " + std::string(late.value()));
   });
   start("stranger", "other");
-  full("a");
+  start_worker("a");
   EXPECT_EQ(end_of("stranger"), "completed not open session_closed") << "no such instance";
   start("i", "code");
-  full("b");
+  start_worker("b");
   pass(60'000);
-  ASSERT_EQ(client()->enqueue_event("i", "end", ""), Status::kOk);
+  enqueue_event("i", "end", "");
   EXPECT_EQ(end_of("i"), "completed open done, not open session_closed");
   EXPECT_EQ(workers_of("device").size(), 1U);
   EXPECT_EQ(epochs_of("device").size(), 1U);

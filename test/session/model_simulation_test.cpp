@@ -73,7 +73,7 @@ TEST(ModelSimulation, agrees_with_the_database) {
 }
 
 // The list omits the epoch in `accepts`: a change of the owner ends every hand-over, so the token
-// already refuses what the epoch would. Its rows are in results_rules_test.cpp.
+// already refuses what the epoch would. Its rows are in result_rules_test.cpp.
 // ---- each decision left out once ----
 
 struct Removal {

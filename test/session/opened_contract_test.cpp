@@ -1,6 +1,6 @@
-// The checks that test/build/seed_tests.txt lists for the storage of explicit sessions. The list
-// has two calls for fetching, with sessions and without. In Pawl a worker with room for no session
-// fetches without them.
+// The contract of sessions that an instance opens: each check of test/build/seed_tests.txt for the
+// storage of explicit sessions has its name here. The checks have two calls for fetching, with
+// sessions and without. In Pawl a worker with room for no session fetches without them.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -13,16 +13,8 @@
 namespace pawl::test {
 namespace {
 
-constexpr std::int64_t kLease = 30'000;
-constexpr std::int64_t kInterval = 25'000;
-
-class OpenedContract : public ::testing::Test {
+class OpenedContract : public TwoWorkers {
  protected:
-  OpenedContract() {
-    a_.join("A");
-    b_.join("B");
-    instance_ = world_.instance();
-  }
   void open(const char* name) {
     world_.commit(instance_, {{EventKind::kSessionOpen, name, {}, {}}});
   }
@@ -45,16 +37,8 @@ class OpenedContract : public ::testing::Test {
         "SELECT coalesce(max(" + std::string(column) + "),-1) FROM sessions WHERE scope=?1";
     return world_.number(sql.c_str(), {instance_});
   }
-  std::int64_t rows() { return world_.number("SELECT count(*) FROM sessions"); }
-  void lease_alone() {
-    a_.node.set_locks_testable(false);
-    b_.node.set_locks_testable(false);
-  }
 
-  World world_;
-  Worker a_{world_};
-  Worker b_{world_};
-  InstanceKey instance_ = 0;
+  InstanceKey instance_ = world_.instance();
 };
 
 // A summary was given to a handoff, for any session. It must go with the session's row, whatever
@@ -63,11 +47,13 @@ constexpr char kSummaries[] = "INSERT INTO session_summaries SELECT sid,x'00',0 
 constexpr char kLeftBehind[] =
     "SELECT count(*) FROM session_summaries WHERE sid NOT IN (SELECT sid FROM sessions)";
 
+// ---- summaries ----
+
 TEST_F(OpenedContract, a_summary_goes_when_its_session_is_closed) {
   open("X");
   world_.execute(kSummaries);
   close("X");
-  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(world_.rows("sessions"), 0);
   EXPECT_EQ(world_.number(kLeftBehind), 0);
 }
 
@@ -78,36 +64,33 @@ TEST_F(OpenedContract, a_summary_goes_when_the_last_work_of_a_closed_session_has
   ASSERT_TRUE(encode_settings(settings, &text));
   world_.commit(instance_, {{EventKind::kSessionOpen, "X", {}, std::string(text.view())}});
   schedule_on("X");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job.has_value());
+  const Job job = a_.take();
   world_.execute(kSummaries);
   close("X");
-  ASSERT_EQ(rows(), 1) << "until its work has ended";
-  EXPECT_EQ(a_.ack(*job), Status::kOk);
-  ASSERT_EQ(rows(), 0);
+  ASSERT_EQ(world_.rows("sessions"), 1) << "until its work has ended";
+  a_.acked(job);
+  ASSERT_EQ(world_.rows("sessions"), 0);
   EXPECT_EQ(world_.number(kLeftBehind), 0);
 }
 
 TEST_F(OpenedContract, a_summary_goes_with_a_swept_session) {
-  world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job.has_value());
-  ASSERT_EQ(a_.ack(*job), Status::kOk);
+  a_.run_one("s");
   world_.execute(kSummaries);
   a_.leave();
   ASSERT_GT(b_.cleanup(), 0u);
-  ASSERT_EQ(rows(), 0);
+  ASSERT_EQ(world_.rows("sessions"), 0);
   EXPECT_EQ(world_.number(kLeftBehind), 0);
 }
+
+// ---- who gets the work ----
 
 TEST_F(OpenedContract, fetch_work_item_skips_session_items) {
   a_.options.max_sessions_per_worker = 0;
   open("X");
   schedule_on("X");
   world_.schedule("a");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->session, "");
+  const Job job = a_.take();
+  EXPECT_EQ(job.session, "");
   EXPECT_FALSE(a_.fetch());
 }
 
@@ -115,8 +98,8 @@ TEST_F(OpenedContract, fetch_session_work_item_returns_both) {
   open("X");
   schedule_on("X");
   world_.schedule("a");
-  EXPECT_EQ(a_.fetch()->session, "X");
-  EXPECT_EQ(a_.fetch()->session, "");
+  EXPECT_EQ(a_.take().session, "X");
+  EXPECT_EQ(a_.take().session, "");
   EXPECT_FALSE(a_.fetch());
 }
 
@@ -124,9 +107,8 @@ TEST_F(OpenedContract, fetch_session_claims_unclaimed) {
   open("X");
   schedule_on("X");
   EXPECT_EQ(of("owner"), -1);
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_TRUE(job->item.claimed_now);
+  const Job job = a_.take();
+  EXPECT_TRUE(job.item.claimed_now);
   EXPECT_EQ(of("owner"), a_.me());
   EXPECT_EQ(of("locked_until"), world_.now() + kLease);
 }
@@ -135,7 +117,7 @@ TEST_F(OpenedContract, fetch_session_skips_other_workers_session) {
   open("X");
   schedule_on("X");
   schedule_on("X");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   EXPECT_FALSE(b_.fetch());
 }
 
@@ -144,17 +126,18 @@ TEST_F(OpenedContract, fetch_session_reclaims_expired_lock) {
   open("X");
   schedule_on("X");
   schedule_on("X");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   world_.pass(kLease);
-  const auto job = b_.fetch();
-  ASSERT_TRUE(job);
+  b_.take();
   EXPECT_EQ(of("owner"), b_.me());
 }
+
+// ---- renewal ----
 
 TEST_F(OpenedContract, renew_session_lock_extends) {
   open("X");
   schedule_on("X");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   const std::int64_t before = of("locked_until");
   world_.pass(kInterval);
   EXPECT_EQ(a_.renew_sessions(), 1u);
@@ -165,12 +148,11 @@ TEST_F(OpenedContract, renew_session_lock_extends) {
 TEST_F(OpenedContract, renew_session_lock_fails_if_deleted) {
   open("X");
   schedule_on("X");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   close("X");
   EXPECT_EQ(a_.renew_sessions(), 0u);
-  EXPECT_EQ(a_.renew(*job), Status::kStale);
-  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(a_.renew(job), Status::kStale);
+  EXPECT_EQ(world_.rows("sessions"), 0);
 }
 
 TEST_F(OpenedContract, renew_session_lock_fails_if_stolen) {
@@ -178,57 +160,59 @@ TEST_F(OpenedContract, renew_session_lock_fails_if_stolen) {
   open("X");
   schedule_on("X");
   schedule_on("X");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   world_.pass(kLease);
-  ASSERT_TRUE(b_.fetch());
+  b_.take();
   const std::int64_t until = of("locked_until");
   EXPECT_EQ(a_.renew_sessions(), 0u);
-  EXPECT_EQ(a_.renew(*job), Status::kStale);
+  EXPECT_EQ(a_.renew(job), Status::kStale);
   EXPECT_EQ(of("locked_until"), until);
 }
+
+// ---- releasing ----
 
 // Releases all sessions of a worker at once, when it leaves.
 TEST_F(OpenedContract, release_session_lock_clears_attachment) {
   open("X");
   schedule_on("X");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  const Job job = a_.take();
+  a_.acked(job);
   ASSERT_GT(of("locked_until"), world_.now());
   a_.leave();
   EXPECT_EQ(of("owner"), -1);
   EXPECT_EQ(of("locked_until"), world_.now()) << "nothing is left of the lease";
-  EXPECT_EQ(rows(), 1) << "it stays open";
+  EXPECT_EQ(world_.rows("sessions"), 1) << "it stays open";
   schedule_on("X");
-  ASSERT_TRUE(b_.fetch());
+  b_.take();
   EXPECT_EQ(of("owner"), b_.me());
 }
 
 TEST_F(OpenedContract, release_session_lock_noop_if_not_owner) {
   open("X");
   schedule_on("X");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   b_.leave();
   EXPECT_EQ(of("owner"), a_.me());
 }
 
+// ---- what a turn writes ----
+
 // Rules: S18.
 TEST_F(OpenedContract, ack_orchestration_creates_session_row) {
-  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(world_.rows("sessions"), 0);
   open("X");
-  EXPECT_EQ(rows(), 1);
+  EXPECT_EQ(world_.rows("sessions"), 1);
   EXPECT_EQ(of("owner"), -1);
   open("X");
-  EXPECT_EQ(rows(), 1) << "idempotent";
+  EXPECT_EQ(world_.rows("sessions"), 1) << "idempotent";
 }
 
 TEST_F(OpenedContract, ack_orchestration_deletes_session_row) {
   open("X");
   close("X");
-  EXPECT_EQ(rows(), 0);
+  EXPECT_EQ(world_.rows("sessions"), 0);
   close("X");
-  EXPECT_EQ(rows(), 0) << "idempotent";
+  EXPECT_EQ(world_.rows("sessions"), 0) << "idempotent";
 }
 
 TEST_F(OpenedContract, ack_orchestration_stores_session_id_on_workitem) {
@@ -243,13 +227,14 @@ TEST_F(OpenedContract, ack_orchestration_stores_session_id_on_workitem) {
 TEST_F(OpenedContract, renew_work_item_lock_piggybacks_session) {
   open("X");
   schedule_on("X");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   world_.pass(kInterval);
-  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(a_.renew(job), Status::kOk);
   EXPECT_EQ(of("locked_until"), world_.now() + kLease);
   EXPECT_EQ(of("last_activity_at"), world_.now());
 }
+
+// ---- two workers at once ----
 
 TEST_F(OpenedContract, two_workers_race_to_claim_same_session) {
   // Each session still has work when the other worker looks.

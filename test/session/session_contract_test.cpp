@@ -1,6 +1,6 @@
-// The 33 session checks of the storage contract in test/build/seed_tests.txt, in their order. Where
-// Pawl's rules forbid the answer that the contract asks for, the test says so and shows Pawl's
-// answer.
+// The contract of sessions over the storage: each session check of test/build/seed_tests.txt has
+// its name here. Where Pawl's rules forbid the answer that the check asks for, the test says so
+// and shows Pawl's answer.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -8,32 +8,9 @@
 namespace pawl::test {
 namespace {
 
-constexpr std::int64_t kLease = 30'000;
-constexpr std::int64_t kInterval = 25'000;
-constexpr std::int64_t kIdle = 300'000;
+class SessionContract : public TwoWorkers {};
 
-class SessionContract : public ::testing::Test {
- protected:
-  SessionContract() {
-    a_.join("A");
-    b_.join("B");
-  }
-  // Only the lease counts: no worker can ask the kernel whether the owner lives.
-  void lease_alone() {
-    a_.node.set_locks_testable(false);
-    b_.node.set_locks_testable(false);
-  }
-  std::optional<Job> done(Worker& worker, std::string_view session) {
-    world_.schedule("a", session);
-    const auto job = worker.fetch();
-    EXPECT_TRUE(job && worker.ack(*job) == Status::kOk);
-    return job;
-  }
-
-  World world_;
-  Worker a_{world_};
-  Worker b_{world_};
-};
+// ---- who gets the work ----
 
 TEST_F(SessionContract, test_non_session_items_fetchable_by_any_worker) {
   world_.schedule("a", {}, 2);
@@ -43,21 +20,19 @@ TEST_F(SessionContract, test_non_session_items_fetchable_by_any_worker) {
 
 TEST_F(SessionContract, test_session_item_claimable_when_no_session) {
   world_.schedule("a", "s");
-  const auto job = b_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_TRUE(job->item.claimed_now);
+  const Job job = b_.take();
+  EXPECT_TRUE(job.item.claimed_now);
   EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
 }
 
 TEST_F(SessionContract, test_session_affinity_same_worker) {
-  ASSERT_TRUE(done(a_, "s"));
-  const auto next = done(a_, "s");
-  ASSERT_TRUE(next);
-  EXPECT_FALSE(next->item.claimed_now);
+  a_.run_one("s");
+  const Job next = a_.run_one("s");
+  EXPECT_FALSE(next.item.claimed_now);
 }
 
 TEST_F(SessionContract, test_session_affinity_blocks_other_worker) {
-  ASSERT_TRUE(done(a_, "s"));
+  a_.run_one("s");
   world_.schedule("a", "s");
   EXPECT_FALSE(b_.fetch());
   EXPECT_TRUE(a_.fetch());
@@ -66,37 +41,24 @@ TEST_F(SessionContract, test_session_affinity_blocks_other_worker) {
 TEST_F(SessionContract, test_different_sessions_different_workers) {
   world_.schedule("a", "s", 2);
   world_.schedule("a", "t", 2);
-  const auto s = a_.fetch();
-  ASSERT_TRUE(s);
-  EXPECT_EQ(s->session, "s");
+  const Job s = a_.take();
+  EXPECT_EQ(s.session, "s");
   for (int i = 0; i < 2; ++i) {
-    const auto t = b_.fetch();
-    ASSERT_TRUE(t);
-    EXPECT_EQ(t->session, "t");
+    const Job t = b_.take();
+    EXPECT_EQ(t.session, "t");
   }
   EXPECT_FALSE(b_.fetch());
 }
 
 TEST_F(SessionContract, test_mixed_session_and_non_session_items) {
   world_.schedule("a", "s");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   world_.schedule("a", "s");
   world_.schedule("a");
-  const auto free = b_.fetch();
-  ASSERT_TRUE(free);
-  EXPECT_EQ(free->session, "");
+  const Job free = b_.take();
+  EXPECT_EQ(free.session, "");
   EXPECT_FALSE(b_.fetch());
-  EXPECT_EQ(a_.fetch()->session, "s");
-}
-
-TEST_F(SessionContract, test_session_claimable_after_lock_expiry) {
-  lease_alone();
-  ASSERT_TRUE(done(a_, "s"));
-  world_.schedule("a", "s");
-  world_.pass(kLease - 1);
-  EXPECT_FALSE(b_.fetch());
-  world_.pass(1);
-  EXPECT_TRUE(b_.fetch());
+  EXPECT_EQ(a_.take().session, "s");
 }
 
 // The contract has a fetch without sessions. In Pawl a worker with room for no session does it.
@@ -104,23 +66,66 @@ TEST_F(SessionContract, test_none_session_skips_session_items) {
   a_.options.max_sessions_per_worker = 0;
   world_.schedule("a", "s");
   world_.schedule("a");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->session, "");
+  const Job job = a_.take();
+  EXPECT_EQ(job.session, "");
   EXPECT_FALSE(a_.fetch());
 }
 
 TEST_F(SessionContract, test_some_session_returns_all_items) {
   world_.schedule("a", "s");
   world_.schedule("a");
-  EXPECT_EQ(a_.fetch()->session, "s");
-  EXPECT_EQ(a_.fetch()->session, "");
+  EXPECT_EQ(a_.take().session, "s");
+  EXPECT_EQ(a_.take().session, "");
   EXPECT_FALSE(a_.fetch());
 }
 
+TEST_F(SessionContract, test_non_session_items_returned_with_session_config) {
+  a_.options.max_sessions_per_worker = 5;
+  world_.schedule("a");
+  const Job job = a_.take();
+  EXPECT_EQ(job.item.session, 0);
+}
+
+TEST_F(SessionContract, test_session_items_processed_in_order) {
+  world_.schedule("a", "s", 5);
+  WorkItemId last = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Job job = a_.take();
+    EXPECT_GT(job.item.id, last);
+    last = job.item.id;
+    a_.acked(job);
+  }
+}
+
+// The slots of a process are one owner. In the contract several callers may share a worker id; Pawl
+// refuses another process with the same name.
+TEST_F(SessionContract, test_shared_worker_id_any_caller_can_fetch_owned_session) {
+  world_.schedule("a", "s", 3);
+  const Job one = a_.take();
+  a_.running.push_back(one);  // one slot is busy with it
+  const Job two = a_.take();
+  EXPECT_EQ(two.item.epoch, one.item.epoch);
+  Worker other(world_);
+  EXPECT_EQ(other.try_join("A"), Status::kNodeIdInUse);
+}
+
+TEST_F(SessionContract, test_concurrent_session_claim_only_one_wins) {
+  world_.schedule("a", "s", 3);
+  a_.take();
+  const Epoch epoch = world_.session_number("epoch", "s");
+  EXPECT_FALSE(b_.fetch()) << "two items are left, and they are the owner's";
+  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
+  EXPECT_EQ(world_.session_number("epoch", "s"), epoch);
+  EXPECT_TRUE(a_.fetch());
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_TRUE(a_.fetch());
+}
+
+// ---- renewal ----
+
 TEST_F(SessionContract, test_renew_session_lock_active) {
   world_.schedule("a", "s");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   world_.pass(kInterval);
   EXPECT_EQ(a_.renew_sessions(), 1u);
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
@@ -129,7 +134,7 @@ TEST_F(SessionContract, test_renew_session_lock_active) {
 // In the contract an idle session is not renewed, so that its lease runs out. Pawl releases it at
 // once.
 TEST_F(SessionContract, test_renew_session_lock_skips_idle) {
-  ASSERT_TRUE(done(a_, "s"));
+  a_.run_one("s");
   world_.pass(kIdle);
   std::size_t released = 0;
   EXPECT_EQ(a_.renew_sessions(&released), 0u);
@@ -141,140 +146,105 @@ TEST_F(SessionContract, test_renew_session_lock_no_sessions) {
   EXPECT_EQ(a_.renew_sessions(), 0u);
 }
 
-TEST_F(SessionContract, test_cleanup_removes_expired_no_items) {
+// In the contract an expired lease is lost at once. In Pawl it can be renewed until another worker
+// takes the session.
+TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero_once_taken) {
   lease_alone();
-  ASSERT_TRUE(done(a_, "s"));
-  world_.pass(kLease - 1);
-  EXPECT_EQ(b_.cleanup(), 0u);
-  world_.pass(1);
-  EXPECT_EQ(b_.cleanup(), 1u);
-  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 0);
+  a_.run_one("s");
+  world_.pass(kLease);
+  EXPECT_EQ(a_.renew_sessions(), 1u);
+  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
+  world_.pass(kLease);
+  b_.run_one("s");
+  EXPECT_EQ(a_.renew_sessions(), 0u);
+  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
 }
 
-TEST_F(SessionContract, test_cleanup_keeps_sessions_with_pending_items) {
+TEST_F(SessionContract, test_session_lock_renewal_extends_past_original_timeout) {
   lease_alone();
-  ASSERT_TRUE(done(a_, "s"));
-  world_.schedule("a", "s");
-  world_.pass(2 * kLease);
-  EXPECT_EQ(b_.cleanup(), 0u);
-  EXPECT_EQ(world_.number("SELECT count(*) FROM sessions"), 1);
+  world_.schedule("a", "s", 2);
+  a_.take();
+  for (int i = 0; i < 4; ++i) {
+    world_.pass(kInterval);
+    EXPECT_EQ(a_.renew_sessions(), 1u);
+    EXPECT_FALSE(b_.fetch());
+  }
 }
 
-TEST_F(SessionContract, test_cleanup_keeps_active_sessions) {
-  ASSERT_TRUE(done(a_, "s"));
-  EXPECT_EQ(b_.cleanup(), 0u);
-  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
-}
+// ---- last use ----
 
 // The idle time is so short that only the acknowledgement, or the renewal, can have kept the
 // session.
 TEST_F(SessionContract, test_ack_updates_session_last_activity) {
   world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   world_.pass(kIdle - 1'000);
-  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.acked(job);
   world_.pass(2'000);
   EXPECT_EQ(a_.renew_sessions(), 1u);
 }
 
 TEST_F(SessionContract, test_renew_work_item_updates_session_last_activity) {
   world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   world_.pass(kIdle - 1'000);
-  EXPECT_EQ(a_.renew(*job), Status::kOk);
+  EXPECT_EQ(a_.renew(job), Status::kOk);
   EXPECT_EQ(world_.session_number("last_activity_at", "s"), world_.now());
   world_.pass(2'000);
   EXPECT_EQ(a_.renew_sessions(), 1u);
 }
 
-TEST_F(SessionContract, test_session_items_processed_in_order) {
-  world_.schedule("a", "s", 5);
-  WorkItemId last = 0;
-  for (int i = 0; i < 5; ++i) {
-    const auto job = a_.fetch();
-    ASSERT_TRUE(job);
-    EXPECT_GT(job->item.id, last);
-    last = job->item.id;
-    EXPECT_EQ(a_.ack(*job), Status::kOk);
-  }
-}
+// ---- the sweep ----
 
-TEST_F(SessionContract, test_non_session_items_returned_with_session_config) {
-  a_.options.max_sessions_per_worker = 5;
-  world_.schedule("a");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->item.session, 0);
-}
-
-// The slots of a process are one owner. In the contract several callers may share a worker id; Pawl
-// refuses another process with the same name.
-TEST_F(SessionContract, test_shared_worker_id_any_caller_can_fetch_owned_session) {
-  world_.schedule("a", "s", 3);
-  const auto one = a_.fetch();
-  ASSERT_TRUE(one);
-  a_.running.push_back(*one);  // one slot is busy with it
-  const auto two = a_.fetch();
-  ASSERT_TRUE(two);
-  EXPECT_EQ(two->item.epoch, one->item.epoch);
-  Worker other(world_);
-  EXPECT_EQ(other.try_join("A"), Status::kNodeIdInUse);
-}
-
-TEST_F(SessionContract, test_concurrent_session_claim_only_one_wins) {
-  world_.schedule("a", "s", 3);
-  const auto one = a_.fetch();
-  ASSERT_TRUE(one);
-  const Epoch epoch = world_.session_number("epoch", "s");
-  EXPECT_FALSE(b_.fetch()) << "two items are left, and they are the owner's";
-  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
-  EXPECT_EQ(world_.session_number("epoch", "s"), epoch);
-  EXPECT_TRUE(a_.fetch());
-  EXPECT_FALSE(b_.fetch());
-  EXPECT_TRUE(a_.fetch());
-}
-
-TEST_F(SessionContract, test_session_takeover_after_lock_expiry) {
+TEST_F(SessionContract, test_cleanup_removes_expired_no_items) {
   lease_alone();
-  const auto first = done(a_, "s");
-  ASSERT_TRUE(first);
-  world_.pass(kLease);
-  const auto second = done(b_, "s");
-  ASSERT_TRUE(second);
-  EXPECT_GT(second->item.epoch, first->item.epoch);
-  EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+  a_.run_one("s");
+  world_.pass(kLease - 1);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  world_.pass(1);
+  EXPECT_EQ(b_.cleanup(), 1u);
+  EXPECT_EQ(world_.rows("sessions"), 0);
+}
+
+TEST_F(SessionContract, test_cleanup_keeps_sessions_with_pending_items) {
+  lease_alone();
+  a_.run_one("s");
   world_.schedule("a", "s");
-  EXPECT_FALSE(a_.fetch());
+  world_.pass(2 * kLease);
+  EXPECT_EQ(b_.cleanup(), 0u);
+  EXPECT_EQ(world_.rows("sessions"), 1);
+}
+
+TEST_F(SessionContract, test_cleanup_keeps_active_sessions) {
+  a_.run_one("s");
+  EXPECT_EQ(b_.cleanup(), 0u);
+  EXPECT_EQ(world_.session_number("owner", "s"), a_.me());
 }
 
 TEST_F(SessionContract, test_cleanup_then_new_item_recreates_session) {
-  const auto before = done(a_, "s");
-  ASSERT_TRUE(before);
+  const Job before = a_.run_one("s");
   a_.leave();
   EXPECT_EQ(b_.cleanup(), 1u);
-  const auto after = done(b_, "s");
-  ASSERT_TRUE(after);
-  EXPECT_GT(after->item.epoch, before->item.epoch);
-  EXPECT_TRUE(after->item.claimed_now);
+  const Job after = b_.run_one("s");
+  EXPECT_GT(after.item.epoch, before.item.epoch);
+  EXPECT_TRUE(after.item.claimed_now);
 }
+
+// ---- abandoned items ----
 
 TEST_F(SessionContract, test_abandoned_session_item_retryable) {
   world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(a_.abandon(*job, 5'000), Status::kOk);
+  const Job job = a_.take();
+  a_.abandoned(job, 5'000);
   EXPECT_FALSE(a_.fetch());
   world_.pass(5'000);
   EXPECT_EQ(a_.wake(), 1u);
   EXPECT_FALSE(b_.fetch());
-  const auto again = a_.fetch();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->item.attempt, 2);
-  EXPECT_EQ(again->item.epoch, job->item.epoch);
-  EXPECT_EQ(a_.ack(*job), Status::kStale);
-  EXPECT_EQ(a_.ack(*again), Status::kOk);
+  const Job again = a_.take();
+  EXPECT_EQ(again.item.attempt, 2);
+  EXPECT_EQ(again.item.epoch, job.item.epoch);
+  EXPECT_EQ(a_.ack(job), Status::kStale);
+  EXPECT_EQ(a_.ack(again), Status::kOk);
 }
 
 // The contract does not count an abandoned item. In Pawl it is a strike; the attempt counts
@@ -282,60 +252,59 @@ TEST_F(SessionContract, test_abandoned_session_item_retryable) {
 TEST_F(SessionContract, test_abandoned_session_item_ignore_attempt) {
   world_.schedule("a", "s");
   for (int i = 1; i <= 3; ++i) {
-    const auto job = a_.fetch();
-    ASSERT_TRUE(job);
-    EXPECT_EQ(job->item.attempt, i);
-    EXPECT_EQ(a_.abandon(*job, 0, false), Status::kOk);
+    const Job job = a_.take();
+    EXPECT_EQ(job.item.attempt, i);
+    a_.abandoned(job, 0, false);
     EXPECT_EQ(world_.number("SELECT strikes+crashes FROM worker_queue"), 0);
   }
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(a_.abandon(*job, 0, true), Status::kOk);
+  const Job job = a_.take();
+  a_.abandoned(job, 0, true);
   EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
 }
 
-// In the contract an expired lease is lost at once. In Pawl it can be renewed until another worker
-// takes the session.
-TEST_F(SessionContract, test_renew_session_lock_after_expiry_returns_zero_once_taken) {
+// ---- leases that ended ----
+
+TEST_F(SessionContract, test_session_claimable_after_lock_expiry) {
   lease_alone();
-  ASSERT_TRUE(done(a_, "s"));
+  a_.run_one("s");
+  world_.schedule("a", "s");
+  world_.pass(kLease - 1);
+  EXPECT_FALSE(b_.fetch());
+  world_.pass(1);
+  EXPECT_TRUE(b_.fetch());
+}
+
+TEST_F(SessionContract, test_session_takeover_after_lock_expiry) {
+  lease_alone();
+  const Job first = a_.run_one("s");
   world_.pass(kLease);
-  EXPECT_EQ(a_.renew_sessions(), 1u);
-  EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
-  world_.pass(kLease);
-  ASSERT_TRUE(done(b_, "s"));
-  EXPECT_EQ(a_.renew_sessions(), 0u);
+  const Job second = b_.run_one("s");
+  EXPECT_GT(second.item.epoch, first.item.epoch);
   EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
+  world_.schedule("a", "s");
+  EXPECT_FALSE(a_.fetch());
 }
 
 TEST_F(SessionContract, test_original_worker_reclaims_expired_session) {
   lease_alone();
-  const auto before = done(a_, "s");
-  ASSERT_TRUE(before);
+  const Job before = a_.run_one("s");
   world_.pass(2 * kLease);
-  const auto after = done(a_, "s");
-  ASSERT_TRUE(after);
-  EXPECT_EQ(after->item.epoch, before->item.epoch);
+  const Job after = a_.run_one("s");
+  EXPECT_EQ(after.item.epoch, before.item.epoch);
   EXPECT_EQ(world_.session_number("locked_until", "s"), world_.now() + kLease);
 }
 
-// A hand-over whose commit succeeded but whose answer was lost: locked by this worker, not running
-// in it.
-TEST_F(SessionContract, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
-  world_.schedule("a", "s");
-  const auto lost = a_.fetch();
-  ASSERT_TRUE(lost);
-  world_.pass(kLease - 1);
-  a_.renew_sessions();
-  EXPECT_FALSE(a_.fetch());
-  world_.pass(1);
+TEST_F(SessionContract, test_session_lock_expires_same_worker_reacquires) {
+  lease_alone();
+  world_.schedule("a", "s", 2);
+  const Job first = a_.take();
+  a_.running.push_back(first);
+  world_.pass(kLease);
+  const Job second = a_.take();
+  EXPECT_EQ(second.item.epoch, first.item.epoch);
+  EXPECT_FALSE(second.item.claimed_now);
   EXPECT_FALSE(b_.fetch());
-  const auto again = a_.fetch();
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->item.id, lost->item.id);
-  EXPECT_EQ(again->item.attempt, 2);
-  EXPECT_EQ(again->item.epoch, lost->item.epoch);
-  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+  a_.acked(first);
 }
 
 // In the contract the item is redelivered only when its own lock has ended, too. In Pawl a new
@@ -344,47 +313,14 @@ TEST_F(SessionContract, test_session_lock_expires_new_owner_gets_redelivery) {
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;
   world_.schedule("a", "s", 2);
-  const auto first = a_.fetch();
-  ASSERT_TRUE(first);
+  const Job first = a_.take();
   world_.pass(kLease);
-  const auto again = b_.fetch();  // the waiting item makes B take the session over, with both items
-  ASSERT_TRUE(again);
-  EXPECT_EQ(again->item.id, first->item.id);
-  EXPECT_EQ(again->item.attempt, 2);
+  const Job again = b_.take();  // the waiting item makes B take the session over, with both items
+  EXPECT_EQ(again.item.id, first.item.id);
+  EXPECT_EQ(again.item.attempt, 2);
   EXPECT_TRUE(b_.fetch());
-  EXPECT_EQ(a_.ack(*first), Status::kStale);
-  EXPECT_EQ(b_.ack(*again), Status::kOk);
-}
-
-TEST_F(SessionContract, test_session_lock_expires_same_worker_reacquires) {
-  lease_alone();
-  world_.schedule("a", "s", 2);
-  const auto first = a_.fetch();
-  ASSERT_TRUE(first);
-  a_.running.push_back(*first);
-  world_.pass(kLease);
-  const auto second = a_.fetch();
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->item.epoch, first->item.epoch);
-  EXPECT_FALSE(second->item.claimed_now);
-  EXPECT_FALSE(b_.fetch());
-  EXPECT_EQ(a_.ack(*first), Status::kOk);
-}
-
-TEST_F(SessionContract, test_both_locks_expire_different_worker_claims) {
-  lease_alone();
-  world_.schedule("a", "s");
-  const auto first = a_.fetch();
-  ASSERT_TRUE(first);
-  world_.pass(kLease);
-  const auto second = b_.fetch();
-  ASSERT_TRUE(second);
-  EXPECT_EQ(second->item.id, first->item.id);
-  EXPECT_EQ(second->item.attempt, 2);
-  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
-  EXPECT_EQ(a_.renew(*first), Status::kStale);
-  EXPECT_EQ(a_.ack(*first), Status::kStale);
-  EXPECT_EQ(b_.ack(*second), Status::kOk);
+  EXPECT_EQ(a_.ack(first), Status::kStale);
+  EXPECT_EQ(b_.ack(again), Status::kOk);
 }
 
 // The contract accepts this even after another worker has taken the session, so that the results of
@@ -393,21 +329,40 @@ TEST_F(SessionContract, test_session_lock_expires_activity_lock_valid_ack_succee
   lease_alone();
   a_.options.worker_lock_timeout_ms = 4 * kLease;
   world_.schedule("a", "s");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
+  const Job job = a_.take();
   world_.pass(kLease);
-  EXPECT_EQ(a_.ack(*job), Status::kOk);
+  a_.acked(job);
 }
 
-TEST_F(SessionContract, test_session_lock_renewal_extends_past_original_timeout) {
+// A hand-over whose commit succeeded but whose answer was lost: locked by this worker, not running
+// in it.
+TEST_F(SessionContract, test_activity_lock_expires_session_lock_valid_same_worker_refetches) {
+  world_.schedule("a", "s");
+  const Job lost = a_.take();
+  world_.pass(kLease - 1);
+  a_.renew_sessions();
+  EXPECT_FALSE(a_.fetch());
+  world_.pass(1);
+  EXPECT_FALSE(b_.fetch());
+  const Job again = a_.take();
+  EXPECT_EQ(again.item.id, lost.item.id);
+  EXPECT_EQ(again.item.attempt, 2);
+  EXPECT_EQ(again.item.epoch, lost.item.epoch);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+}
+
+TEST_F(SessionContract, test_both_locks_expire_different_worker_claims) {
   lease_alone();
-  world_.schedule("a", "s", 2);
-  ASSERT_TRUE(a_.fetch());
-  for (int i = 0; i < 4; ++i) {
-    world_.pass(kInterval);
-    EXPECT_EQ(a_.renew_sessions(), 1u);
-    EXPECT_FALSE(b_.fetch());
-  }
+  world_.schedule("a", "s");
+  const Job first = a_.take();
+  world_.pass(kLease);
+  const Job second = b_.take();
+  EXPECT_EQ(second.item.id, first.item.id);
+  EXPECT_EQ(second.item.attempt, 2);
+  EXPECT_EQ(world_.number("SELECT strikes FROM worker_queue"), 1);
+  EXPECT_EQ(a_.renew(first), Status::kStale);
+  EXPECT_EQ(a_.ack(first), Status::kStale);
+  EXPECT_EQ(b_.ack(second), Status::kOk);
 }
 
 }  // namespace

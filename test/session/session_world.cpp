@@ -1,7 +1,5 @@
 #include "session_world.hpp"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdlib>
 
@@ -63,6 +61,11 @@ Worker::Worker(World& world)
   handle_ = last_opened;
   store_->set_change_sink(this);
   world_.workers.push_back(this);
+}
+
+Worker::Worker(World& world, std::string_view name, const std::vector<CrashNote>& notes)
+    : Worker(world) {
+  join(name, notes);
 }
 
 Worker::~Worker() {
@@ -282,6 +285,38 @@ std::size_t Worker::end_stops() {
 
 void Worker::observe() {
   if (evidence_) evidence_->observe_tick(world_.now());
+}
+
+Job Worker::take(Here here) {
+  const auto job = fetch();
+  if (!job) ADD_FAILURE_AT(here.file, here.line) << "fetch_work_item: " << name_ << " gets none";
+  return job.value_or(Job());
+}
+
+Job Worker::run_one(std::string_view session, Here here) {
+  world_.schedule("a", session);
+  const Job job = take(here);
+  acked(job, "done", here);
+  return job;
+}
+
+void Worker::acked(const Job& job, std::string_view payload, Here here) {
+  expect_ok(ack(job, payload), "ack_work_item", refusal(), here);
+}
+
+void Worker::abandoned(const Job& job, std::int64_t delay_ms, bool strike, Here here) {
+  expect_ok(abandon(job, delay_ms, strike), "abandon_work_item", refusal(), here);
+}
+
+bool Worker::declared(std::string_view device, bool standby, Here here) {
+  bool held = false;
+  expect_ok(declare(device, standby, &held), "declare_session", refusal(), here);
+  return held;
+}
+
+bool Worker::logged(std::string_view what) const {
+  return std::any_of(events.begin(), events.end(),
+                     [what](const std::string& event) { return event.rfind(what, 0) == 0; });
 }
 
 std::string Worker::refusal() const { return std::string(store_->diagnostic().text()); }
@@ -547,6 +582,14 @@ std::vector<Message> World::completions(InstanceKey instance) {
   return messages;
 }
 
+Message World::completion(InstanceKey instance, Here here) {
+  const std::vector<Message> all = completions(instance);
+  if (all.size() == 1) return all.front();
+  ADD_FAILURE_AT(here.file, here.line)
+      << "instance " << instance << " has " << all.size() << " completions";
+  return {};
+}
+
 void World::end(InstanceKey instance) {
   struct End final : EventSource {
     const Event& event(EventId id) const override {
@@ -618,6 +661,15 @@ std::string World::text(const char* sql) {
     result = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
   sqlite3_finalize(statement);
   return result;
+}
+
+std::int64_t World::rows(const char* table) {
+  return number(("SELECT count(*) FROM " + std::string(table)).c_str());
+}
+
+std::int64_t World::sum(const char* table, const char* column) {
+  const std::string sql = "SELECT coalesce(sum(" + std::string(column) + "),-1) FROM " + table;
+  return number(sql.c_str());
 }
 
 void World::execute(const char* sql) {

@@ -6,6 +6,7 @@
 #ifndef PAWL_TEST_SESSION_WORLD_HPP
 #define PAWL_TEST_SESSION_WORLD_HPP
 
+#include <gtest/gtest.h>
 #include <sqlite3.h>
 
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "expect_ok.hpp"
 #include "pawl/port_sim.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 #include "store/store.hpp"
@@ -26,6 +28,10 @@ namespace pawl::test {
 
 inline constexpr char kPath[] = "pawl.db";
 
+// The default terms of a worker.
+inline constexpr std::int64_t kLease = 30'000;
+inline constexpr std::int64_t kInterval = 25'000;
+inline constexpr std::int64_t kIdle = 300'000;
 inline constexpr std::int64_t kStopMs = 20'000;
 
 // A copy of a work item that was handed over.
@@ -50,6 +56,8 @@ class World;
 class Worker final : private ChangeSink, private WorkFilter {
  public:
   explicit Worker(World& world);
+  // A worker that has joined.
+  Worker(World& world, std::string_view node, const std::vector<CrashNote>& notes = {});
   ~Worker();
 
   // Registers the worker. `notes` are those of the node's former process.
@@ -82,11 +90,22 @@ class Worker final : private ChangeSink, private WorkFilter {
   // Runs any other call in a batch.
   Status batch(const std::function<Status(Store&)>& call);
 
+  // ---- steps that must succeed: else the test fails at the line that made them ----
+  Job take(Here here = {});  // fetches an item: there must be one
+  // Schedules an activity, takes it and acknowledges it.
+  Job run_one(std::string_view session = {}, Here here = {});
+  void acked(const Job& job, std::string_view payload = "done", Here here = {});
+  void abandoned(const Job& job, std::int64_t delay_ms = 0, bool strike = false, Here here = {});
+  // Returns whether the worker holds the device now.
+  bool declared(std::string_view device, bool standby = false, Here here = {});
+
   [[nodiscard]] Incarnation me() const { return me_; }
   [[nodiscard]] Store& store() { return *store_; }
   [[nodiscard]] Evidence& evidence() { return *evidence_; }
   [[nodiscard]] std::string refusal() const;
   [[nodiscard]] bool look_again() const { return look_again_; }
+  // Whether there was an event that begins so.
+  [[nodiscard]] bool logged(std::string_view what) const;
   // The storage's own connection, so that a test can count its steps.
   [[nodiscard]] sqlite3* handle() { return handle_; }
   // Rows that this worker has written.
@@ -149,6 +168,8 @@ class World {
   std::vector<Message> commit(InstanceKey instance, const std::vector<Command>& commands);
   // Returns and removes the completions that reached the instance.
   std::vector<Message> completions(InstanceKey instance);
+  // The same for exactly one.
+  Message completion(InstanceKey instance, Here here = {});
   // Ends the instance; its work is cancelled.
   void end(InstanceKey instance);
   // Commits another turn that closes a command.
@@ -164,6 +185,8 @@ class World {
   // ---- rows ----
   std::int64_t number(const char* sql, const std::vector<std::int64_t>& values = {});
   std::string text(const char* sql);
+  std::int64_t rows(const char* table);
+  std::int64_t sum(const char* table, const char* column);  // -1: there is no row
   void execute(const char* sql);
   std::int64_t session_number(const char* column, std::string_view session);
 
@@ -183,6 +206,20 @@ class World {
   std::unique_ptr<store::SqliteStore> client_;
   sqlite3* raw_ = nullptr;
   int next_instance_ = 1;
+};
+
+// A world with workers A and B.
+class TwoWorkers : public ::testing::Test {
+ protected:
+  // From here on no worker can ask the kernel whether another lives: its lease alone counts.
+  void lease_alone() {
+    a_.node.set_locks_testable(false);
+    b_.node.set_locks_testable(false);
+  }
+
+  World world_;
+  Worker a_{world_, "A"};
+  Worker b_{world_, "B"};
 };
 
 }  // namespace pawl::test

@@ -1,5 +1,6 @@
-// Which worker gets an activity with a tag: the ten validations of tags by their names, and how
-// tags work together with sessions, names and many items of foreign tags.
+// Which worker gets an activity with a tag, and how tags work together with sessions, names and
+// many items of foreign tags. Each validation of tags in test/build/seed_tests.txt has its name
+// here.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
@@ -35,6 +36,8 @@ class Tags : public ::testing::Test {
   Worker a_{world_};
   Worker b_{world_};
 };
+
+// ---- filters ----
 
 TEST_F(Tags, test_default_only_fetches_untagged) {
   join(a_, "A", TagFilter::default_only());
@@ -86,13 +89,14 @@ TEST_F(Tags, test_any_filter_fetches_everything) {
   EXPECT_EQ(taken(a_), "radio - gpu x");
 }
 
+// ---- from hand-over to hand-over ----
+
 TEST_F(Tags, test_tag_survives_abandon_and_refetch) {
   join(a_, "A", TagFilter::tags({"gpu"}));
   join(b_, "B", TagFilter::default_only());
   tagged("gpu");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  ASSERT_EQ(a_.abandon(*job, 5), Status::kOk);
+  const Job job = a_.take();
+  a_.abandoned(job, 5);
   world_.pass(5);
   b_.wake();
   EXPECT_FALSE(b_.fetch());
@@ -113,10 +117,9 @@ TEST_F(Tags, test_tag_preserved_through_ack_orchestration_item) {
   const InstanceKey instance = tagged("gpu");
   EXPECT_EQ(world_.text("SELECT tag FROM worker_queue"), "gpu");
   EXPECT_EQ(world_.text("SELECT json_extract(meta,'$.tag') FROM history WHERE id=2"), "gpu");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->tag, "gpu");
-  ASSERT_EQ(a_.ack(*job), Status::kOk);
+  const Job job = a_.take();
+  EXPECT_EQ(job.tag, "gpu");
+  a_.acked(job);
   EXPECT_EQ(world_.completions(instance).size(), 1U);
 }
 
@@ -124,7 +127,7 @@ TEST_F(Tags, test_tag_preserved_through_ack_orchestration_item) {
 TEST_F(Tags, survives_the_death_of_its_worker) {
   join(a_, "A", TagFilter::tags({"gpu"}));
   tagged("gpu");
-  ASSERT_TRUE(a_.fetch());
+  a_.take();
   a_.kill();
   Worker heir(world_);
   join(heir, "A", TagFilter::tags({"gpu"}));
@@ -139,22 +142,19 @@ TEST_F(Tags, session_moves_to_who_serves_the_tag) {
   join(a_, "A", TagFilter::default_only());
   join(b_, "B", TagFilter::default_and({"gpu"}));
   tagged("", "s");
-  const auto first = a_.fetch();
-  ASSERT_TRUE(first);
+  const Job first = a_.take();
   tagged("gpu", "s");
   tagged("", "s");
-  const auto second = a_.fetch();
-  ASSERT_TRUE(second) << "the tagged one stands in nobody's way";
-  EXPECT_EQ(second->tag, "");
+  const Job second = a_.take();
+  EXPECT_EQ(second.tag, "");
   EXPECT_FALSE(b_.fetch()) << "A runs the session";
-  EXPECT_EQ(a_.ack(*first), Status::kOk);
-  EXPECT_EQ(a_.ack(*second), Status::kOk);
+  a_.acked(first);
+  a_.acked(second);
   world_.pass(60'000);
   a_.wake();
   EXPECT_FALSE(a_.fetch());
-  const auto job = b_.fetch();
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->tag, "gpu");
+  const Job job = b_.take();
+  EXPECT_EQ(job.tag, "gpu");
   EXPECT_EQ(world_.session_number("owner", "s"), b_.me());
 }
 
@@ -186,13 +186,13 @@ TEST_F(Tags, unregistered_counts_the_tag) {
 
 TEST_F(Tags, a_buried_worker_serves_no_tag) {
   join(a_, "A", TagFilter::tags({"gpu"}));
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 1);
+  EXPECT_EQ(world_.rows("worker_tags"), 1);
   join(b_, "B", TagFilter::default_and({"x"}));
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 3);
+  EXPECT_EQ(world_.rows("worker_tags"), 3);
   b_.bury(a_.me());
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 2);
+  EXPECT_EQ(world_.rows("worker_tags"), 2);
   b_.leave();
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_tags"), 0);
+  EXPECT_EQ(world_.rows("worker_tags"), 0);
 }
 
 // ---- work that no worker takes ----
@@ -204,15 +204,14 @@ TEST_F(Tags, expires_if_the_tag_is_unserved) {
   const InstanceKey of_session = tagged("gpu", "s", "schedule_to_start_ms=5000");
   world_.pass(4'999);
   a_.wake();
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 2);
+  EXPECT_EQ(world_.rows("worker_queue"), 2);
   world_.pass(1);
   a_.wake();
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 0);
+  EXPECT_EQ(world_.rows("worker_queue"), 0);
   for (const InstanceKey key : {instance, of_session}) {
-    const auto reported = world_.completions(key);
-    ASSERT_EQ(reported.size(), 1U);
-    EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
-    EXPECT_EQ(reported[0].payload,
+    const Message ended = world_.completion(key);
+    EXPECT_EQ(ended.error, ErrorKind::kNotStarted);
+    EXPECT_EQ(ended.payload,
               "schedule_to_start (5000 ms) passed: no worker took it; its tag is \"gpu\"");
   }
 }
@@ -226,18 +225,15 @@ TEST_F(Tags, expires_while_unregistered) {
   EXPECT_EQ(world_.number("SELECT state FROM worker_queue"), 2);
   world_.pass(5'000);
   a_.wake();
-  const auto reported = world_.completions(instance);
-  ASSERT_EQ(reported.size(), 1U);
-  EXPECT_EQ(reported[0].error, ErrorKind::kNotStarted);
+  EXPECT_EQ(world_.completion(instance).error, ErrorKind::kNotStarted);
 }
 
 // After one hand-over the item cannot expire: what follows are further attempts.
 TEST_F(Tags, does_not_expire_once_it_was_taken) {
   join(a_, "A", TagFilter::tags({"gpu"}));
   const InstanceKey instance = tagged("gpu", "", "schedule_to_start_ms=5000");
-  const auto job = a_.fetch();
-  ASSERT_TRUE(job);
-  ASSERT_EQ(a_.abandon(*job), Status::kOk);
+  const Job job = a_.take();
+  a_.abandoned(job);
   world_.pass(10'000);
   a_.wake();
   EXPECT_TRUE(world_.completions(instance).empty());

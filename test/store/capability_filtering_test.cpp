@@ -8,63 +8,54 @@
 namespace pawl::test {
 namespace {
 
-class Capability : public StoreWorld {
+class Capability : public OpenStore {
  protected:
   using Kinds = std::vector<Runnable>;
 
   // Returns the keys from list_ready(), and sets `unregistered`.
-  std::vector<InstanceKey> list(Site& at, const Kinds& kinds, Incarnation me = 0,
+  std::vector<InstanceKey> list(Site& by, const Kinds& kinds, Incarnation me = 0,
                                 std::size_t capacity = 64) {
     std::vector<Runnable> given = kinds;
     given.reserve(1);  // the pointer of an empty list must not be null
     query = ReadyQuery();
     query.me = me;
-    query.now = at->place().pawl_now();
+    query.now = by->place().pawl_now();
     query.runnable = given.data();
     query.runnable_count = given.size();
     query.unregistered = &unregistered;
     unregistered = UnregisteredInstances();
     std::vector<InstanceKey> keys(capacity);
     std::size_t count = 0;
-    EXPECT_EQ(at->instance().ready.list_ready(query, keys.data(), capacity, &count), Status::kOk)
-        << at->diagnostic().text();
+    EXPECT_EQ(by->instance().ready.list_ready(query, keys.data(), capacity, &count), Status::kOk)
+        << by->diagnostic().text();
     keys.resize(count);
     return keys;
   }
   // Marks the unregistered instances that list() met, as a tick does.
-  void mark_unregistered(Site& at, const Kinds& kinds) {
+  void mark_unregistered(Site& by, const Kinds& kinds) {
     std::vector<Runnable> given = kinds;
     given.reserve(1);
     query.runnable = given.data();
     query.runnable_count = given.size();
-    ASSERT_EQ(
-        batch(at,
-              [&] {
-                for (std::size_t i = 0; i < unregistered.count; ++i)
-                  PAWL_TRY(at->instance().ready.mark_unregistered(unregistered.keys[i], query));
-                return Status::kOk;
-              }),
-        Status::kOk)
-        << at->diagnostic().text();
+    must_batch(by, [&] {
+      for (std::size_t i = 0; i < unregistered.count; ++i)
+        PAWL_TRY(by->instance().ready.mark_unregistered(unregistered.keys[i], query));
+      return Status::kOk;
+    });
   }
-  InstanceKey create_of(Site& at, std::string_view id, std::string_view name,
+  InstanceKey create_of(Site& by, std::string_view id, std::string_view name,
                         std::string_view version = {}) {
     NewInstance instance;
     instance.id = id;
     instance.name = name;
     instance.version = version;
     instance.input = "in";
-    InstanceKey key = 0;
-    EXPECT_EQ(
-        batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
-        Status::kOk);
-    return key;
+    return create(by, instance);
   }
   // Commits a turn under `behaviour` that ends as `end` says.
-  void begin_under(Site& at, InstanceKey key, std::int64_t behaviour, EndKind end = EndKind::kNone,
+  void begin_under(Site& by, InstanceKey key, std::int64_t behaviour, EndKind end = EndKind::kNone,
                    std::string_view version = "1.0.0") {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    const Item& item = fetched(by, key);
     Events events(item.is.last_event + 1);
     if (item.is.last_event == 0) {
       events.add(EventKind::kStarted).name = "n";
@@ -76,20 +67,16 @@ class Capability : public StoreWorld {
     commit.begun.behaviour = behaviour;
     if (item.is.version.view().empty()) commit.begun.version = version;
     commit.end = end;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
-  }
-  void wake(Site& at, std::string_view id) {
-    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance(id, "r"); }),
-              Status::kOk);
+    acked(by, commit);
   }
   std::int64_t behaviour_of(InstanceKey key) {
     return raw_number("SELECT behaviour FROM instances WHERE key=" + std::to_string(key));
   }
   // An instance with one turn under `behaviour`, and a waiting message.
-  InstanceKey begun(Site& at, const std::string& id, std::int64_t behaviour) {
-    const InstanceKey key = create_of(at, id, "n");
-    begin_under(at, key, behaviour);
-    wake(at, id);
+  InstanceKey begun(Site& by, const std::string& id, std::int64_t behaviour) {
+    const InstanceKey key = create_of(by, id, "n");
+    begin_under(by, key, behaviour);
+    cancel(by, id);
     return key;
   }
   static Kinds of(std::int64_t least, std::int64_t most) {
@@ -107,26 +94,22 @@ INSTANTIATE_TEST_SUITE_P(Ports, Capability, ::testing::Values(Ports::kSim, Ports
                          ports_name);
 
 TEST_P(Capability, test_fetch_with_filter_none_returns_any_item) {
-  Site& at = site();
   begun(at, "a", 7);
   create_of(at, "b", "whatever", "9.9.9");
   EXPECT_EQ(ready(at), (Keys{1, 2}));
 }
 
 TEST_P(Capability, test_fetch_with_compatible_filter_returns_item) {
-  Site& at = site();
   begun(at, "a", 2);
   EXPECT_EQ(list(at, of(1, 3)), (Keys{1}));
 }
 
 TEST_P(Capability, test_fetch_with_incompatible_filter_skips_item) {
-  Site& at = site();
   begun(at, "a", 4);
   EXPECT_EQ(list(at, of(1, 3)), Keys());
 }
 
 TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
-  Site& at = site();
   begun(at, "a", 4);
   begun(at, "b", 2);
   EXPECT_EQ(list(at, of(1, 3)), (Keys{2}));
@@ -135,14 +118,12 @@ TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
 
 // Nothing else is done to a skipped instance: a worker that can run it does so at once.
 TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
-  Site& at = site();
   Site& other = site();
   begun(at, "a", 4);
   list(at, of(1, 3));
   mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(other, of(4, 4)), (Keys{1}));
-  Item item;
-  ASSERT_EQ(fetch(other, 1, item), Status::kOk);
+  const Item& item = fetched(other, 1);
   EXPECT_EQ(item.is.revision, 1);
   EXPECT_EQ(item.is.strikes + item.is.crashes + item.is.reboots, 0);
   begin_under(other, 1, 0);
@@ -150,7 +131,6 @@ TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
 
 // An instance that has not begun has no behaviour yet.
 TEST_P(Capability, test_fetch_filter_null_pinned_version_always_compatible) {
-  Site& at = site();
   create_of(at, "a", "n");
   create_of(at, "b", "n", "1.0.0");
   EXPECT_EQ(list(at, {{"n", "", 0}, {"n", "1.0.0", 0}}), (Keys{1, 2}));
@@ -158,14 +138,12 @@ TEST_P(Capability, test_fetch_filter_null_pinned_version_always_compatible) {
 }
 
 TEST_P(Capability, test_fetch_filter_boundary_versions) {
-  Site& at = site();
   for (int i = 1; i <= 5; ++i)
     begun(at, std::to_string(i), i);
   EXPECT_EQ(list(at, of(2, 4)), (Keys{2, 3, 4}));
 }
 
 TEST_P(Capability, test_pinned_version_stored_via_ack_metadata) {
-  Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
   EXPECT_EQ(behaviour_of(key), 0);
   begin_under(at, key, 3);
@@ -174,17 +152,15 @@ TEST_P(Capability, test_pinned_version_stored_via_ack_metadata) {
 }
 
 TEST_P(Capability, test_pinned_version_immutable_across_ack_cycles) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 3);
   begin_under(at, key, 0);
   EXPECT_EQ(behaviour_of(key), 3);
-  wake(at, "a");
+  cancel(at, "a");
   begin_under(at, key, 0, EndKind::kCompleted);
   EXPECT_EQ(behaviour_of(key), 3);
 }
 
 TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 3);
   begin_under(at, key, 0, EndKind::kContinuedAsNew);
   EXPECT_EQ(behaviour_of(key), 0);
@@ -195,19 +171,16 @@ TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
 
 // Under behaviour 1 a cancel request ends with its execution (R8.7, R8.8).
 TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since_behaviour_2) {
-  Site& at = site();
   for (const std::int64_t behaviour : {std::int64_t{1}, std::int64_t{2}}) {
     const std::string id = std::to_string(behaviour);
     const InstanceKey key = begun(at, id, behaviour);
     begin_under(at, key, 0);
-    wake(at, id);  // a second request, which has no effect
+    cancel(at, id);  // a second request, which has no effect
     raw("UPDATE instances SET state=3,parked_until=9223372036854775807 WHERE key=" +
         std::to_string(key));
     const Restart how{id, RestartFrom::kStart, "ann", {}};
-    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.restart_instance(how); }), Status::kOk)
-        << at->diagnostic().text();
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    must_batch(at, [&] { return at->instance().verbs.restart_instance(how); });
+    const Item& item = fetched(at, key);
     ASSERT_EQ(item.kinds().at(0), "restart");
     EXPECT_EQ(item.is.messages[0].error,
               behaviour == 1 ? ErrorKind::kClosed : ErrorKind::kCancelled);
@@ -220,7 +193,6 @@ TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since
 }
 
 TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
-  Site& at = site();
   begun(at, "a", 1);
   create_of(at, "b", "n");
   EXPECT_EQ(list(at, {}), Keys());
@@ -230,7 +202,6 @@ TEST_P(Capability, test_filter_with_empty_supported_versions_returns_nothing) {
 
 // Reading locks nothing: when two processes have fetched, one commits.
 TEST_P(Capability, test_concurrent_filtered_fetch_no_double_lock) {
-  Site& at = site();
   Site& other = site();
   const InstanceKey key = begun(at, "a", 2);
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
@@ -241,20 +212,18 @@ TEST_P(Capability, test_concurrent_filtered_fetch_no_double_lock) {
   ASSERT_EQ(fetch(other, key, second), Status::kOk);
   Events events(2);
   events.add(EventKind::kCancelRequested);
-  EXPECT_EQ(ack(at, turn(first, &events)), Status::kOk);
+  acked(at, turn(first, &events));
   EXPECT_EQ(ack(other, turn(second, &events)), Status::kStale);
 }
 
 // The behaviour is stored in the commit of the first turn, whatever that does.
 TEST_P(Capability, test_ack_stores_pinned_version_via_metadata_update) {
-  Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
   begin_under(at, key, 2, EndKind::kFailed);
   EXPECT_EQ(behaviour_of(key), 2);
 }
 
 TEST_P(Capability, test_provider_updates_pinned_version_when_configured) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
   begin_under(at, key, 5);
   EXPECT_EQ(behaviour_of(key), 5);
@@ -262,7 +231,6 @@ TEST_P(Capability, test_provider_updates_pinned_version_when_configured) {
 
 // A process that cannot run an instance does not read its damaged history.
 TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
   raw("UPDATE history SET meta='{'");
   EXPECT_EQ(list(at, of(3, 3)), Keys());
@@ -273,7 +241,6 @@ TEST_P(Capability, test_fetch_corrupted_history_filtered_vs_unfiltered) {
 
 // A read changes no count: the instance stops, with the row in its status, until it is retried.
 TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
   raw("UPDATE history SET meta='{'");
   KeepEvents sink;
@@ -285,24 +252,15 @@ TEST_P(Capability, test_fetch_deserialization_error_increments_attempt_count) {
 // The count never reaches poison: nothing is lost, and the instance goes on when the file is
 // repaired.
 TEST_P(Capability, test_fetch_deserialization_error_eventually_reaches_poison) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 2);
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    return at->instance().ready.abandon_orchestration_item(
-                        key, 1, kStoppedForGood, false, ErrorKind::kCorrupt, "row 1");
-                  }),
-            Status::kOk);
+  park(at, key, 1, kStoppedForGood, ErrorKind::kCorrupt, "row 1");
   EXPECT_EQ(list(at, of(2, 2)), Keys());
   EXPECT_EQ(status(at, "a").state, InstanceState::kStopped);
-  std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(5, &retried); }),
-            Status::kOk);
+  retry_stopped(at, 5);
   EXPECT_EQ(list(at, of(2, 2)), (Keys{key}));
 }
 
 TEST_P(Capability, test_fetch_filter_applied_before_history_deserialization) {
-  Site& at = site();
   begun(at, "a", 9);
   raw("DELETE FROM history");
   EXPECT_EQ(list(at, of(1, 3)), Keys());
@@ -310,7 +268,6 @@ TEST_P(Capability, test_fetch_filter_applied_before_history_deserialization) {
 
 // No range has to be chosen: every kind in the list counts.
 TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
-  Site& at = site();
   for (int i = 1; i <= 4; ++i)
     begun(at, std::to_string(i), i);
   EXPECT_EQ(list(at, {{"n", "1.0.0", 4}, {"n", "1.0.0", 1}}), (Keys{1, 4}));
@@ -318,21 +275,18 @@ TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
 
 // An operator can end it, from any process, and none of its rows is read.
 TEST_P(Capability, test_ack_appends_event_to_corrupted_history) {
-  Site& at = site();
   const InstanceKey key = begun(at, "a", 9);
   raw("UPDATE history SET meta='{'");
   list(at, of(1, 3));
   mark_unregistered(at, of(1, 3));
   EXPECT_EQ(list(at, of(1, 3)), Keys());
-  ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", "r"); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().verbs.terminate_instance("a", "r"); });
   EXPECT_EQ(list(at, of(1, 3)), (Keys{key}));
 }
 
 // ---- unregistered instances ----
 
 TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
-  Site& at = site();
   create_of(at, "a", "other");
   list(at, of(1, 1));
   EXPECT_EQ(unregistered.count, 0U);
@@ -350,7 +304,6 @@ TEST_P(Capability, AFreshUnregisteredInstanceIsLeftToOthers) {
 
 // The next turn puts the instance back among the others, and clears the mark.
 TEST_P(Capability, ATurnEndsBeingUnregistered) {
-  Site& at = site();
   const InstanceKey key = create_of(at, "a", "n");
   clock.advance(2'001);
   list(at, {});
@@ -364,22 +317,19 @@ TEST_P(Capability, ATurnEndsBeingUnregistered) {
 // Thousands of unregistered instances stand in front: each is met once, and the first list finds a
 // known one behind them.
 TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
-  Site& at = site();
   constexpr int kMany = 3'000;
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    for (int i = 0; i < kMany; ++i) {
-                      NewInstance instance;
-                      const std::string id = "s" + std::to_string(i);
-                      const std::string name = "other" + std::to_string(i % 100);
-                      instance.id = id;
-                      instance.name = name;
-                      InstanceKey key = 0;
-                      PAWL_TRY(at->instance().deliveries.start_orchestration(instance, &key));
-                    }
-                    return Status::kOk;
-                  }),
-            Status::kOk);
+  must_batch(at, [&] {
+    for (int i = 0; i < kMany; ++i) {
+      NewInstance instance;
+      const std::string id = "s" + std::to_string(i);
+      const std::string name = "other" + std::to_string(i % 100);
+      instance.id = id;
+      instance.name = name;
+      InstanceKey key = 0;
+      PAWL_TRY(at->instance().deliveries.start_orchestration(instance, &key));
+    }
+    return Status::kOk;
+  });
   const InstanceKey mine = create_of(at, "mine", "n");
   const Kinds kinds = {{"n", "", 0}};
   int lists = 0;
@@ -401,10 +351,9 @@ TEST_P(Capability, UnregisteredInstancesBlockNoOther) {
 // A due timer of an unregistered instance becomes a message behind the existing ones, and keeps no
 // runtime awake.
 TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kPawlTime, 5'000}});
-  wake(at, "a");
+  cancel(at, "a");
   clock.advance(3'000);
   touch(at);
   EXPECT_EQ(list(at, {}), Keys());
@@ -435,7 +384,6 @@ TEST_P(Capability, ATimerOfAnUnregisteredInstanceIsMetOnce) {
 
 // Instances marked as unregistered and the others both get their share.
 TEST_P(Capability, NeitherStarves) {
-  Site& at = site();
   for (int i = 0; i < 40; ++i)
     create_of(at, "a" + std::to_string(i), "n");
   clock.advance(2'001);
@@ -456,18 +404,12 @@ TEST_P(Capability, NeitherStarves) {
 // Due timers of stopped instances do not block others either: a look meets a bounded number, each
 // of them once.
 TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
-  Site& at = site();
   constexpr int kStopped = 100;
   const std::vector<NewTimer> timers = {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}};
   for (int i = 0; i < kStopped; ++i) {
     const InstanceKey key = create(at, "stopped " + std::to_string(i));
     start(at, key, timers);
-    ASSERT_EQ(batch(at,
-                    [&] {
-                      return at->instance().ready.abandon_orchestration_item(
-                          key, 1, kStoppedForGood, false, ErrorKind::kLimit, "why");
-                    }),
-              Status::kOk);
+    park(at, key, 1, kStoppedForGood, ErrorKind::kLimit, "why");
   }
   clock.advance(5);
   const InstanceKey mine = create(at, "mine");
@@ -485,23 +427,18 @@ TEST_P(Capability, stopped_instances_with_due_timers_block_no_other) {
   EXPECT_FALSE(unregistered.more);
   EXPECT_EQ(raw_number("SELECT count(*) FROM orchestrator_queue WHERE due IS NOT NULL"), 2);
   // The timers have fired, and their messages are there when the instance goes on.
-  std::size_t retried = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(1, &retried); }),
-            Status::kOk);
+  retry_stopped(at, 1);
   EXPECT_EQ(list(at, kinds), (Keys{mine, 1}));
-  Item item;
-  ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+  const Item& item = fetched(at, 1);
   EXPECT_EQ(item.kinds(), (std::vector<std::string>{"timer_fired", "timer_fired"}));
 }
 
 // Deleted trees that are not removed yet do not block others either, though their timers would be
 // met again and again.
 TEST_P(Capability, deleted_instances_with_due_timers_block_no_other) {
-  Site& at = site();
   const InstanceKey key = create(at, "deleted");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().removal.delete_instance(key, true); });
   clock.advance(20);
   for (const Kinds& kinds : {Kinds{{"irrigate", "1.0", 0}}, Kinds{{"another", "", 0}}}) {
     EXPECT_EQ(list(at, kinds), Keys());

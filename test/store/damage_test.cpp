@@ -7,7 +7,7 @@
 namespace pawl::test {
 namespace {
 
-class Damage : public StoreWorld {
+class Damage : public OpenStore {
  protected:
   // Builds the index with the content of `as`, and gives it its old definition again.
   void lie(const std::string& index, const std::string& as) {
@@ -20,31 +20,30 @@ class Damage : public StoreWorld {
         index + "';PRAGMA writable_schema=RESET");
     ASSERT_NE(raw_text("PRAGMA integrity_check"), "ok") << index;
   }
-  void expect_named(Site& at, Status status, const char* table) {
+  void expect_named(Site& by, Status status, const char* table) {
     EXPECT_EQ(status, Status::kCorrupt) << table;
-    const std::string text(at->diagnostic().text());
+    const std::string text(by->diagnostic().text());
     EXPECT_NE(text.find(std::string("table ") + table), std::string::npos) << text;
     EXPECT_NE(text.find("integrity_check"), std::string::npos) << text;
   }
-  Status try_to_register(Site& at, std::string_view node) {
-    Evidence evidence(*at.port.storage, path(), Evidence::Options());
+  Status try_to_register(Site& by, std::string_view node) {
+    Evidence evidence(*by.port.storage, path(), Evidence::Options());
     NewWorker worker;
     worker.node = node;
     worker.lease_ms = 30'000;
     Incarnation out = 0;
     return batch(
-        at, [&] { return at->worker().register_worker(worker, evidence, CrashLimits(), &out); });
+        by, [&] { return by->worker().register_worker(worker, evidence, CrashLimits(), &out); });
   }
-  Status bury(Site& at, Incarnation worker) {
-    return batch(at,
-                 [&] { return at->worker().bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
+  Status bury(Site& by, Incarnation worker) {
+    return batch(by,
+                 [&] { return by->worker().bury_worker(worker, 0, nullptr, 0, CrashLimits()); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Damage, ::testing::Values(Ports::kSim), ports_name);
 
 // This is the start of a Runtime, which holds the write lock meanwhile.
 TEST_P(Damage, WorkersOfAnEarlierBoot) {
-  Site& at = site();
   worker(at, "old");
   clock.reboot(5'000);
   raw("UPDATE workers SET pid=1000");
@@ -53,7 +52,6 @@ TEST_P(Damage, WorkersOfAnEarlierBoot) {
 }
 
 TEST_P(Damage, WorkersOfTheSameNode) {
-  Site& at = site();
   worker(at, "me");
   clock.advance(1'000'000);
   raw("UPDATE workers SET pid=1000");
@@ -63,7 +61,6 @@ TEST_P(Damage, WorkersOfTheSameNode) {
 }
 
 TEST_P(Damage, SessionsOfADeadWorker) {
-  Site& at = site();
   const Incarnation dead = worker(at, "dead");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("s_owner", "sessions((" + std::to_string(dead) + "),hard)");
@@ -71,7 +68,6 @@ TEST_P(Damage, SessionsOfADeadWorker) {
 }
 
 TEST_P(Damage, LocksOfADeadWorker) {
-  Site& at = site();
   const Incarnation dead = worker(at, "dead");
   start(at, create(at, "a"), {}, {{2, "", ""}});
   raw("UPDATE worker_queue SET inc=" + std::to_string(dead));
@@ -80,7 +76,6 @@ TEST_P(Damage, LocksOfADeadWorker) {
 }
 
 TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
-  Site& at = site();
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   lie("wq_session", "worker_queue(sid,(1),id) WHERE sid IS NOT NULL");
@@ -90,7 +85,6 @@ TEST_P(Damage, LocksOfASessionThatChangesItsOwner) {
 }
 
 TEST_P(Damage, IdleSessions) {
-  Site& at = site();
   const Incarnation me = worker(at, "me");
   start(at, create(at, "a"), {}, {{2, "s", ""}});
   raw("DELETE FROM worker_queue; UPDATE sessions SET head_id=NULL");
@@ -108,7 +102,6 @@ TEST_P(Damage, IdleSessions) {
 }
 
 TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
-  Site& at = site();
   const InstanceKey a = create(at, "a");
   create(at, "b");
   raw("UPDATE instances SET state=1,parent=3-key,parent_execution=1,parent_event=2,root=1;"
@@ -126,10 +119,8 @@ TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
 }
 
 TEST_P(Damage, DeletedTrees) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
-  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().removal.delete_instance(key, true); });
   lie("i_tree", "instances((1))");
   Removed removed;
   bool more = true;

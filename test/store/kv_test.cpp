@@ -13,12 +13,11 @@ struct Write {
 };
 using Writes = std::vector<Write>;
 
-class Kv : public StoreWorld {
+class Kv : public OpenStore {
  protected:
   // Commits one turn that writes, and ends if asked to.
-  void write(Site& at, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
+  void write(Site& by, InstanceKey key, const Writes& writes, EndKind end = EndKind::kNone) {
+    const Item& item = fetched(by, key);
     Events events(item.is.last_event + 1);
     if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "n";
     for (const Write& one : writes) {
@@ -34,13 +33,13 @@ class Kv : public StoreWorld {
       commit.events = nullptr, commit.first_new = commit.last_new = 0;
     commit.id = item.is.id.view();
     commit.end = end;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+    acked(by, commit);
   }
-  void again(Site& at, InstanceKey key, const Writes& writes = {}) {
-    write(at, key, writes, EndKind::kContinuedAsNew);
+  void again(Site& by, InstanceKey key, const Writes& writes = {}) {
+    write(by, key, writes, EndKind::kContinuedAsNew);
   }
   // The values that this execution found at its start: "a=1 b=2 ".
-  std::string found(Site& at, InstanceKey key, ExecutionId execution) {
+  std::string found(Site& by, InstanceKey key, ExecutionId execution) {
     class Keep final : public StateSink {
      public:
       Status on_value(std::string_view name, std::string_view value, std::int64_t) override {
@@ -49,12 +48,12 @@ class Kv : public StoreWorld {
       }
       std::string all;
     } keep;
-    EXPECT_EQ(at->instance().rows.load_state(key, execution, keep), Status::kOk)
-        << at->diagnostic().text();
+    EXPECT_EQ(by->instance().rows.load_state(key, execution, keep), Status::kOk)
+        << by->diagnostic().text();
     return keep.all;
   }
   // The values that clients see, read in pages of `rows`.
-  std::string shown(Site& at, const char* id, std::size_t rows = 100) {
+  std::string shown(Site& by, const char* id, std::size_t rows = 100) {
     std::string all;
     auto keep = visit([&](const KvEntry& value) {
       all += std::string(value.key) + "=" + std::string(value.value) + " ";
@@ -62,41 +61,35 @@ class Kv : public StoreWorld {
     KvPage page;
     page.rows_max = rows;
     do {
-      EXPECT_EQ(at->instance().rows.get_all_kv_values(id, &page, keep), Status::kOk)
-          << at->diagnostic().text();
+      EXPECT_EQ(by->instance().rows.get_all_kv_values(id, &page, keep), Status::kOk)
+          << by->diagnostic().text();
     } while (page.more);
     return all;
   }
   // Returns "none", or the value in quotes.
-  std::string get(Site& at, const char* id, std::string_view key) {
+  std::string get(Site& by, const char* id, std::string_view key) {
     KvEntry entry;
     bool is_there = false;
-    EXPECT_EQ(at->instance().rows.get_kv_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
+    EXPECT_EQ(by->instance().rows.get_kv_value(id, key, &entry, &is_there, buffer_, sizeof buffer_),
               Status::kOk)
-        << at->diagnostic().text();
+        << by->diagnostic().text();
     return is_there ? "'" + std::string(entry.value) + "'" : "none";
   }
-  std::int64_t prune(Site& at, InstanceKey key, std::int64_t keep_last) {
+  std::int64_t prune(Site& by, InstanceKey key, std::int64_t keep_last) {
     Removed removed;
     bool more = true;
     while (more)
-      EXPECT_EQ(batch(at,
-                      [&] {
-                        return at->instance().removal.prune_executions(key, {keep_last, 0}, 99,
-                                                                       &removed, &more);
-                      }),
-                Status::kOk);
+      must_batch(by, [&] {
+        return by->instance().removal.prune_executions(key, {keep_last, 0}, 99, &removed, &more);
+      });
     return removed.executions;
   }
-  void remove_whole(Site& at, InstanceKey key) {
-    ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
-              Status::kOk);
+  void remove_whole(Site& by, InstanceKey key) {
+    must_batch(by, [&] { return by->instance().removal.delete_instance(key, true); });
     Removed removed;
     bool more = true;
     while (more)
-      ASSERT_EQ(
-          batch(at, [&] { return at->instance().removal.sweep_deleted(99, &removed, &more); }),
-          Status::kOk);
+      must_batch(by, [&] { return by->instance().removal.sweep_deleted(99, &removed, &more); });
   }
   std::int64_t rows() { return raw_number("SELECT count(*) FROM kv"); }
 
@@ -108,7 +101,6 @@ INSTANTIATE_TEST_SUITE_P(Ports, Kv, ::testing::Values(Ports::kSim, Ports::kPosix
 // ---- set and read ----
 
 TEST_P(Kv, SetAndGet) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "v"}});
   EXPECT_EQ(get(at, "a", "k"), "'v'");
@@ -116,7 +108,6 @@ TEST_P(Kv, SetAndGet) {
 }
 
 TEST_P(Kv, Overwrite) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}, {"k", "2"}});
   EXPECT_EQ(get(at, "a", "k"), "'2'");
@@ -126,7 +117,6 @@ TEST_P(Kv, Overwrite) {
 }
 
 TEST_P(Kv, ClearSingle) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}, {"l", "2"}});
   write(at, key, {{"k", nullptr}});
@@ -135,21 +125,18 @@ TEST_P(Kv, ClearSingle) {
 }
 
 TEST_P(Kv, ClearAll) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}, {"l", "2"}, {"k", nullptr}, {"l", nullptr}});
   EXPECT_EQ(shown(at, "a"), "");
 }
 
 TEST_P(Kv, GetNonexistent) {
-  Site& at = site();
   create(at, "a");
   EXPECT_EQ(get(at, "a", "k"), "none");
   EXPECT_EQ(shown(at, "a"), "");
 }
 
 TEST_P(Kv, GetUnknownInstance) {
-  Site& at = site();
   KvEntry entry;
   bool is_there = true;
   EXPECT_EQ(at->instance().rows.get_kv_value("a", "k", &entry, &is_there, buffer_, sizeof buffer_),
@@ -158,7 +145,6 @@ TEST_P(Kv, GetUnknownInstance) {
 }
 
 TEST_P(Kv, ClearNonexistentKey) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", nullptr}});
   EXPECT_EQ(get(at, "a", "k"), "none");
@@ -167,7 +153,6 @@ TEST_P(Kv, ClearNonexistentKey) {
 }
 
 TEST_P(Kv, SetAfterClear) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
   write(at, key, {{"k", nullptr}, {"k", "2"}});
@@ -175,7 +160,6 @@ TEST_P(Kv, SetAfterClear) {
 }
 
 TEST_P(Kv, EmptyValue) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", ""}});
   EXPECT_EQ(get(at, "a", "k"), "''");
@@ -184,7 +168,6 @@ TEST_P(Kv, EmptyValue) {
 }
 
 TEST_P(Kv, LargeValue) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   const std::string large(64 * 1024, 'x');
   write(at, key, {{"k", large.c_str()}});
@@ -197,7 +180,6 @@ TEST_P(Kv, LargeValue) {
 }
 
 TEST_P(Kv, SpecialCharsInKey) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"a'b\"c;--", "1"}, {"\xc3\xa4::%_", "2"}, {" ", "3"}});
   EXPECT_EQ(get(at, "a", "a'b\"c;--"), "'1'");
@@ -208,7 +190,6 @@ TEST_P(Kv, SpecialCharsInKey) {
 // ---- values at the start of an execution ----
 
 TEST_P(Kv, SnapshotInFetch) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"l", "2"}, {"k", "1"}});
   again(at, key);
@@ -216,7 +197,6 @@ TEST_P(Kv, SnapshotInFetch) {
 }
 
 TEST_P(Kv, SnapshotAfterClearSingle) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}, {"l", "2"}});
   again(at, key, {{"k", nullptr}});
@@ -224,7 +204,6 @@ TEST_P(Kv, SnapshotAfterClearSingle) {
 }
 
 TEST_P(Kv, SnapshotAfterClearAll) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "2"}});
   again(at, key, {{"k", nullptr}, {"l", nullptr}});
@@ -233,13 +212,11 @@ TEST_P(Kv, SnapshotAfterClearAll) {
 }
 
 TEST_P(Kv, SnapshotEmpty) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   EXPECT_EQ(found(at, key, 1), "");
 }
 
 TEST_P(Kv, SnapshotCrossExecution) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"a", "1"}, {"b", "1"}, {"c", "1"}});
   again(at, key, {{"b", "2"}, {"c", nullptr}, {"d", "2"}});
@@ -251,7 +228,6 @@ TEST_P(Kv, SnapshotCrossExecution) {
 // ---- executions ----
 
 TEST_P(Kv, ExecutionIdTracking) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "1"}});
   write(at, key, {{"l", "2"}});
@@ -260,7 +236,6 @@ TEST_P(Kv, ExecutionIdTracking) {
 }
 
 TEST_P(Kv, CrossExecutionOverwrite) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   write(at, key, {{"k", "2"}});
@@ -271,7 +246,6 @@ TEST_P(Kv, CrossExecutionOverwrite) {
 }
 
 TEST_P(Kv, CrossExecutionRemoveReadd) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   again(at, key, {{"k", nullptr}});
@@ -281,7 +255,6 @@ TEST_P(Kv, CrossExecutionRemoveReadd) {
 }
 
 TEST_P(Kv, PrunePreservesOverwritten) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   again(at, key, {{"k", "2"}});
@@ -290,7 +263,6 @@ TEST_P(Kv, PrunePreservesOverwritten) {
 }
 
 TEST_P(Kv, PrunePreservesAllKeys) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"a", "1"}});
   again(at, key, {{"b", "2"}});
@@ -301,7 +273,6 @@ TEST_P(Kv, PrunePreservesAllKeys) {
 }
 
 TEST_P(Kv, PruneCurrentExecutionProtected) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
   EXPECT_EQ(prune(at, key, 0), 0);
@@ -311,7 +282,6 @@ TEST_P(Kv, PruneCurrentExecutionProtected) {
 // ---- isolation, deletion ----
 
 TEST_P(Kv, InstanceIsolation) {
-  Site& at = site();
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
   write(at, a, {{"k", "of a"}});
@@ -321,7 +291,6 @@ TEST_P(Kv, InstanceIsolation) {
 }
 
 TEST_P(Kv, ClearIsolation) {
-  Site& at = site();
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
   write(at, a, {{"k", "of a"}});
@@ -331,7 +300,6 @@ TEST_P(Kv, ClearIsolation) {
 }
 
 TEST_P(Kv, DeleteInstanceCascades) {
-  Site& at = site();
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");
   write(at, b, {{"k", "of b"}});
@@ -344,16 +312,13 @@ TEST_P(Kv, DeleteInstanceCascades) {
 }
 
 TEST_P(Kv, DeleteInstanceWithChildren) {
-  Site& at = site();
   const InstanceKey parent = create(at, "a");
-  Item item;
-  ASSERT_EQ(fetch(at, parent, item), Status::kOk);
-  Events events(1);
-  events.add(EventKind::kStarted).name = "n";
+  const Item& item = fetched(at, parent);
+  Events events = begun();
   events.add(EventKind::kChild).name = "n";
   TurnCommit commit = turn(item, &events);
   commit.id = "a";
-  ASSERT_EQ(ack(at, commit), Status::kOk);
+  acked(at, commit);
   const InstanceKey child = raw_number("SELECT key FROM instances WHERE id='a::1.2'");
   write(at, parent, {{"k", "of parent"}});
   write(at, child, {{"k", "of child"}}, EndKind::kCompleted);
@@ -367,11 +332,9 @@ TEST_P(Kv, DeleteInstanceWithChildren) {
 }
 
 TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   write(at, key, {{"k", "1"}});
-  ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(key, true); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().removal.delete_instance(key, true); });
   EXPECT_EQ(rows(), 1);
   KvEntry entry;
   bool is_there = false;
@@ -382,7 +345,6 @@ TEST_P(Kv, DeletedOneHasNoValuesBeforeItIsSwept) {
 // ---- rows of the current execution ----
 
 TEST_P(Kv, DeltaSnapshotExcludesCurrentExecution) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   write(at, key, {{"k", "2"}, {"l", "2"}});
@@ -390,7 +352,6 @@ TEST_P(Kv, DeltaSnapshotExcludesCurrentExecution) {
 }
 
 TEST_P(Kv, DeltaSnapshotIncludesCompletedExecution) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   again(at, key, {{"k", "2"}, {"l", "2"}});
@@ -398,7 +359,6 @@ TEST_P(Kv, DeltaSnapshotIncludesCompletedExecution) {
 }
 
 TEST_P(Kv, DeltaClientReadsMerged) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "1"}});
   write(at, key, {{"l", "2"}, {"m", "2"}});
@@ -407,7 +367,6 @@ TEST_P(Kv, DeltaClientReadsMerged) {
 }
 
 TEST_P(Kv, DeltaTombstoneOverridesStore) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "1"}});
   write(at, key, {{"k", nullptr}});
@@ -417,7 +376,6 @@ TEST_P(Kv, DeltaTombstoneOverridesStore) {
 }
 
 TEST_P(Kv, DeltaClearAllTombstonesStore) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "1"}});
   write(at, key, {{"k", nullptr}, {"l", nullptr}});
@@ -427,7 +385,6 @@ TEST_P(Kv, DeltaClearAllTombstonesStore) {
 
 TEST_P(Kv, DeltaMergedOnCompletion) {
   for (const EndKind end : {EndKind::kCompleted, EndKind::kFailed}) {
-    Site& at = site();
     const std::string id = end == EndKind::kCompleted ? "a" : "b";
     const InstanceKey key = create(at, id);
     again(at, key, {{"k", "1"}, {"l", "1"}});
@@ -444,15 +401,13 @@ TEST_P(Kv, DeltaMergedOnCompletion) {
     Restart from_start;
     from_start.id = id;
     from_start.by = "ann";
-    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.restart_instance(from_start); }),
-              Status::kOk);
+    must_batch(at, [&] { return at->instance().verbs.restart_instance(from_start); });
     EXPECT_EQ(raw_number(rows), 1);
     EXPECT_EQ(shown(at, id.c_str()), "k=2 ");
   }
 }
 
 TEST_P(Kv, DeltaMergedOnCan) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}, {"l", "1"}});
   again(at, key, {{"k", "2"}, {"l", nullptr}});
@@ -461,7 +416,6 @@ TEST_P(Kv, DeltaMergedOnCan) {
 }
 
 TEST_P(Kv, DeltaDeleteInstanceCascades) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   write(at, key, {{"k", nullptr}, {"l", "2"}});
@@ -470,7 +424,6 @@ TEST_P(Kv, DeltaDeleteInstanceCascades) {
 }
 
 TEST_P(Kv, DeltaPruneUntouchedKeySurvives) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   again(at, key, {{"l", "2"}});
@@ -483,16 +436,13 @@ TEST_P(Kv, DeltaPruneUntouchedKeySurvives) {
 // ---- reads by others, damage, stats ----
 
 TEST_P(Kv, ReadsAreAnsweredWithTheTurn) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   const InstanceKey other = create(at, "b");
   write(at, other, {{"k", "of b"}, {"c", "x"}, {"d", "x"}});
   write(at, other, {{"c", nullptr}});
   raw("UPDATE kv SET value='y' WHERE key='d'");
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
-  Events events(1);
-  events.add(EventKind::kStarted).name = "n";
+  const Item& item = fetched(at, key);
+  Events events = begun();
   Event& own = events.add(EventKind::kStateWrite);
   own.name = "own";
   own.payload = "new";
@@ -508,10 +458,9 @@ TEST_P(Kv, ReadsAreAnsweredWithTheTurn) {
     reads.push_back(read.id);
   }
   TurnCommit commit = turn(item, &events);
-  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  acked(at, commit);
   EXPECT_EQ(ready(at).front(), key);
-  Item next;
-  ASSERT_EQ(fetch(at, key, next), Status::kOk);
+  const Item& next = fetched(at, key);
   std::vector<std::string> answers;
   for (std::size_t i = 0; i < next.is.message_count; ++i) {
     const Message& message = next.is.messages[i];
@@ -526,7 +475,6 @@ TEST_P(Kv, ReadsAreAnsweredWithTheTurn) {
 }
 
 TEST_P(Kv, DamagedValuesAreNamed) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   again(at, key, {{"k", "1"}});
   for (const char* damage :
@@ -553,7 +501,6 @@ TEST_P(Kv, DamagedValuesAreNamed) {
 }
 
 TEST_P(Kv, InstanceStats) {
-  Site& at = site();
   InstanceStats stats;
   EXPECT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kNotFound);
   const InstanceKey key = create(at, "a");

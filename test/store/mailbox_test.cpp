@@ -8,14 +8,9 @@ namespace {
 
 using Strings = std::vector<std::string>;
 
-class MailboxStory : public StoreWorld {
+class MailboxStory : public OpenStore {
  protected:
-  Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16) {
-    items_.push_back(std::make_unique<Item>());
-    EXPECT_EQ(fetch(at, key, *items_.back(), messages_max), Status::kOk) << at->diagnostic().text();
-    return *items_.back();
-  }
-  Status send(Site& at, std::string_view payload, MessageKind kind = MessageKind::kQueue,
+  Status send(Site& by, std::string_view payload, MessageKind kind = MessageKind::kQueue,
               std::size_t count_max = 100, std::size_t bytes_max = 1000) {
     NewMessage posted;
     posted.id = "a";
@@ -25,15 +20,11 @@ class MailboxStory : public StoreWorld {
     posted.count_max = count_max;
     posted.bytes_max = bytes_max;
     room = false;
-    return batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); });
+    return batch(by, [&] { return by->instance().deliveries.send_message(posted, &room); });
   }
-  void sent(Site& at, std::string_view payload) {
-    ASSERT_EQ(send(at, payload), Status::kOk);
+  void sent(Site& by, std::string_view payload) {
+    ASSERT_EQ(send(by, payload), Status::kOk);
     ASSERT_TRUE(room);
-  }
-  void cancel(Site& at) {
-    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "stop"); }),
-              Status::kOk);
   }
   // Takes the messages that are not of a queue, and lets the others wait.
   TurnCommit keeping(const Item& item, const Events* events = nullptr) {
@@ -51,13 +42,12 @@ class MailboxStory : public StoreWorld {
     return commit;
   }
   // An instance "a" after its start, for which these messages wait.
-  InstanceKey waiting(Site& at, const Strings& payloads) {
-    const InstanceKey key = create(at, "a");
+  InstanceKey waiting(Site& by, const Strings& payloads) {
+    const InstanceKey key = create(by, "a");
     for (const std::string& payload : payloads)
-      sent(at, payload);
-    Events events(1);
-    events.add(EventKind::kStarted).name = "n";
-    EXPECT_EQ(ack(at, keeping(fetched(at, key), &events)), Status::kOk) << at->diagnostic().text();
+      sent(by, payload);
+    Events events = begun();
+    acked(by, keeping(fetched(by, key), &events));
     return key;
   }
   static Strings payloads(const Item& item) {
@@ -70,14 +60,12 @@ class MailboxStory : public StoreWorld {
   bool room = false;
 
  private:
-  std::vector<std::unique_ptr<Item>> items_;
   std::deque<std::vector<MessageId>> lists_;
 };
 INSTANTIATE_TEST_SUITE_P(Ports, MailboxStory, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
 TEST_P(MailboxStory, NewOnesMakeReadyAndWaitingOnesDoNot) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   EXPECT_TRUE(ready(at).empty());
   sent(at, "3");
@@ -87,37 +75,34 @@ TEST_P(MailboxStory, NewOnesMakeReadyAndWaitingOnesDoNot) {
   EXPECT_EQ(item.is.waiting_count, 2U);
   EXPECT_EQ(item.kinds(), (Strings{"queue", "queue", "queue"}));
   EXPECT_EQ(item.is.messages[0].name, "q");
-  ASSERT_EQ(ack(at, keeping(item)), Status::kOk);
+  acked(at, keeping(item));
   EXPECT_TRUE(ready(at).empty());
 }
 
 TEST_P(MailboxStory, WaitingOnesTakeNoPlace) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2", "3"});
   sent(at, "4");
   sent(at, "5");
   const Item& item = fetched(at, key, 1);
   EXPECT_EQ(payloads(item), (Strings{"1", "2", "3", "4"}));
   EXPECT_TRUE(item.is.more_messages);
-  ASSERT_EQ(ack(at, keeping(item)), Status::kOk);
+  acked(at, keeping(item));
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
   EXPECT_EQ(payloads(fetched(at, key, 1)), (Strings{"1", "2", "3", "4", "5"}));
 }
 
 TEST_P(MailboxStory, TakenOnesAreGone) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
   TurnCommit commit = turn(fetched(at, key));
   commit.kept = {commit.messages.begin() + 2, 1};
   commit.messages = {commit.messages.begin(), 2};
-  ASSERT_EQ(ack(at, commit), Status::kOk);
+  acked(at, commit);
   sent(at, "4");
   EXPECT_EQ(payloads(fetched(at, key)), (Strings{"3", "4"}));
 }
 
 TEST_P(MailboxStory, GivenBackOnesStandWhereTheyStood) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2", "3"});
   sent(at, "4");
   const Item& all = fetched(at, key);
@@ -125,11 +110,11 @@ TEST_P(MailboxStory, GivenBackOnesStandWhereTheyStood) {
   TurnCommit taking = turn(all);
   taking.kept = {taking.messages.begin() + 1, 3};
   taking.messages = {taking.messages.begin(), 1};
-  ASSERT_EQ(ack(at, taking), Status::kOk);
+  acked(at, taking);
   sent(at, "5");
   TurnCommit giving = keeping(fetched(at, key));
   giving.given_back = {&first, 1};
-  ASSERT_EQ(ack(at, giving), Status::kOk) << at->diagnostic().text();
+  acked(at, giving);
   EXPECT_TRUE(ready(at).empty()) << "what comes back wakes nobody";
   sent(at, "6");
   const Item& next = fetched(at, key);
@@ -138,7 +123,6 @@ TEST_P(MailboxStory, GivenBackOnesStandWhereTheyStood) {
 }
 
 TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   sent(at, "3");
   const Item& item = fetched(at, key);
@@ -152,7 +136,7 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
   commit.given_back = {&first, 1};
   commit.end = EndKind::kContinuedAsNew;
   commit.next.input = "again";
-  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  acked(at, commit);
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{key});
   const Item& next = fetched(at, key);
   EXPECT_EQ(payloads(next), (Strings{"again", "1", "2", "3", "4"}));
@@ -162,13 +146,12 @@ TEST_P(MailboxStory, ContinueAsNewCarriesThemBehindItsStart) {
 // One message was taken, one came back under its old number, and one came after the turn had read
 // the mailbox (R7.8).
 TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1", "2"});
   TurnCommit delivered = turn(fetched(at, key));
   Message first = fetched(at, key).is.messages[0];
   delivered.kept = {delivered.messages.begin() + 1, 1};
   delivered.messages = {delivered.messages.begin(), 1};
-  ASSERT_EQ(ack(at, delivered), Status::kOk);
+  acked(at, delivered);
   sent(at, "3");
   sent(at, "4");
   const Item& item = fetched(at, key);
@@ -188,7 +171,7 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
   commit.end = EndKind::kCompleted;
   AtEnd mailbox;
   commit.mailbox = &mailbox;
-  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  acked(at, commit);
   EXPECT_EQ(mailbox.unread, 4);
   EXPECT_EQ(raw_text("SELECT group_concat(payload,'') FROM (SELECT payload FROM orchestrator_queue "
                      "WHERE waiting=3 ORDER BY id)"),
@@ -209,7 +192,6 @@ TEST_P(MailboxStory, TheEndLeavesTheRestUnread) {
 
 // Rules: R7.7.
 TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1"});
   sent(at, "2");
   const Item& item = fetched(at, key);
@@ -221,7 +203,7 @@ TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
   AtEnd mailbox;
   commit.mailbox = &mailbox;
   mailbox.read_up_to = item.is.messages[1].id;
-  cancel(at);
+  cancel(at, "a", "stop");
   ASSERT_EQ(send(at, "3", MessageKind::kOffer), Status::kOk);
   sent(at, "4");
   const std::string before = dump();
@@ -233,24 +215,22 @@ TEST_P(MailboxStory, AnEndWaitsForWhatItHasNotRead) {
 }
 
 TEST_P(MailboxStory, AnEndThatWaitsForNothingIsWrittenWhateverCame) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {});
   Events events(2);
   events.add(EventKind::kEnded).end = EndKind::kCompleted;
   TurnCommit commit = turn(fetched(at, key), &events);
   commit.end = EndKind::kCompleted;
   sent(at, "1");
-  EXPECT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  acked(at, commit);
   EXPECT_EQ(status(at, "a").unread_messages, 1);
 }
 
 // The limit of the mailbox does not count other messages, and the limit of other messages does not
 // count the mailbox (R7.7).
 TEST_P(MailboxStory, TheWholeMailboxIsReadIfAskedFor) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1"});
   for (int i = 0; i < 3; ++i) {
-    cancel(at);
+    cancel(at, "a", "stop");
     sent(at, "m");
   }
   Item item;
@@ -267,20 +247,18 @@ TEST_P(MailboxStory, TheWholeMailboxIsReadIfAskedFor) {
 }
 
 TEST_P(MailboxStory, ATurnThatIsStaleMovesNoMessage) {
-  Site& at = site();
   Site& other = site();
   const InstanceKey key = waiting(at, {"1"});
   sent(at, "2");
   TurnCommit mine = turn(fetched(at, key));
   TurnCommit theirs = turn(fetched(other, key));
-  ASSERT_EQ(ack(other, theirs), Status::kOk);
+  acked(other, theirs);
   const std::string before = dump();
   EXPECT_EQ(ack(at, mine), Status::kStale);
   EXPECT_EQ(dump(), before);
 }
 
 TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {std::string(300, 'x'), std::string(300, 'y')});
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
   Arena arena(block, sizeof(block));
@@ -293,18 +271,15 @@ TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
 }
 
 TEST_P(MailboxStory, DamagedOneBreaksItsInstance) {
-  Site& at = site();
   const InstanceKey key = waiting(at, {"1"});
   raw("UPDATE orchestrator_queue SET payload='im'");
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   EXPECT_EQ(item.is.broken, Status::kCorrupt);
 }
 
 // ---- senders ----
 
 TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
-  Site& at = site();
   waiting(at, {"1", "2"});
   sent(at, "3");
   const std::string before = dump();
@@ -326,31 +301,27 @@ TEST_P(MailboxStory, SendersAreRefusedByCountAndBytes) {
 // ---- numbers of messages that are never stored ----
 
 TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
-  Site& at = site();
   MessageId last = -1;
   MailboxLimits limits;
   ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   EXPECT_EQ(last, 0);
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 5); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 5); });
   waiting(at, {"a"});
   EXPECT_EQ(raw_number("SELECT min(id) FROM orchestrator_queue"), 7) << "behind the start";
   ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
   EXPECT_GE(last, 7);
   // A message with a reserved number is stored after all: it comes first, and its number is not the
   // last.
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    PAWL_TRY(at->instance().deliveries.reserve_messages(last, 2));
-                    NewMessage behind;
-                    behind.id = "a";
-                    behind.kind = MessageKind::kQueue;
-                    behind.name = "q";
-                    behind.payload = "c";
-                    behind.count_max = behind.bytes_max = 100;
-                    return at->instance().deliveries.send_message(behind, &room);
-                  }),
-            Status::kOk);
+  must_batch(at, [&] {
+    PAWL_TRY(at->instance().deliveries.reserve_messages(last, 2));
+    NewMessage behind;
+    behind.id = "a";
+    behind.kind = MessageKind::kQueue;
+    behind.name = "q";
+    behind.payload = "c";
+    behind.count_max = behind.bytes_max = 100;
+    return at->instance().deliveries.send_message(behind, &room);
+  });
   NewMessage posted;
   posted.id = "a";
   posted.kind = MessageKind::kQueue;
@@ -358,15 +329,13 @@ TEST_P(MailboxStory, ReservedNumbers_AreGivenToNoOther) {
   posted.payload = "b";
   posted.count_max = posted.bytes_max = 100;
   posted.number = last + 1;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); });
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c"}));
   sent(at, "d");
   EXPECT_EQ(payloads(fetched(at, 1)), (Strings{"a", "b", "c", "d"}));
 }
 
 TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
-  Site& at = site();
   Site& other = site();
   waiting(at, {"a"});
   MessageId last = 0;
@@ -376,15 +345,13 @@ TEST_P(MailboxStory, NumbersAreNotReservedBehindAMessageOfAnother) {
   EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
             Status::kStale);
   ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
-            Status::kOk);
-  ASSERT_EQ(batch(at, [&] { return at->place().set_quota_and_reserve(1, 0); }), Status::kOk);
+  must_batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); });
+  must_batch(at, [&] { return at->place().set_quota_and_reserve(1, 0); });
   EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last + 1, 1); }),
             Status::kQuota);
 }
 
 TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
-  Site& at = site();
   const Incarnation me = worker(at, "me");
   InstanceKey key = 0;
   Incarnation home = -1;
@@ -402,7 +369,6 @@ TEST_P(MailboxStory, AnInstanceIsFound_WithTheLivingWorkerThatRanIt) {
 }
 
 TEST_P(MailboxStory, SendersLearnWhetherTheInstanceTakesMessages) {
-  Site& at = site();
   EXPECT_EQ(send(at, "1"), Status::kNotFound);
   const InstanceKey key = create(at, "a");
   NewMessage posted;
@@ -410,12 +376,11 @@ TEST_P(MailboxStory, SendersLearnWhetherTheInstanceTakesMessages) {
   posted.count_max = posted.bytes_max = 10;
   EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
             Status::kInvalidArgument);
-  Events events(1);
-  events.add(EventKind::kStarted).name = "n";
+  Events events = begun();
   events.add(EventKind::kEnded).end = EndKind::kCompleted;
   TurnCommit commit = turn(fetched(at, key), &events);
   commit.end = EndKind::kCompleted;
-  ASSERT_EQ(ack(at, commit), Status::kOk);
+  acked(at, commit);
   EXPECT_EQ(send(at, "1"), Status::kStale);
 }
 

@@ -24,44 +24,19 @@ class KeepExecutions final : public ExecutionVisitor {
   std::vector<ExecutionInfo> kept;
 };
 
-class Management : public StoreWorld {
+class Management : public OpenStore {
  protected:
-  Ids list(Site& at, const InstanceFilter& filter) {
-    Page page;
-    KeepIds keep;
-    EXPECT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
-    return keep.ids;
+  void stop(Site& by, InstanceKey key) {
+    park(by, key, 0, kStoppedForGood, ErrorKind::kNondeterminism, "other code");
   }
-  // The first turn of the execution is also its last.
-  void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
-    Events events(item.is.last_event + 1);
-    events.add(EventKind::kStarted).name = "irrigate";
-    for (std::size_t i = 0; i < more_events; ++i)
-      events.add(EventKind::kUtcNow);
-    Event& last = events.add(EventKind::kEnded);
-    last.end = kind;
-    last.error = kind == EndKind::kFailed ? ErrorKind::kApplication : ErrorKind::kNone;
-    TurnCommit commit = turn(item, &events);
-    commit.end = kind;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  Status suspend(Site& by, std::string_view id) {
+    return batch(by, [&] { return by->instance().verbs.suspend_instance(id); });
   }
-  void stop(Site& at, InstanceKey key) {
-    const Status stopped = batch(at, [&] {
-      return at->instance().ready.abandon_orchestration_item(
-          key, 0, kStoppedForGood, false, ErrorKind::kNondeterminism, "other code");
-    });
-    ASSERT_EQ(stopped, Status::kOk);
+  Status resume(Site& by, std::string_view id) {
+    return batch(by, [&] { return by->instance().verbs.resume_instance(id); });
   }
-  Status suspend(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->instance().verbs.suspend_instance(id); });
-  }
-  Status resume(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->instance().verbs.resume_instance(id); });
-  }
-  Status terminate(Site& at, std::string_view id) {
-    return batch(at, [&] { return at->instance().verbs.terminate_instance(id, "by hand"); });
+  Status terminate(Site& by, std::string_view id) {
+    return batch(by, [&] { return by->instance().verbs.terminate_instance(id, "by hand"); });
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports::kPosix),
@@ -70,7 +45,6 @@ INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports
 // ---- reading ----
 
 TEST_P(Management, PagesFollowEachOther) {
-  Site& at = site();
   for (const char* id : {"a", "b", "c", "d", "e"})
     create(at, id);
   Page page;
@@ -94,20 +68,17 @@ TEST_P(Management, PagesFollowEachOther) {
 }
 
 TEST_P(Management, PageIsBoundedByRowsLookedAt) {
-  Site& at = site();
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    for (int i = 0; i < 1100; ++i) {
-                      NewInstance one;
-                      const std::string id = "i" + std::to_string(i);
-                      one.id = id;
-                      one.name = "n";
-                      InstanceKey key = 0;
-                      PAWL_TRY(at->instance().deliveries.start_orchestration(one, &key));
-                    }
-                    return Status::kOk;
-                  }),
-            Status::kOk);
+  must_batch(at, [&] {
+    for (int i = 0; i < 1100; ++i) {
+      NewInstance one;
+      const std::string id = "i" + std::to_string(i);
+      one.id = id;
+      one.name = "n";
+      InstanceKey key = 0;
+      PAWL_TRY(at->instance().deliveries.start_orchestration(one, &key));
+    }
+    return Status::kOk;
+  });
   InstanceFilter filter;
   filter.id_prefix = "i1099";
   Page page;
@@ -122,7 +93,6 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
 }
 
 TEST_P(Management, FiltersAreAnded) {
-  Site& at = site();
   create(at, "bed-1");
   clock.advance(1000);
   const InstanceKey second = create(at, "bed-2");
@@ -151,7 +121,6 @@ TEST_P(Management, FiltersAreAnded) {
 }
 
 TEST_P(Management, Executions) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   clock.advance(5);
   end(at, key, EndKind::kContinuedAsNew);
@@ -176,7 +145,6 @@ TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
     }
     std::string text;
   };
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 2; ++i)
     end(at, key, EndKind::kContinuedAsNew);
@@ -198,7 +166,6 @@ TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
 }
 
 TEST_P(Management, MetricsCountWhatIsThere) {
-  Site& at = site();
   create(at, "fresh");
   end(at, create(at, "done"), EndKind::kCompleted);
   end(at, create(at, "bad"), EndKind::kFailed);
@@ -225,22 +192,18 @@ TEST_P(Management, MetricsCountWhatIsThere) {
 }
 
 TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 3; ++i)
-    end(at, key, EndKind::kContinuedAsNew, 2);
+    end(at, key, EndKind::kContinuedAsNew, {2});
   Metrics is;
   ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3);
   EXPECT_EQ(is.events, 12);
   Removed removed;
   bool more = false;
-  ASSERT_EQ(
-      batch(at,
-            [&] {
-              return at->instance().removal.prune_executions(key, {2, 0}, 1'000, &removed, &more);
-            }),
-      Status::kOk);
+  must_batch(at, [&] {
+    return at->instance().removal.prune_executions(key, {2, 0}, 1'000, &removed, &more);
+  });
   ASSERT_EQ(at->instance().directory.get_metrics(&is), Status::kOk);
   EXPECT_EQ(is.executions, 3 - removed.executions);
   EXPECT_EQ(is.events, 12 - removed.events);
@@ -251,7 +214,6 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
 }
 
 TEST_P(Management, SessionsInPages) {
-  Site& at = site();
   start(at, create(at, "a"), {}, {{2, "s1"}, {3, "s2"}, {4, "s3"}});
   class Keep final : public SessionVisitor {
    public:
@@ -265,16 +227,12 @@ TEST_P(Management, SessionsInPages) {
   } keep;
   Page page;
   page.rows_max = 2;
-  ASSERT_EQ(
-      batch(at,
-            [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); }),
-      Status::kOk);
+  must_batch(at,
+             [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); });
   EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
   EXPECT_TRUE(page.more);
-  ASSERT_EQ(
-      batch(at,
-            [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); }),
-      Status::kOk);
+  must_batch(at,
+             [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); });
   EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
   EXPECT_FALSE(page.more);
 }
@@ -282,13 +240,10 @@ TEST_P(Management, SessionsInPages) {
 // ---- suspended, resumed ----
 
 TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}});
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "r"); }),
-            Status::kOk);
-  Item before;
-  ASSERT_EQ(fetch(at, key, before), Status::kOk);
+  cancel(at, "a");
+  const Item& before = fetched(at, key);
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
   ASSERT_EQ(suspend(at, "a"), Status::kOk) << "twice is once";
   EXPECT_EQ(status(at, "a").state, InstanceState::kSuspended);
@@ -297,42 +252,31 @@ TEST_P(Management, SuspendedOneTakesNoTurnAndLosesNothing) {
   EXPECT_EQ(ready(at), (Keys{}));
   Item none;
   EXPECT_EQ(fetch(at, key, none), Status::kNotFound);
-  std::size_t count = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &count); }), Status::kOk);
-  EXPECT_EQ(count, 0U);
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(10, &count); }), Status::kOk);
-  EXPECT_EQ(count, 0U);
+  EXPECT_EQ(wake_delayed(at), 0U);
+  EXPECT_EQ(retry_stopped(at), 0U);
   NextDue due;
   ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, OptionalMs()) << "its timer keeps nobody awake";
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(status(at, "a").state, InstanceState::kRunning);
   EXPECT_EQ(ready(at), (Keys{key}));
-  Item after;
-  ASSERT_EQ(fetch(at, key, after), Status::kOk);
+  const Item& after = fetched(at, key);
   EXPECT_EQ(after.kinds(), (Ids{"cancel", "timer_fired"}));
-  EXPECT_EQ(ack(at, turn(after)), Status::kOk);
+  acked(at, turn(after));
 }
 
 TEST_P(Management, ResultsOfASuspendedOneWait) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   const WorkDone done = hand_over(at, key);
   ASSERT_EQ(suspend(at, "a"), Status::kOk);
-  EXPECT_EQ(batch(at,
-                  [&] {
-                    return at->work().items.ack_work_item(done, {ErrorKind::kNone, "42"});
-                  }),
-            Status::kOk);
+  must_batch(at, [&] { return at->work().items.ack_work_item(done, {ErrorKind::kNone, "42"}); });
   EXPECT_EQ(ready(at), (Keys{}));
   ASSERT_EQ(resume(at, "a"), Status::kOk);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   EXPECT_EQ(item.kinds(), (Ids{"activity_done"}));
 }
 
 TEST_P(Management, ResumeLetsAStoppedOneTryAgain) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   stop(at, key);
   ASSERT_EQ(resume(at, "a"), Status::kOk);
@@ -341,7 +285,6 @@ TEST_P(Management, ResumeLetsAStoppedOneTryAgain) {
 }
 
 TEST_P(Management, WhatHasEndedCannotBeChanged) {
-  Site& at = site();
   end(at, create(at, "a"), EndKind::kCompleted);
   const std::string before = dump();
   EXPECT_EQ(suspend(at, "a"), Status::kStale);
@@ -354,14 +297,11 @@ TEST_P(Management, WhatHasEndedCannotBeChanged) {
 }
 
 TEST_P(Management, ResumeOfARunningOneDoesNothing) {
-  Site& at = site();
   NewInstance later;
   later.id = "a";
   later.name = "n";
   later.start_after_ms = 500;
-  InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
-            Status::kOk);
+  create(at, later);
   ASSERT_EQ(resume(at, "a"), Status::kOk);
   EXPECT_EQ(ready(at), (Keys{}));
 }
@@ -369,7 +309,6 @@ TEST_P(Management, ResumeOfARunningOneDoesNothing) {
 // ---- terminated ----
 
 TEST_P(Management, TerminatedWhateverItsState) {
-  Site& at = site();
   const InstanceKey fresh = create(at, "fresh");
   const InstanceKey stopped = create(at, "stopped");
   const InstanceKey held = create(at, "held");
@@ -386,8 +325,7 @@ TEST_P(Management, TerminatedWhateverItsState) {
   }
   EXPECT_EQ(ready(at).size(), 4U);
   for (const InstanceKey key : {fresh, stopped, held, idle}) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
+    const Item& item = fetched(at, key);
     EXPECT_TRUE(item.is.terminate);
     EXPECT_EQ(item.is.broken_text, "by hand");
     EXPECT_EQ(item.is.message_count, 0U);
@@ -395,39 +333,31 @@ TEST_P(Management, TerminatedWhateverItsState) {
 }
 
 TEST_P(Management, TerminationCannotBeOvertaken) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
-  Item before;
-  ASSERT_EQ(fetch(at, key, before), Status::kOk);
+  const Item& before = fetched(at, key);
   EXPECT_FALSE(before.is.terminate);
   ASSERT_EQ(terminate(at, "a"), Status::kOk);
-  Events events(1);
-  events.add(EventKind::kStarted).name = "irrigate";
+  Events events = begun();
   EXPECT_EQ(ack(at, turn(before, &events)), Status::kStale);
   Item after;
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
   // A runtime in trouble parks the instance: the request stays.
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    return at->instance().ready.abandon_orchestration_item(
-                        key, after.is.revision, 10, true, ErrorKind::kLimit, "io");
-                  }),
-            Status::kOk);
+  must_batch(at, [&] {
+    return at->instance().ready.abandon_orchestration_item(key, after.is.revision, 10, true,
+                                                           ErrorKind::kLimit, "io");
+  });
   clock.advance(10);
-  std::size_t woken = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
+  wake_delayed(at);
   ASSERT_EQ(fetch(at, key, after), Status::kOk);
   EXPECT_TRUE(after.is.terminate);
   EXPECT_EQ(after.is.broken_text, "by hand");
 }
 
 TEST_P(Management, TerminationDoesNotReadADamagedQueue) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   raw("UPDATE orchestrator_queue SET crc=crc+1");
   ASSERT_EQ(terminate(at, "a"), Status::kOk);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   EXPECT_TRUE(item.is.terminate);
   EXPECT_EQ(item.is.broken, Status::kOk);
 }
@@ -435,28 +365,24 @@ TEST_P(Management, TerminationDoesNotReadADamagedQueue) {
 // ---- delayed start ----
 
 TEST_P(Management, DelayedStart) {
-  Site& at = site();
   NewInstance later;
   later.id = "a";
   later.name = "n";
   later.start_after_ms = 500;
-  InstanceKey key = 0;
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
-            Status::kOk);
+  const InstanceKey key = create(at, later);
   EXPECT_EQ(ready(at), (Keys{}));
   NextDue due;
   ASSERT_EQ(at->due().next_due(0, true, &due), Status::kOk);
   EXPECT_EQ(due.pawl_time, at->place().pawl_now() + 500);
-  std::size_t woken = 0;
   clock.advance(499);
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
-  EXPECT_EQ(woken, 0U);
+  EXPECT_EQ(wake_delayed(at), 0U);
   clock.advance(1);
-  ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(10, &woken); }), Status::kOk);
+  wake_delayed(at);
   EXPECT_EQ(ready(at), (Keys{key}));
   later.id = "b";
   later.start_after_ms = -1;
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &key); }),
+  InstanceKey none = 0;
+  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.start_orchestration(later, &none); }),
             Status::kInvalidArgument);
 }
 

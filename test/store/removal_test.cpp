@@ -24,32 +24,17 @@ class KeepWork final : public WorkVisitor {
   Ids of;
 };
 
-class Removal : public StoreWorld {
+class Removal : public OpenStore {
  protected:
-  InstanceKey key_of(const std::string& id) {
-    return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
+  // So many executions stay, as the options of a runtime may say.
+  Ending keeping(std::int64_t executions) {
+    Ending how;
+    how.keep_executions = executions;
+    how.removed = &pruned_;
+    return how;
   }
-  // A turn that ends its execution, after `more_events` other events.
-  void end(Site& at, InstanceKey key, EndKind kind, std::size_t more_events = 0,
-           std::int64_t keep = 0) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
-    Events events(item.is.last_event + 1);
-    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
-    for (std::size_t i = 0; i < more_events; ++i)
-      events.add(EventKind::kUtcNow);
-    Event& last = events.add(EventKind::kEnded);
-    last.end = kind;
-    last.error = kind == EndKind::kFailed ? ErrorKind::kApplication : ErrorKind::kNone;
-    TurnCommit commit = turn(item, &events);
-    commit.end = kind;
-    commit.next.keep_executions = keep;
-    commit.next.removed = &pruned_;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
-  }
-  void start_children(Site& at, const std::string& parent, const Ids& ids) {
-    Item item;
-    ASSERT_EQ(fetch(at, key_of(parent), item), Status::kOk);
+  void start_children(Site& by, const std::string& parent, const Ids& ids) {
+    const Item& item = fetched(by, key_of(parent));
     Events events(item.is.last_event + 1);
     if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
     for (const std::string& id : ids) {
@@ -59,65 +44,51 @@ class Removal : public StoreWorld {
     }
     TurnCommit commit = turn(item, &events);
     commit.id = parent;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+    acked(by, commit);
   }
   // Makes "root" with children "a" and "b", and "a" with a child "c".
-  void make_tree(Site& at) {
-    create(at, "root");
-    start_children(at, "root", {"a", "b"});
-    start_children(at, "a", {"c"});
+  void make_tree(Site& by) {
+    create(by, "root");
+    start_children(by, "root", {"a", "b"});
+    start_children(by, "a", {"c"});
   }
-  void end_tree(Site& at) {
+  void end_tree(Site& by) {
     for (const char* id : {"c", "a", "b", "root"})
-      end(at, key_of(id), EndKind::kCompleted);
+      end(by, key_of(id), EndKind::kCompleted);
   }
-  Status remove(Site& at, InstanceKey key, bool force) {
-    return batch(at, [&] { return at->instance().removal.delete_instance(key, force); });
+  Status remove(Site& by, InstanceKey key, bool force) {
+    return batch(by, [&] { return by->instance().removal.delete_instance(key, force); });
   }
-  bool sweep(Site& at, std::size_t events = kSweepEventsMax) {
+  bool sweep(Site& by, std::size_t events = kSweepEventsMax) {
     bool more = false;
-    EXPECT_EQ(
-        batch(at, [&] { return at->instance().removal.sweep_deleted(events, &removed_, &more); }),
-        Status::kOk);
+    must_batch(by, [&] { return by->instance().removal.sweep_deleted(events, &removed_, &more); });
     return more;
   }
-  bool prune(Site& at, InstanceKey key, const PruneLimits& limits, std::size_t events = 4096) {
+  bool prune(Site& by, InstanceKey key, const PruneLimits& limits, std::size_t events = 4096) {
     bool more = false;
-    EXPECT_EQ(batch(at,
-                    [&] {
-                      return at->instance().removal.prune_executions(key, limits, events, &removed_,
-                                                                     &more);
-                    }),
-              Status::kOk);
+    must_batch(by, [&] {
+      return by->instance().removal.prune_executions(key, limits, events, &removed_, &more);
+    });
     return more;
   }
-  bool retire(Site& at, const Retention& which, OptionalMs* next = nullptr) {
+  bool retire(Site& by, const Retention& which, OptionalMs* next = nullptr) {
     bool more = false;
     OptionalMs next_end;
-    EXPECT_EQ(batch(at,
-                    [&] {
-                      return at->instance().removal.delete_ended(which, &cursor_, &next_end, &more);
-                    }),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->instance().removal.delete_ended(which, &cursor_, &next_end, &more); });
     if (next != nullptr) *next = next_end;
     return more;
   }
   // The instance ids of all work, one for each item.
-  Ids list_work(Site& at) {
+  Ids list_work(Site& by) {
     Page page;
     KeepWork keep;
-    EXPECT_EQ(at->work().items.list_work(WorkListFilter(), &page, keep), Status::kOk);
+    EXPECT_EQ(by->work().items.list_work(WorkListFilter(), &page, keep), Status::kOk);
     return keep.of;
   }
-  Ids list(Site& at, const InstanceFilter& filter = {}) {
-    Page page;
-    KeepInfos keep;
-    EXPECT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
-    return keep.ids;
-  }
-  bool is_there(Site& at, std::string_view id) {
+  bool is_there(Site& by, std::string_view id) {
     InstanceStatus out;
-    const Status status = at->instance().directory.get_status(id, &out, output, sizeof output);
+    const Status status = by->instance().directory.get_status(id, &out, output, sizeof output);
     EXPECT_TRUE(status == Status::kOk || status == Status::kNotFound);
     return status == Status::kOk;
   }
@@ -146,16 +117,16 @@ class Removal : public StoreWorld {
     EXPECT_GE(asked, 4);
     EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE key=" + std::to_string(key)), 0);
   }
-  void expect_refused(Site& at, const WorkDone& done) {
+  void expect_refused(Site& by, const WorkDone& done) {
     const std::string before = dump();
-    EXPECT_EQ(batch(at,
+    EXPECT_EQ(batch(by,
                     [&] {
-                      return at->work().items.ack_work_item(done, {ErrorKind::kNone, "42"});
+                      return by->work().items.ack_work_item(done, {ErrorKind::kNone, "42"});
                     }),
               Status::kStale);
-    EXPECT_EQ(batch(at, [&] { return at->work().items.check_work_item(done); }), Status::kNotFound);
+    EXPECT_EQ(batch(by, [&] { return by->work().items.check_work_item(done); }), Status::kNotFound);
     EXPECT_EQ(
-        batch(at, [&] { return at->work().items.abandon_work_item(done, 0, true, CrashLimits()); }),
+        batch(by, [&] { return by->work().items.abandon_work_item(done, 0, true, CrashLimits()); }),
         Status::kStale);
     EXPECT_EQ(dump(), before);
   }
@@ -168,7 +139,6 @@ INSTANTIATE_TEST_SUITE_P(Ports, Removal, ::testing::Values(Ports::kSim, Ports::k
 // ---- deletion ----
 
 TEST_P(Removal, DeleteTerminalInstances) {
-  Site& at = site();
   for (const EndKind kind : {EndKind::kCompleted, EndKind::kFailed}) {
     const InstanceKey key = create(at, "a");
     end(at, key, EndKind::kContinuedAsNew);
@@ -185,7 +155,6 @@ TEST_P(Removal, DeleteTerminalInstances) {
 }
 
 TEST_P(Removal, DeleteRunningRejectedForceSucceeds) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   start(at, key);
   const std::string before = dump();
@@ -196,7 +165,6 @@ TEST_P(Removal, DeleteRunningRejectedForceSucceeds) {
 }
 
 TEST_P(Removal, DeleteNonexistentInstance) {
-  Site& at = site();
   EXPECT_EQ(remove(at, 4711, false), Status::kNotFound);
   const InstanceKey key = create(at, "a");
   ASSERT_EQ(remove(at, key, true), Status::kOk);
@@ -204,13 +172,11 @@ TEST_P(Removal, DeleteNonexistentInstance) {
 }
 
 TEST_P(Removal, DeleteCleansQueuesAndLocks) {
-  Site& at = site();
   const InstanceKey other = create(at, "other");
   start(at, other, {{2, TimerBase::kPawlTime, 10}}, {{3, {}}});
   const InstanceKey key = create(at, "a");
   start(at, key, {{2, TimerBase::kPawlTime, 10}}, {{3, "s"}, {4, {}}});
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
-            Status::kOk);
+  cancel(at, "a", "");
   EXPECT_EQ(list_work(at), (Ids{"other", "a", "a"}));
   ASSERT_EQ(remove(at, key, true), Status::kOk);
   EXPECT_EQ(list_work(at), Ids{"other"}) << "the rows are still there";
@@ -231,7 +197,6 @@ TEST_P(Removal, DeleteCleansQueuesAndLocks) {
 }
 
 TEST_P(Removal, CascadeDeleteHierarchy) {
-  Site& at = site();
   make_tree(at);
   create(at, "other");
   const std::string before = dump();
@@ -248,13 +213,10 @@ TEST_P(Removal, CascadeDeleteHierarchy) {
 }
 
 TEST_P(Removal, ForceDeletePreventsAckRecreation) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   const WorkDone done = hand_over(at, key);
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
-            Status::kOk);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  cancel(at, "a", "");
+  const Item& item = fetched(at, key);
   ASSERT_EQ(remove(at, key, true), Status::kOk);
   for (const bool swept : {false, true}) {
     if (swept) {
@@ -277,7 +239,6 @@ TEST_P(Removal, ForceDeletePreventsAckRecreation) {
 }
 
 TEST_P(Removal, ListChildren) {
-  Site& at = site();
   make_tree(at);
   const auto children = [&](const char* id) {
     Page page;
@@ -299,7 +260,6 @@ TEST_P(Removal, ListChildren) {
 }
 
 TEST_P(Removal, GetParentId) {
-  Site& at = site();
   make_tree(at);
   KeepInfos keep;
   for (const char* id : {"root", "a", "b", "c"})
@@ -308,7 +268,6 @@ TEST_P(Removal, GetParentId) {
 }
 
 TEST_P(Removal, GetInstanceTree) {
-  Site& at = site();
   create(at, "other");
   make_tree(at);
   for (const char* id : {"root", "a", "c"}) {
@@ -324,7 +283,6 @@ TEST_P(Removal, GetInstanceTree) {
 
 // However often a sweep is interrupted, no call sees only a part of the tree.
 TEST_P(Removal, DeleteInstancesAtomic) {
-  Site& at = site();
   make_tree(at);
   end_tree(at);
   const InstanceKey root = key_of("root");
@@ -348,7 +306,6 @@ TEST_P(Removal, DeleteInstancesAtomic) {
 }
 
 TEST_P(Removal, DeleteInstancesAtomicForce) {
-  Site& at = site();
   make_tree(at);
   Item items[4];
   const char* const ids[] = {"root", "a", "b", "c"};
@@ -373,7 +330,6 @@ TEST_P(Removal, DeleteInstancesAtomicForce) {
 
 // Orphans do not exist: a running child keeps its tree, and is removed together with the tree.
 TEST_P(Removal, DeleteInstancesAtomicOrphanDetection) {
-  Site& at = site();
   make_tree(at);
   for (const char* id : {"a", "b", "root"})
     end(at, key_of(id), EndKind::kCompleted);
@@ -383,7 +339,6 @@ TEST_P(Removal, DeleteInstancesAtomicOrphanDetection) {
 }
 
 TEST_P(Removal, StaleActivityAfterDeleteRecreate) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   const WorkDone done = hand_over(at, key);
   ASSERT_EQ(remove(at, key, true), Status::kOk);
@@ -394,7 +349,6 @@ TEST_P(Removal, StaleActivityAfterDeleteRecreate) {
 }
 
 TEST_P(Removal, ActivitiesOfADeletedTreeDoNotStart) {
-  Site& at = site();
   make_tree(at);
   start(at, key_of("c"), {}, {{2, {}}});
   ASSERT_EQ(remove(at, key_of("root"), true), Status::kOk);
@@ -403,10 +357,9 @@ TEST_P(Removal, ActivitiesOfADeletedTreeDoNotStart) {
 }
 
 TEST_P(Removal, SweepIsBoundedByEvents) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
-  end(at, key, EndKind::kContinuedAsNew, 3000);
-  end(at, key, EndKind::kCompleted, 3000);
+  end(at, key, EndKind::kContinuedAsNew, {3000});
+  end(at, key, EndKind::kCompleted, {3000});
   ASSERT_EQ(remove(at, key, false), Status::kOk);
   int pieces = 1;
   std::int64_t before = 0;
@@ -422,7 +375,6 @@ TEST_P(Removal, SweepIsBoundedByEvents) {
 // ---- deletion in bulk ----
 
 TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
-  Site& at = site();
   for (const char* id : {"a", "b", "c", "d"})
     create(at, id);
   const InstanceId ids[] = {InstanceId("c"), InstanceId("gone"), InstanceId("a"), InstanceId("d")};
@@ -450,7 +402,6 @@ TEST_P(Removal, DeleteInstanceBulkFilterCombinations) {
 }
 
 TEST_P(Removal, BulkTakesRootsOnly) {
-  Site& at = site();
   make_tree(at);
   create(at, "other");
   InstanceFilter filter;
@@ -462,7 +413,6 @@ TEST_P(Removal, BulkTakesRootsOnly) {
 
 // Rules: T8.
 TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
-  Site& at = site();
   for (const char* id : {"a", "b", "c"}) {
     clock.advance(1000);
     end(at, create(at, id), EndKind::kCompleted);
@@ -484,7 +434,6 @@ TEST_P(Removal, RetentionByAgeTakesTheOldestFirst) {
 }
 
 TEST_P(Removal, RetentionByCountKeepsTheLast) {
-  Site& at = site();
   for (const char* id : {"a", "b", "c", "d"})
     end(at, create(at, id), EndKind::kCompleted);  // all in the same millisecond
   Retention which;
@@ -497,7 +446,6 @@ TEST_P(Removal, RetentionByCountKeepsTheLast) {
 }
 
 TEST_P(Removal, RetentionPassesOverTreesThatRun) {
-  Site& at = site();
   make_tree(at);
   for (const char* id : {"a", "b", "root"})
     end(at, key_of(id), EndKind::kCompleted);
@@ -513,7 +461,6 @@ TEST_P(Removal, RetentionPassesOverTreesThatRun) {
 }
 
 TEST_P(Removal, RetentionIsBounded) {
-  Site& at = site();
   for (int i = 0; i < 70; ++i)
     end(at, create(at, "i" + std::to_string(i)), EndKind::kCompleted);
   Retention which;
@@ -527,7 +474,6 @@ TEST_P(Removal, RetentionIsBounded) {
 // ---- pruning ----
 
 TEST_P(Removal, PruneOptionsCombinations) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 5; ++i) {
     clock.advance(100);
@@ -554,17 +500,14 @@ TEST_P(Removal, PruneOptionsCombinations) {
 }
 
 TEST_P(Removal, PruneSafety) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   end(at, key, EndKind::kContinuedAsNew);
   start(at, key, {}, {{2, {}}});
   EXPECT_FALSE(prune(at, key, {0, 0}));
   EXPECT_EQ(executions(key), std::vector<std::int64_t>{2});
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 1);
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
-            Status::kOk);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  cancel(at, "a", "");
+  const Item& item = fetched(at, key);
   EXPECT_EQ(ack(at, turn(item)), Status::kOk) << "and it goes on";
   bool more = false;
   EXPECT_EQ(batch(at,
@@ -576,7 +519,6 @@ TEST_P(Removal, PruneSafety) {
 }
 
 TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {
-  Site& at = site();
   make_tree(at);
   end(at, key_of("root"), EndKind::kContinuedAsNew);
   start_children(at, "root", {"d"});
@@ -602,10 +544,9 @@ TEST_P(Removal, PruneTakesChildrenOfTheExecutionAlong) {
 }
 
 TEST_P(Removal, PruneIsBoundedButForOneExecution) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 3; ++i)
-    end(at, key, EndKind::kContinuedAsNew, 3000);
+    end(at, key, EndKind::kContinuedAsNew, {3000});
   EXPECT_TRUE(prune(at, key, {}));
   EXPECT_EQ(executions(key), (std::vector<std::int64_t>{2, 3}));
   EXPECT_TRUE(prune(at, key, {}, 100)) << "one at least";
@@ -614,17 +555,16 @@ TEST_P(Removal, PruneIsBoundedButForOneExecution) {
 }
 
 TEST_P(Removal, ContinueAsNewKeepsSoManyExecutions) {
-  Site& at = site();
   const InstanceKey key = create(at, "a");
   for (int i = 0; i < 4; ++i)
     end(at, key, EndKind::kContinuedAsNew);
   EXPECT_EQ(executions(key).size(), 4U);
-  end(at, key, EndKind::kContinuedAsNew, 0, 3);
+  end(at, key, EndKind::kContinuedAsNew, keeping(3));
   EXPECT_EQ(executions(key), (std::vector<std::int64_t>{4, 5})) << "and 6 has begun";
-  end(at, key, EndKind::kContinuedAsNew, 0, 1);
+  end(at, key, EndKind::kContinuedAsNew, keeping(1));
   EXPECT_EQ(executions(key), (std::vector<std::int64_t>{}));
   EXPECT_EQ(pruned_.executions, 6);
-  end(at, key, EndKind::kCompleted, 0, 1);
+  end(at, key, EndKind::kCompleted, keeping(1));
   EXPECT_EQ(status(at, "a").state, InstanceState::kCompleted);
 }
 

@@ -161,29 +161,22 @@ void SecondEngineTest::use_it() {
   start(at, key, {{1, TimerBase::kPawlTime, 5'000}});
   const InstanceKey other = create(at, "b");
   const WorkDone done = hand_over(at, other);
-  EXPECT_EQ(batch(at, [&] { return at->work().items.note_progress(done, "half", clock.boot); }),
-            Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->work().items.ack_work_item(done, {}); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->session().moves.claim_session(me, "s", WorkerTerms()); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->work().items.note_progress(done, "half", clock.boot); });
+  must_batch(at, [&] { return at->work().items.ack_work_item(done, {}); });
+  must_batch(at, [&] { return at->session().moves.claim_session(me, "s", WorkerTerms()); });
   std::size_t count = 0;
   std::size_t released = 0;
-  EXPECT_EQ(batch(at,
-                  [&] {
-                    return at->session().owners.renew_session_lock(me, WorkerTerms(), &count,
-                                                                   &released);
-                  }),
-            Status::kOk);
+  must_batch(at, [&] {
+    return at->session().owners.renew_session_lock(me, WorkerTerms(), &count, &released);
+  });
   clock.advance(6'000);
-  EXPECT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(16, &count); }), Status::kOk);
-  Item item;
-  EXPECT_EQ(fetch(at, key, item), Status::kOk);
+  wake_delayed(at, 16);
+  fetched(at, key);
   ready(at, me);
   NextDue due;
   EXPECT_EQ(at->due().next_due(me, true, &due), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", "why"); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().verbs.suspend_instance("a"); });
+  must_batch(at, [&] { return at->instance().verbs.terminate_instance("a", "why"); });
   int listed = 0;
   auto seen = visit([&listed](const InstanceInfo&) { ++listed; });
   Page page;
@@ -191,13 +184,11 @@ void SecondEngineTest::use_it() {
   EXPECT_EQ(listed, 2);
   Metrics metrics;
   EXPECT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(other, true); }),
-            Status::kOk);
+  must_batch(at, [&] { return at->instance().removal.delete_instance(other, true); });
   Removed removed;
   bool more = false;
-  EXPECT_EQ(batch(at, [&] { return at->instance().removal.sweep_deleted(100, &removed, &more); }),
-            Status::kOk);
-  EXPECT_EQ(batch(at, [&] { return at->worker().unregister_worker(me); }), Status::kOk);
+  must_batch(at, [&] { return at->instance().removal.sweep_deleted(100, &removed, &more); });
+  must_batch(at, [&] { return at->worker().unregister_worker(me); });
   EXPECT_EQ(at->place().empty_log(), Status::kOk);
 }
 

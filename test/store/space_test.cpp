@@ -7,51 +7,38 @@ namespace {
 
 constexpr std::int64_t kMebi = 1024 * 1024;
 
-class SpaceContract : public StoreWorld {
+class SpaceContract : public OpenStore {
  protected:
-  Status set_quota_and_reserve(Site& at, std::optional<std::int64_t> quota,
+  Status set_quota_and_reserve(Site& by, std::optional<std::int64_t> quota,
                                std::optional<std::int64_t> reserve) {
-    return batch(at, [&] { return at->place().set_quota_and_reserve(quota, reserve); });
+    return batch(by, [&] { return by->place().set_quota_and_reserve(quota, reserve); });
   }
-  Status try_create(Site& at, const std::string& id) {
+  Status try_create(Site& by, const std::string& id) {
     NewInstance instance;
     instance.id = id;
     instance.name = "irrigate";
     InstanceKey key = 0;
-    return batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); });
+    return batch(by, [&] { return by->instance().deliveries.start_orchestration(instance, &key); });
   }
-  Status try_message(Site& at, const std::string& id) {
+  Status try_message(Site& by, const std::string& id) {
     NewMessage posted;
     posted.id = id;
     posted.kind = MessageKind::kQueue;
     posted.name = "q";
     posted.count_max = posted.bytes_max = 100;
     bool room = false;
-    return batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); });
-  }
-  void end(Site& at, InstanceKey key, EndKind kind, int more_events = 0) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
-    Events events(item.is.last_event + 1);
-    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
-    for (int i = 0; i < more_events; ++i)
-      events.add(EventKind::kUtcNow);
-    events.add(EventKind::kEnded).end = kind;
-    TurnCommit commit = turn(item, &events);
-    commit.end = kind;
-    ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+    return batch(by, [&] { return by->instance().deliveries.send_message(posted, &room); });
   }
   // Makes instances that end one after the other, with a millisecond between them.
-  void end_many(Site& at, int count) {
+  void end_many(Site& by, int count) {
     for (int i = 0; i < count; ++i) {
       clock.advance(1);
-      end(at, create(at, "e" + std::to_string(i)), EndKind::kCompleted);
+      end(by, create(by, "e" + std::to_string(i)), EndKind::kCompleted);
     }
   }
-  Removed remove(Site& at, std::size_t events_max) {
+  Removed remove(Site& by, std::size_t events_max) {
     Removed removed;
-    EXPECT_EQ(batch(at, [&] { return at->instance().removal.remove_oldest(events_max, &removed); }),
-              Status::kOk);
+    must_batch(by, [&] { return by->instance().removal.remove_oldest(events_max, &removed); });
     return removed;
   }
   bool is_there(const std::string& id) {
@@ -62,7 +49,6 @@ INSTANTIATE_TEST_SUITE_P(Ports, SpaceContract, ::testing::Values(Ports::kSim, Po
                          ports_name);
 
 TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
-  Site& at = site();
   const InstanceKey running = create(at, "running");
   SpaceUse use;
   ASSERT_EQ(at->place().read_use(&use), Status::kOk);
@@ -85,8 +71,7 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
   EXPECT_EQ(try_create(other, "new"), Status::kQuota);
   EXPECT_EQ(touch(other).quota_bytes, use.total());
   // Running instances are not limited.
-  EXPECT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("running", "r"); }),
-            Status::kOk);
+  cancel(at, "running");
   end(at, running, EndKind::kCompleted);
   ASSERT_EQ(at->place().empty_log(), Status::kOk);
   ASSERT_EQ(at->place().read_use(&use), Status::kOk);
@@ -98,7 +83,6 @@ TEST_P(SpaceContract, OverTheQuotaNothingNewIsTaken) {
 }
 
 TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
-  Site& at = site();
   create(at, "running");
   ASSERT_EQ(set_quota_and_reserve(at, std::nullopt, kMebi), Status::kOk);
   EXPECT_TRUE(at->place().reserve_missing().value());
@@ -124,7 +108,6 @@ TEST_P(SpaceContract, WithoutTheReserveNothingNewIsTakenUnlessPagesAreFree) {
 }
 
 TEST_P(SpaceContract, TheOldestGoFirstAndBounded) {
-  Site& at = site();
   create(at, "running");
   end_many(at, 40);
   const Removed first = remove(at, 64);
@@ -142,11 +125,10 @@ TEST_P(SpaceContract, TheOldestGoFirstAndBounded) {
 }
 
 TEST_P(SpaceContract, EndedTreesGoBeforeEarlierExecutions) {
-  Site& at = site();
   const InstanceKey eternal = create(at, "eternal");
   for (int i = 0; i < 3; ++i) {
     clock.advance(1);
-    end(at, eternal, EndKind::kContinuedAsNew, 5);
+    end(at, eternal, EndKind::kContinuedAsNew, {5});
   }
   end_many(at, 1);
   const Removed trees = remove(at, 100);
@@ -161,7 +143,6 @@ TEST_P(SpaceContract, EndedTreesGoBeforeEarlierExecutions) {
 }
 
 TEST_P(SpaceContract, ALogThatIsReadIsNotWaitedFor) {
-  Site& at = site();
   Site& reader = site();
   ASSERT_EQ(reader->batch().begin_read(), Status::kOk);
   create(at, "a");

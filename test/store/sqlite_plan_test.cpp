@@ -37,30 +37,27 @@ class Plans : public StoreWorld {
     sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(note_connection));
   }
 
-  void work(Site& at) {
-    const Incarnation me = worker(at, "me");
+  void work(Site& by) {
+    const Incarnation me = worker(by, "me");
     for (const char* id : {"a", "b", "c"})
-      create(at, id);
-    start(at, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
+      create(by, id);
+    start(by, 1, {{2, TimerBase::kPawlTime, 10}, {3, TimerBase::kUtc, 10}},
           {{4, "s", "schedule_to_start_ms=1"}});
-    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", "r"); }),
-              Status::kOk);
+    cancel(by, "a");
     NewMessage posted;
     posted.id = "a";
     posted.kind = MessageKind::kQueue;
     posted.name = posted.payload = "m";
     posted.count_max = posted.bytes_max = 10;
     bool room = false;
-    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.send_message(posted, &room); }),
-              Status::kOk);
+    must_batch(by, [&] { return by->instance().deliveries.send_message(posted, &room); });
     MessageId last = 0;
     MailboxLimits limits;
-    ASSERT_EQ(at->instance().deliveries.last_message(&last, &limits), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.reserve_messages(last, 1); }),
-              Status::kOk);
+    ASSERT_EQ(by->instance().deliveries.last_message(&last, &limits), Status::kOk);
+    must_batch(by, [&] { return by->instance().deliveries.reserve_messages(last, 1); });
     clock.advance(20);
     Item item;
-    ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+    ASSERT_EQ(fetch(by, 1, item), Status::kOk);
     Events events(5);
     events.add(EventKind::kCancelRequested);
     events.add(EventKind::kStateWrite).name = "k";
@@ -79,35 +76,30 @@ class Plans : public StoreWorld {
                                           item.is.messages[3].id};
     commit.messages = {taken.data(), taken.size()};
     commit.kept = {&item.is.messages[1].id, 1};
-    ASSERT_EQ(ack(at, commit), Status::kOk);
-    ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+    acked(by, commit);
+    ASSERT_EQ(fetch(by, 1, item), Status::kOk);
     ASSERT_EQ(item.is.waiting_count, 1U);
-    ready(at, me);
+    ready(by, me);
     KeepEvents sink;
-    ASSERT_EQ(at->instance().history.read_history(1, 1, 0, sink), Status::kOk);
-    end_one(at, 2, EndKind::kContinuedAsNew);
-    end_one(at, 3, EndKind::kCompleted);
-    status(at, "c");
-    ASSERT_EQ(batch(at,
-                    [&] {
-                      return at->instance().ready.abandon_orchestration_item(1, 2, 5, true,
-                                                                             ErrorKind::kNone, "");
-                    }),
-              Status::kOk);
-    std::size_t count = 0;
-    ASSERT_EQ(batch(at, [&] { return at->instance().ready.retry_stopped(5, &count); }),
-              Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().ready.wake_delayed(5, &count); }), Status::kOk);
+    ASSERT_EQ(by->instance().history.read_history(1, 1, 0, sink), Status::kOk);
+    end(by, 2, EndKind::kContinuedAsNew);
+    end(by, 3, EndKind::kCompleted);
+    status(by, "c");
+    must_batch(by, [&] {
+      return by->instance().ready.abandon_orchestration_item(1, 2, 5, true, ErrorKind::kNone, "");
+    });
+    retry_stopped(by, 5);
+    wake_delayed(by, 5);
     NextDue due;
-    ASSERT_EQ(at->due().next_due(me, true, &due), Status::kOk);
-    manage(at);
-    move(at, me);
-    open_and_close(at);
+    ASSERT_EQ(by->due().next_due(me, true, &due), Status::kOk);
+    manage(by);
+    move(by, me);
+    open_and_close(by);
     clock.reboot(5000);
     clock.trusted = true;
-    touch(at);
+    touch(by);
   }
-  void manage(Site& at) {
+  void manage(Site& by) {
     auto none = visit([](const InstanceInfo&) {});
     auto nothing = visit([](const ExecutionInfo&) {});
     auto nowhere = visit([](const SessionInfo&) {});
@@ -120,123 +112,92 @@ class Plans : public StoreWorld {
     KvPage values;
     KvEntry value;
     InstanceStats stats;
-    ASSERT_EQ(at->instance().rows.get_all_kv_values("a", &values, unseen), Status::kOk);
+    ASSERT_EQ(by->instance().rows.get_all_kv_values("a", &values, unseen), Status::kOk);
     ASSERT_EQ(
-        at->instance().rows.get_kv_value("a", "k", &value, &values.more, output, sizeof output),
+        by->instance().rows.get_kv_value("a", "k", &value, &values.more, output, sizeof output),
         Status::kOk);
-    ASSERT_EQ(at->instance().rows.load_state(1, 2, ignored), Status::kOk);
-    ASSERT_EQ(at->instance().directory.get_instance_stats("a", &stats), Status::kOk);
+    ASSERT_EQ(by->instance().rows.load_state(1, 2, ignored), Status::kOk);
+    ASSERT_EQ(by->instance().directory.get_instance_stats("a", &stats), Status::kOk);
     Page page;
     Page sessions;
-    ASSERT_EQ(batch(at,
-                    [&] {
-                      return at->session().directory.list_sessions(SessionFilter(), &sessions,
-                                                                   nowhere);
-                    }),
-              Status::kOk);
+    must_batch(by, [&] {
+      return by->session().directory.list_sessions(SessionFilter(), &sessions, nowhere);
+    });
     Metrics metrics;
     Removed removed;
     EndedCursor cursor;
     OptionalMs next_end;
     bool done = false;
-    ASSERT_EQ(at->instance().directory.list_instances(InstanceFilter(), &page, none), Status::kOk);
-    ASSERT_EQ(at->instance().directory.get_instance_info("a", none), Status::kOk);
-    ASSERT_EQ(at->instance().directory.list_executions(1, nothing), Status::kOk);
-    ASSERT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.suspend_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.resume_instance("a"); }), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().verbs.terminate_instance("a", ""); }),
-              Status::kOk);
-    ASSERT_EQ(
-        batch(at,
-              [&] { return at->instance().removal.prune_executions(2, {}, 9, &removed, &done); }),
-        Status::kOk);
+    ASSERT_EQ(by->instance().directory.list_instances(InstanceFilter(), &page, none), Status::kOk);
+    ASSERT_EQ(by->instance().directory.get_instance_info("a", none), Status::kOk);
+    ASSERT_EQ(by->instance().directory.list_executions(1, nothing), Status::kOk);
+    ASSERT_EQ(by->instance().directory.get_metrics(&metrics), Status::kOk);
+    must_batch(by, [&] { return by->instance().verbs.suspend_instance("a"); });
+    must_batch(by, [&] { return by->instance().verbs.resume_instance("a"); });
+    must_batch(by, [&] { return by->instance().verbs.terminate_instance("a", ""); });
+    must_batch(by,
+               [&] { return by->instance().removal.prune_executions(2, {}, 9, &removed, &done); });
     Retention which;
     which.count_max = 1;
-    ASSERT_EQ(batch(at,
-                    [&] {
-                      return at->instance().removal.delete_ended(which, &cursor, &next_end, &done);
-                    }),
-              Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().removal.delete_instance(3, false); }),
-              Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->instance().removal.sweep_deleted(99, &removed, &done); }),
-              Status::kOk);
-    ASSERT_EQ(at->instance().directory.list_tree(1, false, &page, none), Status::kOk);
-    ASSERT_EQ(batch(at, [&] { return at->place().set_quota_and_reserve(1 << 30, 0); }),
-              Status::kOk);
-    end_one(at, create(at, "past"), EndKind::kContinuedAsNew);
+    must_batch(
+        by, [&] { return by->instance().removal.delete_ended(which, &cursor, &next_end, &done); });
+    must_batch(by, [&] { return by->instance().removal.delete_instance(3, false); });
+    must_batch(by, [&] { return by->instance().removal.sweep_deleted(99, &removed, &done); });
+    ASSERT_EQ(by->instance().directory.list_tree(1, false, &page, none), Status::kOk);
+    must_batch(by, [&] { return by->place().set_quota_and_reserve(1 << 30, 0); });
+    end(by, create(by, "past"), EndKind::kContinuedAsNew);
     for (int i = 0; i < 3; ++i)
-      ASSERT_EQ(batch(at, [&] { return at->instance().removal.remove_oldest(99, &removed); }),
-                Status::kOk);
+      must_batch(by, [&] { return by->instance().removal.remove_oldest(99, &removed); });
   }
   // Calls for devices and moves.
-  void move(Site& at, Incarnation me) {
-    Evidence evidence(*at.port.storage, path(), Evidence::Options());
+  void move(Site& by, Incarnation me) {
+    Evidence evidence(*by.port.storage, path(), Evidence::Options());
     DeclareSession how;
     how.me = me;
     bool held = false;
     std::size_t ended = 0;
     for (const char* device : {"bed", "bank"}) {
       how.device = device;
-      ASSERT_EQ(
-          batch(
-              at, [&] { return at->session().moves.declare_session(how, evidence, &held); }, me),
-          Status::kOk);
+      must_batch(
+          by, [&] { return by->session().moves.declare_session(how, evidence, &held); }, me);
     }
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().moves.withdraw_session(me, "bed", 0); }, me),
-              Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().moves.forget_device("bed"); }, me),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->session().moves.withdraw_session(me, "bed", 0); }, me);
+    must_batch(
+        by, [&] { return by->session().moves.forget_device("bed"); }, me);
+    must_batch(
+        by, [&] { return by->session().moves.take_devices_over(me, WorkerTerms(), evidence); }, me);
     ASSERT_EQ(
         batch(
-            at, [&] { return at->session().moves.take_devices_over(me, WorkerTerms(), evidence); },
-            me),
-        Status::kOk);
-    ASSERT_EQ(
-        batch(
-            at, [&] { return at->session().moves.transfer_session({}, "bank", "nobody", 0, true); },
+            by, [&] { return by->session().moves.transfer_session({}, "bank", "nobody", 0, true); },
             me),
         Status::kNoEligibleTarget);
     bool moves = false;
-    ASSERT_EQ(
-        batch(
-            at, [&] { return at->session().moves.evict_session(WorkDone(), 1, me, &moves); }, me),
-        Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().moves.end_stops(5, &ended); }, me),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->session().moves.evict_session(WorkDone(), 1, me, &moves); }, me);
+    must_batch(
+        by, [&] { return by->session().moves.end_stops(5, &ended); }, me);
     OwnedSession owned[4];
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().rows.owned_sessions(me, owned, 4, &ended); }, me),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->session().rows.owned_sessions(me, owned, 4, &ended); }, me);
     Epoch epoch = 0;
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().rows.last_epoch(&epoch); }, me),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->session().rows.last_epoch(&epoch); }, me);
     LeakCursors cursors;
-    ASSERT_EQ(
-        batch(
-            at, [&] { return at->session().expiry.report_leaks(WorkerTerms(), &cursors); }, me),
-        Status::kOk);
+    must_batch(
+        by, [&] { return by->session().expiry.report_leaks(WorkerTerms(), &cursors); }, me);
     std::uint32_t active = 0;
     std::uint32_t idle = 0;
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().rows.count_sessions(me, &active, &idle); }, me),
-              Status::kOk);
-    ASSERT_EQ(batch(
-                  at, [&] { return at->session().moves.drain_worker("me", 0); }, me),
-              Status::kOk);
+    must_batch(
+        by, [&] { return by->session().rows.count_sessions(me, &active, &idle); }, me);
+    must_batch(
+        by, [&] { return by->session().moves.drain_worker("me", 0); }, me);
   }
   // Sessions of an instance: opened, closed, opened anew, and work on them.
-  void open_and_close(Site& at) {
-    const InstanceKey key = create(at, "opens");
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
-    Events events(1);
-    events.add(EventKind::kStarted).name = "n";
+  void open_and_close(Site& by) {
+    const InstanceKey key = create(by, "opens");
+    const Item& item = fetched(by, key);
+    Events events = begun();
     for (const EventKind kind :
          {EventKind::kSessionOpen, EventKind::kSessionClose, EventKind::kSessionOpen,
           EventKind::kSessionHold, EventKind::kSessionHandoff, EventKind::kSessionClose}) {
@@ -248,20 +209,9 @@ class Plans : public StoreWorld {
     const NewWork work = {8, "own", "own_session=1"};
     TurnCommit commit = turn(item, &events);
     commit.work = {&work, 1};
-    ASSERT_EQ(ack(at, commit), Status::kOk);
-    end_one(at, key, EndKind::kCompleted);
+    acked(by, commit);
+    end(by, key, EndKind::kCompleted);
   }
-  void end_one(Site& at, InstanceKey key, EndKind kind) {
-    Item item;
-    ASSERT_EQ(fetch(at, key, item), Status::kOk);
-    Events events(item.is.last_event + 1);
-    if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "n";
-    events.add(EventKind::kEnded).end = kind;
-    TurnCommit commit = turn(item, &events);
-    commit.end = kind;
-    ASSERT_EQ(ack(at, commit), Status::kOk);
-  }
-
   std::vector<std::string> plan(sqlite3* handle, const char* sql) {
     std::vector<std::string> steps;
     sqlite3_stmt* explain = nullptr;
@@ -321,9 +271,7 @@ TEST_P(Plans, ListsOfSessionsGoByTheIndexOfTheirFilter) {
     auto nowhere = visit([](const SessionInfo&) {});
     ran.clear();
     Page page;
-    EXPECT_EQ(
-        batch(at, [&] { return at->session().directory.list_sessions(filter, &page, nowhere); }),
-        Status::kOk);
+    must_batch(at, [&] { return at->session().directory.list_sessions(filter, &page, nowhere); });
     std::string steps;
     const std::set<std::string> texts = ran;
     for (const std::string& sql : texts) {

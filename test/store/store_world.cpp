@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "pawl/visit.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
 #include "store/sqlite/sqlite_vfs.hpp"
 #include "store/store_factory.hpp"
@@ -222,64 +223,121 @@ void StoreWorld::damage_file(std::int64_t offset, std::string_view bytes) {
 
 // ---- usual steps ----
 
-BatchInfo StoreWorld::touch(Site& at) {
+BatchInfo StoreWorld::touch(Site& at, Here here) {
   BatchInfo info;
-  EXPECT_EQ(at->batch().begin(0, &info), Status::kOk) << at->diagnostic().text();
-  EXPECT_EQ(at->batch().commit(), Status::kOk) << at->diagnostic().text();
+  must(at, at->batch().begin(0, &info), "begin", here);
+  must(at, at->batch().commit(), "commit", here);
   return info;
 }
 
-InstanceKey StoreWorld::create(Site& at, std::string_view id, std::string_view input) {
-  InstanceKey key = 0;
+InstanceKey StoreWorld::create(Site& at, std::string_view id, std::string_view input, Here here) {
   NewInstance instance;
   instance.id = id;
   instance.name = "irrigate";
   instance.version = "1.0";
   instance.input = input;
-  EXPECT_EQ(
-      batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
-      Status::kOk)
-      << at->diagnostic().text();
+  return create(at, instance, here);
+}
+
+InstanceKey StoreWorld::create(Site& at, const NewInstance& instance, Here here) {
+  InstanceKey key = 0;
+  must(at, batch(at, [&] { return at->instance().deliveries.start_orchestration(instance, &key); }),
+       "start_orchestration", here);
   return key;
 }
 
-Incarnation StoreWorld::worker(Site& at, std::string_view node) {
+InstanceKey StoreWorld::key_of(const std::string& id) {
+  return raw_number("SELECT coalesce(max(key),0) FROM instances WHERE id='" + id + "'");
+}
+
+Incarnation StoreWorld::worker(Site& at, std::string_view node, Here here) {
   Evidence evidence(*at.port.storage, path(), Evidence::Options());
   NewWorker worker;
   worker.node = node;
   worker.pid = 1;
   worker.lease_ms = 30'000;
   Incarnation out = 0;
-  EXPECT_EQ(
-      batch(at,
-            [&] { return at->worker().register_worker(worker, evidence, CrashLimits(), &out); }),
-      Status::kOk)
-      << at->diagnostic().text();
+  must(at,
+       batch(at,
+             [&] { return at->worker().register_worker(worker, evidence, CrashLimits(), &out); }),
+       "register_worker", here);
   return out;
 }
 
-std::vector<InstanceKey> StoreWorld::ready(Site& at, Incarnation me, std::int64_t grace_ms) {
+std::vector<InstanceKey> StoreWorld::ready(Site& at, Incarnation me, std::int64_t grace_ms,
+                                           Here here) {
   ReadyQuery query;
   query.me = me;
   query.home_grace_ms = grace_ms;
   query.now = at->place().pawl_now();
   InstanceKey keys[64];
   std::size_t count = 0;
-  EXPECT_EQ(at->instance().ready.list_ready(query, keys, 64, &count), Status::kOk)
-      << at->diagnostic().text();
+  must(at, at->instance().ready.list_ready(query, keys, 64, &count), "list_ready", here);
   return {keys, keys + count};
 }
+
+InstanceStatus StoreWorld::status(Site& at, std::string_view id, Here here) {
+  InstanceStatus out;
+  must(at, at->instance().directory.get_status(id, &out, output, sizeof(output)), "get_status",
+       here);
+  return out;
+}
+
+std::vector<std::string> StoreWorld::list(Site& at, const InstanceFilter& filter, Here here) {
+  std::vector<std::string> ids;
+  auto keep = visit([&](const InstanceInfo& instance) { ids.emplace_back(instance.id); });
+  Page page;
+  must(at, at->instance().directory.list_instances(filter, &page, keep), "list_instances", here);
+  return ids;
+}
+
+void StoreWorld::cancel(Site& at, std::string_view id, std::string_view reason, Here here) {
+  must(at, batch(at, [&] { return at->instance().deliveries.cancel_instance(id, reason); }),
+       "cancel_instance", here);
+}
+
+void StoreWorld::park(Site& at, InstanceKey key, std::int64_t revision, Parking parking,
+                      ErrorKind error, std::string_view text, Here here) {
+  must(at,
+       batch(at,
+             [&] {
+               return at->instance().ready.abandon_orchestration_item(key, revision, parking, false,
+                                                                      error, text);
+             }),
+       "abandon_orchestration_item", here);
+}
+
+std::size_t StoreWorld::wake_delayed(Site& at, std::size_t most, Here here) {
+  std::size_t woken = 0;
+  must(at, batch(at, [&] { return at->instance().ready.wake_delayed(most, &woken); }),
+       "wake_delayed", here);
+  return woken;
+}
+
+std::size_t StoreWorld::retry_stopped(Site& at, std::size_t most, Here here) {
+  std::size_t retried = 0;
+  must(at, batch(at, [&] { return at->instance().ready.retry_stopped(most, &retried); }),
+       "retry_stopped", here);
+  return retried;
+}
+
+// ---- turns ----
 
 Status StoreWorld::fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max) {
   return at->instance().history.fetch_orchestration_item(key, at->place().pawl_now(),
                                                          {messages_max}, out.arena, &out.is);
 }
 
-InstanceStatus StoreWorld::status(Site& at, std::string_view id) {
-  InstanceStatus out;
-  EXPECT_EQ(at->instance().directory.get_status(id, &out, output, sizeof(output)), Status::kOk)
-      << at->diagnostic().text();
-  return out;
+Item& StoreWorld::fetched(Site& at, InstanceKey key, std::size_t messages_max, Here here) {
+  items_.emplace_back();
+  must(at, fetch(at, key, items_.back(), messages_max), "fetch_orchestration_item", here);
+  return items_.back();
+}
+
+Events StoreWorld::begun(std::string_view name) {
+  Events events(1);
+  events.add(EventKind::kStarted).name = name;
+  return events;
 }
 
 TurnCommit StoreWorld::turn(const Item& item, const Events* events) {
@@ -298,11 +356,9 @@ TurnCommit StoreWorld::turn(const Item& item, const Events* events) {
 }
 
 void StoreWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers,
-                       const std::vector<NewWork>& work) {
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk) << at->diagnostic().text();
-  Events events(1);
-  events.add(EventKind::kStarted).name = "irrigate";
+                       const std::vector<NewWork>& work, Here here) {
+  const Item& item = fetched(at, key, 16, here);
+  Events events = begun();
   for (std::size_t i = 0; i < timers.size(); ++i)
     events.add(EventKind::kTimer);
   for (std::size_t i = 0; i < work.size(); ++i)
@@ -310,17 +366,37 @@ void StoreWorld::start(Site& at, InstanceKey key, const std::vector<NewTimer>& t
   TurnCommit commit = turn(item, &events);
   commit.timers = {timers.data(), timers.size()};
   commit.work = {work.data(), work.size()};
-  ASSERT_EQ(ack(at, commit), Status::kOk) << at->diagnostic().text();
+  acked(at, commit, here);
 }
 
-WorkDone StoreWorld::hand_over(Site& at, InstanceKey key) {
-  start(at, key, {}, {{2, {}}});
-  const WorkDone done = take_work(at);
-  EXPECT_NE(done.item, 0);
+void StoreWorld::end(Site& at, InstanceKey key, EndKind kind, const Ending& how, Here here) {
+  const Item& item = fetched(at, key, 16, here);
+  Events events(item.is.last_event + 1);
+  if (item.is.last_event == 0) events.add(EventKind::kStarted).name = "irrigate";
+  for (std::size_t i = 0; i < how.more_events; ++i)
+    events.add(EventKind::kUtcNow);
+  Event& last = events.add(EventKind::kEnded);
+  last.end = kind;
+  last.error = how.error == ErrorKind::kNone && kind == EndKind::kFailed ? ErrorKind::kApplication
+                                                                         : how.error;
+  last.payload = how.output;
+  TurnCommit commit = turn(item, &events);
+  commit.end = kind;
+  commit.error = how.error;
+  (kind == EndKind::kContinuedAsNew ? commit.next.input : commit.output) = how.output;
+  commit.next.keep_executions = how.keep_executions;
+  commit.next.removed = how.removed;
+  acked(at, commit, here);
+}
+
+WorkDone StoreWorld::hand_over(Site& at, InstanceKey key, Here here) {
+  start(at, key, {}, {{2, {}}}, here);
+  const WorkDone done = take_work(at, 0, here);
+  if (done.item == 0) ADD_FAILURE_AT(here.file, here.line) << "no work was handed over";
   return done;
 }
 
-WorkDone StoreWorld::take_work(Site& at) {
+WorkDone StoreWorld::take_work(Site& at, Incarnation me, Here here) {
   class Any final : public WorkFilter {
     bool has_handler(std::string_view) const override { return true; }
     bool runs_item(WorkItemId) const override { return false; }
@@ -329,17 +405,17 @@ WorkDone StoreWorld::take_work(Site& at) {
   } any;
   const WorkerTerms options;
   FetchWork how;
-  how.me = worker(at, "w");
+  how.me = me != 0 ? me : worker(at, "w", here);
   how.options = &options;
   how.filter = &any;
   WorkItem item;
   bool found = false;
-  EXPECT_EQ(batch(at,
-                  [&] {
-                    return at->work().fetch.fetch_work_item(how, output, sizeof output, &item,
-                                                            &found);
-                  }),
-            Status::kOk);
+  must(at,
+       batch(at,
+             [&] {
+               return at->work().fetch.fetch_work_item(how, output, sizeof output, &item, &found);
+             }),
+       "fetch_work_item", here);
   return found ? WorkDone{item.id, item.token, item.epoch, item.session} : WorkDone();
 }
 

@@ -18,6 +18,7 @@
 
 #include "core/arena.hpp"
 #include "core/clock_rules.hpp"
+#include "expect_ok.hpp"
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
@@ -117,6 +118,15 @@ struct Item {
   [[nodiscard]] std::vector<std::string> kinds() const;
 };
 
+// How an execution ends.
+struct Ending {
+  std::size_t more_events = 0;  // before its last one
+  std::string_view output = {};
+  ErrorKind error = ErrorKind::kNone;
+  std::int64_t keep_executions = 0;
+  Removed* removed = nullptr;
+};
+
 class StoreWorld : public ::testing::TestWithParam<Ports> {
  protected:
   StoreWorld();
@@ -144,7 +154,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   void drop_database(Site& at);
   void damage_file(std::int64_t offset, std::string_view bytes);
 
-  // Runs one call between begin() and commit().
+  // Runs one call between begin() and commit(); returns its status.
   template <typename Call>
   Status batch(Site& at, Call&& call, Incarnation me = 0) {
     BatchInfo info;
@@ -156,31 +166,61 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
     }
     return at->batch().commit();
   }
-  BatchInfo touch(Site& at);  // an empty batch, which reads the clock
-  InstanceKey create(Site& at, std::string_view id, std::string_view input = "in");
-  Incarnation worker(Site& at, std::string_view node);
-  std::vector<InstanceKey> ready(Site& at, Incarnation me = 0, std::int64_t grace_ms = 2000);
-  Status fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max = 16);
-  InstanceStatus status(Site& at, std::string_view id);
 
+  // ---- usual steps: each fails the test at the line that made it ----
+  // The same for a call that must succeed.
+  template <typename Call>
+  void must_batch(Site& at, Call&& call, Incarnation me = 0, Here here = {}) {
+    must(at, batch(at, call, me), "the batch", here);
+  }
+  BatchInfo touch(Site& at, Here here = {});  // an empty batch, which reads the clock
+  InstanceKey create(Site& at, std::string_view id, std::string_view input = "in", Here here = {});
+  InstanceKey create(Site& at, const NewInstance& instance, Here here = {});
+  InstanceKey key_of(const std::string& id);  // 0: there is none
+  Incarnation worker(Site& at, std::string_view node, Here here = {});
+  std::vector<InstanceKey> ready(Site& at, Incarnation me = 0, std::int64_t grace_ms = 2000,
+                                 Here here = {});
+  InstanceStatus status(Site& at, std::string_view id, Here here = {});
+  std::vector<std::string> list(Site& at, const InstanceFilter& filter = {}, Here here = {});
+  void cancel(Site& at, std::string_view id, std::string_view reason = "r", Here here = {});
+  void park(Site& at, InstanceKey key, std::int64_t revision, Parking parking,
+            ErrorKind error = ErrorKind::kNone, std::string_view text = "", Here here = {});
+  // Each returns how many instances it woke, of `most` at most.
+  std::size_t wake_delayed(Site& at, std::size_t most = 10, Here here = {});
+  std::size_t retry_stopped(Site& at, std::size_t most = 10, Here here = {});
+
+  // ---- turns ----
+  Status fetch(Site& at, InstanceKey key, Item& out, std::size_t messages_max = 16);
+  // Fetches into an item that is kept, since a turn points into it.
+  Item& fetched(Site& at, InstanceKey key, std::size_t messages_max = 16, Here here = {});
+  // The events of a first turn, which begin with its start.
+  static Events begun(std::string_view name = "irrigate");
   // A commit for a fetched item: takes all its messages, and appends `events` if given.
   TurnCommit turn(const Item& item, const Events* events = nullptr);
   Status ack(Site& at, const TurnCommit& turn) {
     return batch(at, [&] { return at->instance().turns.ack_orchestration_item(turn); });
   }
+  void acked(Site& at, const TurnCommit& turn, Here here = {}) {
+    must(at, ack(at, turn), "ack_orchestration_item", here);
+  }
   // Commits the first turn of a fresh instance: started, and one command event for each timer and
   // work item.
   void start(Site& at, InstanceKey key, const std::vector<NewTimer>& timers = {},
-             const std::vector<NewWork>& work = {});
+             const std::vector<NewWork>& work = {}, Here here = {});
+  // Commits a turn that ends the execution; if it is the first one, it begins it, too.
+  void end(Site& at, InstanceKey key, EndKind kind, const Ending& how = {}, Here here = {});
   // Hands over to `at`: an activity of a fresh instance, or the first one ready (item 0: none).
-  WorkDone hand_over(Site& at, InstanceKey key);
-  WorkDone take_work(Site& at);
+  WorkDone hand_over(Site& at, InstanceKey key, Here here = {});
+  WorkDone take_work(Site& at, Incarnation me = 0, Here here = {});  // 0: registers a worker
 
   sim::Machine machine{7};
   TestClock clock;
   char output[4096] = {};
 
  private:
+  static void must(Site& at, Status status, std::string_view call, Here here) {
+    expect_ok(status, call, at->diagnostic().text(), here);
+  }
   struct RawHandle;
   RawHandle& raw_handle();
   void close_raw();
@@ -192,6 +232,13 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   std::unique_ptr<RawHandle> raw_;
   // The ids that turns point at.
   std::deque<std::vector<MessageId>> taken_;
+  std::deque<Item> items_;
+};
+
+// A world with a process that has opened the database.
+class OpenStore : public StoreWorld {
+ protected:
+  Site& at = site();
 };
 
 }  // namespace pawl::test

@@ -11,20 +11,20 @@ using Strings = std::vector<std::string>;
 constexpr std::int64_t kHour = 3'600'000;
 constexpr std::int64_t kDay = 24 * kHour;
 
-class Time : public StoreWorld {
+class Time : public OpenStore {
  protected:
-  InstanceKey with_timers(Site& at, std::string_view id, const std::vector<NewTimer>& timers) {
-    const InstanceKey key = create(at, id);
-    start(at, key, timers);
+  InstanceKey with_timers(Site& by, std::string_view id, const std::vector<NewTimer>& timers) {
+    const InstanceKey key = create(by, id);
+    start(by, key, timers);
     return key;
   }
   static NewTimer after(std::int64_t ms, EventId event = 2) {
     return {event, TimerBase::kPawlTime, ms};
   }
   static NewTimer utc(std::int64_t ms, EventId event = 2) { return {event, TimerBase::kUtc, ms}; }
-  NextDue next(Site& at, Incarnation me = 0) {
+  NextDue next(Site& by, Incarnation me = 0) {
     NextDue due;
-    EXPECT_EQ(at->due().next_due(me, true, &due), Status::kOk) << at->diagnostic().text();
+    EXPECT_EQ(by->due().next_due(me, true, &due), Status::kOk) << by->diagnostic().text();
     return due;
   }
   std::vector<EventId> refs(const Item& item) {
@@ -37,30 +37,26 @@ class Time : public StoreWorld {
 INSTANTIATE_TEST_SUITE_P(Ports, Time, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
 
 TEST_P(Time, TimerFiresWhenDueAndOnce) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
   const std::int64_t due = at->place().pawl_now() + 1000;
   EXPECT_EQ(next(at).pawl_time, due);
   EXPECT_EQ(at->place().boot_ms_of(due), clock.boot + 1000);
   clock.advance(999);
   EXPECT_TRUE(ready(at).empty());
-  Item early;
-  ASSERT_EQ(fetch(at, key, early), Status::kOk);
+  const Item& early = fetched(at, key);
   EXPECT_EQ(early.is.message_count, 0U);
   clock.advance(1);
   EXPECT_EQ(ready(at), Keys{key});
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   ASSERT_EQ(item.kinds(), Strings{"timer_fired"});
   EXPECT_EQ(item.is.messages[0].ref, 2U);
-  ASSERT_EQ(ack(at, turn(item)), Status::kOk);
+  acked(at, turn(item));
   EXPECT_TRUE(ready(at).empty());
   EXPECT_EQ(next(at).pawl_time, OptionalMs());
 }
 
 // Rules: T4.
 TEST_P(Time, DueIsTestedAgainInTheTransaction) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
   // This look uses a clock that runs ahead; the commit uses the right one.
   Item item;
@@ -72,40 +68,33 @@ TEST_P(Time, DueIsTestedAgainInTheTransaction) {
   EXPECT_EQ(ack(at, turn(item)), Status::kStale);
   EXPECT_EQ(dump(), before);
   clock.advance(1000);
-  EXPECT_EQ(ack(at, turn(item)), Status::kOk);
+  acked(at, turn(item));
 }
 
 TEST_P(Time, WallClockIsTestedAgainInTheTransaction) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {utc(kWall2040 + 1000)});
   clock.advance(1000);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   ASSERT_EQ(item.is.message_count, 1U);
   clock.wall -= kHour;  // the wall is set back before the commit
   EXPECT_EQ(ack(at, turn(item)), Status::kStale);
   clock.wall += kHour;
-  EXPECT_EQ(ack(at, turn(item)), Status::kOk);
+  acked(at, turn(item));
 }
 
 TEST_P(Time, DueOnesComeInOrderBehindWaitingMessages) {
-  Site& at = site();
   const InstanceKey key = with_timers(
       at, "a", {after(3000, 2), after(1000, 3), utc(kWall2040 + 2000, 4), after(1000, 5)});
   clock.advance(3000);
-  ASSERT_EQ(batch(at, [&] { return at->instance().deliveries.cancel_instance("a", ""); }),
-            Status::kOk);
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  cancel(at, "a", "");
+  const Item& item = fetched(at, key);
   EXPECT_EQ(refs(item), (std::vector<EventId>{0, 3, 5, 4, 2}));
-  Item first;
-  ASSERT_EQ(fetch(at, key, first, 2), Status::kOk);
+  const Item& first = fetched(at, key, 2);
   EXPECT_EQ(refs(first), (std::vector<EventId>{0, 3}));
   EXPECT_TRUE(first.is.more_messages);
 }
 
 TEST_P(Time, DueTimersComeFirstAndInOrder) {
-  Site& at = site();
   const InstanceKey late = with_timers(at, "late", {after(2000)});
   const InstanceKey early = with_timers(at, "early", {after(1000)});
   const InstanceKey message = create(at, "message");
@@ -115,36 +104,26 @@ TEST_P(Time, DueTimersComeFirstAndInOrder) {
 
 // A timer with a negative delay does not overtake one that was made before it (T5).
 TEST_P(Time, DelayBelowZeroIsZero) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(0, 2), after(-5, 3)});
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   EXPECT_EQ(refs(item), (std::vector<EventId>{2, 3}));
 }
 
 TEST_P(Time, DelayIsNeverNegativeNorOverflows) {
-  Site& at = site();
   const InstanceKey key =
       with_timers(at, "a", {after(-5, 2), after(INT64_MAX, 3), utc(INT64_MAX, 4), utc(-1, 5)});
   EXPECT_EQ(ready(at), Keys{key});
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
+  const Item& item = fetched(at, key);
   EXPECT_EQ(refs(item), (std::vector<EventId>{5, 2}));
-  ASSERT_EQ(ack(at, turn(item)), Status::kOk);
+  acked(at, turn(item));
   EXPECT_EQ(next(at).pawl_time, OptionalMs()) << "never is no time to wake up";
   clock.advance(kDay * 365 * 100);
   EXPECT_TRUE(ready(at).empty());
 }
 
 TEST_P(Time, TimersOfParkedInstancesWaitWithThem) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(1000)});
-  ASSERT_EQ(batch(at,
-                  [&] {
-                    return at->instance().ready.abandon_orchestration_item(key, 1, 5000, false,
-                                                                           ErrorKind::kNone, "");
-                  }),
-            Status::kOk);
+  park(at, key, 1, 5000);
   const std::int64_t until = at->place().pawl_now() + 5000;
   EXPECT_EQ(next(at).pawl_time, until);
   clock.advance(2000);
@@ -153,19 +132,16 @@ TEST_P(Time, TimersOfParkedInstancesWaitWithThem) {
 }
 
 TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
-  Site& at = site();
   const Incarnation me = worker(at, "me");
   const Incarnation other = worker(at, "other");
   const InstanceKey key = create(at, "a");
-  Item item;
-  ASSERT_EQ(fetch(at, key, item), Status::kOk);
-  Events events(1);
-  events.add(EventKind::kStarted).name = "n";
+  const Item& item = fetched(at, key);
+  Events events = begun();
   const NewTimer timer = after(1000);
   TurnCommit commit = turn(item, &events);
   commit.timers = {&timer, 1};
   commit.home = other;
-  ASSERT_EQ(ack(at, commit), Status::kOk);
+  acked(at, commit);
   const std::int64_t due = at->place().pawl_now() + 1000;
   EXPECT_EQ(next(at, other).pawl_time, due);
   EXPECT_EQ(next(at, me).pawl_time, due + 2001);
@@ -180,7 +156,6 @@ TEST_P(Time, TimersOfAnotherHomeWaitForTheGrace) {
 
 // Rules: T9.
 TEST_P(Time, StampsAreOfThisCentury) {
-  Site& at = site();
   const BatchInfo info = touch(at);
   EXPECT_EQ(info.stamp_ms, kWall2040);
   EXPECT_TRUE(info.utc_known);
@@ -201,7 +176,6 @@ TEST_P(Time, StampsAreOfThisCentury) {
 TEST_P(Time, UtcTimerWaitsForATrustedClock) {
   clock.trusted = false;
   clock.wall = 0;  // the year 1970
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {utc(kWall2040)});
   EXPECT_TRUE(next(at).waiting_for_utc);
   EXPECT_EQ(next(at).pawl_time, OptionalMs());
@@ -219,7 +193,6 @@ TEST_P(Time, UtcTimerWaitsForATrustedClock) {
 }
 
 TEST_P(Time, StepsOfTheWallDoNothingToDurations) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(kHour)});
   for (const std::int64_t step : {kDay, -2 * kDay, kDay * 3650}) {
     clock.wall += step;
@@ -233,7 +206,6 @@ TEST_P(Time, StepsOfTheWallDoNothingToDurations) {
 }
 
 TEST_P(Time, DriftOfAFewMsWritesNothingItself) {
-  Site& at = site();
   touch(at);
   const std::string before = raw_text("SELECT * FROM meta");
   clock.advance(100);
@@ -248,7 +220,6 @@ TEST_P(Time, DriftOfAFewMsWritesNothingItself) {
 }
 
 TEST_P(Time, MarksArePiggybackedAtMostOnceASecond) {
-  Site& at = site();
   touch(at);
   clock.advance(1000);
   create(at, "a");
@@ -261,7 +232,6 @@ TEST_P(Time, MarksArePiggybackedAtMostOnceASecond) {
 // ---- reboots ----
 
 TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
-  Site& at = site();
   const InstanceKey key = with_timers(at, "a", {after(10 * kHour)});
   clock.advance(kHour);
   create(at, "marker");  // its commit writes the mark
@@ -288,7 +258,6 @@ TEST_P(Time, RebootKeepsPawlTimeAndASyncCreditsTheGap) {
 }
 
 TEST_P(Time, CreditIsForOlderTimersAndOnce) {
-  Site& at = site();
   Site& other = site();
   with_timers(at, "old", {after(10 * kHour)});
   clock.advance(2000);
@@ -306,14 +275,12 @@ TEST_P(Time, CreditIsForOlderTimersAndOnce) {
             std::to_string(10 * kHour - credit) + "\n" + std::to_string(young_due));
   // A credited row is still intact.
   clock.advance(10 * kHour);
-  Item item;
-  ASSERT_EQ(fetch(at, 1, item), Status::kOk);
+  const Item& item = fetched(at, 1);
   EXPECT_EQ(item.is.broken, Status::kOk);
   EXPECT_EQ(item.is.message_count, 1U);
 }
 
 TEST_P(Time, RolledBackCreditIsGivenLater) {
-  Site& at = site();
   with_timers(at, "old", {after(10 * kHour)});
   clock.advance(2000);
   create(at, "marker");
@@ -330,7 +297,6 @@ TEST_P(Time, RolledBackCreditIsGivenLater) {
 }
 
 TEST_P(Time, GapThatCannotBeIsRefused) {
-  Site& at = site();
   with_timers(at, "old", {after(10 * kHour)});
   clock.advance(2000);
   create(at, "marker");
@@ -347,7 +313,6 @@ TEST_P(Time, GapThatCannotBeIsRefused) {
 }
 
 TEST_P(Time, RingKeepsTheLast64) {
-  Site& at = site();
   touch(at);
   for (int i = 0; i < 100; ++i) {
     clock.wall += kHour;
@@ -360,7 +325,6 @@ TEST_P(Time, RingKeepsTheLast64) {
 
 TEST_P(Time, ReaderLearnsOfASyncByAnother) {
   clock.trusted = false;
-  Site& at = site();
   Site& other = site();
   const InstanceKey key = with_timers(at, "a", {utc(kWall2040 + 10)});
   clock.trusted = true;

@@ -5,7 +5,7 @@
 namespace pawl::test {
 namespace {
 
-using Transactions = StoreWorld;
+class Transactions : public OpenStore {};
 INSTANTIATE_TEST_SUITE_P(Ports, Transactions, ::testing::Values(Ports::kSim, Ports::kPosix),
                          ports_name);
 
@@ -17,7 +17,6 @@ NewInstance instance_of(std::string_view id) {
 }
 
 TEST_P(Transactions, RollbackLeavesNothing) {
-  Site& at = site();
   touch(at);
   const std::string before = dump();
   BatchInfo info;
@@ -32,7 +31,6 @@ TEST_P(Transactions, RollbackLeavesNothing) {
 }
 
 TEST_P(Transactions, RollbackWithoutBatchDoesNothing) {
-  Site& at = site();
   at->batch().rollback();
   create(at, "a");
   at->batch().rollback();
@@ -40,7 +38,6 @@ TEST_P(Transactions, RollbackWithoutBatchDoesNothing) {
 }
 
 TEST_P(Transactions, OthersSeeItAfterCommitOnly) {
-  Site& at = site();
   Site& other = site();
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
@@ -52,7 +49,6 @@ TEST_P(Transactions, OthersSeeItAfterCommitOnly) {
 }
 
 TEST_P(Transactions, OneWriterAtATime) {
-  Site& at = site();
   Site& other = site();
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(0, &info), Status::kOk);
@@ -64,7 +60,6 @@ TEST_P(Transactions, OneWriterAtATime) {
 }
 
 TEST_P(Transactions, VersionRisesByOthersOnly) {
-  Site& at = site();
   Site& other = site();
   touch(at);
   const std::int64_t before = at->batch().data_version().value_or(-1);
@@ -75,7 +70,6 @@ TEST_P(Transactions, VersionRisesByOthersOnly) {
 }
 
 TEST_P(Transactions, ReadersSeeOneMoment) {
-  Site& at = site();
   Site& other = site();
   const InstanceKey key = create(at, "a");
   ASSERT_EQ(at->batch().begin_read(), Status::kOk);
@@ -87,7 +81,6 @@ TEST_P(Transactions, ReadersSeeOneMoment) {
 }
 
 TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNoBell) {
-  Site& at = site();
   Site& other = site();
   touch(at);
   ASSERT_EQ(other.port.threads->open(path(), other.diagnostic), Status::kOk);
@@ -105,15 +98,12 @@ TEST_P(Transactions, EmptyBatchWritesNothingAndRingsNoBell) {
 }
 
 TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
-  Site& at = site();
   Site& other = site();
   const Incarnation me = worker(at, "node-a");
   BatchInfo info;
   ASSERT_EQ(at->batch().begin(me, &info), Status::kOk);
   ASSERT_EQ(at->batch().commit(), Status::kOk);
-  ASSERT_EQ(
-      batch(other, [&] { return other->worker().bury_worker(me, 0, nullptr, 0, CrashLimits()); }),
-      Status::kOk);
+  must_batch(other, [&] { return other->worker().bury_worker(me, 0, nullptr, 0, CrashLimits()); });
   EXPECT_EQ(at->batch().begin(me, &info), Status::kBuried);
   at->batch().rollback();  // the batch is already over
   // Without a registration the process can go on, for instance to register anew.
@@ -122,27 +112,22 @@ TEST_P(Transactions, BuriedWorkerWritesNothingMore) {
 }
 
 TEST_P(Transactions, UnknownWorkerIsTakenForBuried) {
-  Site& at = site();
   BatchInfo info;
   EXPECT_EQ(at->batch().begin(4711, &info), Status::kBuried);
 }
 
 TEST_P(Transactions, HarmlessAnswersLeaveTheBatchAlive) {
-  Site& at = site();
   create(at, "a");
-  EXPECT_EQ(
-      batch(at,
-            [&] {
-              InstanceKey key = 0;
-              EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of("a"), &key),
-                        Status::kAlreadyExists);
-              EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of(""), &key),
-                        Status::kInvalidArgument);
-              EXPECT_EQ(at->instance().deliveries.cancel_instance("nobody", ""), Status::kNotFound);
-              EXPECT_EQ(at->instance().turns.ack_orchestration_item(TurnCommit()), Status::kStale);
-              return at->instance().deliveries.start_orchestration(instance_of("b"), &key);
-            }),
-      Status::kOk);
+  must_batch(at, [&] {
+    InstanceKey key = 0;
+    EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of("a"), &key),
+              Status::kAlreadyExists);
+    EXPECT_EQ(at->instance().deliveries.start_orchestration(instance_of(""), &key),
+              Status::kInvalidArgument);
+    EXPECT_EQ(at->instance().deliveries.cancel_instance("nobody", ""), Status::kNotFound);
+    EXPECT_EQ(at->instance().turns.ack_orchestration_item(TurnCommit()), Status::kStale);
+    return at->instance().deliveries.start_orchestration(instance_of("b"), &key);
+  });
   EXPECT_EQ(ready(at).size(), 2U);
 }
 

@@ -17,7 +17,6 @@ constexpr int kTimersMax = 256;  // due timers, which may belong to other worker
 
 constexpr int kFiredMax = 64;  // timers of one instance, in one call
 
-constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
 constexpr int kUnregisteredLooksMax = 16;  // instances of one name, which may be too young
 
 constexpr int kLargerLooksMax = 256;  // instances of one name that need a larger worker

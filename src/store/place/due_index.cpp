@@ -8,8 +8,6 @@ namespace {
 
 constexpr int kFirstTimersMax = 64;  // timers that are parked or another worker's
 
-constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
-
 }  // namespace
 
 Status DueIndex::next_due(Incarnation me, bool turns, NextDue* out) {

@@ -15,6 +15,9 @@
 
 namespace pawl::store {
 
+// Why the row of a timer is damaged.
+inline constexpr char kOddTimer[] = "a timer that has ended, waits on, or has no time";
+
 // The earliest due time of a kind, kept while no row with a due time changes.
 struct FirstDue {
   bool is_known = false;

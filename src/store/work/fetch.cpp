@@ -18,17 +18,6 @@
 namespace pawl::store {
 namespace {
 
-// Where a candidate came from. The first three are branches of one statement.
-constexpr int kFree = 0;  // no session and no tag
-
-constexpr int kOwned = 1;
-constexpr int kClaimable = 2;
-constexpr int kTagged = 3;  // to kTagged + 4: one a tag of this worker; the first also for any tag
-
-constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
-constexpr int kTakeover = kBranches;
-constexpr int kSessionBranches = kTagged;  // the branches that kFetchSql covers
-
 constexpr unsigned kExpiredLooksMax = 8;  // looks at locks, and at sessions, in one call
 
 // Copies texts one after the other into a buffer of the caller.

@@ -46,6 +46,17 @@ class WorkFetch : private Table {
  private:
   struct Fetch;
   struct Candidate;
+
+  // Where a candidate comes from.
+  static constexpr int kFree = 0;  // no session and no tag
+  static constexpr int kOwned = 1;
+  static constexpr int kClaimable = 2;
+  static constexpr int kSessionBranches = 3;  // the branches that kFetchSql covers
+  // From here on one for each tag of this worker; the first also stands for any tag.
+  static constexpr int kTagged = kSessionBranches;
+  static constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
+  static constexpr int kTakeover = kBranches;
+
   void begin_scans();
   Status end_scans();
   [[nodiscard]] bool passes_over(const Fetch& fetch) const;
@@ -75,9 +86,7 @@ class WorkFetch : private Table {
   Status take_expired_sessions(Fetch& fetch);
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
-  // Scans of the free, owned and claimable candidates; then one for each tag that this worker
-  // serves.
-  BranchScan scans_[3 + TagFilter::kTagsMax];
+  BranchScan scans_[kBranches];
   ExpiredScan expired_lock_;
   ExpiredScan expired_at_once_;  // for items that were handed over in the commit that made them
   ExpiredScan expired_session_;

@@ -9,11 +9,10 @@
 namespace pawl::golden {
 namespace {
 
-using testing::drive;
-using testing::TestClient;
+using testing::Gateway;
+using testing::kPath;
 using testing::Worker;
 
-constexpr char kPath[] = "/data/golden.db";
 constexpr std::int64_t kMadeAtMs = 1'800'000'000'000;
 constexpr std::int64_t kHourMs = 3'600'000;
 
@@ -58,50 +57,38 @@ Poll goes_on_as_new(OrchestrationContext& ctx) {
   return ctx.complete(ctx.input());
 }
 
-void add_programs(Registry& registry) {
-  EXPECT_EQ(registry.add_orchestration("waits_an_hour", waits_an_hour), Status::kOk);
-  EXPECT_EQ(registry.add_orchestration("measures_twice", measures_twice), Status::kOk);
-  EXPECT_EQ(registry.add_orchestration("ends_at_once", ends_at_once), Status::kOk);
-  EXPECT_EQ(registry.add_orchestration("goes_on_as_new", goes_on_as_new), Status::kOk);
+void add_programs(Gateway& gateway) {
+  gateway.add("waits_an_hour", waits_an_hour);
+  gateway.add("measures_twice", measures_twice);
+  gateway.add("ends_at_once", ends_at_once);
+  gateway.add("goes_on_as_new", goes_on_as_new);
 }
 
-Options options(const char* node) {
-  Options out;
-  out.database_path = kPath;
-  out.worker_node_id = node;
-  out.verify_turns = true;
-  return out;
+void expect_running(Gateway& gateway, std::initializer_list<const char*> ids) {
+  for (const char* id : ids)
+    EXPECT_TRUE(gateway.is_running(id)) << id;
 }
 
 // The second activity is in the database after the ten seconds, since its turn wrote it.
-void run_until_all_wait(sim::Machine& machine) {
-  Registry knowing;
-  add_programs(knowing);
-  EXPECT_EQ(knowing.add_activity("measure", measure), Status::kOk);
-  Registry unknowing;
-  add_programs(unknowing);
-  TestClient client(machine, kPath);
-  EXPECT_EQ(client->start_orchestration("waits_an_hour", InstanceId("timer"), "{}"), Status::kOk);
-  EXPECT_EQ(client->start_orchestration("measures_twice", InstanceId("session"), "sensor-7"),
-            Status::kOk);
-  EXPECT_EQ(client->start_orchestration("ends_at_once", InstanceId("completed"), "first"),
-            Status::kOk);
-  EXPECT_EQ(client->start_orchestration("goes_on_as_new", InstanceId("anew"), "round"),
-            Status::kOk);
-  {
-    Worker first(machine, knowing, options("first"));
-    EXPECT_EQ(first.start(), Status::kOk) << first.diagnostic.text();
-    EXPECT_TRUE(drive(machine, {&first}, [&] {
-      return g_runs == 1 && client.status("anew").execution_id == 3 &&
-             client.status("completed").state == OrchestrationState::kCompleted;
-    })) << first.lines.all();
-  }
-  Worker second(machine, unknowing, options("second"));
-  EXPECT_EQ(second.start(), Status::kOk) << second.diagnostic.text();
-  drive(
-      machine, {&second}, [] { return false; }, 15'000);
-  for (const char* id : {"timer", "session", "anew"})
-    EXPECT_EQ(client.status(id).state, OrchestrationState::kRunning) << id;
+void run_until_all_wait(Gateway& gateway) {
+  add_programs(gateway);
+  gateway.start("timer", "waits_an_hour", "{}");
+  gateway.start("session", "measures_twice", "sensor-7");
+  gateway.start("completed", "ends_at_once", "first");
+  gateway.start("anew", "goes_on_as_new", "round");
+  const Registry unknowing = gateway.registry;
+  gateway.add("measure", measure);
+  Worker& first = gateway.start_worker("first");
+  EXPECT_TRUE(gateway.drive_until([&] {
+    return g_runs == 1 && gateway.client().status("anew").execution_id == 3 &&
+           gateway.client().status("completed").state == OrchestrationState::kCompleted;
+  })) << first.lines.all();
+  gateway.workers.clear();
+  gateway.start_worker(unknowing, gateway.named("second"));
+  gateway.pass(15'000);
+  expect_running(gateway, {"timer", "session", "anew"});
+  gateway.workers.clear();
+  gateway.forget_client();
 }
 
 std::string file_bytes(const port::Port& port, const std::string& path) {
@@ -126,12 +113,6 @@ void put_file(sim::Machine& machine, const std::string& bytes) {
   EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
 }
 
-void expect_output(TestClient& client, const char* id, const std::string& output) {
-  const OrchestrationStatus status = client.status(id);
-  EXPECT_EQ(status.state, OrchestrationState::kCompleted) << id << ": " << status.output;
-  EXPECT_EQ(status.output, output) << id;
-}
-
 // The same as waits_an_hour() up to its timer. Then what a cancel request did under behaviour 1: an
 // activity could be awaited without a clean-up scope, and the request was not handed on.
 Poll undoes_as_before(OrchestrationContext& ctx) {
@@ -151,21 +132,15 @@ Poll undoes_as_before(OrchestrationContext& ctx) {
 }  // namespace
 
 void cancel_one_begun_before(const std::string& bytes) {
-  sim::Machine machine(3);
-  machine.set_wall(kMadeAtMs + kHourMs / 2);
-  put_file(machine, bytes);
-  Registry registry;
-  ASSERT_EQ(registry.add_orchestration("waits_an_hour", undoes_as_before), Status::kOk);
-  ASSERT_EQ(registry.add_activity("measure", measure), Status::kOk);
-  TestClient client(machine, kPath);
-  ASSERT_EQ(client->cancel_instance("timer", "frost"), Status::kOk);
-  Worker worker(machine, registry, options("third"));
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  ASSERT_TRUE(drive(
-      machine, {&worker},
-      [&] { return client.status("timer").state != OrchestrationState::kRunning; }, 60'000))
-      << worker.lines.all();
-  const OrchestrationStatus status = client.status("timer");
+  Gateway gateway(3);
+  gateway.machine.set_wall(kMadeAtMs + kHourMs / 2);
+  put_file(gateway.machine, bytes);
+  gateway.add("waits_an_hour", undoes_as_before);
+  gateway.add("measure", measure);
+  gateway.cancel_instance("timer", "frost");
+  const Worker& worker = gateway.start_worker("third");
+  ASSERT_TRUE(gateway.ends("timer")) << worker.lines.all();
+  const OrchestrationStatus status = gateway.client().status("timer");
   EXPECT_EQ(status.state, OrchestrationState::kCompleted) << status.output;
   EXPECT_EQ(status.execution_id, 2);
   EXPECT_EQ(status.output.substr(0, 15), "cancelled undo@") << status.output;
@@ -174,10 +149,10 @@ void cancel_one_begun_before(const std::string& bytes) {
 
 std::string generate() {
   g_runs = 0;
-  sim::Machine machine(1);
-  machine.set_wall(kMadeAtMs);
-  run_until_all_wait(machine);
-  sim::Node node(machine);
+  Gateway gateway(1);
+  gateway.machine.set_wall(kMadeAtMs);
+  run_until_all_wait(gateway);
+  sim::Node node(gateway.machine);
   // The last connection closed in order, so there is no log: the file holds everything.
   EXPECT_FALSE(node.port().storage->exists((std::string(kPath) + "-wal").c_str()).value_or(true));
   return ::testing::Test::HasFailure() ? std::string() : file_bytes(node.port(), kPath);
@@ -185,38 +160,24 @@ std::string generate() {
 
 void finish(const std::string& bytes) {
   g_runs = 1;  // the count when the first machine stopped
-  sim::Machine machine(2);
-  machine.set_wall(kMadeAtMs + kHourMs / 2);
-  put_file(machine, bytes);
-  Registry registry;
-  add_programs(registry);
-  ASSERT_EQ(registry.add_activity("measure", measure), Status::kOk);
-  TestClient client(machine, kPath);
-  expect_output(client, "completed", "echo first");
-  for (const char* id : {"timer", "session", "anew"})
-    EXPECT_EQ(client.status(id).state, OrchestrationState::kRunning) << id;
-  EXPECT_EQ(client.status("anew").execution_id, 3);
+  Gateway gateway(2);
+  gateway.machine.set_wall(kMadeAtMs + kHourMs / 2);
+  put_file(gateway.machine, bytes);
+  add_programs(gateway);
+  gateway.add("measure", measure);
+  EXPECT_EQ(gateway.outcome_of("completed"), "completed echo first");
+  expect_running(gateway, {"timer", "session", "anew"});
+  EXPECT_EQ(gateway.client().status("anew").execution_id, 3);
 
-  Worker worker(machine, registry, options("third"));
-  ASSERT_EQ(worker.start(), Status::kOk) << worker.diagnostic.text();
-  ASSERT_TRUE(drive(
-      machine, {&worker},
-      [&] { return client.status("session").state != OrchestrationState::kRunning; }, 60'000))
+  const Worker& worker = gateway.start_worker("third");
+  EXPECT_EQ(gateway.end_of("session"), "completed first@sensor-7#1 second@sensor-7#2")
       << worker.lines.all();
-  expect_output(client, "session", "first@sensor-7#1 second@sensor-7#2");
-  EXPECT_EQ(client.status("timer").state, OrchestrationState::kRunning) << "half an hour is left";
-  ASSERT_TRUE(drive(
-      machine, {&worker},
-      [&] {
-        return client.status("timer").state != OrchestrationState::kRunning &&
-               client.status("anew").state != OrchestrationState::kRunning;
-      },
-      2 * kHourMs))
-      << worker.lines.all();
-  expect_output(client, "anew", "round++");
-  const std::string timer(client.status("timer").output);
-  EXPECT_EQ(client.status("timer").state, OrchestrationState::kCompleted) << timer;
-  EXPECT_GE(machine.wall_ms(), kMadeAtMs + kHourMs);
+  EXPECT_TRUE(gateway.is_running("timer")) << "half an hour is left";
+  ASSERT_TRUE(gateway.ends("timer", 2 * kHourMs)) << worker.lines.all();
+  EXPECT_EQ(gateway.end_of("anew", 2 * kHourMs), "completed round++") << worker.lines.all();
+  const std::string timer = gateway.outcome_of("timer");
+  EXPECT_GE(gateway.machine.wall_ms(), kMadeAtMs + kHourMs);
+  EXPECT_EQ(timer.rfind("completed ", 0), 0U) << timer;
   EXPECT_NE(timer.find(" " + std::to_string(kMadeAtMs) + " late enough"), std::string::npos)
       << timer;
   EXPECT_EQ(worker.lines.count("nondeterminism"), 0U) << worker.lines.all();

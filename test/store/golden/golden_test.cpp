@@ -1,4 +1,4 @@
-// A database of format version 1, kept as a file: every later version opens it and lets all its
+// A database of a released format, kept as a file: every later version opens it and lets all its
 // instances end.
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
-// Evidence as a table: which of the rules (a) to (e) holds, and from what time.
+// Evidence as a table: what proves, or lets one suspect, that an incarnation is gone, and from
+// what time.
 #include "store/worker/evidence_rules.hpp"
 
 #include <gtest/gtest.h>
@@ -65,7 +66,7 @@ class Locks final : public port::Storage {
   void ring(const char*) override {}
 };
 
-class EvidenceTest : public ::testing::Test {
+class EvidenceRules : public ::testing::Test {
  protected:
   // Ticks once a second up to `until`, like an undisturbed runtime that watches something.
   void run_until(std::int64_t until) {
@@ -90,7 +91,7 @@ class EvidenceTest : public ::testing::Test {
   std::int64_t now_ = 0;
 };
 
-TEST_F(EvidenceTest, me_is_never_gone_for_itself) {
+TEST_F(EvidenceRules, me_is_never_gone_for_itself) {
   run_until(100'000);
   Claim claim = claim_until(0);
   claim.holder = kMe;
@@ -100,7 +101,7 @@ TEST_F(EvidenceTest, me_is_never_gone_for_itself) {
 }
 
 // Rules: S47.1.
-TEST_F(EvidenceTest, a_buried_is_proof_whatever_the_lease_and_lock) {
+TEST_F(EvidenceRules, a_burial_is_proof_whatever_the_lease_and_lock) {
   locks_.held[kOther] = port::Held::kHeld;
   Claim claim = claim_until(1'000'000);
   claim.buried = true;
@@ -108,7 +109,7 @@ TEST_F(EvidenceTest, a_buried_is_proof_whatever_the_lease_and_lock) {
 }
 
 // Rules: S47.2.
-TEST_F(EvidenceTest, b_an_earlier_boot_is_proof) {
+TEST_F(EvidenceRules, an_earlier_boot_is_proof) {
   locks_.held[kOther] = port::Held::kHeld;
   Claim claim = claim_until(1'000'000);
   claim.boot_seq = kBoot - 1;
@@ -116,12 +117,12 @@ TEST_F(EvidenceTest, b_an_earlier_boot_is_proof) {
 }
 
 // Rules: S47.3.
-TEST_F(EvidenceTest, c_a_free_lock_is_proof_at_once) {
+TEST_F(EvidenceRules, a_free_lock_is_proof_at_once) {
   EXPECT_EQ(ask(claim_until(1'000'000)), Gone::kProof);
 }
 
 // Rules: S47.
-TEST_F(EvidenceTest, a_held_lock_within_its_lease_is_no_evidence) {
+TEST_F(EvidenceRules, a_held_lock_within_its_lease_is_no_evidence) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(200'000);
   EXPECT_EQ(ask(claim_until(200'001)), Gone::kNo);
@@ -129,7 +130,7 @@ TEST_F(EvidenceTest, a_held_lock_within_its_lease_is_no_evidence) {
 }
 
 // Rules: S47.4.
-TEST_F(EvidenceTest, d_without_a_testable_lock_the_lease_counts_after_one_interval_of_running) {
+TEST_F(EvidenceRules, without_a_testable_lock_the_lease_counts_after_one_interval_of_running) {
   struct Case {
     const char* name;
     bool visible;
@@ -153,7 +154,7 @@ TEST_F(EvidenceTest, d_without_a_testable_lock_the_lease_counts_after_one_interv
   }
 }
 
-TEST_F(EvidenceTest, d_fast_handoff_off_leaves_the_lease_alone) {
+TEST_F(EvidenceRules, fast_handoff_off_leaves_the_lease_alone) {
   Evidence::Options options;
   options.fast_handoff = false;
   Evidence evidence(locks_, "db", options);
@@ -165,7 +166,7 @@ TEST_F(EvidenceTest, d_fast_handoff_off_leaves_the_lease_alone) {
 }
 
 // Rules: S47.5.
-TEST_F(EvidenceTest, e_a_held_lock_is_suspect_after_one_interval_of_observation) {
+TEST_F(EvidenceRules, a_held_lock_is_suspect_after_one_interval_of_observation) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(100'000);
   const Claim claim = claim_until(50'000);
@@ -177,7 +178,7 @@ TEST_F(EvidenceTest, e_a_held_lock_is_suspect_after_one_interval_of_observation)
   EXPECT_EQ(ask(claim), Gone::kSuspicion);
 }
 
-TEST_F(EvidenceTest, e_another_epoch_is_another_observation) {
+TEST_F(EvidenceRules, another_epoch_is_another_observation) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);
   Claim claim = claim_until(0);
@@ -188,7 +189,7 @@ TEST_F(EvidenceTest, e_another_epoch_is_another_observation) {
 }
 
 // Rules: S47.6.
-TEST_F(EvidenceTest, an_observer_that_overslept_starts_anew) {
+TEST_F(EvidenceRules, an_observer_that_overslept_starts_anew) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);
   const Claim claim = claim_until(0);
@@ -204,7 +205,7 @@ TEST_F(EvidenceTest, an_observer_that_overslept_starts_anew) {
   EXPECT_EQ(ask(claim), Gone::kSuspicion);
 }
 
-TEST_F(EvidenceTest, a_gap_of_exactly_twelve_seconds_is_no_oversleep) {
+TEST_F(EvidenceRules, a_gap_of_exactly_twelve_seconds_is_no_oversleep) {
   locks_.held[kOther] = port::Held::kHeld;
   evidence_.observe_tick(0);
   const Claim claim = claim_until(0);
@@ -214,13 +215,13 @@ TEST_F(EvidenceTest, a_gap_of_exactly_twelve_seconds_is_no_oversleep) {
   EXPECT_EQ(ask(claim), Gone::kSuspicion);
 }
 
-TEST_F(EvidenceTest, an_observer_that_never_ticked_suspects_no_worker) {
+TEST_F(EvidenceRules, an_observer_that_never_ticked_suspects_no_worker) {
   locks_.held[kOther] = port::Held::kUntestable;
   now_ = 1'000'000;
   EXPECT_EQ(ask(claim_until(0)), Gone::kNo);
 }
 
-TEST_F(EvidenceTest, what_is_not_asked_about_is_forgotten) {
+TEST_F(EvidenceRules, what_is_not_asked_about_is_forgotten) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);
   EXPECT_EQ(ask(claim_until(0)), Gone::kNo);
@@ -230,7 +231,7 @@ TEST_F(EvidenceTest, what_is_not_asked_about_is_forgotten) {
   EXPECT_FALSE(evidence_.watching());
 }
 
-TEST_F(EvidenceTest, a_full_table_delays_and_never_errs) {
+TEST_F(EvidenceRules, a_full_table_delays_and_never_errs) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(1'000);
   for (std::int64_t i = 0; i < 300; ++i) {
@@ -251,7 +252,7 @@ TEST_F(EvidenceTest, a_full_table_delays_and_never_errs) {
 // A lease that was renewed after it had been seen expired is a new lease, though the session's
 // epoch is the same.
 // Rules: S47.5.
-TEST_F(EvidenceTest, e_the_interval_begins_anew_with_a_renewed_lease) {
+TEST_F(EvidenceRules, the_interval_begins_anew_with_a_renewed_lease) {
   locks_.held[kOther] = port::Held::kHeld;
   run_until(100'000);
   EXPECT_EQ(ask(claim_until(90'000)), Gone::kNo);  // seen expired for the first time

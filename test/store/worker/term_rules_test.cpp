@@ -16,7 +16,7 @@ std::string refusal(const Options& options) {
   return std::string(diagnostic.text());
 }
 
-TEST(SessionOptions, test_runtime_options_session_defaults) {
+TEST(TermRules, test_runtime_options_session_defaults) {
   const Options options;
   Diagnostic diagnostic;
   EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
@@ -30,7 +30,7 @@ TEST(SessionOptions, test_runtime_options_session_defaults) {
   EXPECT_EQ(WorkerTerms(options.leases, options.sessions).renewal_interval_ms(), 25'000);
 }
 
-TEST(SessionOptions, worker_lock_timeout_exceeds_session_idle_timeout_errors) {
+TEST(TermRules, worker_lock_timeout_exceeds_session_idle_timeout_errors) {
   Options options;
   options.leases.worker_lock_timeout = std::chrono::seconds(600);
   options.sessions.session_idle_timeout = std::chrono::seconds(300);
@@ -41,7 +41,7 @@ TEST(SessionOptions, worker_lock_timeout_exceeds_session_idle_timeout_errors) {
   EXPECT_NE(text.find("worker_lock_timeout"), std::string::npos) << text;
 }
 
-TEST(SessionOptions, idle_must_be_above_the_renewal_interval_by_a_hair) {
+TEST(TermRules, idle_must_be_above_the_renewal_interval_by_a_hair) {
   Options options;
   Diagnostic diagnostic;
   options.sessions.session_idle_timeout = std::chrono::seconds(25);
@@ -50,7 +50,7 @@ TEST(SessionOptions, idle_must_be_above_the_renewal_interval_by_a_hair) {
   EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
 }
 
-TEST(SessionOptions, buffers_lie_inside_their_timeouts) {
+TEST(TermRules, buffers_lie_inside_their_timeouts) {
   Options options;
   options.leases.session_lock_renewal_buffer = std::chrono::seconds(30);
   EXPECT_NE(refusal(options).find("session_lock_renewal_buffer (30000 ms)"), std::string::npos);
@@ -61,7 +61,7 @@ TEST(SessionOptions, buffers_lie_inside_their_timeouts) {
   EXPECT_NE(refusal(options).find("-1"), std::string::npos);
 }
 
-TEST(SessionOptions, leases_have_a_least_and_a_most) {
+TEST(TermRules, leases_have_a_least_and_a_most) {
   Options options;
   options.leases.session_lock_timeout = std::chrono::milliseconds(999);
   EXPECT_NE(refusal(options).find("session_lock_timeout (999 ms)"), std::string::npos);
@@ -73,14 +73,14 @@ TEST(SessionOptions, leases_have_a_least_and_a_most) {
   EXPECT_NE(refusal(options).find("session_cleanup_interval (0 ms)"), std::string::npos);
 }
 
-TEST(SessionOptions, no_sessions_at_all_is_a_valid_worker) {
+TEST(TermRules, no_sessions_at_all_is_a_valid_worker) {
   Options options;
   options.sessions.max_sessions_per_worker = 0;
   Diagnostic diagnostic;
   EXPECT_EQ(validate(options.leases, options.sessions, diagnostic), Status::kOk);
 }
 
-TEST(SessionOptions, the_shorter_interval_renews_everything) {
+TEST(TermRules, the_shorter_interval_renews_everything) {
   Options options;
   options.leases.worker_lock_timeout = std::chrono::seconds(10);
   EXPECT_EQ(WorkerTerms(options.leases, options.sessions).renewal_interval_ms(), 5'000);

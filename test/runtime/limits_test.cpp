@@ -1,5 +1,5 @@
-// Goal: the defects that other systems of this family have, or had, do not occur here.
-// docs/model/defects.md lists them all; most have their tests elsewhere.
+// Goal: a limit that is met ends or stops the instance that met it, is known to the parent, and
+// may be raised; what is below a limit runs, however much it is.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -16,21 +16,7 @@ using testing::KeptEvent;
 using testing::Story;
 using testing::Worker;
 
-sim::Machine* g_machine = nullptr;
-Worker* g_worker = nullptr;
-std::function<void()> g_meanwhile;
-
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
-
-// Blocks for ten seconds, while g_meanwhile and the worker's loop run.
-ActivityResult slow(ActivityContext& ctx) {
-  g_meanwhile();
-  for (int i = 0; i < 10; ++i) {
-    g_machine->advance(1'000);
-    static_cast<void>(g_worker->runtime->tick(std::chrono::milliseconds::max()));
-  }
-  return ctx.ok("of the first");
-}
 
 // The input names the limit that ends it: "output", "input", "history" or "calls".
 Poll over_a_limit(OrchestrationContext& ctx) {
@@ -66,19 +52,6 @@ Poll join_of_two_thousand(OrchestrationContext& ctx) {
   return ctx.complete(std::to_string(sum));
 }
 
-Poll goes_on_at_2(OrchestrationContext& ctx) {
-  PAWL_AWAIT(first, ctx.dequeue_event("q"));
-  if (ctx.execution_id() == 1) return ctx.continue_as_new(first.value(), "2.0.0");
-  PAWL_AWAIT(second, ctx.dequeue_event("q"));
-  return ctx.complete(std::string(ctx.input()) + std::string(first.value()) +
-                      std::string(second.value()));
-}
-
-Poll works(OrchestrationContext& ctx) {
-  PAWL_AWAIT(done, ctx.schedule_activity(ctx.input(), "of the second"));
-  return ctx.complete(done.value());
-}
-
 // Continues as new when it is asked to stop; the next execution begins with the cancel request.
 Poll hands_on(OrchestrationContext& ctx) {
   if (ctx.execution_id() == 2)
@@ -95,18 +68,14 @@ Poll collects(OrchestrationContext& ctx) {
   return ctx.complete("collected");
 }
 
-class Defects : public Story {
+class RuntimeLimits : public Story {
  protected:
-  Defects() {
-    g_machine = &machine;
-    add("echo", echo);
-    add("slow", slow, ActivityMode::kThreaded);
-  }
+  RuntimeLimits() { add("echo", echo); }
 };
 
 // A parent is notified in the commit that ends its child, however the child ends; the child's
 // history has one end, its last event.
-TEST_F(Defects, LimitInAChildReachesItsParent) {
+TEST_F(RuntimeLimits, LimitInAChildReachesItsParent) {
   add("over_a_limit", over_a_limit);
   add("asks", asks);
   options.limits.history_events_max = 64;
@@ -122,7 +91,7 @@ TEST_F(Defects, LimitInAChildReachesItsParent) {
 }
 
 // An instance fails at the limit under which it began, and stops at a lower one that came later.
-TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) {
+TEST_F(RuntimeLimits, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) {
   // Twice for each case: at the limit, and with the next worker that has the same limit.
   testing::expect_errors("instance_stopped", 2 * 3);
   add("collects", collects);
@@ -132,7 +101,7 @@ TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) 
   };
   const auto go = [&](std::string_view id, int times) {
     for (int i = 0; i < times; ++i) {
-      ASSERT_EQ(client()->raise_event(id, "go", ""), Status::kOk) << client()->error_text();
+      raise_event(id, "go");
       pass(1);
     }
   };
@@ -168,7 +137,7 @@ TEST_F(Defects, OverALoweredLimitOfItsHistoryItStopsUntilAWorkerWithMoreStarts) 
   }
 }
 
-TEST_F(Defects, AsManyOrchestrationsAsTheOptionSays) {
+TEST_F(RuntimeLimits, AsManyOrchestrationsAsTheOptionSays) {
   constexpr std::size_t kMost = Registry::kOrchestrationsMost;
   std::vector<std::string> names;
   for (std::size_t i = 0; i <= kMost; ++i)
@@ -214,7 +183,7 @@ TEST_F(Defects, AsManyOrchestrationsAsTheOptionSays) {
   workers.clear();  // before the objects of this test that the workers refer to
 }
 
-TEST_F(Defects, JoinOfTwoThousandActivities) {
+TEST_F(RuntimeLimits, JoinOfTwoThousandActivities) {
   add("join", join_of_two_thousand);
   options.limits.commands_a_turn_max = 4'096;
   options.limits.history_events_max = 8'192;
@@ -226,49 +195,15 @@ TEST_F(Defects, JoinOfTwoThousandActivities) {
   EXPECT_EQ(end_of("a"), "completed 1999000");
 }
 
-// The next execution waits for a program that has its version, and the messages sent in the
-// meantime wait with it.
-TEST_F(Defects, MessagesWaitForAVersionThatNoProcessHas) {
-  testing::expect_errors("orchestration_unregistered");
-  add("goes_on", goes_on_at_2, "1.0.0");
-  start_worker();
-  start("a", "goes_on");
-  ASSERT_EQ(client()->enqueue_event("a", "q", "1"), Status::kOk);
-  ASSERT_EQ(client()->enqueue_event("a", "q", "2"), Status::kOk);
-  pass(60'000);
-  ASSERT_EQ(client().status("a").error, ErrorKind::kUnregistered);
-  ASSERT_EQ(client()->enqueue_event("a", "q", "3"), Status::kOk);
-  pass(60'000);
-  add("goes_on", goes_on_at_2, "2.0.0");
-  restart();
-  EXPECT_EQ(end_of("a"), "completed 123");
-}
-
-// The instance is deleted while its activity runs, and its id is started again: the late result is
-// dropped.
-TEST_F(Defects, ResultForADeletedIdIsNotForItsSuccessor) {
-  add("works", works);
-  g_worker = &start_worker();
-  start("a", "works", "slow");
-  g_meanwhile = [this] {
-    ASSERT_EQ(client()->delete_instance("a", true), Status::kOk);
-    start("a", "works", "echo");
-  };
-  EXPECT_EQ(end_of("a"), "completed of the second");
-  pass(20'000);
-  EXPECT_EQ(g_worker->runtime->stats().activities_refused, 1U);
-  EXPECT_EQ(outcome_of("a"), "completed of the second");
-}
-
 // A tick reads the start and the cancel request behind it in addition to all messages that wait,
 // though the smallest options read one message a tick. (When they counted with the others, the
 // execution stopped, or ran on data behind the end of its message array.)
-TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
+TEST_F(RuntimeLimits, RequestThatIsHandedOnCountsForNoLimitOfATick) {
   options = Options::smallest();
-  options.database_path = testing::kStoryPath;
+  options.database_path = testing::kPath;
   options.verify_turns = true;
   ASSERT_EQ(options.limits.instance_batch_max, 1U);
-  options.limits.activities_max = 2;  // the activities of all tests here
+  options.limits.activities_max = 1;
   options.limits.queue_messages_max = 2;
   add("hands_on", hands_on);
   start_worker();
@@ -279,9 +214,9 @@ TEST_F(Defects, RequestThatIsHandedOnCountsForNoLimitOfATick) {
       start(id, "hands_on");
       pass(1'000);
       for (int i = 0; i < waiting; ++i)
-        ASSERT_EQ(client()->enqueue_event(id, "q", "kept"), Status::kOk);
+        enqueue_event(id, "q", "kept");
       if (seen) pass(1'000);
-      ASSERT_EQ(client()->cancel_instance(id, "stop"), Status::kOk);
+      cancel_instance(id, "stop");
       EXPECT_EQ(end_of(id), "completed next asked");
       const std::vector<KeptEvent> all = history(id, 2);
       ASSERT_GE(all.size(), 2U);

@@ -124,28 +124,30 @@ class Flat : public ::testing::Test {
     ++*static_cast<std::int64_t*>(counter);
     return 0;
   }
-  // Steps of a fetch on an owned session; the item is acknowledged afterwards.
-  std::int64_t cost_of_a_round(Worker& worker) {
-    world_.schedule("a", "mine");
+  // Returns the steps of a call.
+  template <typename Call>
+  static std::int64_t steps_of(Worker& worker, Call&& call) {
     std::int64_t steps = 0;
     sqlite3_progress_handler(worker.handle(), 1, on_step, &steps);
-    const auto job = worker.fetch();
+    call();
     sqlite3_progress_handler(worker.handle(), 0, nullptr, nullptr);
-    EXPECT_TRUE(job);
-    if (!job) return -1;
-    EXPECT_EQ(job->session, "mine");
-    EXPECT_EQ(worker.ack(*job), Status::kOk);
     return steps;
   }
-
+  // Steps of a fetch on an owned session; the item is acknowledged afterwards.
+  std::int64_t cost_of_a_round(Worker& worker, Here here = {}) {
+    world_.schedule("a", "mine");
+    Job job;
+    const std::int64_t steps = steps_of(worker, [&] { job = worker.take(here); });
+    EXPECT_EQ(job.session, "mine");
+    worker.acked(job, "done", here);
+    return steps;
+  }
   // Steps of a fetch that claims the session.
-  std::int64_t cost_of_a_claim(Worker& worker, std::string_view session) {
+  std::int64_t cost_of_a_claim(Worker& worker, std::string_view session, Here here = {}) {
     world_.schedule("a", session);
-    std::int64_t steps = 0;
-    sqlite3_progress_handler(worker.handle(), 1, on_step, &steps);
-    const auto job = worker.fetch();
-    sqlite3_progress_handler(worker.handle(), 0, nullptr, nullptr);
-    EXPECT_TRUE(job && job->item.claimed_now);
+    Job job;
+    const std::int64_t steps = steps_of(worker, [&] { job = worker.take(here); });
+    EXPECT_TRUE(job.item.claimed_now);
     return steps;
   }
   void insert_items(InstanceKey instance, const std::string& session, int count) {
@@ -189,8 +191,7 @@ TEST_F(Flat, at_capacity_behind_many_unclaimed_items) {
 }
 
 TEST_F(Flat, behind_many_items_of_the_same_session) {
-  Worker a(world_);
-  a.join("A");
+  Worker a(world_, "A");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
   world_.schedule("a", "mine", kMany);
@@ -211,22 +212,18 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
       "unregistered,tag) SELECT 1152921504606846976+(SELECT next_token FROM "
       "meta)+i,3,1,2,0,0,0,0,0,0,'disk' FROM n");
   world_.execute("UPDATE meta SET next_token=next_token+100001");
-  EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue"), 100'001);
+  EXPECT_EQ(world_.rows("worker_queue"), 100'001);
   EXPECT_LE(cost_of_a_round(a), few + few / 4);
   world_.schedule("a", {}, 1, {}, "radio");
-  std::int64_t steps = 0;
-  sqlite3_progress_handler(a.handle(), 1, on_step, &steps);
-  const auto job = a.fetch();
-  sqlite3_progress_handler(a.handle(), 0, nullptr, nullptr);
-  ASSERT_TRUE(job);
-  EXPECT_EQ(job->tag, "radio");
+  Job job;
+  const std::int64_t steps = steps_of(a, [&] { job = a.take(); });
+  EXPECT_EQ(job.tag, "radio");
   EXPECT_LE(steps, few + few / 4);
 }
 
 // The work of a device that no worker has declared is not looked at.
 TEST_F(Flat, behind_many_items_of_an_absent_device) {
-  Worker a(world_);
-  a.join("A");
+  Worker a(world_, "A");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
   const InstanceKey instance = world_.schedule("a", "bed", 1, "device=1");
@@ -240,8 +237,7 @@ TEST_F(Flat, behind_many_items_of_an_absent_device) {
 
 // Work over the rate of its session is stored as delayed, out of the way.
 TEST_F(Flat, behind_many_items_that_come_too_fast) {
-  Worker a(world_);
-  a.join("A");
+  Worker a(world_, "A");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
   const InstanceKey instance = world_.instance();
@@ -251,10 +247,9 @@ TEST_F(Flat, behind_many_items_that_come_too_fast) {
     turn.push_back({EventKind::kActivity, "a", "own", "own_session=1"});
   world_.commit(instance, turn);
   EXPECT_EQ(world_.number("SELECT count(*) FROM worker_queue WHERE state=2"), kMany / 100 - 1);
-  const auto first = a.fetch();
-  ASSERT_TRUE(first);
-  EXPECT_EQ(first->session, "own");
-  EXPECT_EQ(a.ack(*first), Status::kOk);
+  const Job first = a.take();
+  EXPECT_EQ(first.session, "own");
+  a.acked(first);
   EXPECT_FALSE(a.fetch());
   EXPECT_LE(cost_of_a_round(a), few + few / 20);
 }
@@ -265,8 +260,7 @@ TEST_F(Flat, with_many_sessions) {
   Worker a(world_);
   a.options.max_sessions_per_worker = 5'000;
   a.join("A");
-  Worker b(world_);
-  b.join("B");
+  Worker b(world_, "B");
   cost_of_a_round(a);
   const std::int64_t few = cost_of_a_round(a);
   const std::int64_t claim = cost_of_a_claim(a, "one");
@@ -322,11 +316,7 @@ TEST_F(Flat, behind_many_items_of_an_unregistered_handler) {
   std::optional<Job> job;
   while (!job && calls < kMany / 3) {
     ++calls;
-    std::int64_t steps = 0;
-    sqlite3_progress_handler(a.handle(), 1, on_step, &steps);
-    job = a.fetch();
-    sqlite3_progress_handler(a.handle(), 0, nullptr, nullptr);
-    most = std::max(most, steps);
+    most = std::max(most, steps_of(a, [&] { job = a.fetch(); }));
     ASSERT_TRUE(job || a.look_again()) << calls;
   }
   EXPECT_TRUE(job);
