@@ -13,7 +13,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,6 +20,7 @@
 #include <vector>
 
 #include "alloc_count.hpp"
+#include "folder.hpp"
 #include "gtest/gtest.h"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
@@ -48,25 +48,6 @@ void in_child(Body body) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "wait status " << status;
 }
-
-class Folder {
- public:
-  Folder() {
-    char name[] = "alloc-XXXXXX";
-    if (::mkdtemp(name) == nullptr) std::abort();
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string file(const char* name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 // ---- counting ----
 
@@ -365,7 +346,7 @@ void start_some(Gateway& gateway, int first) {
 constexpr int kBodiesOfSome = kInstances / 5 * kBodiesOfEverything + kInstances / 5 * 4;
 
 void run_all_and_count() {
-  const Folder folder;
+  const pawl::test::Folder folder;
   OwnProcess process;
   Gateway gateway(folder.file("pawl.db"));
   gateway.start(process.get());
@@ -394,7 +375,7 @@ TEST(Alloc, FullRunOfEverything_CallsMallocNever) { in_child(run_all_and_count);
 #if ALLOC_COUNTED  // a sanitizer's malloc cannot be counted this way
 
 AllocCounts count_one(const char* activity) {
-  const Folder folder;
+  const pawl::test::Folder folder;
   OwnProcess process;
   Gateway gateway(folder.file("pawl.db"));
   gateway.start(process.get());
@@ -494,7 +475,7 @@ TEST(AllocHost, WithItsOwnThreadsSqliteAndCjson_IsLeftAlone) {
   in_child([] {
     cJSON_Hooks hooks = {host_json_malloc, std::free};
     ::cJSON_InitHooks(&hooks);
-    const Folder folder;
+    const pawl::test::Folder folder;
     OwnProcess process;
     Gateway gateway(folder.file("pawl.db"));
     gateway.start(process.get());
@@ -551,7 +532,7 @@ TEST(AllocHost, ThatOpenedSqliteFirst_IsReportedAndCanKeepItsAllocator) {
     ASSERT_EQ(process.start(options, nullptr, 0, diagnostic), Status::kOk) << diagnostic.text();
     {
       HostThread host;
-      const Folder folder;
+      const pawl::test::Folder folder;
       Gateway gateway(folder.file("pawl.db"));
       gateway.start(process);
       Goal goal = {&gateway, kInstances};
@@ -583,7 +564,7 @@ TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
               SQLITE_OK)
         << ::sqlite3_errmsg(hosts);
     EXPECT_GT(own.get().memory_use().from_host, 10'000'000U);
-    const Folder folder;
+    const pawl::test::Folder folder;
     Gateway gateway(folder.file("pawl.db"));
     gateway.start(own.get());
     Goal goal = {&gateway, kInstances};
@@ -602,7 +583,7 @@ TEST(AllocHost, ThatFillsTheBlock_IsRefusedNothing) {
 // from the heap, until a statement found no room there.
 TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
   in_child([] {
-    const Folder folder;
+    const pawl::test::Folder folder;
     pawl::ProcessOptions small;
     small.sqlite_memory = pawl::SqliteMemory::kOwn;
     small.connections_max = 1;
@@ -650,7 +631,7 @@ TEST(AllocSmall, CacheOfAConnection_LeavesTheHeapAlone) {
 // payloads is refused at its start.
 TEST(AllocSmall, PayloadsTheProcessHasNoMemoryFor_AreRefusedAtTheOpening) {
   in_child([] {
-    const Folder folder;
+    const pawl::test::Folder folder;
     pawl::ProcessOptions small;
     small.sqlite_memory = pawl::SqliteMemory::kOwn;
     small.connections_max = 1;
@@ -788,14 +769,14 @@ void run_two(const std::string& one, const std::string& other, bool same_file) {
 
 TEST(AllocTwoRuntimes, OnTwoFiles_DoNotMeet) {
   in_child([] {
-    const Folder folder;
+    const pawl::test::Folder folder;
     run_two(folder.file("one.db"), folder.file("two.db"), false);
   });
 }
 
 TEST(AllocTwoRuntimes, OnOneFile_ShareTheWork) {
   in_child([] {
-    const Folder folder;
+    const pawl::test::Folder folder;
     run_two(folder.file("pawl.db"), folder.file("pawl.db"), true);
   });
 }

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/testing.hpp"
@@ -30,10 +30,7 @@ Poll nap(OrchestrationContext& ctx) {
 class Embedding : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-embedding-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/host.db";
+    path_ = folder_.file("host.db");
     ASSERT_EQ(process_.start(ProcessOptions(), memory_.data(), memory_.bytes(), diagnostic_),
               Status::kOk)
         << diagnostic_.text();
@@ -42,12 +39,9 @@ class Embedding : public ::testing::Test {
     options_.database_path = path_;
     options_.log = &watch_;
   }
-  void TearDown() override {
-    EXPECT_EQ(process_.stop(), Status::kOk);
-    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
-  }
+  void TearDown() override { EXPECT_EQ(process_.stop(), Status::kOk); }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   testing::Block memory_{Process::required_memory(ProcessOptions())};
   Process process_;
@@ -155,7 +149,7 @@ TEST_F(Embedding, request_stop_from_a_signal_handler_ends_run) {
 TEST_F(Embedding, two_runtimes_on_two_files_in_one_loop) {
   posix::SystemPort first_port;
   posix::SystemPort second_port;
-  const std::string other_path = folder_ + "/other.db";
+  const std::string other_path = folder_.file("other.db");
   Options other = options_;
   other.database_path = other_path;
   testing::Block first_memory(Runtime::required_memory(options_));

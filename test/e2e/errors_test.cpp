@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/testing.hpp"
@@ -126,10 +126,7 @@ Poll hoarder(OrchestrationContext& ctx) {
 class Errors : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-errors-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/gateway.db";
+    path_ = folder_.file("gateway.db");
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("slow", slow), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("too_big_input", too_big_input), Status::kOk);
@@ -140,7 +137,6 @@ class Errors : public ::testing::Test {
   void TearDown() override {
     client_.close();
     runtime_.reset();
-    EXPECT_EQ(std::system(("chmod -R u+w " + folder_ + " && rm -rf " + folder_).c_str()), 0);
   }
 
   Options options() {
@@ -211,7 +207,7 @@ class Errors : public ::testing::Test {
   }
 
   testing::ErrorWatch watch_;
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   Registry registry_;
   posix::SystemPort port_;
@@ -466,7 +462,7 @@ TEST_F(Errors, a_history_beyond_the_warm_memory_stops_alone_and_the_others_go_on
 }
 
 TEST_F(Errors, missing_folder_is_named) {
-  path_ = folder_ + "/nowhere/gateway.db";
+  path_ = folder_.file("nowhere/gateway.db");
   EXPECT_EQ(start(options()), Status::kCannotOpen);
   EXPECT_NE(diagnostic_.text().find("nowhere"), std::string_view::npos) << diagnostic_.text();
 }
@@ -510,8 +506,8 @@ TEST_F(Errors, older_database_is_named_with_both_versions) {
 TEST_F(Errors, a_database_id_that_is_none_is_named) {
   ASSERT_EQ(start(options()), Status::kOk);
   ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
-  const std::string outside = folder_ + "/outside";
-  const std::string root = folder_ + "/root";
+  const std::string outside = folder_.file("outside");
+  const std::string root = folder_.file("root");
   ASSERT_EQ(mkdir(outside.c_str(), 0700), 0);
   ASSERT_EQ(mkdir(root.c_str(), 0700), 0);
   Options given = options();
@@ -541,7 +537,7 @@ TEST_F(Errors, a_second_name_of_the_database_is_refused) {
   client_.close();
   ASSERT_EQ(runtime_->stop(std::chrono::seconds(1)), Status::kOk);
   const std::string first = path_;
-  const std::string second = folder_ + "/second.db";
+  const std::string second = folder_.file("second.db");
   ASSERT_EQ(link(first.c_str(), second.c_str()), 0);
   for (const std::string& path : {second, first}) {
     path_ = path;
@@ -555,7 +551,7 @@ TEST_F(Errors, a_second_name_of_the_database_is_refused) {
 // A start with something else in a file's place returns with the file's name; it neither waits nor
 // writes.
 TEST_F(Errors, what_is_no_file_of_ours_is_named) {
-  const std::string target = folder_ + "/theirs";
+  const std::string target = folder_.file("theirs");
   std::ofstream(target) << "theirs";
   for (const char* suffix : {"", "-journal", "-wal", "-shm", "-bell", "-reserve"}) {
     for (const bool pipe : {true, false}) {
@@ -592,7 +588,7 @@ TEST_F(Errors, a_pipe_in_the_place_of_the_bell_holds_up_no_process) {
 }
 
 // Other users could put their own files there, so the log warns the operator.
-TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
+TEST_F(Errors, a_folder_that_others_may_write_is_reported_in_the_log) {
   class Lines final : public LogSink {
    public:
     void write(LogLevel level, std::string_view event, const LogField* fields,
@@ -609,21 +605,21 @@ TEST_F(Errors, a_folder_that_others_may_write_is_said_in_the_log) {
   ASSERT_EQ(start(given), Status::kOk);
   EXPECT_TRUE(lines.paths.empty());
   ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
-  ASSERT_EQ(chmod(folder_.c_str(), 0777), 0);
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0777), 0);
   ASSERT_EQ(start(given), Status::kOk);
   EXPECT_EQ(lines.paths, std::vector<std::string>{path_});
   ASSERT_EQ(runtime_->stop(std::chrono::milliseconds(100)), Status::kOk);
 }
 
 TEST_F(Errors, read_only_place_is_named) {
-  ASSERT_EQ(chmod(folder_.c_str(), 0555), 0);
+  ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
   // Root may write everywhere, so the test changes to another user for this call.
   const bool root = geteuid() == 0;
   ASSERT_EQ(seteuid(root ? 65'534 : geteuid()), 0);
   const Status refused = start(options());
   ASSERT_EQ(seteuid(root ? 0 : geteuid()), 0);
   EXPECT_EQ(refused, Status::kReadOnly);
-  EXPECT_NE(diagnostic_.text().find(folder_), std::string_view::npos) << diagnostic_.text();
+  EXPECT_NE(diagnostic_.text().find(folder_.path()), std::string_view::npos) << diagnostic_.text();
 }
 
 TEST_F(Errors, second_process_with_the_same_node_id_is_refused_with_the_pid) {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "folder.hpp"
 #include "pawl/host.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
@@ -59,19 +59,13 @@ Given standard() {
 class MemoryFits : public ::testing::TestWithParam<Given (*)()> {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-memory-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
     given_.process.sqlite_memory = SqliteMemory::kOwn;
-    given_.runtime.database_path = folder_ + "/host.db";
+    given_.runtime.database_path = folder_.file("host.db");
     given_.runtime.log = &watch_;
     ASSERT_EQ(registry_.add_orchestration("everything", everything), Status::kOk);
     ASSERT_EQ(registry_.add_activity("echo", echo), Status::kOk);
   }
-  void TearDown() override {
-    EXPECT_EQ(process_.stop(), Status::kOk);
-    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
-  }
+  void TearDown() override { EXPECT_EQ(process_.stop(), Status::kOk); }
   void start_process() {
     ASSERT_EQ(process_.start(given_.process, for_sqlite_.data(), for_sqlite_.bytes(), diagnostic_),
               Status::kOk)
@@ -91,7 +85,7 @@ class MemoryFits : public ::testing::TestWithParam<Given (*)()> {
 
   testing::ErrorWatch watch_;
   Given given_ = GetParam()();
-  std::string folder_;
+  test::Folder folder_;
   testing::Block for_sqlite_{Process::required_memory(given_.process)};
   testing::Block for_pawl_{[this] {
     Options options = given_.runtime;

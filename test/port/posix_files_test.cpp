@@ -13,6 +13,7 @@
 #include <iterator>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/port.hpp"
 
 namespace pawl::posix {
@@ -21,16 +22,10 @@ namespace {
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-files-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
     database_ = at("a.db");
     put(database_, "the database");
   }
-  void TearDown() override {
-    ASSERT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);  // NOLINT(cert-env33-c)
-  }
-  [[nodiscard]] std::string at(const std::string& name) const { return folder_ + "/" + name; }
+  [[nodiscard]] std::string at(const std::string& name) const { return folder_.file(name); }
   static void put(const std::string& path, const std::string& text) {
     std::ofstream(path) << text;
     ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
@@ -46,7 +41,7 @@ class Files : public testing::Test {
     return file.make(path.c_str(), ".part", 0600, database_.c_str(), why_);
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string database_;
   Diagnostic why_;
 };
@@ -67,7 +62,7 @@ TEST_F(Files, ADatabaseAndAllBesideItIsRefusedByItsNameAndUnderAnyOther) {
     ASSERT_EQ(::symlink(path.c_str(), link.c_str()), 0);
     ASSERT_EQ(::link(path.c_str(), second.c_str()), 0);
     for (const std::string& name :
-         {path, link, second, folder_ + "/./" + path.substr(path.rfind("a.db"))})
+         {path, link, second, folder_.path() + "/./" + path.substr(path.rfind("a.db"))})
       EXPECT_EQ(check(name), Status::kInvalidArgument) << name;
     EXPECT_NE(std::string(why_.text()).find("database"), std::string::npos) << why_.text();
     const int stream = ::open(second.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
@@ -83,7 +78,7 @@ TEST_F(Files, ADatabaseAndAllBesideItIsRefusedByItsNameAndUnderAnyOther) {
 TEST_F(Files, ARelativePathOfTheDatabaseIsRefused) {
   char before[1024];
   ASSERT_NE(::getcwd(before, sizeof before), nullptr);
-  ASSERT_EQ(::chdir(folder_.c_str()), 0);
+  ASSERT_EQ(::chdir(folder_.path().c_str()), 0);
   EXPECT_EQ(check("a.db"), Status::kInvalidArgument);
   EXPECT_EQ(check("a.db-journal"), Status::kInvalidArgument);
   EXPECT_EQ(check("b.db"), Status::kOk) << why_.text();

@@ -12,6 +12,8 @@
 #include <ctime>
 #include <string>
 
+#include "folder.hpp"
+
 namespace pawl {
 namespace {
 
@@ -210,15 +212,10 @@ class Log {
 
 class LogSocket : public testing::Test {
  protected:
-  void SetUp() override { ASSERT_NE(::mkdtemp(folder_), nullptr); }
-  void TearDown() override {
-    ::unlink(path().c_str());
-    ::rmdir(folder_);
-  }
-  [[nodiscard]] std::string path() const { return std::string(folder_) + "/log"; }
+  [[nodiscard]] std::string path() const { return folder_.file("log"); }
 
  private:
-  char folder_[32] = "/tmp/pawl-log-XXXXXX";
+  test::Folder folder_;
 };
 
 TEST_F(LogSocket, JournalHasNativeFields) {

@@ -280,7 +280,7 @@ TEST_F(PosixPort, WhatIsPutInAFilesPlaceLater_IsLeftAlone) {
   port.storage->worker_close(base.c_str(), 3, worker.value());
 }
 
-TEST_F(PosixPort, FolderThatOthersMayWrite_IsSaid) {
+TEST_F(PosixPort, FolderThatOthersMayWrite_IsReported) {
   const Port port = ready();
   for (const auto& [mode, open] : {std::pair<mode_t, bool>{0700, false},
                                    {0755, false},
@@ -491,7 +491,7 @@ TEST_F(PosixPort, Polling_ReportsTheBellAtItsInterval) {
   EXPECT_GE(port.clock->boot_ms(), due);
 }
 
-TEST_F(PosixPort, Watching_IsSaid) { EXPECT_TRUE(ready().threads->watches_files()); }
+TEST_F(PosixPort, Watching_IsReported) { EXPECT_TRUE(ready().threads->watches_files()); }
 
 TEST_F(PosixPort, OpenAndClose_LeakNoDescriptor) {
   posix::SystemPort system;

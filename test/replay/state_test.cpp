@@ -439,7 +439,7 @@ TEST(TryDequeue, TakesWhatWaitsOrSaysThatThereIsNone) {
 
 // One of the messages that the turn did not read may be for this queue.
 // Rules: R7.3.
-TEST(TryDequeue, NoneIsSaidWhenAllIsRead) {
+TEST(TryDequeue, NothingIsLeftWhenAllIsRead) {
   Bench bench;
   bench.more_messages = true;
   bench.go(tries_twice, {start()});

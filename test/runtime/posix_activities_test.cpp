@@ -8,14 +8,13 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/session_cache.hpp"
@@ -218,21 +217,14 @@ Poll call(OrchestrationContext& ctx) {
 class PosixActivities : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-activities-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/a.db";
+    path_ = folder_.file("a.db");
     options_.database_path = path_;
     options_.log = &watch_;
     ASSERT_EQ(registry_.add_orchestration("call", call), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("answer", answer), Status::kOk);
     g_waits.store(0);
   }
-  void TearDown() override {
-    static_cast<void>(runtime_.stop(std::chrono::milliseconds(0)));
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
+  void TearDown() override { static_cast<void>(runtime_.stop(std::chrono::milliseconds(0))); }
   void start() {
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     ASSERT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
@@ -261,7 +253,7 @@ class PosixActivities : public ::testing::Test {
     return std::string(status_.output);
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   testing::ErrorWatch watch_;
   Options options_;
@@ -300,7 +292,7 @@ TEST_F(PosixActivities, a_pipe_that_hangs_up_is_readable) {
 }
 
 TEST_F(PosixActivities, a_plain_file_cannot_be_waited_for) {
-  int file = ::open((folder_ + "/plain").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  int file = ::open(folder_.file("plain").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_GE(file, 0);
   ASSERT_EQ(registry_.add_cooperative("wait_for_a_file", wait_for_a_file, &file), Status::kOk);
   start();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/maintenance.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
@@ -44,19 +45,15 @@ class NoFindings final : public FindingVisitor, public CopyVisitor {
 class PosixDates : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-dates-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
-    options_.database_path = folder_ + "/a.db";
+    options_.database_path = folder_.file("a.db");
     options_.log = &watch_;
     ASSERT_EQ(registry_.add_activity("say", say), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
-    set_to_2040(folder_);
+    set_to_2040(folder_.path());
     struct stat info {};
-    ASSERT_EQ(::stat(folder_.c_str(), &info), 0);
+    ASSERT_EQ(::stat(folder_.path().c_str(), &info), 0);
     if (info.st_mtime != kIn2040) GTEST_SKIP() << "the file system keeps no such times";
   }
-  void TearDown() override { EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0); }
 
   static void set_to_2040(const std::string& path) {
     timespec times[2] = {};
@@ -66,12 +63,12 @@ class PosixDates : public ::testing::Test {
   }
   // Sets the times of the folder and of all files that are in it now.
   int set_all_to_2040() {
-    DIR* const folder = ::opendir(folder_.c_str());
+    DIR* const folder = ::opendir(folder_.path().c_str());
     if (folder == nullptr) return 0;
     int count = 0;
     for (const dirent* one = ::readdir(folder); one != nullptr; one = ::readdir(folder)) {
       if (std::string(one->d_name) == "..") continue;
-      set_to_2040(folder_ + "/" + one->d_name);
+      set_to_2040(folder_.file(one->d_name));
       ++count;
     }
     ::closedir(folder);
@@ -103,7 +100,7 @@ class PosixDates : public ::testing::Test {
     EXPECT_TRUE(ended(&wanted)) << id;
   }
 
-  std::string folder_;
+  test::Folder folder_;
   posix::SystemPort port_;
   Registry registry_;
   testing::ErrorWatch watch_;
@@ -163,13 +160,14 @@ TEST_F(PosixDates, DatabaseFrom2040IsCopiedAndChecked) {
   Block memory(maintenance_memory());
   Diagnostic why;
   NoFindings visitor;
-  EXPECT_EQ(copy_database(testing::shared_process(), options_.database_path, folder_ + "/copy.db",
-                          port_.port(), memory.data(), memory.bytes(), visitor, why),
-            Status::kOk)
+  EXPECT_EQ(
+      copy_database(testing::shared_process(), options_.database_path, folder_.file("copy.db"),
+                    port_.port(), memory.data(), memory.bytes(), visitor, why),
+      Status::kOk)
       << why.text();
   set_all_to_2040();
   DatabaseReport report;
-  EXPECT_EQ(check_database(testing::shared_process(), folder_ + "/copy.db", false, port_.port(),
+  EXPECT_EQ(check_database(testing::shared_process(), folder_.file("copy.db"), false, port_.port(),
                            memory.data(), memory.bytes(), visitor, &report, why),
             Status::kOk)
       << why.text();

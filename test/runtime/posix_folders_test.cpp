@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "world.hpp"
@@ -65,20 +65,16 @@ Poll day(OrchestrationContext& ctx) {
 class PosixSessionFolders : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-folders-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
-    root_ = folder_ + "/dirs";
+    root_ = folder_.file("dirs");
     ASSERT_EQ(::mkdir(root_.c_str(), 0700), 0);
     ASSERT_EQ(registry_.add_activity("note", note), Status::kOk);
     ASSERT_EQ(registry_.add_activity("recall", recall), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("day", day), Status::kOk);
-    path_ = folder_ + "/a.db";
+    path_ = folder_.file("a.db");
     options_.database_path = path_;
     options_.log = &watch_;
     options_.sessions.work_root = root_;
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   [[nodiscard]] std::size_t folders() const {
     std::size_t count = 0;
     for (const auto& one : std::filesystem::directory_iterator(root_)) {
@@ -88,7 +84,7 @@ class PosixSessionFolders : public ::testing::Test {
     return count;
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string root_;
   std::string path_;
   Registry registry_;

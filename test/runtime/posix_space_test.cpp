@@ -15,6 +15,7 @@
 #include <memory>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "world.hpp"
@@ -49,16 +50,13 @@ Poll chain(OrchestrationContext& ctx) {
 class RealDisk : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-disk-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
     // No other process ever sees the mount, whatever becomes of this one.
     mounted_ = ::unshare(CLONE_NEWNS) == 0 &&
                ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-               ::mount("tmpfs", folder_.c_str(), "tmpfs", 0, "size=2m") == 0;
+               ::mount("tmpfs", folder_.path().c_str(), "tmpfs", 0, "size=2m") == 0;
     if (!mounted_) GTEST_SKIP() << "a file system cannot be mounted here: " << std::strerror(errno);
-    path_ = folder_ + "/a.db";
-    ballast_ = folder_ + "/ballast";
+    path_ = folder_.file("a.db");
+    ballast_ = folder_.file("ballast");
     options_.database_path = path_;
     options_.log = &watch_;
     ASSERT_EQ(registry_.add_activity("next", next), Status::kOk);
@@ -68,8 +66,7 @@ class RealDisk : public ::testing::Test {
   }
   void TearDown() override {
     stop();
-    if (mounted_) ::umount2(folder_.c_str(), MNT_DETACH);
-    ::rmdir(folder_.c_str());
+    if (mounted_) ::umount2(folder_.path().c_str(), MNT_DETACH);
   }
   void start() {
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
@@ -124,7 +121,7 @@ class RealDisk : public ::testing::Test {
     ::close(file);
   }
   void give_room() const {
-    ASSERT_EQ(::mount("none", folder_.c_str(), nullptr, MS_REMOUNT, "size=8m"), 0)
+    ASSERT_EQ(::mount("none", folder_.path().c_str(), nullptr, MS_REMOUNT, "size=8m"), 0)
         << std::strerror(errno);
   }
   void expect_whole() const {
@@ -152,7 +149,7 @@ class RealDisk : public ::testing::Test {
         run_until([this, before] { return runtime_->stats().orchestrations_completed > before; }));
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   std::string ballast_;
   bool mounted_ = false;

@@ -10,11 +10,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/testing.hpp"
@@ -77,10 +77,7 @@ class FileClient {
 class PosixTurns : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-turns-XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/a.db";
+    path_ = folder_.file("a.db");
     ASSERT_EQ(registry_.add_activity("say", say), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("hello", hello), Status::kOk);
     ASSERT_EQ(registry_.add_orchestration("listens", listens), Status::kOk);
@@ -93,10 +90,7 @@ class PosixTurns : public ::testing::Test {
               Status::kOk)
         << why_.text();
   }
-  void TearDown() override {
-    static_cast<void>(runtime_.stop(std::chrono::seconds(1)));
-    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
-  }
+  void TearDown() override { static_cast<void>(runtime_.stop(std::chrono::seconds(1))); }
   static void* run_flood(void* self) {
     static_cast<PosixTurns*>(self)->flood();
     return nullptr;
@@ -193,7 +187,7 @@ class PosixTurns : public ::testing::Test {
     ::pthread_join(thread, nullptr);
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   Registry registry_;
   testing::ErrorWatch watch_;

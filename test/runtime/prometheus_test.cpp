@@ -122,7 +122,7 @@ TEST(Prometheus, EachMetricIsOneBlock) {
   }
 }
 
-TEST(Prometheus, AFullSinkIsSaid) {
+TEST(Prometheus, AFullSinkIsReported) {
   const Metrics metrics;
   PrometheusSources sources;
   sources.database = &metrics;

@@ -278,7 +278,7 @@ TEST_F(SessionLeaks, one_that_is_left_open_is_reported_once_by_any_worker) {
   EXPECT_EQ(leaks(client(), 300'000, 60'000), "s of unused\ns of used\n");
 }
 
-TEST_F(SessionLeaks, those_that_work_and_shared_ones_are_none_and_0_is_never) {
+TEST_F(SessionLeaks, sessions_with_work_and_shared_ones_are_no_leaks_and_0_is_never) {
   code([](OrchestrationContext& ctx) -> Poll {
     PAWL_AWAIT_DONE(ctx.schedule_activity("note", "", Target::session("bed")));
     return opens(ctx);

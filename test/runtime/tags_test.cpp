@@ -139,7 +139,7 @@ TEST_F(TagsTest, expires_without_any_worker_for_activities) {
 }
 
 // A worker with TagFilter::none() does not look for work again and again.
-TEST_F(TagsTest, none_sleeps) {
+TEST_F(TagsTest, a_worker_of_no_tag_sleeps) {
   Worker& none = start_worker(tagged("none", TagFilter::none(), true));
   start_at(none, "a", "three");
   pass(10'000);

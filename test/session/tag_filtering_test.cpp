@@ -1,6 +1,6 @@
 // Which worker gets an activity with a tag, and how tags work together with sessions, names and
-// many items of foreign tags. Each validation of tags in test/build/seed_tests.txt has its name
-// here.
+// many items of foreign tags. The tests named test_* are the validations of tags in
+// docs/model/storage.md.
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"

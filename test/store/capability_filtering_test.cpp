@@ -1,8 +1,8 @@
-// Which instances a process is given, by name, version and behaviour of the engine: the twenty
-// validations of these filters by their names. In the validations a filter is a range of versions,
-// parsed from JSON; in Pawl it is a list of kinds. Where a test is about ranges or JSON, its
-// nearest counterpart says what holds instead. The tests after these: unregistered instances do not
-// block others.
+// Which instances a process is given, by name, version and behaviour of the engine, and that
+// unregistered instances do not block others. The tests named test_* are the validations of these
+// filters in docs/model/storage.md. There a filter is a range of versions, parsed from JSON; in
+// Pawl it is a list of kinds. Where a test is about ranges or JSON, its nearest counterpart says
+// what holds instead.
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -170,7 +170,7 @@ TEST_P(Capability, test_continue_as_new_execution_gets_own_pinned_version) {
 }
 
 // Under behaviour 1 a cancel request ends with its execution (R8.7, R8.8).
-TEST_P(Capability, of_a_stopped_one_that_is_begun_anew_the_request_goes_on_since_behaviour_2) {
+TEST_P(Capability, the_request_of_a_stopped_instance_that_is_restarted_goes_on_since_behaviour_2) {
   for (const std::int64_t behaviour : {std::int64_t{1}, std::int64_t{2}}) {
     const std::string id = std::to_string(behaviour);
     const InstanceKey key = begun(at, id, behaviour);

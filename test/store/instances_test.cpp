@@ -184,7 +184,7 @@ TEST_P(Instances, AnotherLivingHomeHasItsGrace) {
   const Incarnation other = worker(at, "other");
   const InstanceKey mine = create(at, "mine");
   const InstanceKey theirs = create(at, "theirs");
-  const InstanceKey unowned = create(at, "nobodys");
+  const InstanceKey unowned = create(at, "unowned");
   begin_at(theirs, other);
   begin_at(mine, me);
   EXPECT_EQ(ready(at, me), (Keys{unowned, mine}));

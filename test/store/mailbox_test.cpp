@@ -258,7 +258,7 @@ TEST_P(MailboxStory, ATurnThatIsStaleMovesNoMessage) {
   EXPECT_EQ(dump(), before);
 }
 
-TEST_P(MailboxStory, WhatWaitsAndDoesNotFitIsSaid) {
+TEST_P(MailboxStory, MessagesThatWaitAndDoNotFitAreReported) {
   const InstanceKey key = waiting(at, {std::string(300, 'x'), std::string(300, 'y')});
   alignas(64) unsigned char block[18 * sizeof(Message) + 500];
   Arena arena(block, sizeof(block));

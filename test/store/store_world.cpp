@@ -1,7 +1,5 @@
 #include "store_world.hpp"
 
-#include <stdlib.h>
-
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -62,17 +60,14 @@ StoreWorld::StoreWorld() {
     path_ = "test.db";
     return;
   }
-  char folder[] = "store-XXXXXX";
-  folder_ = ::mkdtemp(folder) == nullptr ? "." : folder;
-  path_ = folder_ + "/test.db";
+  folder_.emplace();
+  path_ = folder_->file("test.db");
 }
 
 StoreWorld::~StoreWorld() {
   for (const auto& one : sites_)
     close(*one);
   close_raw();
-  std::error_code ignored;
-  if (!folder_.empty() && folder_ != ".") std::filesystem::remove_all(folder_, ignored);
 }
 
 Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {

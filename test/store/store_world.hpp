@@ -19,6 +19,7 @@
 #include "core/arena.hpp"
 #include "core/clock_rules.hpp"
 #include "expect_ok.hpp"
+#include "folder.hpp"
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
@@ -225,7 +226,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   RawHandle& raw_handle();
   void close_raw();
 
-  std::string folder_;
+  std::optional<Folder> folder_;  // on the real machine
   std::string path_;
   std::vector<std::unique_ptr<Site>> sites_;
   std::deque<std::vector<std::uint64_t>> places_;

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string>
 
+#include "folder.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/replay_check.hpp"
 #include "pawl/testing.hpp"
@@ -45,10 +46,7 @@ class Reported final : public ReplayVisitor {
 class ReplayCheckFiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/pawl-check-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    path_ = folder_ + "/a.db";
+    path_ = folder_.file("a.db");
     options_.database_path = path_;
     options_.log = &watch_;
     g_activity = "echo";
@@ -58,10 +56,7 @@ class ReplayCheckFiles : public ::testing::Test {
     ASSERT_EQ(process_.start(ProcessOptions(), sqlite_.data(), sqlite_.bytes(), why), Status::kOk)
         << why.text();
   }
-  void TearDown() override {
-    EXPECT_EQ(process_.stop(), Status::kOk);
-    EXPECT_EQ(std::system(("rm -rf " + folder_).c_str()), 0);
-  }
+  void TearDown() override { EXPECT_EQ(process_.stop(), Status::kOk); }
 
   // Records two instances that wait for their timers.
   void record(const std::function<void()>& meanwhile = [] {}) {
@@ -102,7 +97,7 @@ class ReplayCheckFiles : public ::testing::Test {
     ASSERT_EQ(sqlite3_close(database), SQLITE_OK);
   }
 
-  std::string folder_;
+  test::Folder folder_;
   std::string path_;
   Registry registry_;
   testing::ErrorWatch watch_;
