@@ -370,7 +370,7 @@ void Activities::release_result(internal::Slot& slot) {
     log_ended(slot, completed ? "completed" : "failed");
   }
   // The slot kept the folder of a session that may have ended meanwhile.
-  if (slot.refused && slot.item.session != 0) folders_.plan(Folders::kFolderLookDelayMs);
+  if (slot.refused && slot.item.session != 0) folders_.plan(SessionFolders::kFolderLookDelayMs);
   // Work that was passed over for want of room may be fetched now.
   if (!slot.in_batch.leaving) loop_.agenda.do_now(Job::kFetch);
   slots_.release(slot);

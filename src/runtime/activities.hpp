@@ -5,8 +5,8 @@
 #ifndef PAWL_RUNTIME_ACTIVITIES_HPP
 #define PAWL_RUNTIME_ACTIVITIES_HPP
 
-#include "runtime/folders.hpp"
 #include "runtime/loop_context.hpp"
+#include "runtime/session_folders.hpp"
 #include "runtime/slots.hpp"
 #include "runtime/turn.hpp"
 #include "runtime/warm.hpp"
@@ -15,7 +15,7 @@ namespace pawl {
 
 class Activities {
  public:
-  Activities(LoopContext& loop, Slots& slots, WarmCache& warm, Folders& folders)
+  Activities(LoopContext& loop, Slots& slots, WarmCache& warm, SessionFolders& folders)
       : loop_(loop), slots_(slots), warm_(warm), folders_(folders) {}
 
   // Plans the jobs of the activities in the agenda.
@@ -93,7 +93,7 @@ class Activities {
   LoopContext& loop_;
   Slots& slots_;
   WarmCache& warm_;
-  Folders& folders_;
+  SessionFolders& folders_;
   bool looks_at_descriptors_ = false;
   std::size_t sessions_renewed_ = 0;  // in the last batch that renewed
 };

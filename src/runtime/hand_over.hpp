@@ -6,8 +6,8 @@
 #define PAWL_RUNTIME_HAND_OVER_HPP
 
 #include "runtime/activities.hpp"
-#include "runtime/folders.hpp"
 #include "runtime/loop_context.hpp"
+#include "runtime/session_folders.hpp"
 #include "runtime/slots.hpp"
 #include "runtime/turn.hpp"
 
@@ -15,7 +15,7 @@ namespace pawl {
 
 class HandOver final : private WorkFilter {
  public:
-  HandOver(LoopContext& loop, Slots& slots, const Folders& folders)
+  HandOver(LoopContext& loop, Slots& slots, const SessionFolders& folders)
       : loop_(loop), slots_(slots), folders_(folders) {}
 
   // Blocks the jobs that take work while no slot is free.
@@ -53,7 +53,7 @@ class HandOver final : private WorkFilter {
 
   LoopContext& loop_;
   Slots& slots_;
-  const Folders& folders_;
+  const SessionFolders& folders_;
   bool passed_over_ = false;
   bool was_draining_ = false;   // in the batch before this one
   bool has_looked_ = false;     // in the batch at hand

@@ -8,7 +8,6 @@
 #include "runtime/activities.hpp"
 #include "runtime/clock_watch.hpp"
 #include "runtime/devices.hpp"
-#include "runtime/folders.hpp"
 #include "runtime/hand_over.hpp"
 #include "runtime/inbox.hpp"
 #include "runtime/log_watch.hpp"
@@ -18,6 +17,7 @@
 #include "runtime/recovery.hpp"
 #include "runtime/removals.hpp"
 #include "runtime/requests.hpp"
+#include "runtime/session_folders.hpp"
 #include "runtime/session_watch.hpp"
 #include "runtime/slots.hpp"
 #include "runtime/space.hpp"
@@ -57,7 +57,7 @@ struct LoopParts {
   Others others;
   Space space;
   LogWatch log_watch;
-  Folders folders;
+  SessionFolders folders;
   Removals removals;
   Recovery recovery;
   Activities activities;

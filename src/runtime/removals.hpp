@@ -7,16 +7,16 @@
 #ifndef PAWL_RUNTIME_REMOVALS_HPP
 #define PAWL_RUNTIME_REMOVALS_HPP
 
-#include "runtime/folders.hpp"
 #include "runtime/loop_context.hpp"
 #include "runtime/requests.hpp"
+#include "runtime/session_folders.hpp"
 #include "runtime/space.hpp"
 
 namespace pawl {
 
 class Removals {
  public:
-  Removals(LoopContext& loop, Space& space, Folders& folders)
+  Removals(LoopContext& loop, Space& space, SessionFolders& folders)
       : loop_(loop), space_(space), folders_(folders) {}
 
   void registered();
@@ -53,7 +53,7 @@ class Removals {
 
   LoopContext& loop_;
   Space& space_;
-  Folders& folders_;
+  SessionFolders& folders_;
   EndedCursor ended_cursor_;
   LeakCursors leaks_;
   OfBatch batch_;

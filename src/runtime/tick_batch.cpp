@@ -157,7 +157,7 @@ void TickBatch::plan_checks() {
   // Sessions that others ended show in the epochs. The regular clean-up finds the folders of the
   // rest.
   if (parts_.session_watch.others_claimed() || parts_.notices.has_ended_sessions())
-    parts_.folders.plan(Folders::kFolderLookDelayMs);
+    parts_.folders.plan(SessionFolders::kFolderLookDelayMs);
 }
 
 void TickBatch::registered() {

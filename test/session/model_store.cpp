@@ -64,7 +64,7 @@ rules::Take ModelStore::may_take(const Fetcher& who, const Item& item, bool take
   rules::QueuedWork work;
   work.state = item.state;
   work.barrier = item.barrier;
-  rules::Worker worker;
+  rules::AskingWorker worker;
   worker.me = who.me;
   worker.runs_item = !lacks(PureRule::kRunsItem) && who.runs_item(item.id);
   if (item.session == 0) return rules::may_take(work, nullptr, worker);
@@ -77,8 +77,8 @@ rules::Take ModelStore::may_take(const Fetcher& who, const Item& item, bool take
   return takes_over ? rules::may_take_over(work, row, worker) : rules::may_take(work, &row, worker);
 }
 
-rules::HandOver ModelStore::handed_over(const Item& item, const HandedOver& done) const {
-  rules::HandOver out;
+rules::LastHandOver ModelStore::handed_over(const Item& item, const HandedOver& done) const {
+  rules::LastHandOver out;
   out.state = item.state;
   out.token = item.token;
   out.epoch = item.epoch;
@@ -830,7 +830,7 @@ Status ModelStore::abandon(const HandedOver& done, std::int64_t delay_ms, bool s
   const auto found = items_.find(done.item);
   if (found == items_.end()) return Status::kStale;
   const rules::Returned returned = {done.token, done.epoch, done.session};
-  const rules::HandOver row = handed_over(found->second, done);
+  const rules::LastHandOver row = handed_over(found->second, done);
   if (rules::ends_cancelled(row, returned)) {
     erase_work(done.item);
     return Status::kOk;

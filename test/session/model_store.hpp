@@ -211,7 +211,7 @@ class ModelStore {
   [[nodiscard]] rules::Transition transition(const Session& session, rules::Cause cause,
                                              const rules::Facts& facts) const;
   [[nodiscard]] rules::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
-  [[nodiscard]] rules::HandOver handed_over(const Item& item, const HandedOver& done) const;
+  [[nodiscard]] rules::LastHandOver handed_over(const Item& item, const HandedOver& done) const;
   [[nodiscard]] bool has_room(Incarnation worker, std::int64_t most) const;
   [[nodiscard]] std::int64_t lease_until(std::int64_t lease_ms) const;
   [[nodiscard]] Gone gone(Evidence& evidence, const Claim& claim, Incarnation me) const;

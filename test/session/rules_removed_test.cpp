@@ -37,7 +37,8 @@ constexpr int kNoStatement = 3;  // exit code: without the text the statement do
 }  // namespace
 
 // The symbols that the linker's --wrap makes of rules::may_take().
-#define PAWL_MAY_TAKE _ZN4pawl5rules8may_takeERKNS0_10QueuedWorkEPKNS0_10SessionRowERKNS0_6WorkerE
+#define PAWL_MAY_TAKE \
+  _ZN4pawl5rules8may_takeERKNS0_10QueuedWorkEPKNS0_10SessionRowERKNS0_12AskingWorkerE
 #define PAWL_JOIN_(a, b) a##b
 #define PAWL_JOIN(a, b) PAWL_JOIN_(a, b)
 #define PAWL_REAL_MAY_TAKE PAWL_JOIN(__real_, PAWL_MAY_TAKE)
@@ -73,13 +74,13 @@ int __wrap_sqlite3_prepare_v3(sqlite3* db, const char* sql, int bytes, unsigned 
 
 pawl::rules::Take PAWL_REAL_MAY_TAKE(const pawl::rules::QueuedWork& work,
                                      const pawl::rules::SessionRow* session,
-                                     const pawl::rules::Worker& worker);
+                                     const pawl::rules::AskingWorker& worker);
 pawl::rules::Take PAWL_WRAP_MAY_TAKE(const pawl::rules::QueuedWork& work,
                                      const pawl::rules::SessionRow* session,
-                                     const pawl::rules::Worker& worker);
+                                     const pawl::rules::AskingWorker& worker);
 pawl::rules::Take PAWL_WRAP_MAY_TAKE(const pawl::rules::QueuedWork& work,
                                      const pawl::rules::SessionRow* session,
-                                     const pawl::rules::Worker& worker) {
+                                     const pawl::rules::AskingWorker& worker) {
   if (session == nullptr) return PAWL_REAL_MAY_TAKE(work, session, worker);
   pawl::rules::SessionRow shown = *session;
   if (g_hidden == Hidden::kOwner && shown.owner != worker.me) shown.owner.reset();

@@ -18,7 +18,7 @@ Screen terminal_of(std::size_t width) {
 std::string printed(const Screen& screen, const std::vector<std::vector<std::string>>& rows) {
   testing::internal::CaptureStdout();
   {
-    Table table(screen, {"A", "LONG", "C"});
+    TextTable table(screen, {"A", "LONG", "C"});
     for (const auto& row : rows)
       table.row(row);
   }

@@ -95,7 +95,7 @@ std::string id_of(Library& library, const std::string& path) {
 void fold_log(Tool& tool) {
   try {
     static_cast<void>(tool.client());
-  } catch (const Failure&) {
+  } catch (const ToolFailure&) {
   }
   tool.close();
 }

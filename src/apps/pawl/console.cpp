@@ -124,7 +124,7 @@ std::string Screen::size(std::int64_t bytes) const {
   return terminal ? size_text(bytes) : std::to_string(bytes);
 }
 
-void Table::row(const std::vector<std::string>& cells) {
+void TextTable::row(const std::vector<std::string>& cells) {
   std::vector<std::string> shown;
   shown.reserve(cells.size());
   for (const std::string& cell : cells)
@@ -134,7 +134,7 @@ void Table::row(const std::vector<std::string>& cells) {
 }
 
 // Narrows the widest column, one letter after another, until the row fits.
-void Table::fit() {
+void TextTable::fit() {
   for (std::size_t i = 0; i < widths_.size(); ++i) {
     widths_[i] = std::max(widths_[i], titles_[i].size());
     for (const std::vector<std::string>& row : rows_)
@@ -157,7 +157,7 @@ void Table::fit() {
   }
 }
 
-void Table::print(const std::vector<std::string>& cells) const {
+void TextTable::print(const std::vector<std::string>& cells) const {
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (!screen_.terminal) {
       put(i == 0 ? "" : "\t");
@@ -171,7 +171,7 @@ void Table::print(const std::vector<std::string>& cells) const {
   put("\n");
 }
 
-void Table::flush() {
+void TextTable::flush() {
   if (rows_.empty()) return;
   if (screen_.terminal) {
     fit();

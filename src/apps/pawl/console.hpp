@@ -39,13 +39,13 @@ struct Screen {
 };
 
 // Rows under titles. The widths are those of the first rows, and grow with later rows.
-class Table {
+class TextTable {
  public:
-  Table(const Screen& screen, std::vector<std::string> titles)
+  TextTable(const Screen& screen, std::vector<std::string> titles)
       : screen_(screen), titles_(std::move(titles)), widths_(titles_.size(), 0) {}
-  ~Table() { flush(); }
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
+  ~TextTable() { flush(); }
+  TextTable(const TextTable&) = delete;
+  TextTable& operator=(const TextTable&) = delete;
   // Adds a row; `cells` has one text for each title.
   void row(const std::vector<std::string>& cells);
   void flush();

@@ -48,8 +48,8 @@ std::string kind_of(const MessageInfo& one) {
 }
 
 int list_workers(Tool& tool) {
-  Table table(tool.screen(), {"NODE", "PID", "LEASE", "SESSIONS", "MOST", "BUSY", "DEVICES",
-                              "STATE", "TAGS", "ACTIVITIES"});
+  TextTable table(tool.screen(), {"NODE", "PID", "LEASE", "SESSIONS", "MOST", "BUSY", "DEVICES",
+                                  "STATE", "TAGS", "ACTIVITIES"});
   tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
     if (tool.json()) return tool.print_json(one);
     table.row({copy(one.node), number(one.pid), tool.screen().duration(one.lease_ends_in_ms),
@@ -76,8 +76,8 @@ void print_work(Tool& tool, const QueueGiven& given) {
   filter.session = given.session;
   filter.instance_id = given.id;
   if (given.state.has_value()) filter.state = static_cast<ActivityState>(*given.state);
-  Table table(tool.screen(), {"WORK", "INSTANCE", "ACTIVITY", "NAME", "STATE", "ATTEMPT", "SESSION",
-                              "TAG", "NODE", "WAITS FOR"});
+  TextTable table(tool.screen(), {"WORK", "INSTANCE", "ACTIVITY", "NAME", "STATE", "ATTEMPT",
+                                  "SESSION", "TAG", "NODE", "WAITS FOR"});
   std::size_t printed = 0;
   auto print = visit([&](const WorkInfo& one) {
     ++printed;
@@ -101,7 +101,7 @@ void print_work(Tool& tool, const QueueGiven& given) {
 int queue(Tool& tool, const QueueGiven& given) {
   print_work(tool, given);
   if (given.id.empty()) return kDone;
-  Table table(tool.screen(), {"MESSAGE", "KIND", "NAME", "SIZE", "PAYLOAD"});
+  TextTable table(tool.screen(), {"MESSAGE", "KIND", "NAME", "SIZE", "PAYLOAD"});
   auto print = visit([&](const MessageInfo& one) {
     if (tool.json()) return tool.print_json_as("message", one);
     table.row({"message " + number(one.number), kind_of(one), copy(one.name),
@@ -154,8 +154,8 @@ struct SessionChoice {
 
 int list_sessions(Tool& tool, const SessionFilter& filter) {
   const Screen& screen = tool.screen();
-  Table table(screen, {"SESSION", "NODE", "STATE", "EPOCH", "ACTIVITIES", "LEASE", "AGE", "QUIET",
-                       "OF", "OWNER", "KIND", "EXPIRES", "WAITS", "MARKS", "FOLDER"});
+  TextTable table(screen, {"SESSION", "NODE", "STATE", "EPOCH", "ACTIVITIES", "LEASE", "AGE",
+                           "QUIET", "OF", "OWNER", "KIND", "EXPIRES", "WAITS", "MARKS", "FOLDER"});
   auto print = visit([&](const SessionInfo& one) {
     if (tool.json()) return tool.print_json(one);
     table.row(

@@ -148,7 +148,7 @@ void FilePlace::change_places(const std::string& kept) {
   exchange(kept);
   try {
     flush_folder_of(path_);
-  } catch (const Failure&) {
+  } catch (const ToolFailure&) {
     // After a power cut either file may have the name; processes see the old one again.
     rename_file(kept, path_);
     throw;

@@ -34,7 +34,7 @@ class PrintInstances final : public InstanceVisitor {
   }
 
   Tool& tool_;
-  Table table_;
+  TextTable table_;
 };
 
 class PrintExecutions final : public ExecutionVisitor {
@@ -56,7 +56,7 @@ class PrintExecutions final : public ExecutionVisitor {
  private:
   Tool& tool_;
   std::int64_t current_;
-  Table table_;
+  TextTable table_;
 };
 
 class PrintActivities final : public ActivityVisitor {
@@ -74,7 +74,7 @@ class PrintActivities final : public ActivityVisitor {
 
  private:
   Tool& tool_;
-  Table table_;
+  TextTable table_;
 };
 
 struct ListOptions {
@@ -187,8 +187,8 @@ int print_pages(Tool& tool, List&& list) {
 constexpr std::size_t kShownWhole = 80;
 
 int history(Tool& tool, const std::string& id, std::int64_t execution) {
-  Table table(tool.screen(),
-              {"EVENT", "TIME", "KIND", "OF", "NAME", "TAG", "ERROR", "SIZE", "PAYLOAD"});
+  TextTable table(tool.screen(),
+                  {"EVENT", "TIME", "KIND", "OF", "NAME", "TAG", "ERROR", "SIZE", "PAYLOAD"});
   tool.must(tool.client().read_history(
       id, execution, visit([&](const HistoryEvent& event) {
         if (tool.json()) return tool.print_json(event);
@@ -203,7 +203,7 @@ int history(Tool& tool, const std::string& id, std::int64_t execution) {
 }
 
 int values(Tool& tool, const std::string& id) {
-  Table table(tool.screen(), {"KEY", "SIZE", "UPDATED", "VALUE"});
+  TextTable table(tool.screen(), {"KEY", "SIZE", "UPDATED", "VALUE"});
   auto print = visit([&](const KvEntry& one) {
     if (tool.json()) return tool.print_json(one);
     table.row({copy(one.key), tool.screen().size(static_cast<std::int64_t>(one.value.size())),

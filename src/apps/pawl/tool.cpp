@@ -71,7 +71,7 @@ void check_stream(int descriptor, const std::string& database) {
 }  // namespace
 
 void fail(int exit, std::string name, std::string text) {
-  throw Failure{exit, std::move(name), std::move(text)};
+  throw ToolFailure{exit, std::move(name), std::move(text)};
 }
 
 int exit_of(Status status) {
@@ -118,7 +118,7 @@ CLI::App* Tool::add(const std::string& name, const std::string& help, std::funct
 
 // The unknown word, with the word that was probably meant. If neither a command nor an option is
 // unknown, the parser's own text.
-Failure Tool::usage_failure(const CLI::ParseError& error) const {
+ToolFailure Tool::usage_failure(const CLI::ParseError& error) const {
   const std::string word = unexpected(app_);
   const CLI::App& command = innermost(app_);
   const bool is_option = word.size() > 1 && word[0] == '-';
@@ -139,7 +139,7 @@ Failure Tool::usage_failure(const CLI::ParseError& error) const {
   return {kUsage, "usage", text};
 }
 
-int Tool::report(const Failure& failure) const {
+int Tool::report(const ToolFailure& failure) const {
   StderrSink sink;
   if (json_) {
     JsonOut out(sink);
@@ -183,7 +183,7 @@ int Tool::run(int argc, const char* const* argv) {
     const int exit = chosen_();
     flush();
     return exit;
-  } catch (const Failure& failure) {
+  } catch (const ToolFailure& failure) {
     static_cast<void>(std::fflush(stdout));
     return report(failure);
   } catch (const std::exception& error) {

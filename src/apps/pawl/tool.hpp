@@ -35,7 +35,7 @@ enum Exit : int {
 };
 
 // Ends a command. `name` is the name of a status, or "usage".
-struct Failure {
+struct ToolFailure {
   int exit;
   std::string name;
   std::string text;
@@ -92,8 +92,8 @@ class Tool {
  private:
   struct Opened;
   void open();
-  int report(const Failure& failure) const;
-  [[nodiscard]] Failure usage_failure(const CLI::ParseError& error) const;
+  int report(const ToolFailure& failure) const;
+  [[nodiscard]] ToolFailure usage_failure(const CLI::ParseError& error) const;
 
   CLI::App app_;
   std::string database_;

@@ -144,13 +144,13 @@ std::string rate(const std::optional<std::int64_t>& value) {
 
 void print_tables(const Frame& is, const Screen& screen) {
   {
-    Table workers(screen, {"NODE", "PID", "SESSIONS", "BUSY", "DEVICES", "STATE"});
+    TextTable workers(screen, {"NODE", "PID", "SESSIONS", "BUSY", "DEVICES", "STATE"});
     for (const WorkerLine& one : is.workers)
       workers.row({one.node, number(one.pid), number(one.sessions), number(one.busy),
                    number(one.devices), one.draining ? "draining" : "serving"});
   }
   StdoutSink().write("\n");
-  Table instances(screen, {"INSTANCE", "NAME", "STATE", "UPDATED"});
+  TextTable instances(screen, {"INSTANCE", "NAME", "STATE", "UPDATED"});
   for (const InstanceLine& one : is.latest)
     instances.row({one.id, one.name, one.state, screen.time(one.updated_ms)});
 }

@@ -199,7 +199,7 @@ void Child::signal(int number) const {
   if (kill(-pid_, number) != 0) kill(pid_, number);
 }
 
-bool Child::has_ended(Ended* ended) {
+bool Child::has_ended(ChildEnd* ended) {
   siginfo_t info = {};
   // WNOWAIT: the group's number is not used again until the program is waited for.
   if (waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||

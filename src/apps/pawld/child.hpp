@@ -39,7 +39,7 @@ class Leftovers {
 };
 
 // The way in which a program ended.
-struct Ended {
+struct ChildEnd {
   bool by_signal = false;
   int number = 0;           // exit code or signal
   int start_error = 0;      // errno of a failure before the program began; 0: it began
@@ -73,7 +73,7 @@ class Child {
   void signal(int number) const;
   // Whether the program has ended. If so, the rest of its group is killed and no zombie stays.
   // Output that is still in the pipes can be read.
-  [[nodiscard]] bool has_ended(Ended* ended);
+  [[nodiscard]] bool has_ended(ChildEnd* ended);
 
  private:
   void close_all();

@@ -72,7 +72,7 @@ class Daemon {
   LogOutput output_;
   pawl::LogSink& log_;
   pawl::posix::ServiceNotify manager_;
-  Devices devices_;
+  PluggedDevices devices_;
   Programs programs_;
   Orchestrations orchestrations_;
   std::vector<Start> starts_;

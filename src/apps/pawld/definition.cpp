@@ -34,8 +34,8 @@ class Reader {
  private:
   void read_step(const JsonDocument& document, Id value, const std::string& path,
                  Problems& problems, Step* out);
-  void read_call(Section& section, const Names& roots, Call* out);
-  void read_call_of(Section& section, const char* name, const Names& roots, Call* out);
+  void read_call(Section& section, const Names& roots, ActivityCall* out);
+  void read_call_of(Section& section, const char* name, const Names& roots, ActivityCall* out);
   void read_template(Section& section, const char* name, const Names& roots, std::string* out);
   void read_text_template(Section& section, const char* name, const Names& roots, std::string* out);
   static void check_paths(Section& section, const char* name, const Names& paths,
@@ -87,7 +87,7 @@ void Reader::read_text_template(Section& section, const char* name, const Names&
   check_paths(section, name, paths, roots);
 }
 
-void Reader::read_call(Section& section, const Names& roots, Call* out) {
+void Reader::read_call(Section& section, const Names& roots, ActivityCall* out) {
   if (section.require("activity", "the name of an activity")) {
     section.read("activity", &out->activity);
     const Policy* const policy = policies_.find(out->activity);
@@ -101,7 +101,8 @@ void Reader::read_call(Section& section, const Names& roots, Call* out) {
   read_template(section, "input", roots, &out->input);
 }
 
-void Reader::read_call_of(Section& section, const char* name, const Names& roots, Call* out) {
+void Reader::read_call_of(Section& section, const char* name, const Names& roots,
+                          ActivityCall* out) {
   const auto value = section.find(name);
   if (!value.has_value()) return;
   Section call(section.document(), *value, section.path_of(name), section.problems());
@@ -269,7 +270,7 @@ void read_retry(Section& section, pawl::Retry* out) {
 constexpr const char* kPolicyMembers[] = {"timeout",   "total_timeout", "retry",      "session",
                                           "exclusive", "device",        "device_wait"};
 
-void add_name(const Call& call, Names* names) {
+void add_name(const ActivityCall& call, Names* names) {
   if (std::find(names->begin(), names->end(), call.activity) == names->end())
     names->push_back(call.activity);
 }

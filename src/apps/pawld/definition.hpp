@@ -33,7 +33,7 @@ struct Policy {
   std::int64_t device_wait_ms = 0;    // until the device is there; 0: for ever
 };
 
-struct Call {
+struct ActivityCall {
   std::string activity;
   std::string input = "\"{input}\"";  // a template
   Policy policy;
@@ -43,7 +43,7 @@ struct Step {
   std::string name;
   std::string when;  // a template for true or false; empty: always
   std::int64_t pause_ms = 0;
-  std::optional<Call> call;  // none: a pause
+  std::optional<ActivityCall> call;  // none: a pause
 };
 
 struct Sequence {
@@ -53,14 +53,14 @@ struct Sequence {
 
 struct FanOut {
   std::string over;  // a template for an array
-  Call call;
+  ActivityCall call;
   std::int64_t at_once = 4;
   std::int64_t items_max = 100;
   bool collects_errors = false;
 };
 
 struct Watch {
-  Call sample;
+  ActivityCall sample;
   std::string value;  // the path of the number in the result; empty: the result itself
   std::int64_t every_ms = 60'000;
   std::optional<double> alarm_above;
@@ -68,8 +68,8 @@ struct Watch {
   std::optional<double> clear_below;
   std::optional<double> clear_above;
   std::int64_t alarm_after_failures = 0;  // 0: failures are only logged
-  Call alarm;
-  std::optional<Call> clear;
+  ActivityCall alarm;
+  std::optional<ActivityCall> clear;
 };
 
 struct Definition {

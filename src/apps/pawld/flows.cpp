@@ -45,8 +45,8 @@ bool options_of(const Policy& policy, std::string_view input, pawl::ActivityOpti
   return true;
 }
 
-Poll run_call(OrchestrationContext& ctx, const Call& call, const Scope& scope, ErrorKind* error,
-              std::string* result) {
+Poll run_call(OrchestrationContext& ctx, const ActivityCall& call, const Scope& scope,
+              ErrorKind* error, std::string* result) {
   *error = ErrorKind::kInvalidArgument;
   std::string input;
   pawl::ActivityOptions options;
@@ -325,7 +325,7 @@ class Watcher {
   }
 
   // An alarm that cannot be raised does not end the watch; the log has it.
-  Poll report(const Call& call, const Sampled& sampled, const char* reason) {
+  Poll report(const ActivityCall& call, const Sampled& sampled, const char* reason) {
     Scope scope = scope_;
     scope.set("value", sampled.value);
     scope.set("sample", sampled.sample);

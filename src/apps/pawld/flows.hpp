@@ -18,7 +18,7 @@ namespace pawld {
                               pawl::ActivityOptions* out, std::string* why);
 // Runs one activity: the scope gives its input and its place; its result is JSON. On failure
 // `error` has the kind, and `result` the text.
-pawl::Poll run_call(pawl::OrchestrationContext& ctx, const Call& call, const Scope& scope,
+pawl::Poll run_call(pawl::OrchestrationContext& ctx, const ActivityCall& call, const Scope& scope,
                     pawl::ErrorKind* error, std::string* result);
 
 pawl::Poll run_sequence(pawl::OrchestrationContext& ctx, const Sequence& sequence, Scope& scope);

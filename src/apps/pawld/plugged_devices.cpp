@@ -9,7 +9,8 @@
 
 namespace pawld {
 
-Devices::Devices(const std::vector<std::string>& paths, pawl::LogSink& log) : log_(log) {
+PluggedDevices::PluggedDevices(const std::vector<std::string>& paths, pawl::LogSink& log)
+    : log_(log) {
   for (const std::string& path : paths) {
     devices_.emplace_back();
     devices_.back().path = path;
@@ -17,36 +18,36 @@ Devices::Devices(const std::vector<std::string>& paths, pawl::LogSink& log) : lo
   }
 }
 
-Devices::~Devices() {
+PluggedDevices::~PluggedDevices() {
   for (const Device& device : devices_)
     if (device.fd >= 0) close(device.fd);
 }
 
-Devices::Device* Devices::find(std::string_view path) {
+PluggedDevices::Device* PluggedDevices::find(std::string_view path) {
   for (Device& device : devices_)
     if (device.path == path) return &device;
   return nullptr;
 }
 
-bool Devices::knows(std::string_view path) const {
+bool PluggedDevices::knows(std::string_view path) const {
   for (const Device& device : devices_)
     if (device.path == path) return true;
   return false;
 }
 
-void Devices::note(const Device& device, const char* event, std::string_view text) const {
+void PluggedDevices::note(const Device& device, const char* event, std::string_view text) const {
   const pawl::LogField fields[] = {{"device", device.path}, {"text", text}};
   log_.write(pawl::LogLevel::kInfo, event, fields, text.empty() ? 1 : 2);
 }
 
-void Devices::on_declared(void* user, pawl::Status status) noexcept {
+void PluggedDevices::on_declared(void* user, pawl::Status status) noexcept {
   Device& device = *static_cast<Device*>(user);
   device.state = status == pawl::Status::kOk ? State::kDeclared : State::kAbsent;
   device.all->note(device, status == pawl::Status::kOk ? "device_declared" : "device_not_declared",
                    status == pawl::Status::kOk ? "" : pawl::status_name(status));
 }
 
-void Devices::look(pawl::Runtime& runtime) {
+void PluggedDevices::look(pawl::Runtime& runtime) {
   for (Device& device : devices_) {
     struct stat info = {};
     const bool is_there = stat(device.path.c_str(), &info) == 0;
@@ -63,12 +64,12 @@ void Devices::look(pawl::Runtime& runtime) {
   }
 }
 
-void Devices::on_session_claimed(std::string_view session, std::int64_t /*epoch*/) noexcept {
+void PluggedDevices::on_session_claimed(std::string_view session, std::int64_t /*epoch*/) noexcept {
   Device* const device = find(session);
   if (device != nullptr) device->is_ours = true;
 }
 
-void Devices::on_session_lost(std::string_view session, std::int64_t /*epoch*/) noexcept {
+void PluggedDevices::on_session_lost(std::string_view session, std::int64_t /*epoch*/) noexcept {
   Device* const device = find(session);
   if (device == nullptr) return;
   device->is_ours = false;
@@ -76,7 +77,7 @@ void Devices::on_session_lost(std::string_view session, std::int64_t /*epoch*/) 
   device->fd = -1;
 }
 
-int Devices::open_locked(std::string_view path, std::string* why) {
+int PluggedDevices::open_locked(std::string_view path, std::string* why) {
   Device* const device = find(path);
   if (device == nullptr || !device->is_ours) {
     *why = "the device is not this worker's";

@@ -1,4 +1,4 @@
-// Devices: which device files exist, and the kernel's lock on those that this worker owns.
+// PluggedDevices: which device files exist, and the kernel's lock on those that this worker owns.
 //
 // Purpose: a device is declared while its file exists and withdrawn when the file has gone. While
 // this worker owns it, its file is open and locked (flock), so that no other gateway's program uses
@@ -16,12 +16,12 @@
 
 namespace pawld {
 
-class Devices final : public pawl::SessionListener {
+class PluggedDevices final : public pawl::SessionListener {
  public:
-  Devices(const std::vector<std::string>& paths, pawl::LogSink& log);
-  ~Devices();
-  Devices(const Devices&) = delete;
-  Devices& operator=(const Devices&) = delete;
+  PluggedDevices(const std::vector<std::string>& paths, pawl::LogSink& log);
+  ~PluggedDevices();
+  PluggedDevices(const PluggedDevices&) = delete;
+  PluggedDevices& operator=(const PluggedDevices&) = delete;
 
   // Declares devices whose file came and withdraws those whose file went.
   void look(pawl::Runtime& runtime);
@@ -37,7 +37,7 @@ class Devices final : public pawl::SessionListener {
  private:
   enum class State { kAbsent, kAsked, kDeclared };
   struct Device {
-    Devices* all = nullptr;
+    PluggedDevices* all = nullptr;
     std::string path;
     State state = State::kAbsent;
     bool is_ours = false;

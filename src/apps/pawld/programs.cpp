@@ -145,8 +145,8 @@ class ProgramRun {
   ActivityStep go_on(ActivityContext& ctx);
   bool exchange(ActivityContext& ctx);
   void stop_if_asked(ActivityContext& ctx);
-  ActivityStep end(ActivityContext& ctx, const Ended& ended);
-  ActivityStep end_failed(ActivityContext& ctx, const Ended& ended);
+  ActivityStep end(ActivityContext& ctx, const ChildEnd& ended);
+  ActivityStep end_failed(ActivityContext& ctx, const ChildEnd& ended);
   [[nodiscard]] std::int64_t wait_ms(ActivityContext& ctx) const;
 
   Programs* programs_ = nullptr;
@@ -255,7 +255,7 @@ std::int64_t ProgramRun::wait_ms(ActivityContext& ctx) const {
 ActivityStep ProgramRun::go_on(ActivityContext& ctx) {
   const bool more = exchange(ctx);
   stop_if_asked(ctx);
-  Ended ended;
+  ChildEnd ended;
   if (!more && child_.has_ended(&ended)) {
     // The last output may have come after the exchange() above; a pipe that stays open gives no
     // more.
@@ -267,7 +267,7 @@ ActivityStep ProgramRun::go_on(ActivityContext& ctx) {
   return ctx.when_readable(child_.fd(), milliseconds(wait_ms(ctx)));
 }
 
-ActivityStep ProgramRun::end(ActivityContext& ctx, const Ended& ended) {
+ActivityStep ProgramRun::end(ActivityContext& ctx, const ChildEnd& ended) {
   errors_.end(ctx);
   if (size_ > static_cast<std::size_t>(activity_->result_max)) {
     const std::string text = "result_too_long: standard output has more than " +
@@ -282,7 +282,7 @@ ActivityStep ProgramRun::end(ActivityContext& ctx, const Ended& ended) {
   return ctx.ok(result);
 }
 
-ActivityStep ProgramRun::end_failed(ActivityContext& ctx, const Ended& ended) {
+ActivityStep ProgramRun::end_failed(ActivityContext& ctx, const ChildEnd& ended) {
   std::string text;
   if (ended.start_error != 0) {
     text = (ended.cwd_failed ? activity_->cwd : activity_->argv[0]) + ": " +
@@ -302,7 +302,7 @@ ActivityStep ProgramRun::end_failed(ActivityContext& ctx, const Ended& ended) {
 
 // ---- Programs ----
 
-Programs::Programs(const Config& config, Devices& devices) : devices_(devices) {
+Programs::Programs(const Config& config, PluggedDevices& devices) : devices_(devices) {
   for (char** variable = environ; *variable != nullptr; ++variable)
     if (is_inherited(*variable)) inherited_.emplace_back(*variable);
   entries_.reserve(config.activities.size());

@@ -4,8 +4,8 @@
 // exit code as the outcome. All of it in steps on the Runtime's loop: no thread waits for a child.
 // The number at the same time is bounded by the cooperative slots, and each start takes a buffer
 // for its result.
-// Ownership: outlives the Runtime; its Config and Devices outlive it. Thread rule: the Runtime's
-// thread. Units: ms.
+// Ownership: outlives the Runtime; its Config and PluggedDevices outlive it. Thread rule: the
+// Runtime's thread. Units: ms.
 #ifndef PAWL_APPS_PAWLD_PROGRAMS_HPP
 #define PAWL_APPS_PAWLD_PROGRAMS_HPP
 
@@ -22,7 +22,7 @@ namespace pawld {
 
 class Programs {
  public:
-  Programs(const Config& config, Devices& devices);
+  Programs(const Config& config, PluggedDevices& devices);
 
   // Registers one activity for each program of the configuration.
   [[nodiscard]] pawl::Status add_to(pawl::Registry& registry);
@@ -40,7 +40,7 @@ class Programs {
   [[nodiscard]] char* take_buffer();
   void give_back(const char* buffer);
 
-  Devices& devices_;
+  PluggedDevices& devices_;
   std::vector<std::string> inherited_;  // parts of the environment
   std::vector<Entry> entries_;
   std::size_t buffer_bytes_ = 0;

@@ -24,7 +24,7 @@ class ExecutionRows final : public ExecutionVisitor {
     }
     last = one.execution_id;
   }
-  Rows rows;
+  AnswerRows rows;
   std::int64_t all = 0;
   std::int64_t last = 0;
   bool more = false;
@@ -40,7 +40,7 @@ class ValueRows final : public KvVisitor {
   void on_value(const KvEntry& one) noexcept override {
     if (rows.add(one)) last.move_behind(one.key);
   }
-  Rows rows;
+  AnswerRows rows;
   KvPage last;
 };
 
@@ -110,7 +110,7 @@ void get_instance(Call& call) {
   if (status != Status::kOk) return call.finish(status);
   call.members(Revised{revision.text});
   call.begin_rows();
-  Rows activities(call.out());
+  AnswerRows activities(call.out());
   bool more = false;
   status = call.client().list_activities(
       id, visit([&](const ActivityInfo& one) {
@@ -158,7 +158,7 @@ void get_history(Call& call) {
   call.begin();
   call.members(Executed{execution});
   call.begin_rows();
-  Rows rows(call.out());
+  AnswerRows rows(call.out());
   std::int64_t last = 0;
   const Status status =
       call.client().read_history(id, execution, &page, visit([&](const HistoryEvent& one) {

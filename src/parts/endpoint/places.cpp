@@ -5,12 +5,12 @@
 namespace pawl::http {
 
 Status Places::start(std::uint32_t count) {
-  places_.reset(new (std::nothrow) Place[count]);
+  places_.reset(new (std::nothrow) ConnectionPlace[count]);
   count_ = places_ == nullptr ? 0 : count;
   return places_ == nullptr ? Status::kResourceExhausted : Status::kOk;
 }
 
-Place* Places::take(int fd, std::int64_t deadline_ms) {
+ConnectionPlace* Places::take(int fd, std::int64_t deadline_ms) {
   for (std::uint32_t i = 0; i < count_; ++i) {
     if (places_[i].fd >= 0) continue;
     places_[i].fd = fd;
@@ -20,15 +20,16 @@ Place* Places::take(int fd, std::int64_t deadline_ms) {
   return nullptr;
 }
 
-void Places::await_head(Place& place, std::int64_t deadline_ms) {
+void Places::await_head(ConnectionPlace& place, std::int64_t deadline_ms) {
   place.standing = Standing::kNoHead;
   place.number = heads_++;
   place.deadline_ms = deadline_ms;
 }
 
-const Place* Places::admit(Place& place, Standing standing, std::int64_t deadline_ms) {
+const ConnectionPlace* Places::admit(ConnectionPlace& place, Standing standing,
+                                     std::int64_t deadline_ms) {
   const bool too_many = standing == Standing::kNoToken && taken(standing) >= share();
-  const Place* const goes = too_many ? oldest(standing) : nullptr;
+  const ConnectionPlace* const goes = too_many ? oldest(standing) : nullptr;
   place.standing = standing;
   place.deadline_ms = deadline_ms;
   return goes;
@@ -48,19 +49,19 @@ bool Places::has_room() const {
   return has_free && taken(Standing::kNoHead) < share();
 }
 
-const Place* Places::oldest(Standing standing) const {
-  const Place* found = nullptr;
+const ConnectionPlace* Places::oldest(Standing standing) const {
+  const ConnectionPlace* found = nullptr;
   for (std::uint32_t i = 0; i < count_; ++i) {
-    const Place& one = places_[i];
+    const ConnectionPlace& one = places_[i];
     if (one.fd < 0 || one.standing != standing) continue;
     if (found == nullptr || one.number < found->number) found = &one;
   }
   return found;
 }
 
-const Place* Places::weakest() const {
+const ConnectionPlace* Places::weakest() const {
   for (const Standing standing : {Standing::kNoHead, Standing::kNoToken, Standing::kProbe})
-    if (const Place* const found = oldest(standing)) return found;
+    if (const ConnectionPlace* const found = oldest(standing)) return found;
   return nullptr;
 }
 

@@ -16,7 +16,7 @@ namespace pawl::http {
 // token; one to /health or /ready; one with the token.
 enum class Standing : std::uint8_t { kNoHead, kNoToken, kProbe, kTrusted };
 
-struct Place {
+struct ConnectionPlace {
   int fd = -1;  // -1: free
   Standing standing = Standing::kNoHead;
   std::uint64_t number = 0;  // number of its head; the lowest is the oldest
@@ -28,17 +28,17 @@ class Places {
   // Returns kOk; kResourceExhausted: no memory.
   Status start(std::uint32_t count);
   // Null: all places are taken.
-  Place* take(int fd, std::int64_t deadline_ms);
-  static void free(Place& place) { place.fd = -1; }
+  ConnectionPlace* take(int fd, std::int64_t deadline_ms);
+  static void free(ConnectionPlace& place) { place.fd = -1; }
   // The connection's next head must be complete at the deadline, however many bytes come.
-  void await_head(Place& place, std::int64_t deadline_ms);
+  void await_head(ConnectionPlace& place, std::int64_t deadline_ms);
   // Call when a head is complete. Returns the connection that must go because of it; null: none.
-  const Place* admit(Place& place, Standing standing, std::int64_t deadline_ms);
+  const ConnectionPlace* admit(ConnectionPlace& place, Standing standing, std::int64_t deadline_ms);
 
   // Whether a connection without a head can be taken.
   [[nodiscard]] bool has_room() const;
   // The connection that must go first for a new one; null: none may be closed.
-  [[nodiscard]] const Place* weakest() const;
+  [[nodiscard]] const ConnectionPlace* weakest() const;
   [[nodiscard]] OptionalMs next_deadline() const;
   // Calls `close` with each overdue connection. A connection that does not go at once is asked
   // again after a second, and does not keep the loop awake until then.
@@ -55,9 +55,9 @@ class Places {
   [[nodiscard]] std::uint32_t taken(Standing standing) const;
   // Limit of connections without a head, and of those without the token: three quarters each.
   [[nodiscard]] std::uint32_t share() const { return count_ == 1 ? 1 : count_ * 3 / 4; }
-  [[nodiscard]] const Place* oldest(Standing standing) const;
+  [[nodiscard]] const ConnectionPlace* oldest(Standing standing) const;
 
-  std::unique_ptr<Place[]> places_;
+  std::unique_ptr<ConnectionPlace[]> places_;
   std::uint32_t count_ = 0;
   std::uint64_t heads_ = 0;  // number of heads awaited so far
 };

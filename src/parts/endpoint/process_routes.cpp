@@ -34,7 +34,7 @@ Liveness look(const Backend& backend) {
 template <typename Row>
 bool put_rows(Call& call, const Row* rows, std::size_t count) {
   call.begin_rows();
-  Rows put(call.out());
+  AnswerRows put(call.out());
   for (std::size_t i = 0; i < count && !put.full(); ++i)
     static_cast<void>(put.add(rows[i]));
   call.end_rows();

@@ -211,7 +211,7 @@ void Call::finish(Status status, int http_status) {
   exchange_.status = http_status;
 }
 
-void Call::finish_page(Status status, const Rows& rows, std::int64_t last, const Page& page) {
+void Call::finish_page(Status status, const AnswerRows& rows, std::int64_t last, const Page& page) {
   // A row that no answer can hold is an error; else the client would ask for it again and again.
   if (status == Status::kOk && rows.full() && rows.count() == 0)
     return exchange_.fail(500, "resource_exhausted", "a row is longer than an answer");

@@ -88,7 +88,7 @@ struct Route {
 extern const Route kRoutes[];
 extern const std::size_t kRouteCount;
 
-class Rows;
+class AnswerRows;
 
 // A request whose parameters are good.
 class Call {
@@ -153,7 +153,7 @@ class Call {
   }
   void done(Status status);  // {"status":"ok"}
   // Ends a page of numbered rows: the list, "after" (the last row's number), and "more".
-  void finish_page(Status status, const Rows& rows, std::int64_t last, const Page& page);
+  void finish_page(Status status, const AnswerRows& rows, std::int64_t last, const Page& page);
 
  private:
   void put(std::string_view text) { static_cast<void>(out().write(text)); }
@@ -172,9 +172,9 @@ void write_json(const OrchestrationStats& value, JsonOut& out);
 void write_json(const ActivityStats& value, JsonOut& out);
 
 // A list of objects in an answer, as many as fit.
-class Rows {
+class AnswerRows {
  public:
-  explicit Rows(Buffer& out) : out_(out), begin_(out.size()) {}
+  explicit AnswerRows(Buffer& out) : out_(out), begin_(out.size()) {}
   // False: the row did not fit, and nothing was written; no later row is taken.
   template <typename Row>
   bool add(const Row& row) {
@@ -259,7 +259,7 @@ void answer_page(Call& call, std::int64_t Row::*place, List&& list) {
   Page page = call.page();
   call.begin();
   call.begin_rows();
-  Rows rows(call.out());
+  AnswerRows rows(call.out());
   std::int64_t last = 0;
   auto visitor = visit([&](const Row& row) {
     if (rows.add(row)) last = row.*place;

@@ -85,13 +85,13 @@ std::size_t leave_as_it_is(void* /*user*/, MHD_Connection* /*connection*/, char*
 }
 
 // The library sees the end of the stream in its next run, and cleans up.
-void hang_up(const Place& place) { static_cast<void>(::shutdown(place.fd, SHUT_RDWR)); }
+void hang_up(const ConnectionPlace& place) { static_cast<void>(::shutdown(place.fd, SHUT_RDWR)); }
 
 // Null: the connection was let in without a place, and must go.
-Place* place_of(MHD_Connection* connection) {
+ConnectionPlace* place_of(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-  return info == nullptr ? nullptr : static_cast<Place*>(info->socket_context);
+  return info == nullptr ? nullptr : static_cast<ConnectionPlace*>(info->socket_context);
 }
 
 // Errors of clients are not logged.
@@ -103,7 +103,7 @@ struct Server::Slot {
   Exchange exchange;
   const Route* route = nullptr;
   MHD_Connection* connection = nullptr;
-  Place* place = nullptr;
+  ConnectionPlace* place = nullptr;
   bool used = false;
   bool begun = false;      // the head was looked at
   bool suspended = false;  // waits for a change
@@ -140,7 +140,7 @@ struct Server::Callbacks {
     Server& server = *static_cast<Server*>(user);
     if (*request != nullptr) server.give_back(static_cast<Slot*>(*request));
     *request = nullptr;
-    if (Place* const place = place_of(connection))
+    if (ConnectionPlace* const place = place_of(connection))
       server.places_.await_head(*place, server.head_deadline());
   }
 
@@ -150,7 +150,7 @@ struct Server::Callbacks {
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
       *place = server.take_place(connection);
     } else if (*place != nullptr) {
-      Places::free(*static_cast<Place*>(*place));
+      Places::free(*static_cast<ConnectionPlace*>(*place));
       *place = nullptr;
     }
   }
@@ -241,7 +241,7 @@ void Server::give_back(Slot* slot) {
   slot->suspended = slot->used = false;
 }
 
-Place* Server::take_place(MHD_Connection* connection) {
+ConnectionPlace* Server::take_place(MHD_Connection* connection) {
   const MHD_ConnectionInfo* const info =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info == nullptr ? nullptr : places_.take(info->connect_fd, head_deadline());
@@ -298,7 +298,8 @@ int Server::begin_request(Slot& slot, const char* method) {
   else if (slot.route != nullptr && slot.route->access == Access::kProbe)
     standing = Standing::kProbe;
   const std::int64_t deadline = now_ms_ + options_.request_timeout_ms;
-  if (const Place* const goes = places_.admit(*slot.place, standing, deadline)) hang_up(*goes);
+  if (const ConnectionPlace* const goes = places_.admit(*slot.place, standing, deadline))
+    hang_up(*goes);
   if (slot.route != nullptr) return MHD_YES;
   const std::uint64_t bytes = head.body_bytes.value_or(0);
   const bool reads = bytes > 0 && bytes <= options_.body_bytes_max && !slot.exchange.closes;

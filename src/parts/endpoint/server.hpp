@@ -68,7 +68,7 @@ class Server {
 
   Slot* take_slot(const char* uri);
   void give_back(Slot* slot);
-  Place* take_place(MHD_Connection* connection);
+  ConnectionPlace* take_place(MHD_Connection* connection);
   [[nodiscard]] std::int64_t head_deadline() const;
   void accept_waiting();
   bool make_room();

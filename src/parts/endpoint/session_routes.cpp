@@ -60,7 +60,7 @@ void handoff_session(Call& call) {
 void list_workers(Call& call) {
   call.begin();
   call.begin_rows();
-  Rows rows(call.out());
+  AnswerRows rows(call.out());
   const Status status = call.client().list_workers(
       visit([&rows](const WorkerInfo& one) { static_cast<void>(rows.add(one)); }));
   call.end_rows();

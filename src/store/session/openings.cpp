@@ -238,7 +238,7 @@ Status SessionOpenings::set_limits(SessionKey session, const SessionSettings& se
 
 constexpr auto kCountWork = PAWL_QUERY("UPDATE sessions SET given=?2,rate_at=?3 WHERE sid=?1");
 
-Status SessionOpenings::admit_work(const Opened& row, rules::LimitOf limit, Admission* out) {
+Status SessionOpenings::admit_work(const Opened& row, rules::LimitOf limit, AdmittedWork* out) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, row.session);
   if (row.limits.empty()) return Status::kOk;
   Diagnostic why;

@@ -42,7 +42,7 @@ struct Beginning {
 }
 
 // The session that work is scheduled on, or the reason why the work fails at once.
-struct Admission {
+struct AdmittedWork {
   SessionKey session = 0;
   ErrorKind why = ErrorKind::kNone;
   FixedText<kErrorTextBytesMax> text;
@@ -73,7 +73,7 @@ class SessionOpenings : private Table {
   // Writes the limits of the settings into the row of a session that was just opened.
   Status set_limits(SessionKey session, const SessionSettings& settings);
   // Counts work that is scheduled on an open session, or says why the work fails.
-  Status admit_work(const Opened& row, rules::LimitOf limit, Admission* out);
+  Status admit_work(const Opened& row, rules::LimitOf limit, AdmittedWork* out);
 
  private:
   Status report(SessionKey session, const Beginning& how);

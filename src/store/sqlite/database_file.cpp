@@ -28,6 +28,16 @@ bool is_database_id(std::string_view id) {
          id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// A checkpoint sorts the log's pages in memory, two bytes a page, and the log is long where a
+// process has read for long. Statements can be prepared again; a log that cannot be cut only grows.
+int checkpoint(sqlite::Connection& sqlite, int mode) {
+  int result = SQLITE_OK;
+  do {
+    result = sqlite3_wal_checkpoint_v2(sqlite.handle(), "main", mode, nullptr, nullptr);
+  } while (sqlite::status_of(result) == Status::kResourceExhausted && sqlite.forget_statements());
+  return result;
+}
+
 }  // namespace
 
 // Takes over what the file needs to know of the options, and checks the place.
@@ -128,7 +138,7 @@ IoUse DatabaseFile::io_use() const {
 Status DatabaseFile::empty_log() {
   // A process that reads for a long time must not hold up the loop.
   wait_for_locks(0);
-  const int result = checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
+  const int result = checkpoint(sqlite_, SQLITE_CHECKPOINT_TRUNCATE);
   wait_for_locks(options_.busy_ms_max);
   log_frames_ = 0;
   return sqlite::status_of(result);
@@ -137,17 +147,7 @@ Status DatabaseFile::empty_log() {
 Status DatabaseFile::write_back_log() {
   if (log_frames_ < options_.checkpoint_pages) return Status::kOk;
   log_frames_ = 0;
-  return sqlite::status_of(checkpoint(SQLITE_CHECKPOINT_PASSIVE));
-}
-
-// A checkpoint sorts the log's pages in memory, two bytes a page, and the log is long where a
-// process has read for long. Statements can be prepared again; a log that cannot be cut only grows.
-int DatabaseFile::checkpoint(int mode) {
-  int result = SQLITE_OK;
-  do {
-    result = sqlite3_wal_checkpoint_v2(sqlite_.handle(), "main", mode, nullptr, nullptr);
-  } while (sqlite::status_of(result) == Status::kResourceExhausted && sqlite_.forget_statements());
-  return result;
+  return sqlite::status_of(checkpoint(sqlite_, SQLITE_CHECKPOINT_PASSIVE));
 }
 
 // The file of the log is written again from the front. Only empty_log() and journal_size_limit make

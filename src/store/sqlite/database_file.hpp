@@ -55,7 +55,6 @@ class DatabaseFile final : public sql::Database {
   Status try_log(Diagnostic& diagnostic);
   Status create_schema(Diagnostic& diagnostic);
   Status fill_schema(Diagnostic& diagnostic);
-  int checkpoint(int mode);
   void end_transaction();
   bool is_in_place(Diagnostic& diagnostic);
   Status load_database_id(Diagnostic& diagnostic);

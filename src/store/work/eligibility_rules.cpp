@@ -7,7 +7,7 @@ namespace pawl::rules {
 namespace {
 
 // Adjusts the verdict for items and sessions that the asking process itself still runs.
-Take beside_own_runs(const QueuedWork& work, const SessionRow* session, const Worker& worker,
+Take beside_own_runs(const QueuedWork& work, const SessionRow* session, const AskingWorker& worker,
                      Take otherwise) {
   if (worker.runs_session && needs_own_runs(work, session)) {
     // The item is next, so no valid lock exists: the execution here is lost, and holds the session
@@ -30,7 +30,7 @@ bool hangs_on_own_runs(Take verdict, const QueuedWork& work, const SessionRow* s
   return is_takable && needs_own_runs(work, session);
 }
 
-Take may_take(const QueuedWork& work, const SessionRow* session, const Worker& worker) {
+Take may_take(const QueuedWork& work, const SessionRow* session, const AskingWorker& worker) {
   if (work.state != WorkState::kReady) return Take::kNotNext;
   if (session == nullptr) return beside_own_runs(work, nullptr, worker, Take::kYes);
   if (!work.is_head) return Take::kNotNext;
@@ -41,7 +41,7 @@ Take may_take(const QueuedWork& work, const SessionRow* session, const Worker& w
   return beside_own_runs(work, session, worker, Take::kAfterClaim);
 }
 
-Take may_take_over(const QueuedWork& work, const SessionRow& session, const Worker& worker) {
+Take may_take_over(const QueuedWork& work, const SessionRow& session, const AskingWorker& worker) {
   if (session.state != State::kOpen) return Take::kNotOpen;
   if (session.device) return Take::kNotMine;
   return beside_own_runs(work, &session, worker, Take::kAfterClaim);
@@ -50,7 +50,7 @@ Take may_take_over(const QueuedWork& work, const SessionRow& session, const Work
 bool may_hand_over_at_once(const SessionRow& session, const AtOnce& facts, Incarnation me) {
   QueuedWork work;
   work.is_head = !facts.has_head && !facts.has_barrier;
-  Worker worker;
+  AskingWorker worker;
   worker.me = me;
   worker.runs_session = true;  // unknown: verdicts that need it are left to a fetch
   return may_take(work, &session, worker) == Take::kYes && !session.device && !facts.has_tag &&

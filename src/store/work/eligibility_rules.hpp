@@ -22,7 +22,7 @@ struct QueuedWork {
 
 // The worker that asks. The process's running work is looked up only if the verdict depends on it
 // (needs_own_runs()).
-struct Worker {
+struct AskingWorker {
   Incarnation me = 0;
   bool runs_item = false;      // under any token
   bool runs_session = false;   // under any epoch
@@ -47,11 +47,11 @@ enum class Take : std::uint8_t {
 
 // `session`: null for an item without one.
 [[nodiscard]] Take may_take(const QueuedWork& work, const SessionRow* session,
-                            const Worker& worker);
+                            const AskingWorker& worker);
 // The same for an item that comes with a session that is taken over: whether it is next is known
 // only afterwards.
 [[nodiscard]] Take may_take_over(const QueuedWork& work, const SessionRow& session,
-                                 const Worker& worker);
+                                 const AskingWorker& worker);
 
 // Facts about work that its own turn schedules. The work is handed over together with the turn, if
 // a fetch would do that next and no further row must be read.

@@ -220,7 +220,7 @@ Status WorkFetch::may_take(const Fetch& fetch, const Candidate& candidate, const
   const rules::QueuedWork work = row.queued();
   const rules::SessionRow* const its = row.session == 0 ? nullptr : &row.its_session;
   const bool takes_over = candidate.branch == kTakeover && its != nullptr;
-  rules::Worker worker;
+  rules::AskingWorker worker;
   worker.me = fetch.how.me;
   worker.runs_item = filter.runs_item(row.id);
   worker.may_run_beside = filter.may_run_with(row.crashes);

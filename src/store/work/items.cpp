@@ -29,7 +29,7 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
   ActivityPolicy options;
   if (!work.policy.empty() && !decode_policy(work.policy, &options))
     return fail(Status::kInvalidArgument, "read a policy");
-  Admission to;
+  AdmittedWork to;
   PAWL_TRY(session_of_work(instance, work, options, &to));
   if (to.why != ErrorKind::kNone) {
     // The refusal is the activity's outcome; the next turn takes it.
@@ -120,7 +120,7 @@ Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution
 }
 
 Status WorkItems::session_of_work(InstanceKey instance, const NewWork& work,
-                                  const ActivityPolicy& options, Admission* out) {
+                                  const ActivityPolicy& options, AdmittedWork* out) {
   if (work.session.empty()) return Status::kOk;
   InstanceKey scope = options.own_session ? instance : 0;
   if (!options.own_session) {
@@ -191,7 +191,7 @@ Status WorkItems::ack_work_item(const WorkDone& done, const WorkResult& result) 
   const Status read = rows_.work.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
-  const rules::Result how = {{result.error, result.permanent}, done.abort_session};
+  const rules::AttemptResult how = {{result.error, result.permanent}, done.abort_session};
   const rules::Acknowledged verdict =
       rules::acknowledge(row.handed_over(), returned(done), how, row.policy.retry, row.failures);
   if (verdict == rules::Acknowledged::kStale) return Status::kStale;

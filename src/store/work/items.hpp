@@ -61,7 +61,7 @@ class WorkItems : private Table {
  private:
   Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityPolicy& options,
-                         Admission* out);
+                         AdmittedWork* out);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityPolicy& options);
   Status check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance);
 

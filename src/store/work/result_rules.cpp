@@ -4,20 +4,20 @@ namespace pawl::rules {
 
 namespace {
 
-bool holds(const HandOver& row, const Returned& done) { return row.token == done.token; }
+bool holds(const LastHandOver& row, const Returned& done) { return row.token == done.token; }
 
 }  // namespace
 
-bool accepts(const HandOver& row, const Returned& done) {
+bool accepts(const LastHandOver& row, const Returned& done) {
   return row.state == WorkState::kLocked && holds(row, done) && row.epoch == done.epoch &&
          row.session_epoch == row.epoch && row.session == done.session;
 }
 
-bool ends_cancelled(const HandOver& row, const Returned& done) {
+bool ends_cancelled(const LastHandOver& row, const Returned& done) {
   return row.state == WorkState::kCancelledRunning && holds(row, done);
 }
 
-Acknowledged acknowledge(const HandOver& row, const Returned& done, const Result& result,
+Acknowledged acknowledge(const LastHandOver& row, const Returned& done, const AttemptResult& result,
                          const Retry& retry, std::int64_t failures) {
   if (ends_cancelled(row, done)) return Acknowledged::kCancelledEnded;
   if (!accepts(row, done)) return Acknowledged::kStale;

@@ -15,7 +15,7 @@
 namespace pawl::rules {
 
 // The last hand-over, by the row.
-struct HandOver {
+struct LastHandOver {
   WorkState state = WorkState::kReady;
   std::optional<LockToken> token;
   Epoch epoch = 0;  // the epoch it was handed over under; 0 without a session
@@ -31,9 +31,9 @@ struct Returned {
 
 // Whether the result of this hand-over counts. Time is no part of the rule: an expired lock that no
 // worker took is valid.
-[[nodiscard]] bool accepts(const HandOver& row, const Returned& done);
+[[nodiscard]] bool accepts(const LastHandOver& row, const Returned& done);
 // Whether an execution of cancelled work has ended: no caller wants its result.
-[[nodiscard]] bool ends_cancelled(const HandOver& row, const Returned& done);
+[[nodiscard]] bool ends_cancelled(const LastHandOver& row, const Returned& done);
 
 enum class Acknowledged : std::uint8_t {
   kStale,
@@ -42,12 +42,12 @@ enum class Acknowledged : std::uint8_t {
   kRetries,
   kCompletes,
 };
-struct Result {
+struct AttemptResult {
   Failure failure;
   bool aborts_session = false;
 };
-[[nodiscard]] Acknowledged acknowledge(const HandOver& row, const Returned& done,
-                                       const Result& result, const Retry& retry,
+[[nodiscard]] Acknowledged acknowledge(const LastHandOver& row, const Returned& done,
+                                       const AttemptResult& result, const Retry& retry,
                                        std::int64_t failures);
 
 // The fate of an item that is cancelled, or whose outcome is stored while it may be handed over.

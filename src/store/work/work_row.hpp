@@ -46,7 +46,7 @@ struct WorkRow {
   rules::Limits limits;
 
   [[nodiscard]] bool may_retry() const { return rules::may_retry(policy.retry, failures); }
-  [[nodiscard]] rules::HandOver handed_over() const {
+  [[nodiscard]] rules::LastHandOver handed_over() const {
     return {state, token, epoch, session, session_epoch};
   }
   [[nodiscard]] rules::QueuedWork queued() const { return {state, policy.barrier, is_head}; }

@@ -26,10 +26,10 @@ SessionRow session(Kind kind, std::optional<Incarnation> owner, State state = St
 const QueuedWork kHead = {WorkState::kReady, false, true};
 const QueuedWork kBarrier = {WorkState::kReady, true, true};
 const QueuedWork kFree = {WorkState::kReady, false, false};
-const Worker kIdle = {kMe, false, false, true};
-const Worker kRunsSession = {kMe, false, true, true};
-const Worker kRunsItem = {kMe, true, false, true};
-const Worker kMayNotBeside = {kMe, false, false, false};
+const AskingWorker kIdle = {kMe, false, false, true};
+const AskingWorker kRunsSession = {kMe, false, true, true};
+const AskingWorker kRunsItem = {kMe, true, false, true};
+const AskingWorker kMayNotBeside = {kMe, false, false, false};
 
 struct TakeRow {
   const char* name;
@@ -37,7 +37,7 @@ struct TakeRow {
   Kind kind;
   std::optional<Incarnation> owner;
   State state;
-  Worker worker;
+  AskingWorker worker;
   Take verdict;
 };
 const TakeRow kTakeRows[] = {

@@ -10,12 +10,12 @@ constexpr LockToken kToken = 7;
 constexpr Epoch kEpoch = 5;
 constexpr SessionKey kSession = 3;
 
-const HandOver kHandedOver = {WorkState::kLocked, kToken, kEpoch, kSession, kEpoch};
+const LastHandOver kHandedOver = {WorkState::kLocked, kToken, kEpoch, kSession, kEpoch};
 const Returned kDone = {kToken, kEpoch, kSession};
 
-using Change = void (*)(HandOver&);
-HandOver but(Change change) {
-  HandOver row = kHandedOver;
+using Change = void (*)(LastHandOver&);
+LastHandOver but(Change change) {
+  LastHandOver row = kHandedOver;
   change(row);
   return row;
 }
@@ -30,35 +30,35 @@ struct Row {
   bool ends_cancelled;
 };
 const Row kRows[] = {
-    {"the last hand-over", [](HandOver&) {}, kDone, true, false},
+    {"the last hand-over", [](LastHandOver&) {}, kDone, true, false},
     {"without a session",
-     [](HandOver& row) {
+     [](LastHandOver& row) {
        row = {WorkState::kLocked, kToken, 0, 0, 0};
      },
      {kToken, 0, 0},
      true,
      false},
-    {"ready again", [](HandOver& row) { row.state = WorkState::kReady; }, kDone, false, false},
-    {"delayed", [](HandOver& row) { row.state = WorkState::kDelayed; }, kDone, false, false},
-    {"cancelled", [](HandOver& row) { row.state = WorkState::kCancelledRunning; }, kDone, false,
+    {"ready again", [](LastHandOver& row) { row.state = WorkState::kReady; }, kDone, false, false},
+    {"delayed", [](LastHandOver& row) { row.state = WorkState::kDelayed; }, kDone, false, false},
+    {"cancelled", [](LastHandOver& row) { row.state = WorkState::kCancelledRunning; }, kDone, false,
      true},
     {"cancelled, handed over before",
-     [](HandOver& row) { row.state = WorkState::kCancelledRunning; },
+     [](LastHandOver& row) { row.state = WorkState::kCancelledRunning; },
      {kToken - 1, kEpoch, kSession},
      false,
      false},
     {"cancelled, of another epoch",
-     [](HandOver& row) { row.state = WorkState::kCancelledRunning; },
+     [](LastHandOver& row) { row.state = WorkState::kCancelledRunning; },
      {kToken, kEpoch - 1, kSession},
      false,
      true},
-    {"handed over before", [](HandOver&) {}, {kToken - 1, kEpoch, kSession}, false, false},
-    {"another epoch", [](HandOver&) {}, {kToken, kEpoch - 1, kSession}, false, false},
-    {"another session", [](HandOver&) {}, {kToken, kEpoch, kSession + 1}, false, false},
-    {"its session has changed", [](HandOver& row) { row.session_epoch = kEpoch + 1; }, kDone, false,
-     false},
-    {"its session has gone", [](HandOver& row) { row.session_epoch = 0; }, kDone, false, false},
-    {"no token", [](HandOver& row) { row.token.reset(); }, {0, kEpoch, kSession}, false, false},
+    {"handed over before", [](LastHandOver&) {}, {kToken - 1, kEpoch, kSession}, false, false},
+    {"another epoch", [](LastHandOver&) {}, {kToken, kEpoch - 1, kSession}, false, false},
+    {"another session", [](LastHandOver&) {}, {kToken, kEpoch, kSession + 1}, false, false},
+    {"its session has changed", [](LastHandOver& row) { row.session_epoch = kEpoch + 1; }, kDone,
+     false, false},
+    {"its session has gone", [](LastHandOver& row) { row.session_epoch = 0; }, kDone, false, false},
+    {"no token", [](LastHandOver& row) { row.token.reset(); }, {0, kEpoch, kSession}, false, false},
 };
 
 TEST(ResultRules, accepts) {
@@ -70,16 +70,17 @@ TEST(ResultRules, accepts) {
 }
 
 TEST(ResultRules, acknowledge) {
-  const Result success;
-  const Result failure = {{ErrorKind::kApplication, false}, false};
-  const Result abort = {{ErrorKind::kApplication, false}, true};
-  const HandOver cancelled = but([](HandOver& row) { row.state = WorkState::kCancelledRunning; });
-  const HandOver free = {WorkState::kLocked, kToken, 0, 0, 0};
+  const AttemptResult success;
+  const AttemptResult failure = {{ErrorKind::kApplication, false}, false};
+  const AttemptResult abort = {{ErrorKind::kApplication, false}, true};
+  const LastHandOver cancelled =
+      but([](LastHandOver& row) { row.state = WorkState::kCancelledRunning; });
+  const LastHandOver free = {WorkState::kLocked, kToken, 0, 0, 0};
   struct AckRow {
     const char* name;
-    HandOver row;
+    LastHandOver row;
     Returned done;
-    Result result;
+    AttemptResult result;
     std::int64_t failures;
     Acknowledged verdict;
   };

@@ -1,13 +1,13 @@
-// Folders: the working folders of sessions (SessionOptions::work_root). A folder is made before an
-// activity of its session begins, and removed when the session has ended.
+// SessionFolders: the working folders of sessions (SessionOptions::work_root). A folder is made
+// before an activity of its session begins, and removed when the session has ended.
 // Rules: docs/rules/session-work.md.
 //
 // A folder is made only after the hand-over is committed, and a folder's name is never used again.
 // A folder whose session has no row therefore belongs to an ended session. Removing needs nothing
 // else: no list of folders to remove can be lost in a crash, or be wrong.
 // Thread rule: the loop's thread.
-#ifndef PAWL_RUNTIME_FOLDERS_HPP
-#define PAWL_RUNTIME_FOLDERS_HPP
+#ifndef PAWL_RUNTIME_SESSION_FOLDERS_HPP
+#define PAWL_RUNTIME_SESSION_FOLDERS_HPP
 
 #include <cstdint>
 #include <string_view>
@@ -18,11 +18,11 @@
 
 namespace pawl {
 
-class Folders {
+class SessionFolders {
  public:
   static constexpr std::int64_t kFolderLookDelayMs = 1'000;  // ends in this time share one look
 
-  Folders(LoopContext& loop, Slots& slots) : loop_(loop), slots_(slots) {}
+  SessionFolders(LoopContext& loop, Slots& slots) : loop_(loop), slots_(slots) {}
 
   // At the start: can work_root be used?
   Status check_root(Diagnostic& diagnostic) const;
@@ -51,4 +51,4 @@ class Folders {
 
 }  // namespace pawl
 
-#endif  // PAWL_RUNTIME_FOLDERS_HPP
+#endif  // PAWL_RUNTIME_SESSION_FOLDERS_HPP

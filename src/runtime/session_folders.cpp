@@ -1,4 +1,4 @@
-#include "runtime/folders.hpp"
+#include "runtime/session_folders.hpp"
 
 #include "core/check.hpp"
 #include "store/session/folder.hpp"
@@ -39,7 +39,7 @@ bool read_name(std::string_view name, std::string_view database_id, SessionKey* 
 
 }  // namespace
 
-Status Folders::check_root(Diagnostic& diagnostic) const {
+Status SessionFolders::check_root(Diagnostic& diagnostic) const {
   if (!loop_.options.sessions.work_root.has_value()) return Status::kOk;
   if (loop_.port.folders == nullptr) {
     diagnostic.format("work_root is set, and the port has no folders");
@@ -48,7 +48,7 @@ Status Folders::check_root(Diagnostic& diagnostic) const {
   return loop_.port.folders->check_root(loop_.options.sessions.work_root->c_str(), diagnostic);
 }
 
-void Folders::put_path(const WorkItem& item, Text* path) const {
+void SessionFolders::put_path(const WorkItem& item, Text* path) const {
   if (!loop_.options.sessions.work_root.has_value() || item.session == 0) return;
   const FolderName name =
       folder_name(loop_.store->database_id(), item.session, item.session_info.generation);
@@ -57,7 +57,7 @@ void Folders::put_path(const WorkItem& item, Text* path) const {
   PAWL_CHECK("runtime-61", fits);  // check_root() measured the path
 }
 
-void Folders::stop() {
+void SessionFolders::stop() {
   if (loop_.agenda.wants(Job::kListFolders)) loop_.port.folders->end_list();
 }
 
@@ -65,7 +65,7 @@ void Folders::stop() {
 // activities of the session must not fail then. An activity without its folder does not run, and is
 // put back: only people can repair the disk, and an orchestration can do nothing about such an
 // error.
-void Folders::committed() {
+void SessionFolders::committed() {
   if (!loop_.options.sessions.work_root.has_value()) return;
   slots_.for_each([&](internal::Slot& slot) {
     if (!slot.in_batch.fetched || slot.item.session == 0) return;
@@ -87,14 +87,14 @@ void Folders::committed() {
   });
 }
 
-void Folders::plan(std::int64_t in_ms) {
+void SessionFolders::plan(std::int64_t in_ms) {
   if (!loop_.options.sessions.work_root.has_value()) return;
   const std::int64_t due = loop_.boot_ms() + in_ms;
   loop_.agenda.plan_earlier(Job::kFolders, due);
 }
 
 // One tick looks at a few names, or removes a part of one folder.
-void Folders::sweep() {
+void SessionFolders::sweep() {
   if (!loop_.agenda.wants(Job::kListFolders) && !begin_list()) return;
   for (std::size_t looked = 0; looked < kFolderNamesMax && removing_.empty(); ++looked) {
     const Result<std::string_view> name = loop_.port.folders->next_name();
@@ -110,7 +110,7 @@ void Folders::sweep() {
   if (!removing_.empty() && !remove_some()) removing_.clear();
 }
 
-bool Folders::begin_list() {
+bool SessionFolders::begin_list() {
   if (!loop_.agenda.is_due(Job::kFolders, loop_.boot_ms())) return false;
   loop_.agenda.clear(Job::kFolders);
   Diagnostic why;
@@ -124,7 +124,7 @@ bool Folders::begin_list() {
 
 // A session that has a slot here keeps its folder, even if it has ended. The release of the slot
 // plans a new look.
-bool Folders::is_of_the_past(std::string_view name) {
+bool SessionFolders::is_of_the_past(std::string_view name) {
   SessionKey session = 0;
   std::int64_t generation = 0;
   if (!read_name(name, loop_.store->database_id(), &session, &generation)) return false;
@@ -141,7 +141,7 @@ bool Folders::is_of_the_past(std::string_view name) {
 }
 
 // True: a part of the folder is left.
-bool Folders::remove_some() {
+bool SessionFolders::remove_some() {
   bool more = false;
   Diagnostic why;
   const Status status = loop_.port.folders->remove_some(
@@ -158,8 +158,8 @@ bool Folders::remove_some() {
   return false;
 }
 
-void Folders::log_folder(LogLevel level, const char* event, std::string_view name, Status status,
-                         std::string_view text) const {
+void SessionFolders::log_folder(LogLevel level, const char* event, std::string_view name,
+                                Status status, std::string_view text) const {
   loop_.log(level, event,
             {{"folder", name},
              {"root", loop_.options.sessions.work_root->view()},
