@@ -1,5 +1,6 @@
 #include "pawl/replay_check.hpp"
 
+#include "pawl/visit.hpp"
 #include "runtime/options_check.hpp"
 #include "runtime/process_place.hpp"
 #include "runtime/runtime_limits.hpp"
@@ -24,29 +25,6 @@ struct Candidate {
 struct Group {
   Candidate candidates[kGroupMax];
   std::size_t count = 0;
-};
-
-// Collects only instances that have not ended.
-class Collector final : public InstanceVisitor {
- public:
-  explicit Collector(Group& group) : group_(group) {}
-  void on_instance(const InstanceInfo& instance) noexcept override {
-    if (instance.state == OrchestrationState::kCompleted ||
-        instance.state == OrchestrationState::kFailed)
-      return;
-    Candidate& to = group_.candidates[group_.count++];
-    to.key = instance.key;
-    to.execution = instance.execution_id;
-    to.state = instance.state;
-    to.id.assign_cut(instance.id);
-    to.is_whole = to.id.size() == instance.id.size() &&
-                  to.name.assign(instance.name) == Status::kOk &&
-                  to.version.assign(instance.version) == Status::kOk &&
-                  to.trace.assign(instance.trace_id) == Status::kOk;
-  }
-
- private:
-  Group& group_;
 };
 
 class Loader final : public EventSink {
@@ -158,8 +136,21 @@ Status Check::run(ReplayVisitor& visitor, ReplayTotals* totals, Diagnostic& diag
 Status Check::check_group(Page* page, ReplayVisitor& visitor, ReplayTotals* totals) {
   Group& group = *parts_.group;
   group.count = 0;
-  Collector collector(group);
-  PAWL_TRY(store_->instance().directory.list_instances(InstanceFilter(), page, collector));
+  auto collect = visit([&group](const InstanceInfo& instance) {
+    if (instance.state == OrchestrationState::kCompleted ||
+        instance.state == OrchestrationState::kFailed)
+      return;
+    Candidate& to = group.candidates[group.count++];
+    to.key = instance.key;
+    to.execution = instance.execution_id;
+    to.state = instance.state;
+    to.id.assign_cut(instance.id);
+    to.is_whole = to.id.size() == instance.id.size() &&
+                  to.name.assign(instance.name) == Status::kOk &&
+                  to.version.assign(instance.version) == Status::kOk &&
+                  to.trace.assign(instance.trace_id) == Status::kOk;
+  });
+  PAWL_TRY(store_->instance().directory.list_instances(InstanceFilter(), page, collect));
   for (std::size_t i = 0; i < group.count; ++i)
     PAWL_TRY(check(group.candidates[i], visitor, totals));
   return Status::kOk;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -58,12 +59,6 @@ class KeepHistory final : public HistoryVisitor {
   std::vector<std::string> kinds;
   std::string last_payload;
   ErrorKind last_error = ErrorKind::kNone;
-};
-
-class CountExecutions final : public ExecutionVisitor {
- public:
-  void on_execution(const ExecutionInfo&) noexcept override { ++count; }
-  int count = 0;
 };
 
 class Management : public GatewayTest {
@@ -221,9 +216,10 @@ TEST_F(Management, PruneAndReadHistory) {
   Removed pruned;
   ASSERT_EQ(client()->prune_executions("a", 2, 0, &pruned), Status::kOk);
   EXPECT_EQ(pruned.executions, 3);
-  CountExecutions left;
-  ASSERT_EQ(client()->list_executions("a", left), Status::kOk);
-  EXPECT_EQ(left.count, 2);
+  int left = 0;
+  auto count = visit([&left](const ExecutionInfo&) { ++left; });
+  ASSERT_EQ(client()->list_executions("a", count), Status::kOk);
+  EXPECT_EQ(left, 2);
   KeepHistory none;
   EXPECT_EQ(client()->read_history("a", 1, none), Status::kNotFound);
   EXPECT_EQ(client()->read_history("b", 0, none), Status::kNotFound);
@@ -276,21 +272,16 @@ TEST_F(Management, APageBehindAHistoryIsEmpty) {
   EXPECT_EQ(client()->read_history("a", 1, &page, none), Status::kInvalidArgument);
 }
 
-class DescribeExecutions final : public ExecutionVisitor {
- public:
-  void on_execution(const ExecutionInfo& one) noexcept override {
-    text += std::to_string(one.execution_id) + " " + execution_state_name(one.state) + " " +
-            error_kind_name(one.error) + " " + std::to_string(one.events) + " " +
-            std::string(one.output) + "\n";
-  }
-  std::string text;
-};
-
 TEST_F(Management, ExecutionsHaveWhatTheyEndedWith) {
   const auto executions = [&](std::string_view id) {
-    DescribeExecutions all;
-    EXPECT_EQ(client()->list_executions(id, all), Status::kOk) << client()->error_text();
-    return all.text;
+    std::string text;
+    auto describe = visit([&text](const ExecutionInfo& one) {
+      text += std::to_string(one.execution_id) + " " + execution_state_name(one.state) + " " +
+              error_kind_name(one.error) + " " + std::to_string(one.events) + " " +
+              std::string(one.output) + "\n";
+    });
+    EXPECT_EQ(client()->list_executions(id, describe), Status::kOk) << client()->error_text();
+    return text;
   };
   start("a", "rounds", "3");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
@@ -402,22 +393,18 @@ TEST_F(Management, HistoryAsJsonLines) {
 TEST_F(Management, WorkersAndWhatTheyOwn) {
   start("a", "on_session");
   settle();
-  class Keep final : public WorkerVisitor, public SessionVisitor {
-   public:
-    void on_worker(const WorkerInfo& worker) noexcept override {
-      text +=
-          std::string(worker.node) + (worker.lease_ends_in_ms > 20'000 ? " lives\n" : " late\n");
-    }
-    void on_session(const SessionInfo& session) noexcept override {
-      text += std::string(session.name) + " of " + std::string(session.node) +
-              (session.lease_ends_in_ms > 20'000 ? " held\n" : " late\n");
-    }
-    std::string text;
-  } keep;
-  ASSERT_EQ(client()->list_workers(keep), Status::kOk);
+  std::string text;
+  auto keep_workers = visit([&text](const WorkerInfo& one) {
+    text += std::string(one.node) + (one.lease_ends_in_ms > 20'000 ? " lives\n" : " late\n");
+  });
+  auto keep_sessions = visit([&text](const SessionInfo& one) {
+    text += std::string(one.name) + " of " + std::string(one.node) +
+            (one.lease_ends_in_ms > 20'000 ? " held\n" : " late\n");
+  });
+  ASSERT_EQ(client()->list_workers(keep_workers), Status::kOk);
   Page page;
-  ASSERT_EQ(client()->list_sessions(SessionFilter(), &page, keep), Status::kOk);
-  EXPECT_EQ(keep.text, "me lives\nvalve of me held\n");
+  ASSERT_EQ(client()->list_sessions(SessionFilter(), &page, keep_sessions), Status::kOk);
+  EXPECT_EQ(text, "me lives\nvalve of me held\n");
 }
 
 TEST(ManagementNames, CountsOfStatesAreThoseOfTheirNames) {

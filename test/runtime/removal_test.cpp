@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
 #include "world.hpp"
 
 namespace pawl {
@@ -100,12 +101,6 @@ class KeepIds final : public InstanceVisitor {
   std::vector<std::string> ids;
 };
 
-class CountExecutions final : public ExecutionVisitor {
- public:
-  void on_execution(const ExecutionInfo&) noexcept override { ++count; }
-  int count = 0;
-};
-
 class Removal : public GatewayTest {
  protected:
   Removal() {
@@ -144,9 +139,10 @@ class Removal : public GatewayTest {
     return keep.ids;
   }
   int executions(std::string_view id) {
-    CountExecutions count;
+    int found = 0;
+    auto count = visit([&found](const ExecutionInfo&) { ++found; });
     EXPECT_EQ(client()->list_executions(id, count), Status::kOk);
-    return count.count;
+    return found;
   }
 
   Worker* worker = nullptr;

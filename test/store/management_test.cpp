@@ -2,6 +2,7 @@
 // the instance meanwhile gets kStale.
 #include <algorithm>
 
+#include "pawl/visit.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -215,25 +216,22 @@ TEST_P(Management, MetricsCountExecutionsAndEventsThatAreKept) {
 
 TEST_P(Management, SessionsInPages) {
   start(at, create(at, "a"), {}, {{2, "s1"}, {3, "s2"}, {4, "s3"}});
-  class Keep final : public SessionVisitor {
-   public:
-    void on_session(const SessionInfo& session) noexcept override {
-      names.emplace_back(session.name);
-      EXPECT_EQ(session.node, "");
-      EXPECT_EQ(session.epoch, 0);
-      EXPECT_EQ(session.lease_ends_in_ms, 0);
-    }
-    Ids names;
-  } keep;
+  Ids names;
+  auto keep = visit([&names](const SessionInfo& session) {
+    names.emplace_back(session.name);
+    EXPECT_EQ(session.node, "");
+    EXPECT_EQ(session.epoch, 0);
+    EXPECT_EQ(session.lease_ends_in_ms, 0);
+  });
   Page page;
   page.rows_max = 2;
   must_batch(at,
              [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); });
-  EXPECT_EQ(keep.names, (Ids{"s1", "s2"}));
+  EXPECT_EQ(names, (Ids{"s1", "s2"}));
   EXPECT_TRUE(page.more);
   must_batch(at,
              [&] { return at->session().directory.list_sessions(SessionFilter(), &page, keep); });
-  EXPECT_EQ(keep.names, (Ids{"s1", "s2", "s3"}));
+  EXPECT_EQ(names, (Ids{"s1", "s2", "s3"}));
   EXPECT_FALSE(page.more);
 }
 

@@ -2,6 +2,7 @@
 // brings the instance back; nothing in use is pruned; and every transaction is bounded.
 #include <algorithm>
 
+#include "pawl/visit.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -16,12 +17,6 @@ class KeepInfos final : public InstanceVisitor {
     parents.emplace_back(info.parent_id);
   }
   Ids ids, parents;
-};
-
-class KeepWork final : public WorkVisitor {
- public:
-  void on_work(const WorkInfo& one) noexcept override { of.emplace_back(one.instance_id); }
-  Ids of;
 };
 
 class Removal : public OpenStore {
@@ -82,9 +77,10 @@ class Removal : public OpenStore {
   // The instance ids of all work, one for each item.
   Ids list_work(Site& by) {
     Page page;
-    KeepWork keep;
+    Ids of;
+    auto keep = visit([&of](const WorkInfo& one) { of.emplace_back(one.instance_id); });
     EXPECT_EQ(by->work().items.list_work(WorkListFilter(), &page, keep), Status::kOk);
-    return keep.of;
+    return of;
   }
   bool is_there(Site& by, std::string_view id) {
     InstanceStatus out;
