@@ -298,6 +298,22 @@ TEST_P(Turns, ResultThatTheTurnItselfHasTakenKillsTheBatch) {
   EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
 }
 
+// The abort ends the epoch of both results, and both were in hand before it.
+TEST_P(Turns, ResultsOfASessionThatOneOfThemAbortsAreAllTaken) {
+  const Incarnation me = worker(at, "w");
+  const InstanceKey key = create(at, "a");
+  start(at, key, {}, {{2, "s"}, {3, "s"}});
+  WorkDone done[] = {take_work(at, me), take_work(at, me)};
+  for (WorkDone& one : done)
+    one.abort_session = true;
+  EXPECT_EQ(raw_number("SELECT count(*) FROM sessions WHERE owner IS NOT NULL"), 1);
+  TurnCommit commit = turn(fetched(at, key));
+  commit.done = {done, 2};
+  acked(at, commit);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 0);
+  EXPECT_EQ(raw_number("SELECT count(*) FROM sessions WHERE owner IS NOT NULL"), 0);
+}
+
 TEST_P(Turns, MessageOfAnotherInstanceIsNotTaken) {
   const InstanceKey a = create(at, "a");
   const InstanceKey b = create(at, "b");

@@ -86,11 +86,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
   }
-  bool aborted = false;  // an abort may have changed what was checked before
-  for (const WorkDone& done : turn.done) {
-    PAWL_TRY(items_.take_work(done, aborted));
-    aborted = aborted || done.abort_session;
-  }
+  PAWL_TRY(items_.take_work(turn.done));
   EventKinds kinds;
   PAWL_TRY(rows_.history.insert_events(turn, &kinds));
   if (turn.carried != 0) PAWL_TRY(take_back_state(turn));

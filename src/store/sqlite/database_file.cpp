@@ -19,6 +19,8 @@ namespace {
 
 static_assert(kSchemaVersion == 2 && kApplicationId == 0x5061776c, "as in create_schema()");
 
+static_assert(kPageBytes == kLogPageBytes, "StoreOptions counts the log in pages");
+
 constexpr int kPauseMs = 5;  // between tries where SQLite does not wait
 
 constexpr std::size_t kDatabaseIdDigits = 32;

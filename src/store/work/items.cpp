@@ -203,15 +203,27 @@ Status WorkItems::ack_work_item(const WorkDone& done, const WorkResult& result) 
   return verdict == rules::Acknowledged::kAborts ? owners_.abort_session(row.session) : Status::kOk;
 }
 
-Status WorkItems::take_work(const WorkDone& done, bool again) {
+Status WorkItems::take_work(Span<const WorkDone> done) {
+  for (const WorkDone& one : done)
+    PAWL_TRY(take_item(one));
+  // An abort takes the next epoch, under which no other result of the session would be current.
+  for (std::size_t i = 0; i < done.size(); ++i) {
+    bool aborts = done[i].abort_session && done[i].session != 0;
+    for (std::size_t before = 0; before < i && aborts; ++before)
+      aborts = !(done[before].abort_session && done[before].session == done[i].session);
+    if (aborts) PAWL_TRY(owners_.abort_session(done[i].session));
+  }
+  return Status::kOk;
+}
+
+Status WorkItems::take_item(const WorkDone& done) {
   if (done.session == 0) return rows_.work.delete_work(done.item, 0);
-  if (again || checked_.in(context_).item != done.item) PAWL_TRY(check_done(done, 0));
+  if (checked_.in(context_).item != done.item) PAWL_TRY(check_done(done, 0));
   PAWL_TRY(rows_.sessions.note_activity(done.session));
   // In an open session that is not exclusive, nothing depends on the row of a handed-over item.
   const bool stands_alone = !checked_.in(context_).exclusive && checked_.in(context_).open;
-  PAWL_TRY(stands_alone ? rows_.work.delete_row(done.item)
-                        : rows_.work.delete_work(done.item, done.session));
-  return done.abort_session ? owners_.abort_session(done.session) : Status::kOk;
+  return stands_alone ? rows_.work.delete_row(done.item)
+                      : rows_.work.delete_work(done.item, done.session);
 }
 
 constexpr auto kNoteProgress =

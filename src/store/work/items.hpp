@@ -11,6 +11,7 @@
 
 #include "codec/policy.hpp"
 #include "core/ids.hpp"
+#include "core/span.hpp"
 #include "pawl/management.hpp"
 #include "store/context.hpp"
 #include "store/instance/turn_commit.hpp"
@@ -55,10 +56,12 @@ class WorkItems : private Table {
   // Checks a finished item whose result is piggybacked on its turn: as check_work_item() does, and
   // that it belongs to this instance (0: any). take_work() removes it.
   Status check_done(const WorkDone& done, InstanceKey instance);
-  // Requires: check_done() was kOk. `again`: its answer may not hold any more.
-  Status take_work(const WorkDone& done, bool again);
+  // Requires: check_done() was kOk for each. Removes the items, and then aborts the sessions that
+  // their activities gave up.
+  Status take_work(Span<const WorkDone> done);
 
  private:
+  Status take_item(const WorkDone& done);
   Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityPolicy& options,
                          AdmittedWork* out);
