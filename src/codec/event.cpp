@@ -133,35 +133,6 @@ const char* message_kind_name(MessageKind kind) {
   return "unknown";
 }
 
-const char* error_kind_name(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::kNone: return "none";
-    case ErrorKind::kApplication: return "application";
-    case ErrorKind::kCancelled: return "cancelled";
-    case ErrorKind::kClosed: return "closed";
-    case ErrorKind::kTimeout: return "timeout";
-    case ErrorKind::kPoison: return "poison";
-    case ErrorKind::kNondeterminism: return "nondeterminism";
-    case ErrorKind::kAwaitSteppedOver: return "await_stepped_over";
-    case ErrorKind::kLimit: return "limit";
-    case ErrorKind::kCorrupt: return "corrupt";
-    case ErrorKind::kUnregistered: return "unregistered";
-    case ErrorKind::kSessionLost: return "session_lost";
-    case ErrorKind::kSessionClosed: return "session_closed";
-    case ErrorKind::kSessionUnavailable: return "session_unavailable";
-    case ErrorKind::kInvalidArgument: return "invalid_argument";
-    case ErrorKind::kTerminated: return "terminated";
-    case ErrorKind::kNotStarted: return "not_started";
-    case ErrorKind::kNotFound: return "not_found";
-    case ErrorKind::kNoInstance: return "no_instance";
-    case ErrorKind::kHeartbeatTimeout: return "heartbeat_timeout";
-    case ErrorKind::kRateLimited: return "rate_limited";
-    case ErrorKind::kException: return "exception";
-    case ErrorKind::kBadPayload: return "bad_payload";
-  }
-  return "unknown";
-}
-
 bool is_valid_name(std::string_view name) {
   if (name.empty() || name.size() > kNameBytesMax) return false;
   while (!name.empty()) {
