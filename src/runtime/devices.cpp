@@ -8,15 +8,16 @@ constexpr std::size_t kStopsMax = 64;     // ended in one tick
 
 }  // namespace
 
-Status Devices::write(const Request& request, bool* room) {
-  if (request.kind == Request::Kind::kWithdraw)
-    return loop_.session().moves.withdraw_session(loop_.me, request.id, kStopMs);
-  const bool standby = request.kind == Request::Kind::kStandby;
+Status Devices::declare_session(const Request& request, bool* room) {
   if (declared_.full() && find(request.id) == nullptr) {
     *room = false;
     return Status::kOk;
   }
-  return declare(request.id, standby);
+  return declare(request.id, request.standby);
+}
+
+Status Devices::withdraw_session(const Request& request) {
+  return loop_.session().moves.withdraw_session(loop_.me, request.id, kStopMs);
 }
 
 Status Devices::declare(std::string_view device, bool standby) {
@@ -32,18 +33,19 @@ Status Devices::declare(std::string_view device, bool standby) {
   return status;
 }
 
-void Devices::committed(const Request& request) {
+void Devices::declared(const Request& request) {
   if (request.status != Status::kOk) return;
   Declared* known = find(request.id);
-  if (request.kind == Request::Kind::kWithdraw) {
-    if (known != nullptr) known->withdrawing = true;
-    return;
-  }
   if (known == nullptr) known = declared_.add();
-  if (known == nullptr) return;  // cannot happen: write() keeps the limit
+  if (known == nullptr) return;  // cannot happen: declare_session() keeps the limit
   known->name.assign_cut(request.id);
-  known->standby = request.kind == Request::Kind::kStandby;
+  known->standby = request.standby;
   known->withdrawing = false;
+}
+
+void Devices::withdrawn(const Request& request) {
+  Declared* const known = find(request.id);
+  if (request.status == Status::kOk && known != nullptr) known->withdrawing = true;
 }
 
 // Running work may keep a withdrawn device here for a while, and any worker may be the one that

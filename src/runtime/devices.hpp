@@ -18,7 +18,9 @@ class Devices {
   explicit Devices(LoopContext& loop) : loop_(loop) {}
 
   // In the batch: writes a declaration. `room` becomes false if there are too many.
-  Status write(const Request& request, bool* room);
+  Status declare_session(const Request& request, bool* room);
+  // In the batch: writes a withdrawal.
+  Status withdraw_session(const Request& request);
   // In the batch of a new registration, before the former one is buried: declares the devices
   // again, because the hardware is still here. A device that another worker took over meanwhile
   // stays with it.
@@ -26,7 +28,8 @@ class Devices {
   // In the batch: moves sessions that fetching would not move.
   Status move_sessions();
   // After the commit: remembers the declarations that a new registration must repeat.
-  void committed(const Request& request);
+  void declared(const Request& request);
+  void withdrawn(const Request& request);
   void committed();
 
  private:

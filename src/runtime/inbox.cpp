@@ -4,24 +4,10 @@
 #include "runtime/client_core.hpp"
 
 namespace pawl {
-namespace {
-
-bool is_message(const Request& request) {
-  return request.kind == Request::Kind::kRaise || request.kind == Request::Kind::kOffer ||
-         request.kind == Request::Kind::kEnqueue;
-}
-
-MessageKind message_kind_of(const Request& request) {
-  if (request.kind == Request::Kind::kOffer) return MessageKind::kOffer;
-  return request.kind == Request::Kind::kRaise ? MessageKind::kEvent : MessageKind::kQueue;
-}
-
-}  // namespace
-
 NewMessage Inbox::message_of(const Request& request) const {
   NewMessage posted;
   posted.id = request.id;
-  posted.kind = message_kind_of(request);
+  posted.kind = *request.kind->sends;
   posted.name = request.name;
   posted.payload = request.text;
   posted.count_max = loop_.options.limits.queue_messages_max;
@@ -38,7 +24,7 @@ void Inbox::look() {
   bool has_messages = false;
   for (std::size_t i = 0; i < at_hand(); ++i) {
     requests_.at(i).piggybacks_on = 0;
-    has_messages = has_messages || is_message(requests_.at(i));
+    has_messages = has_messages || requests_.at(i).kind->sends.has_value();
   }
   if (!has_messages || !loop_.may_piggyback()) return;
   may_piggyback_messages_ =
@@ -51,8 +37,8 @@ void Inbox::collect_starts(TurnList& turns) {
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
-    if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
-    if (request.kind != Request::Kind::kStart) continue;
+    if (request.kind->removes) return;
+    if (!request.kind->starts) continue;
     Turn& turn = turns.next();
     turn.request = static_cast<std::uint32_t>(i);
     const Arena::Mark mark = loop_.arena.mark();
@@ -114,8 +100,9 @@ void Inbox::collect_messages(TurnList& turns) {
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
-    if (request.kind == Request::Kind::kDelete || request.kind == Request::Kind::kPrune) return;
-    if (!is_message(request) || !is_valid_name(request.name) || is_behind_another(i)) continue;
+    if (request.kind->removes) return;
+    if (!request.kind->sends.has_value() || !is_valid_name(request.name) || is_behind_another(i))
+      continue;
     Turn* const turn = turn_for_message(request, turns);
     if (turn == nullptr) continue;
     request.piggybacks_on = turn->key;
@@ -229,16 +216,16 @@ Status Inbox::write(TurnList& turns) {
   PAWL_TRY(reserve_numbers(turns));
   const std::size_t most = at_hand();
   std::size_t take = 0;
-  for (bool more = false; take < most; ++take) {
+  for (Request::Outcome outcome; take < most; ++take) {
     Request& request = requests_.at(take);
-    bool room = true;
     Turn* turn = turn_of(turns, take);
-    request.status = write_request(request, turn, &room, &more);
+    outcome = Request::Outcome();
+    request.status = (this->*request.kind->write)(request, turn, &outcome);
     if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
     if (!is_answer(request.status)) return request.status;
     if (request.status == Status::kOk && turn == nullptr) loop_.agenda.do_now(Job::kTurns);
-    if (!room) request.status = Status::kResourceExhausted;
-    if (more) break;
+    if (!outcome.room) request.status = Status::kResourceExhausted;
+    if (outcome.more) break;
   }
   taken_ = take;
   return Status::kOk;
@@ -269,30 +256,44 @@ Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
   return nullptr;
 }
 
-Status Inbox::write_request(Request& request, Turn* turn, bool* room, bool* more) {
-  switch (request.kind) {
-    case Request::Kind::kStart: return write_start(request, turn);
-    case Request::Kind::kCancel:
-      return loop_.instance().deliveries.cancel_instance(request.id, request.text);
-    case Request::Kind::kDeclare:
-    case Request::Kind::kStandby:
-    case Request::Kind::kWithdraw: return devices_.write(request, room);
-    case Request::Kind::kTerminate:
-      return loop_.instance().verbs.terminate_instance(request.id, request.text);
-    case Request::Kind::kSuspend: return loop_.instance().verbs.suspend_instance(request.id);
-    case Request::Kind::kResume: return loop_.instance().verbs.resume_instance(request.id);
-    case Request::Kind::kDelete:
-    case Request::Kind::kPrune: return removals_.write(request, more);
-    case Request::Kind::kOffer: return write_offer(request, turn);
-    case Request::Kind::kRaise:
-    case Request::Kind::kEnqueue: break;
-  }
-  if (request.piggybacks_on != 0) return Status::kOk;
-  return send_message(request, room);
+Status Inbox::write_cancel(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
+  return loop_.instance().deliveries.cancel_instance(request.id, request.text);
+}
+
+Status Inbox::write_terminate(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
+  return loop_.instance().verbs.terminate_instance(request.id, request.text);
+}
+
+Status Inbox::write_suspend(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
+  return loop_.instance().verbs.suspend_instance(request.id);
+}
+
+Status Inbox::write_resume(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
+  return loop_.instance().verbs.resume_instance(request.id);
+}
+
+Status Inbox::write_delete(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
+  return removals_.delete_instance(request, &outcome->more);
+}
+
+Status Inbox::write_prune(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
+  return removals_.prune_executions(request, &outcome->more);
+}
+
+Status Inbox::write_declaration(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
+  return devices_.declare_session(request, &outcome->room);
+}
+
+Status Inbox::write_withdrawal(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
+  return devices_.withdraw_session(request);
+}
+
+Status Inbox::write_message(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
+  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, &outcome->room);
 }
 
 // An offer of this thread is never stored: without a turn of this tick it is over.
-Status Inbox::write_offer(Request& request, Turn* turn) {
+Status Inbox::write_offer(Request& request, Turn* turn, Request::Outcome* /*outcome*/) {
   InstanceKey key = 0;
   Incarnation home = 0;
   request.received = false;
@@ -319,16 +320,15 @@ std::size_t Inbox::index_of(const Request& request) {
 bool Inbox::has_message_behind(const Request& request) {
   for (std::size_t i = index_of(request) + 1; i < at_hand(); ++i) {
     const Request& other = requests_.at(i);
-    const bool is_kept =
-        other.kind == Request::Kind::kRaise || other.kind == Request::Kind::kEnqueue;
-    if (is_kept && other.id == request.id) return true;
+    const std::optional<MessageKind> sends = other.kind->sends;
+    if (sends.has_value() && *sends != MessageKind::kOffer && other.id == request.id) return true;
   }
   return false;
 }
 
 // A turn that cannot be committed is dropped, and runs again once its start is stored. The same
 // holds for a turn that ends the instance before it has read the messages of this batch (R7.7).
-Status Inbox::write_start(const Request& request, Turn* turn) {
+Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* /*outcome*/) {
   NewInstance instance;
   instance.id = request.id;
   instance.name = request.name;
@@ -366,8 +366,8 @@ Status Inbox::send_message(const Request& request, bool* room) {
   return loop_.instance().deliveries.send_message(posted, room);
 }
 
-Status Inbox::write_message(Request& request, MessageId number) {
-  if (request.kind == Request::Kind::kOffer) {
+Status Inbox::store_message(Request& request, MessageId number) {
+  if (request.kind->sends == MessageKind::kOffer) {
     request.received = false;
     request.status = Status::kTimeout;
     return Status::kOk;
@@ -383,7 +383,7 @@ Status Inbox::write_message(Request& request, MessageId number) {
 Status Inbox::store(const Turn& turn) {
   for (std::size_t i = 0; i < at_hand() && turn.posted.count > 0; ++i)
     if (requests_.at(i).piggybacks_on == turn.key)
-      PAWL_TRY(write_message(requests_.at(i), number_of(i)));
+      PAWL_TRY(store_message(requests_.at(i), number_of(i)));
   return Status::kOk;
 }
 
@@ -408,12 +408,7 @@ void Inbox::committed() {
 void Inbox::answer() {
   for (; taken_ > 0; --taken_) {
     const Request request = requests_.at(0);
-    switch (request.kind) {
-      case Request::Kind::kDeclare:
-      case Request::Kind::kStandby:
-      case Request::Kind::kWithdraw: devices_.committed(request); break;
-      default: break;
-    }
+    if (request.kind->committed != nullptr) (devices_.*request.kind->committed)(request);
     requests_.pop();
     ++loop_.work_done;
     if (request.answer != nullptr) request.answer(request.user, request.status);

@@ -37,6 +37,19 @@ class Inbox {
   // The request's texts are copied.
   Status piggyback(const Request& request);
 
+  // ---- in the batch: what each call writes ----
+  Status write_start(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_message(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_offer(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_cancel(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_terminate(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_suspend(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_resume(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_delete(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_prune(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_declaration(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_withdrawal(Request& request, Turn* turn, Request::Outcome* outcome);
+
   // ---- before the batch ----
   // Called before the tick reads anything: then a message that another process stores later is
   // noticed when the numbers are reserved.
@@ -77,13 +90,10 @@ class Inbox {
   Status reserve_numbers(TurnList& turns);
   [[nodiscard]] static bool is_answer(Status status);
   Turn* turn_of(TurnList& turns, std::size_t request);
-  Status write_request(Request& request, Turn* turn, bool* room, bool* more);
   [[nodiscard]] bool has_message_behind(const Request& request);
-  Status write_start(const Request& request, Turn* turn);
-  Status write_offer(Request& request, Turn* turn);
   [[nodiscard]] std::size_t index_of(const Request& request);
   Status send_message(const Request& request, bool* room);
-  Status write_message(Request& request, MessageId number);
+  Status store_message(Request& request, MessageId number);
 
   LoopContext& loop_;
   Requests& requests_;

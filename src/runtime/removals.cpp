@@ -46,14 +46,24 @@ Status Removals::write() {
                                                 &batch_.sweep_more);
 }
 
-Status Removals::write(Request& request, bool* more) {
+Status Removals::find_instance(std::string_view id, InstanceKey* key) {
+  return loop_.instance().directory.get_instance_info(
+      id, visit([key](const InstanceInfo& info) { *key = info.key; }));
+}
+
+Status Removals::prune_executions(const Request& request, bool* more) {
   InstanceKey key = 0;
-  auto keep = visit([&key](const InstanceInfo& info) { key = info.key; });
-  if (!request.begun) PAWL_TRY(loop_.instance().directory.get_instance_info(request.id, keep));
-  if (request.kind == Request::Kind::kPrune)
-    return loop_.instance().removal.prune_executions(key, request.limits, kSweepEventsMax,
-                                                     &batch_.removed, more);
-  if (!request.begun) PAWL_TRY(loop_.instance().removal.delete_instance(key, request.force));
+  PAWL_TRY(find_instance(request.id, &key));
+  return loop_.instance().removal.prune_executions(key, request.limits, kSweepEventsMax,
+                                                   &batch_.removed, more);
+}
+
+Status Removals::delete_instance(const Request& request, bool* more) {
+  if (!request.begun) {
+    InstanceKey key = 0;
+    PAWL_TRY(find_instance(request.id, &key));
+    PAWL_TRY(loop_.instance().removal.delete_instance(key, request.force));
+  }
   PAWL_TRY(loop_.instance().removal.sweep_deleted(kSweepEventsMax, &batch_.removed, more));
   batch_.request_begun = *more;
   return Status::kOk;

@@ -23,8 +23,9 @@ class Removals {
   void begin();
   // In the batch: removes what is due by itself.
   Status write();
-  // In the batch: runs a call. `more`: the call stays first, and goes on with the next batch.
-  Status write(Request& request, bool* more);
+  // In the batch: each runs a call. `more`: it stays first, and goes on with the next batch.
+  Status delete_instance(const Request& request, bool* more);
+  Status prune_executions(const Request& request, bool* more);
   // Counts of the batch at hand; each caller that removes rows adds to them.
   [[nodiscard]] Removed* removed() { return &batch_.removed; }
   // The call that was not finished has begun.
@@ -50,6 +51,7 @@ class Removals {
     return loop_.options.retention.age.count() > 0 || loop_.options.retention.count > 0;
   }
   Status clean_up();
+  [[nodiscard]] Status find_instance(std::string_view id, InstanceKey* key);
 
   LoopContext& loop_;
   Space& space_;

@@ -8,6 +8,7 @@
 
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "core/arena.hpp"
 #include "core/buddy.hpp"
@@ -18,38 +19,46 @@
 
 namespace pawl {
 
+class Devices;
+class Inbox;
+struct Turn;
+
 struct Request {
-  enum class Kind : std::uint8_t {
-    kStart,
-    kCancel,
-    kRaise,
-    kOffer,
-    kEnqueue,
-    kDeclare,
-    kStandby,
-    kWithdraw,
-    kTerminate,
-    kSuspend,
-    kResume,
-    kDelete,
-    kPrune
+  // How the batch goes on after a request. `room` false: the answer is kResourceExhausted. `more`:
+  // the request stays first, and goes on with the next batch.
+  struct Outcome {
+    bool room = true;
+    bool more = false;
   };
-  Kind kind = Kind::kStart;
+  // A kind says how one call of the Runtime is done. Only that call names it, so a program does not
+  // link the calls that it never makes. Rejected: an enumeration, whose switch would link all.
+  struct Kind {
+    // In the batch. `turn` is the one that the request is piggybacked on; null: none.
+    Status (Inbox::*write)(Request& request, Turn* turn, Outcome* outcome);
+    bool starts = false;   // its instance may take its first turn in this tick
+    bool removes = false;  // may need several batches: requests behind it wait
+    std::optional<MessageKind> sends = {};
+    // After the commit, whatever the status.
+    void (Devices::*committed)(const Request& request) = nullptr;
+  };
+
+  const Kind* kind = nullptr;
   std::string_view id;
-  std::string_view name;     // kStart: of the orchestration; else of an event or queue
-  std::string_view version;  // kStart; empty: the default version
+  std::string_view name;     // a start: of the orchestration; else of an event or queue
+  std::string_view version;  // a start; empty: the default version
   std::string_view text;     // input, reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
-  OfferAnswer offer_answer = nullptr;  // kOffer: called in place of `answer`
-  bool received = false;    // kOffer: a wait received it, in the turn that it is piggybacked on
-  bool force = false;       // kDelete
-  bool begun = false;       // kDelete: only the sweep is left
-  PruneLimits limits = {};  // kPrune
-  std::int64_t start_after_ms = 0;  // kStart
-  std::string_view trace = {};      // kStart; empty: none
+  OfferAnswer offer_answer = nullptr;  // an offer: called in place of `answer`
+  bool received = false;    // an offer: a wait received it, in the turn that it is piggybacked on
+  bool standby = false;     // a declaration
+  bool force = false;       // a deletion
+  bool begun = false;       // a deletion: only the sweep is left
+  PruneLimits limits = {};  // a pruning
+  std::int64_t start_after_ms = 0;  // a start
+  std::string_view trace = {};      // a start; empty: none
   void* block = nullptr;            // from the pool; holds the texts
-  // kRaise, kOffer, kEnqueue: key of the turn in the batch at hand that takes it; 0: none.
+  // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
   Status status = Status::kOk;  // decided in the batch, answered after the commit
 };

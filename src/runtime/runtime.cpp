@@ -12,6 +12,20 @@ namespace pawl {
 
 namespace {
 
+using Kind = Request::Kind;
+constexpr Kind kStart = {&Inbox::write_start, true};
+constexpr Kind kCancel = {&Inbox::write_cancel};
+constexpr Kind kRaise = {&Inbox::write_message, false, false, MessageKind::kEvent};
+constexpr Kind kOffer = {&Inbox::write_offer, false, false, MessageKind::kOffer};
+constexpr Kind kEnqueue = {&Inbox::write_message, false, false, MessageKind::kQueue};
+constexpr Kind kTerminate = {&Inbox::write_terminate};
+constexpr Kind kSuspend = {&Inbox::write_suspend};
+constexpr Kind kResume = {&Inbox::write_resume};
+constexpr Kind kDelete = {&Inbox::write_delete, false, true};
+constexpr Kind kPrune = {&Inbox::write_prune, false, true};
+constexpr Kind kDeclare = {&Inbox::write_declaration, false, false, {}, &Devices::declared};
+constexpr Kind kWithdraw = {&Inbox::write_withdrawal, false, false, {}, &Devices::withdrawn};
+
 // Counters are kept by registered name, and the state of a cooperative activity lives in its slot:
 // both must fit.
 Status check_registry(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
@@ -183,7 +197,7 @@ Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
   if ((options.version.has_value() && !is_valid_version(version)) ||
       options.start_after.count() < 0 || !is_valid_trace_id(options.trace_id.view()))
     return Status::kInvalidArgument;
-  Request request = {Request::Kind::kStart, id, name, version, input, answer, user};
+  Request request = {&kStart, id, name, version, input, answer, user};
   request.start_after_ms = options.start_after.count();
   request.trace = options.trace_id.view();
   return piggyback(request);
@@ -191,57 +205,58 @@ Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  return piggyback({Request::Kind::kCancel, id, {}, {}, reason, answer, user});
+  return piggyback({&kCancel, id, {}, {}, reason, answer, user});
 }
 
 Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                             Answer answer, void* user) {
-  return piggyback({Request::Kind::kRaise, id, name, {}, payload, answer, user});
+  return piggyback({&kRaise, id, name, {}, payload, answer, user});
 }
 
 Status Runtime::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                             OfferAnswer answer, void* user) {
-  Request request = {Request::Kind::kOffer, id, name, {}, payload, nullptr, user};
+  Request request = {&kOffer, id, name, {}, payload, nullptr, user};
   request.offer_answer = answer;
   return piggyback(request);
 }
 
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               Answer answer, void* user) {
-  return piggyback({Request::Kind::kEnqueue, id, queue, {}, payload, answer, user});
+  return piggyback({&kEnqueue, id, queue, {}, payload, answer, user});
 }
 
 Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
-  const Request::Kind kind = standby ? Request::Kind::kStandby : Request::Kind::kDeclare;
-  return piggyback({kind, device, {}, {}, {}, answer, user});
+  Request request = {&kDeclare, device, {}, {}, {}, answer, user};
+  request.standby = standby;
+  return piggyback(request);
 }
 
 Status Runtime::withdraw_session(std::string_view device, Answer answer, void* user) {
-  return piggyback({Request::Kind::kWithdraw, device, {}, {}, {}, answer, user});
+  return piggyback({&kWithdraw, device, {}, {}, {}, answer, user});
 }
 
 Status Runtime::terminate_instance(std::string_view id, std::string_view reason, Answer answer,
                                    void* user) {
-  return piggyback({Request::Kind::kTerminate, id, {}, {}, reason, answer, user});
+  return piggyback({&kTerminate, id, {}, {}, reason, answer, user});
 }
 
 Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({Request::Kind::kSuspend, id, {}, {}, {}, answer, user});
+  return piggyback({&kSuspend, id, {}, {}, {}, answer, user});
 }
 
 Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({Request::Kind::kResume, id, {}, {}, {}, answer, user});
+  return piggyback({&kResume, id, {}, {}, {}, answer, user});
 }
 
 Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {
-  Request request = {Request::Kind::kDelete, id, {}, {}, {}, answer, user};
+  Request request = {&kDelete, id, {}, {}, {}, answer, user};
   request.force = force;
   return piggyback(request);
 }
 
 Status Runtime::prune_executions(std::string_view id, std::int64_t keep_last,
                                  std::int64_t ended_before_ms, Answer answer, void* user) {
-  Request request = {Request::Kind::kPrune, id, {}, {}, {}, answer, user};
+  Request request = {&kPrune, id, {}, {}, {}, answer, user};
   request.limits = {keep_last, ended_before_ms};
   return piggyback(request);
 }

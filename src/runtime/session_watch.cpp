@@ -82,8 +82,12 @@ void SessionWatch::notify() {
   OwnedSession* const known = memory_.known;
   OwnedSession* const now = memory_.next;
   const std::size_t count = next_count_;
-  std::sort(now, now + count,
-            [](const OwnedSession& a, const OwnedSession& b) { return a.epoch < b.epoch; });
+  const auto is_earlier = [](const OwnedSession& a, const OwnedSession& b) {
+    return a.epoch < b.epoch;
+  };
+  // Smaller than std::sort() by a KiB, and as good here: the list is short, and seldom changes.
+  std::make_heap(now, now + count, is_earlier);
+  std::sort_heap(now, now + count, is_earlier);
   const auto for_each_other = [this](const OwnedSession* of, std::size_t of_count,
                                      const OwnedSession* than, std::size_t than_count, auto call) {
     std::size_t at = 0;

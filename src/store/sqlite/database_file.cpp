@@ -353,7 +353,9 @@ constexpr auto kInsertMeta = PAWL_QUERY(
     "adopted) VALUES(1,?,1,1,0,0,0,0,0)");
 
 Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
-  PAWL_TRY(execute(kSchema, diagnostic));
+  SchemaTexts schema;
+  while (schema.next())
+    PAWL_TRY(execute(schema.text().data(), diagnostic));
   PAWL_TRY(
       execute("PRAGMA application_id=0x5061776c;"
               "PRAGMA user_version=2",

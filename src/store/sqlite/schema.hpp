@@ -8,6 +8,11 @@
 #ifndef PAWL_STORE_SQLITE_SCHEMA_HPP
 #define PAWL_STORE_SQLITE_SCHEMA_HPP
 
+#include <cstddef>
+#include <string_view>
+
+#include "store/sql/words.hpp"
+
 namespace pawl::store {
 
 inline constexpr int kSchemaVersion = 2;  // PRAGMA user_version
@@ -17,6 +22,8 @@ inline constexpr int kSchemaVersion = 2;  // PRAGMA user_version
 inline constexpr int kPageBytes = 512;
 inline constexpr int kApplicationId = 0x5061776c;  // PRAGMA application_id: "Pawl"
 
+// The compiler and tests read it; a program holds it as SchemaTexts. Each statement begins on a new
+// line, and ends with a semicolon, which is part of no word.
 inline constexpr char kSchema[] = R"sql(
 CREATE TABLE meta(
   id INTEGER PRIMARY KEY CHECK(id=1),
@@ -158,6 +165,77 @@ CREATE TABLE kv(
   cleared INTEGER NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL, crc INTEGER NOT NULL,
   PRIMARY KEY(instance, key, execution)) WITHOUT ROWID;
 )sql";
+
+namespace schema {
+
+template <typename Statement>
+constexpr void for_each_statement(Statement&& statement) {
+  std::string_view rest = kSchema;
+  for (std::size_t end = rest.find(';'); end != std::string_view::npos; end = rest.find(';')) {
+    statement(rest.substr(1, end - 1));
+    rest.remove_prefix(end + 1);
+  }
+}
+
+// Calls put(byte) for each byte of the schema as a program holds it: every statement ends with a
+// zero.
+template <typename Put>
+constexpr void encode(Put&& put) {
+  for_each_statement([&](std::string_view text) {
+    sql::words::encode(text, put);
+    put('\0');
+  });
+}
+
+constexpr std::size_t encoded_bytes() {
+  std::size_t bytes = 0;
+  encode([&](char) { ++bytes; });
+  return bytes;
+}
+
+constexpr std::size_t count() {
+  std::size_t count = 0;
+  for_each_statement([&](std::string_view) { ++count; });
+  return count;
+}
+
+constexpr bool fits() {
+  bool fit = true;
+  for_each_statement([&](std::string_view text) { fit = fit && text.size() < sql::kTextBytesMax; });
+  return fit;
+}
+static_assert(fits(), "each statement is shorter");
+
+struct EncodedSchema {
+  char bytes[encoded_bytes() + 1] = {};
+
+  constexpr EncodedSchema() {
+    std::size_t at = 0;
+    encode([&](char byte) { bytes[at++] = byte; });
+  }
+};
+inline constexpr EncodedSchema kEncoded;
+
+}  // namespace schema
+
+// The statements of the schema, one after the other, as SQLite stores them: without semicolons.
+class SchemaTexts {
+ public:
+  // False: there are no more.
+  [[nodiscard]] bool next() {
+    if (*at_ == '\0') return false;
+    length_ = sql::expand(at_, text_);
+    at_ += std::string_view(at_).size() + 1;
+    return true;
+  }
+  // Ends with a zero; valid until the next call of next().
+  [[nodiscard]] std::string_view text() const { return {text_, length_}; }
+
+ private:
+  const char* at_ = schema::kEncoded.bytes;
+  std::size_t length_ = 0;
+  char text_[sql::kTextBytesMax];
+};
 
 }  // namespace pawl::store
 

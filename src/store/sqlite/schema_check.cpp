@@ -1,9 +1,9 @@
 #include "store/sqlite/schema_check.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
-#include "core/check.hpp"
 #include "store/sqlite/schema.hpp"
 
 namespace pawl::store {
@@ -14,7 +14,6 @@ struct Object {
   std::string_view name;
   std::string_view table;
   std::string_view sql;  // empty: an index that SQLite makes for a UNIQUE column
-  bool seen = false;
 };
 // Objects that SQLite adds by itself.
 constexpr Object kImplied[] = {
@@ -23,60 +22,47 @@ constexpr Object kImplied[] = {
     {"index", "sqlite_autoindex_instances_1", "instances", {}},
     {"index", "sqlite_autoindex_sessions_1", "sessions", {}},
 };
+constexpr std::size_t kImpliedCount = sizeof(kImplied) / sizeof(kImplied[0]);
 constexpr std::size_t kObjectsMax = 64;
+static_assert(kImpliedCount + schema::count() <= kObjectsMax);
 constexpr int kShown = 64;  // bytes of a name in an error's text
 
 std::string_view up_to(std::string_view text, std::string_view ends) {
   return text.substr(0, text.find_first_of(ends));
 }
 
-bool begins(std::string_view text, std::string_view with) {
-  return text.substr(0, with.size()) == with;
+Object object_of(std::string_view sql) {
+  constexpr std::string_view kTable = "CREATE TABLE ";
+  constexpr std::string_view kIndex = "CREATE INDEX ";
+  constexpr std::string_view kOn = " ON ";
+  if (sql.substr(0, kTable.size()) == kTable) {
+    const std::string_view name = up_to(sql.substr(kTable.size()), "(");
+    return {"table", name, name, sql};
+  }
+  const std::string_view table = sql.substr(sql.find(kOn) + kOn.size());
+  return {"index", up_to(sql.substr(kIndex.size()), " "), up_to(table, "("), sql};
 }
 
-class Schema {
+// Our objects, one after the other. The texts of one are valid until the next.
+class Objects {
  public:
-  Schema() {
-    for (const Object& one : kImplied)
-      add(one);
-    std::string_view rest = kSchema;
-    for (std::size_t end = rest.find(';'); end != std::string_view::npos; end = rest.find(';')) {
-      add_statement(rest.substr(0, end));
-      rest.remove_prefix(end + 1);
+  bool next() {
+    ++index_;
+    if (index_ <= kImpliedCount) {
+      object_ = kImplied[index_ - 1];
+      return true;
     }
+    if (!texts_.next()) return false;
+    object_ = object_of(texts_.text());
+    return true;
   }
-  Object* find(std::string_view name) {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (objects_[i].name == name) return &objects_[i];
-    return nullptr;
-  }
-  [[nodiscard]] const Object* first_unseen() const {
-    for (std::size_t i = 0; i < count_; ++i)
-      if (!objects_[i].seen) return &objects_[i];
-    return nullptr;
-  }
+  [[nodiscard]] const Object& object() const { return object_; }
+  [[nodiscard]] std::uint64_t bit() const { return std::uint64_t{1} << (index_ - 1); }
 
  private:
-  void add_statement(std::string_view sql) {
-    constexpr std::string_view kTable = "CREATE TABLE ";
-    constexpr std::string_view kIndex = "CREATE INDEX ";
-    constexpr std::string_view kOn = " ON ";
-    sql.remove_prefix(sql.find_first_not_of('\n'));
-    if (begins(sql, kTable)) {
-      const std::string_view name = up_to(sql.substr(kTable.size()), "(");
-      add({"table", name, name, sql});
-    } else if (begins(sql, kIndex)) {
-      const std::string_view table = sql.substr(sql.find(kOn) + kOn.size());
-      add({"index", up_to(sql.substr(kIndex.size()), " "), up_to(table, "("), sql});
-    }
-  }
-  void add(const Object& one) {
-    PAWL_CHECK("store-41", count_ < kObjectsMax);
-    objects_[count_++] = one;
-  }
-
-  Object objects_[kObjectsMax];
-  std::size_t count_ = 0;
+  SchemaTexts texts_;
+  Object object_;
+  std::size_t index_ = 0;
 };
 
 void report(Diagnostic& diagnostic, const Text& path, std::string_view type, std::string_view name,
@@ -95,41 +81,50 @@ void report(Diagnostic& diagnostic, const Text& path, sql::Connection& connectio
   connection.diagnostic().clear();
 }
 
-}  // namespace
-
 constexpr auto kReadSchema =
     PAWL_QUERY("SELECT type,name,tbl_name,sql FROM sqlite_schema", sql::kEnginesOwn);
 
+// Null: the row is one of our objects, which was not `seen` before.
+const char* compare(const sql::Statement& row, std::uint64_t* seen) {
+  const std::string_view name = row.bytes(PAWL_COLUMN(kReadSchema, name));
+  Objects ours;
+  while (ours.next()) {
+    const Object& object = ours.object();
+    if (object.name != name) continue;
+    const bool same = row.bytes(PAWL_COLUMN(kReadSchema, type)) == object.type &&
+                      row.bytes(PAWL_COLUMN(kReadSchema, tbl_name)) == object.table &&
+                      row.bytes(PAWL_COLUMN(kReadSchema, sql)) == object.sql &&
+                      row.is_null(PAWL_COLUMN(kReadSchema, sql)) == object.sql.empty();
+    if (!same || (*seen & ours.bit()) != 0) return "is another one";
+    *seen |= ours.bit();
+    return nullptr;
+  }
+  return "is not Pawl's";
+}
+
+}  // namespace
+
 Status SchemaCheck::check_schema(const Text& path, Diagnostic& diagnostic) {
-  Schema ours;
+  std::uint64_t seen = 0;
   sql::Statement row = connection_.use(kReadSchema);
   while (row.row()) {
-    const std::string_view type = row.bytes(PAWL_COLUMN(kReadSchema, type));
-    const std::string_view name = row.bytes(PAWL_COLUMN(kReadSchema, name));
-    Object* const object = ours.find(name);
-    const char* wrong = nullptr;
-    if (object == nullptr) {
-      wrong = "is not Pawl's";
-    } else if (object->seen || type != object->type ||
-               row.bytes(PAWL_COLUMN(kReadSchema, tbl_name)) != object->table ||
-               row.bytes(PAWL_COLUMN(kReadSchema, sql)) != object->sql ||
-               row.is_null(PAWL_COLUMN(kReadSchema, sql)) != object->sql.empty()) {
-      wrong = "is another one";
-    }
-    if (wrong != nullptr) {
-      report(diagnostic, path, type, name, wrong);
-      return Status::kCorrupt;
-    }
-    object->seen = true;
+    const char* const wrong = compare(row, &seen);
+    if (wrong == nullptr) continue;
+    report(diagnostic, path, row.bytes(PAWL_COLUMN(kReadSchema, type)),
+           row.bytes(PAWL_COLUMN(kReadSchema, name)), wrong);
+    return Status::kCorrupt;
   }
   if (row.status() != Status::kOk) {
     report(diagnostic, path, connection_, row.status());
     return row.status();
   }
-  const Object* const missing = ours.first_unseen();
-  if (missing == nullptr) return Status::kOk;
-  report(diagnostic, path, missing->type, missing->name, "is missing");
-  return Status::kCorrupt;
+  Objects ours;
+  while (ours.next()) {
+    if ((seen & ours.bit()) != 0) continue;
+    report(diagnostic, path, ours.object().type, ours.object().name, "is missing");
+    return Status::kCorrupt;
+  }
+  return Status::kOk;
 }
 
 constexpr auto kSchemaVersionOf = PAWL_QUERY("PRAGMA schema_version", sql::kEnginesOwn);
