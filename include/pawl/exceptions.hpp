@@ -6,8 +6,8 @@
 // ActivityContext::fail() does; one of an orchestration or a branch stops the instance with
 // ErrorKind::kException, as code that does not match its history does. Both errors have the text of
 // what(). In a unit that is compiled without exceptions the template is the call alone. All other
-// functions of the application that Pawl calls are noexcept by their type, so the compiler refuses
-// one that says nothing about exceptions, and one that throws ends the process at its own frame.
+// functions of the application that Pawl calls are noexcept by their type. The compiler refuses a
+// function that is not declared so, and an exception in one that is ends the process there.
 // Ownership: none. Thread rule: none.
 #ifndef PAWL_EXCEPTIONS_HPP
 #define PAWL_EXCEPTIONS_HPP

@@ -15,10 +15,10 @@ EventId last_command_id(const History& history) {
   return id;
 }
 
-// The last event up to which code has run in an earlier turn, to an await that still waits. If that
-// turn ended with a completion it took in, it ran over the whole history and recorded nothing;
-// otherwise it knew what the pass that recorded the last commands knew. (Deliveries at the end may
-// belong to that pass, and may not have been seen yet.)
+// The last event that code has seen in an earlier turn before it stopped at an await that still
+// waits. A history that ends with a completion was run over to its end, and that turn recorded no
+// command. Otherwise code has seen the events before its last commands, and no more: deliveries
+// behind them may have come with that turn.
 EventId last_ran_id(const History& history, EventId last) {
   EventId id = last;
   for (; id > 0 && !is_command(history.event(id).kind); --id) {

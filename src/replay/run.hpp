@@ -64,8 +64,9 @@ struct PassSetup {
   TraceLog* traces = nullptr;
   Mailbox* mailbox = nullptr;
   TypedBytes typed;
-  EventId seen = 0;  // code that has reached this event, and no later one, ran in an earlier turn
-  EventId ran = 0;   // code at this event or before it did so, up to a pending await
+  EventId seen = 0;  // an earlier turn ran code up to this event
+  // An earlier pass ran code up to this event; the code waits for something that comes later.
+  EventId ran = 0;
   std::uint32_t run = 0;  // differs from that of every other pass of this engine
   std::uint32_t commands_left = 0;
   // A second run over the events that the first one appended: it must add nothing and reach the

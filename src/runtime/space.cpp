@@ -49,8 +49,8 @@ void Space::remove_unwanted_reserve() {
   loop_.transaction().rollback();
 }
 
-// Half of this would be enough (Place::set_quota_and_reserve()); the other half lasts until the
-// next removal.
+// New work is refused while less than the reserve is free (Place::look_for_room()). Removal begins
+// at twice as much, so that room is made before that.
 bool Space::lacks_free_pages() const {
   const auto reserve = reserve_bytes(loop_.options.space);
   return is_short_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);
@@ -181,9 +181,9 @@ void Space::update_stats() {
   }
 }
 
-// The reserve may be missing for three reasons. A client deleted it, and clients remove no rows. A
-// process deleted it, and has died since. Or a worker without a reserve took the file away, and the
-// disk was not full at all. So no row is removed where there is room to make the reserve again.
+// Makes a missing reserve again, or removes rows if there is no room for it. Three may have deleted
+// it: a client on a full disk, which removes no rows itself; a process on a full disk that has died
+// since; or a worker whose options have no reserve, and then the disk was not full at all.
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
   if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;

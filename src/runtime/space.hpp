@@ -26,8 +26,8 @@ class Space {
   void prepare();
   // After a batch.
   void committed();
-  // A batch found the disk full: the reserve is deleted, so that the next batches find room in the
-  // log.
+  // TickBatch calls it when a batch found the disk full: the reserve is deleted, so that the next
+  // batches find room in the log.
   void disk_is_full();
 
   // An instance ended, or a clean-up ran: there may be rows to remove.

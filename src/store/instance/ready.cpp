@@ -25,7 +25,7 @@ constexpr int kUnregisteredInstancesLeft = 16;  // young ones that are left wher
 
 constexpr int kNewestLooksMax = 32;  // while there are many unregistered instances
 
-constexpr int kBehindLooksMax = 512;  // the same, at instances of one home, or at due timers
+constexpr int kBehindLooksMax = 512;  // instances of one home, or due timers
 
 // The columns of every query for candidates: they decide whether one can be run.
 #define PAWL_RUN_COLUMNS "i.name,i.version,i.behaviour,i.stop_kind"
@@ -244,7 +244,7 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
     if (takes) {
       const std::int64_t due = row.integer(PAWL_COLUMN(kDueTimers, q.due));
       takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, due, context_.clock));
-      if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
+      if (!takes) PAWL_TRY(rows_.workers.is_buried(home, &takes));
     }
     constexpr int kRun = PAWL_COLUMN(kDueTimers, i.name);
     if (takes && !only_known) list.add(row, key, kRun, {});
@@ -386,7 +386,7 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
     const Incarnation home = row.integer(PAWL_COLUMN(kUnregisteredOfKind, home));
     bool takes =
         list.is_mine(home) || list.waited(row.integer(PAWL_COLUMN(kUnregisteredOfKind, ready_at)));
-    if (!takes) PAWL_TRY(rows_.workers.is_gone(home, &takes));
+    if (!takes) PAWL_TRY(rows_.workers.is_buried(home, &takes));
     if (takes) list.add(key);
   }
   return fail(row.status(), "list unregistered instances");
@@ -428,7 +428,7 @@ constexpr auto kHomeReady =
 
 Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
   bool gone = false;
-  PAWL_TRY(rows_.workers.is_gone(home, &gone));
+  PAWL_TRY(rows_.workers.is_buried(home, &gone));
   {
     Statement row = connection_.use(kHomeReady);
     row.bind(home);
@@ -468,8 +468,9 @@ constexpr auto kMakeReady = PAWL_QUERY(
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL");
 
-// Turns due timers into messages behind all that are there, as if a look had found them due now. A
-// timer that stays in the index of due times would be met by every worker again and again.
+// For an instance that no worker can run: turns its due timers into messages behind all that are
+// there. A timer that stays in the index of due times would be met by every worker again and again.
+// (A turn of an instance that can run reads due timers where they are: read_due_messages().)
 Status ReadyInstances::fire_due_timers(InstanceKey key) {
   const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
                                                     : std::numeric_limits<std::int64_t>::min();

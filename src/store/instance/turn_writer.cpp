@@ -101,7 +101,8 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
     PAWL_TRY(close_command(turn, command));
-  // The instance was not ready, so no message waited for it, and none has come since.
+  // Then nothing waits for another turn: the instance was not ready, so no message waited for it,
+  // and none has come since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;

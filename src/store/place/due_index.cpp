@@ -141,7 +141,7 @@ Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, b
     const Incarnation home = row.integer(PAWL_COLUMN(kFirstTimers, i.home));
     bool is_ours = home == 0 || home == me;
     if (looks < kFirstTimersMax) {  // beyond that: rather too early than too late
-      if (!is_ours) PAWL_TRY(workers_.is_gone(home, &is_ours));
+      if (!is_ours) PAWL_TRY(workers_.is_buried(home, &is_ours));
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
       if (!row.is_null(PAWL_COLUMN(kFirstTimers, i.parked_until)) &&
           row.integer(PAWL_COLUMN(kFirstTimers, i.parked_until)) > due)

@@ -7,7 +7,6 @@
 #include "pawl/port.hpp"
 
 namespace pawl::store {
-namespace {}  // namespace
 
 constexpr auto kPageCount = PAWL_QUERY("PRAGMA page_count", sql::kEnginesOwn);
 constexpr auto kFreeCount = PAWL_QUERY("PRAGMA freelist_count", sql::kEnginesOwn);

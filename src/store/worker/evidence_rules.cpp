@@ -32,7 +32,8 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;
   if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
-  // Recorded in both cases, so that watching() is true and the caller keeps ticking.
+  // The claim is recorded, so that watching() is true and the caller keeps ticking, whether its
+  // holder's lock is held or cannot be tested.
   const std::int64_t since = expired_since(claim, now);
   const std::int64_t undisturbed =
       held == port::Held::kHeld ? now - since : now - running_since_.value();
@@ -50,8 +51,8 @@ std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {
     }
     return seen.since;
   }
-  // A full table makes the newcomer wait: forgetting the oldest entry would let none of 257 ever
-  // ripen.
+  // A claim that finds the table full waits. If it took the place of the oldest, and there were one
+  // more claim than places, none would ever be watched for the whole interval.
   static_cast<void>(
       seen_.push_back(Seen{claim.subject, claim.version, claim.locked_until, now, now}));
   return now;

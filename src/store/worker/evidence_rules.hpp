@@ -25,7 +25,8 @@ struct Claim {
   bool is_own_node = false;
   std::int64_t locked_until = 0;  // Pawl time
   std::int64_t boot_seq = 0;
-  // Identifies the observed lease: (session key, epoch) or (0, token).
+  // Both identify the observed lease: the key of a session and its epoch, 0 and the token of an
+  // activity, or a number below 0, made of the incarnation, for a worker's own lease.
   std::int64_t subject = 0;
   std::int64_t version = 0;
 };

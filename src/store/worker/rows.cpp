@@ -55,9 +55,9 @@ Status WorkerRows::living_worker(std::string_view node, Incarnation* worker) {
 
 constexpr auto kFindWorker = PAWL_QUERY("SELECT buried FROM workers WHERE inc=?");
 
-Status WorkerRows::is_gone(Incarnation home, bool* gone) {
+Status WorkerRows::is_buried(Incarnation worker, bool* buried) {
   Statement row = connection_.use(kFindWorker);
-  *gone = !row.bind(home).row() || row.integer(0) != 0;
+  *buried = !row.bind(worker).row() || row.integer(0) != 0;
   return fail(row.status(), "workers");
 }
 

@@ -28,7 +28,8 @@ class WorkerRows : private Table {
   Status room_elsewhere(std::string_view activity, std::string_view tag, Incarnation me,
                         bool* found);
   Status living_worker(std::string_view node, Incarnation* worker);
-  Status is_gone(Incarnation home, bool* gone);
+  // Also true if there is no row.
+  Status is_buried(Incarnation worker, bool* buried);
   Status check_worker(Incarnation me);
   // The limits in force for senders (NewWorker::mailbox); 0: no runtime ever ran turns.
   Status mailbox_limits(MailboxLimits* out);

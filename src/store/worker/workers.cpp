@@ -288,8 +288,8 @@ Status Workers::bury_earlier_boots(Incarnation newcomer, std::string_view node,
 }
 
 // Finds the worker of this boot that had the node before, for the caller to bury: its notes are in
-// its worker file, which the caller reads. Without `former` it is buried here. If there are several
-// such workers, callers that did not bury left all but the last; these are buried here.
+// its worker file, which the caller reads. Without `former` it is buried here. A caller may have
+// left without burying its predecessor, so there may be several; all but the last are buried here.
 Status Workers::inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits) {
   if (worker.former != nullptr) *worker.former = 0;
   if (worker.node.empty()) return Status::kOk;
