@@ -31,8 +31,9 @@ AdoptResult begin_boot(const ClockRow& row, const ClockSample& sample, std::int6
   result.row.boot_id = sample.boot_id;
   result.row.boot_seq = add_saturating(row.boot_seq, 1);
   result.row.k = k;
-  // With an unknown id a later boot may have gone unnoticed, and with it a gap before some items of
-  // this boot_seq. Only older items certainly waited through all the time that a sync will find.
+  // A boot without an id may be two boots: the later one, and the gap before it, went unnoticed. So
+  // the next sync credits its whole gap only to items of older boots, which waited through all of
+  // it.
   if (!row.boot_id.known && row.off_known && row.off_seq == row.boot_seq) result.row.off_seq -= 1;
   return result;
 }

@@ -48,8 +48,8 @@ struct ClockRow {
   std::int64_t mark = 0;      // highest P committed
   std::int64_t off = 0;       // wall - P, taken while synced; UTC estimate U = P + off
   bool off_known = false;
-  // The boot in which `off` was last confirmed; one less once that boot is over, if its id was
-  // unknown.
+  // The boot in which `off` was last confirmed. The one before it, if that boot is over and had no
+  // id (begin_boot()).
   std::int64_t off_seq = 0;
   bool adopted = false;  // false: a new database
 };

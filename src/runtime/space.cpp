@@ -150,7 +150,7 @@ void Space::read_use() {
   over_mark_ = is_over_mark(use_, use_.log_bytes);
 }
 
-// On a full disk, cuts the log before and after all writes. If a failing transaction took the last
+// Called before and after each batch while the disk is full. If a failing transaction took the last
 // room, the content of the log could never go into the database, and the log could never be
 // shortened. If another process is reading, the next call tries again.
 void Space::cut_log() {

@@ -101,8 +101,8 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
     PAWL_TRY(close_command(turn, command));
-  // Then nothing waits for another turn: the instance was not ready, so no message waited for it,
-  // and none has come since.
+  // True if nothing waits for another turn: the instance was not ready, so no message waited for
+  // it, and none has come since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;
@@ -295,8 +295,8 @@ constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 
 // Timers, completions, cancel requests and offers go with the execution; messages whose senders
-// were answered kOk stay. An end that waited for messages has read all of them, so only those it
-// kept are left.
+// were answered kOk stay. A turn that was put off for messages (R7.7) has read all of them, so those
+// left are the ones in `turn.kept`.
 Status TurnWriter::leave_unread(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;

@@ -47,7 +47,7 @@ enum class WorkEffect : std::uint8_t {
 enum class EpochEffect : std::uint8_t {
   kKeep,
   kTake,       // the row gets the next epoch
-  kCountOnly,  // the owner's listener is notified by a new epoch; the row keeps the old one
+  kCountOnly,  // the next epoch is used up, so that the owner's listener looks again
 };
 
 // The effect on the node that the session was on before.

@@ -32,8 +32,7 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
   if (held == port::Held::kFree) return Gone::kProof;
   if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
-  // The claim is recorded, so that watching() is true and the caller keeps ticking, whether its
-  // holder's lock is held or cannot be tested.
+  // Records the claim in either case, so that watching() is true and the caller keeps ticking.
   const std::int64_t since = expired_since(claim, now);
   const std::int64_t undisturbed =
       held == port::Held::kHeld ? now - since : now - running_since_.value();
