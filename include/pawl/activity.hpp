@@ -208,7 +208,8 @@ class ActivityCode {
   // Takes a function of another type, with a `caller` that knows the type.
   ActivityCode(Activity function, ActivityResult (*caller)(Activity, ActivityContext&))
       : function_(function), call_(caller) {}
-  // Calls the function. Returns its result, or that of fail() if it threw an exception.
+  // Calls the function.
+  // Returns its result, or that of fail() if it threw an exception.
   // Requires: it is not empty.
   ActivityResult operator()(ActivityContext& context) const { return call_(function_, context); }
   explicit operator bool() const { return function_ != nullptr; }

@@ -295,8 +295,8 @@ constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 
 // Timers, completions, cancel requests and offers go with the execution; messages whose senders
-// were answered kOk stay. A turn that was put off for messages (R7.7) has read all of them, so those
-// left are the ones in `turn.kept`.
+// were answered kOk stay. A turn that was put off for messages (R7.7) has read all of them, so only
+// those in `turn.kept` are left.
 Status TurnWriter::leave_unread(const TurnCommit& turn) {
   PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;
