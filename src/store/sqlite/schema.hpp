@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "store/sql/words.hpp"
 
@@ -168,53 +169,59 @@ CREATE TABLE kv(
 
 namespace schema {
 
-template <typename Statement>
-constexpr void for_each_statement(Statement&& statement) {
-  std::string_view rest = kSchema;
-  for (std::size_t end = rest.find(';'); end != std::string_view::npos; end = rest.find(';')) {
-    statement(rest.substr(1, end - 1));
-    rest.remove_prefix(end + 1);
-  }
-}
-
-// Calls put(byte) for each byte of the schema as a program holds it: every statement ends with a
-// zero.
-template <typename Put>
-constexpr void encode(Put&& put) {
-  for_each_statement([&](std::string_view text) {
-    sql::words::encode(text, put);
-    put('\0');
-  });
-}
-
-constexpr std::size_t encoded_bytes() {
-  std::size_t bytes = 0;
-  encode([&](char) { ++bytes; });
-  return bytes;
-}
-
 constexpr std::size_t count() {
   std::size_t count = 0;
-  for_each_statement([&](std::string_view) { ++count; });
+  for (const char character : kSchema)
+    count += character == ';' ? 1 : 0;
   return count;
 }
 
-constexpr bool fits() {
-  bool fit = true;
-  for_each_statement([&](std::string_view text) { fit = fit && text.size() < sql::kTextBytesMax; });
-  return fit;
+// Without find(): g++ with -fsanitize=undefined does not take it as a constant.
+constexpr std::size_t end_of(std::size_t at) {
+  while (kSchema[at] != ';')
+    ++at;
+  return at;
 }
-static_assert(fits(), "each statement is shorter");
 
-struct EncodedSchema {
-  char bytes[encoded_bytes() + 1] = {};
+constexpr std::string_view statement(std::size_t index) {
+  std::size_t begin = 0;
+  for (; index > 0; --index)
+    begin = end_of(begin) + 1;
+  return {&kSchema[begin + 1], end_of(begin) - begin - 1};
+}
 
-  constexpr EncodedSchema() {
+// One statement, and a zero behind it. Compilers bound the work for one constant, so each statement
+// is one.
+template <std::size_t kIndex>
+struct EncodedStatement {
+  static_assert(statement(kIndex).size() < sql::kTextBytesMax, "a statement is shorter");
+  static constexpr std::size_t kBytes = sql::encoded_bytes(statement(kIndex)) + 1;
+  char bytes[kBytes] = {};
+
+  constexpr EncodedStatement() {
     std::size_t at = 0;
-    encode([&](char byte) { bytes[at++] = byte; });
+    sql::words::encode(statement(kIndex), [&](char byte) { bytes[at++] = byte; });
   }
 };
-inline constexpr EncodedSchema kEncoded;
+template <std::size_t kIndex>
+inline constexpr EncodedStatement<kIndex> kEncodedStatement;
+
+// All statements, and a zero behind the last.
+template <std::size_t... kIndices>
+struct EncodedSchema {
+  char bytes[(EncodedStatement<kIndices>::kBytes + ... + 1)] = {};
+
+  constexpr explicit EncodedSchema(std::index_sequence<kIndices...> /*all*/) {
+    std::size_t at = 0;
+    (
+        [&] {
+          for (const char byte : kEncodedStatement<kIndices>.bytes)
+            bytes[at++] = byte;
+        }(),
+        ...);
+  }
+};
+inline constexpr EncodedSchema kEncoded(std::make_index_sequence<count()>{});
 
 }  // namespace schema
 
