@@ -64,11 +64,12 @@ class Client : public TypedSenderCalls<Client> {
   // The text of the last failure.
   [[nodiscard]] std::string_view error_text() const;
 
-  // Creates an instance; a worker begins it.
-  // Returns kOk; kAlreadyExists: the id is in use, running or ended, and that instance is
-  // untouched, whatever name, input and options this call has; kQuota: there is no room for
-  // anything new (SpaceOptions::quota_bytes, reserve_bytes, log_bytes_max), error_text() has the
-  // numbers.
+  // Creates an instance, or begins the next execution of one that has ended, if the options say so;
+  // a worker begins it.
+  // Returns kOk; kAlreadyExists: the id is in use, running or ended, the options do not say what
+  // that means, and that instance is untouched; kChildInstance: with if_ended, the instance that
+  // ended is a child; kQuota: there is no room for anything new (SpaceOptions::quota_bytes,
+  // reserve_bytes, log_bytes_max), error_text() has the numbers.
   // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, a valid
   // version and trace_id if they are set, and start_after not below 0 (kInvalidArgument); `input`
   // of at most payload_bytes_max (kResourceExhausted).
@@ -79,14 +80,18 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk; kNotFound; kStale: it has ended.
   Status cancel_instance(std::string_view id, std::string_view reason);
   // Raises an event for a wait of this name (schedule_wait()). If none is open, the event waits for
-  // one, over continue_as_new() too, until the instance ends.
-  // Returns kOk; kNotFound: no such instance; kStale: it has ended; kQuota; kResourceExhausted:
+  // one, over continue_as_new() too, until the instance ends. With start_if_ended the call starts
+  // an instance that is not there, or the next execution of one that has ended, in the same commit
+  // and before the message.
+  // Returns kOk; kNotFound: no such instance; kStale: it has ended; with start_if_ended
+  // kChildInstance: it is a child that has ended; kQuota; kResourceExhausted:
   // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max
   // bytes, by the least limits of this Client and the living Runtimes; error_text() says which.
   // Unless kOk nothing is written.
   // Requires: `name` as in start_orchestration() (kInvalidArgument); `payload` of at most
   // payload_bytes_max (kResourceExhausted).
-  Status raise_event(std::string_view id, std::string_view name, std::string_view payload);
+  Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
+                     const SendOptions& options = SendOptions());
   // Offers an event for now or never: only a wait of this name that is open in the turn that takes
   // the offer gets it. Sleeps until that turn. *received says whether a wait got the event; if not,
   // it is gone.
@@ -100,7 +105,8 @@ class Client : public TypedSenderCalls<Client> {
   // the instance ends.
   // Returns the same as raise_event().
   // Requires: as raise_event().
-  Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload);
+  Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
+                       const SendOptions& options = SendOptions());
   // Reads an instance's state and result.
   // Returns kOk; kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "pawl/call_text.hpp"
 #include "pawl/error.hpp"
@@ -30,6 +31,19 @@ struct ClientOptions {
   int cache_pages = 128;
 };
 
+// What a start does if an instance of its id runs, is stopped or is suspended.
+enum class IfRunning : std::uint8_t {
+  kRefuse,  // kAlreadyExists
+  kTake,    // kOk: nothing is written, and the input of the call is not used
+};
+
+// What a start does if an instance of its id has ended. An instance that was cancelled has failed.
+enum class IfEnded : std::uint8_t {
+  kRefuse,         // kAlreadyExists
+  kNextExecution,  // begins the next execution of that instance
+  kNextIfFailed,   // does so if it failed; kAlreadyExists if it completed
+};
+
 struct StartOptions {
   // The version of the code, in the form of Registry. None: the default version of the worker that
   // begins the instance.
@@ -41,6 +55,23 @@ struct StartOptions {
   // a request. At most kTraceIdBytesMax bytes; empty: none. Children and detached instances have
   // the one of the instance that started them.
   Name trace_id = {};
+  // What an id in use means. The next execution has this call's name, input, version, start_after
+  // and trace_id, and the values, the custom status and the unread messages of the instance (rule
+  // R10.5). An instance that is being removed does not use its id.
+  IfRunning if_running = IfRunning::kRefuse;
+  IfEnded if_ended = IfEnded::kRefuse;
+};
+
+// What a message starts if there is no instance of its id, or if that one has ended.
+struct StartIfEnded {
+  std::string_view definition;  // as `name` of start_orchestration()
+  std::string_view input;
+  StartOptions options = {};  // if_running and if_ended are not looked at
+};
+
+// The options of a message. Ownership: the texts must live until the call returns.
+struct SendOptions {
+  std::optional<StartIfEnded> start_if_ended = std::nullopt;
 };
 
 struct TransferOptions {

@@ -203,7 +203,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
-                     Answer answer = nullptr, void* user = nullptr);
+                     const SendOptions& options = SendOptions(), Answer answer = nullptr,
+                     void* user = nullptr);
   // Does so with an offer, with the next tick or never: one that cannot be piggybacked on a turn of
   // it is not stored.
   // Returns as those above. The answer: kOk, and whether a wait received it; kTimeout: the instance
@@ -216,7 +217,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // Returns as those above.
   // Requires: as those above.
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
-                       Answer answer = nullptr, void* user = nullptr);
+                       const SendOptions& options = SendOptions(), Answer answer = nullptr,
+                       void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
@@ -265,6 +267,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
  private:
   friend class TypedSenderCalls<Runtime>;
   Status piggyback(const Request& request);
+  Status send_message(Request request, const SendOptions& options);
   internal::TypedBytes typed_bytes();
   RuntimeCore* core_ = nullptr;
 };

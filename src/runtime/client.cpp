@@ -75,26 +75,51 @@ internal::TypedBytes Client::typed_bytes() {
 
 // ---- starts and messages ----
 
+namespace {
+
+Status new_instance(ClientCore& core, std::string_view name, std::string_view id,
+                    std::string_view input, const StartOptions& options, NewInstance* out) {
+  const std::string_view version = options.version.has_value() ? options.version->view() : "";
+  if (options.version.has_value() && !is_valid_version(version)) {
+    core.diagnostic().format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
+    return Status::kInvalidArgument;
+  }
+  PAWL_TRY(core.check_size("input", input));
+  out->id = id;
+  out->name = name;
+  out->version = version;
+  out->input = input;
+  out->trace = options.trace_id.view();
+  out->start_after_ms = options.start_after.count();
+  out->if_running = options.if_running;
+  out->if_ended = options.if_ended;
+  return Status::kOk;
+}
+
+// Runs `work`, which may need the id of a deleted instance. The rows of a large one are removed in
+// batches of their own before.
+template <typename Work>
+Status in_swept_batch(ClientCore& core, std::string_view id, Work&& work) {
+  Removed removed;
+  Sweep sweep{&removed};
+  do {
+    PAWL_TRY(core.in_batch({id}, [&](Store& store) { return work(store, &sweep); }));
+  } while (sweep.more);
+  return Status::kOk;
+}
+
+}  // namespace
+
 Status Client::start_orchestration(std::string_view name, const InstanceId& id,
                                    std::string_view input, const StartOptions& options) {
   return call([&](ClientCore& core) {
-    const std::string_view version = options.version.has_value() ? options.version->view() : "";
-    if (options.version.has_value() && !is_valid_version(version)) {
-      core.diagnostic().format("a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
-      return Status::kInvalidArgument;
-    }
-    PAWL_TRY(core.check_size("input", input));
-    PAWL_TRY(core.refuse_early(id, false));
-    return core.in_batch({id}, [&](Store& store) {
-      NewInstance instance;
-      instance.id = id;
-      instance.name = name;
-      instance.version = version;
-      instance.input = input;
-      instance.trace = options.trace_id.view();
-      instance.start_after_ms = options.start_after.count();
+    NewInstance instance;
+    PAWL_TRY(new_instance(core, name, id, input, options, &instance));
+    if (options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse)
+      PAWL_TRY(core.refuse_early(id, false));
+    return in_swept_batch(core, id, [&](Store& store, Sweep* sweep) {
       InstanceKey key = 0;
-      return store.instance().deliveries.start_orchestration(instance, &key);
+      return store.instance().deliveries.start_orchestration(instance, &key, sweep);
     });
   });
 }
@@ -123,28 +148,37 @@ NewMessage new_message(const ClientCore& core, std::string_view id, MessageKind 
   return posted;
 }
 
-Status send_message(ClientCore& core, const NewMessage& posted) {
+Status send_message(ClientCore& core, NewMessage posted, const SendOptions& options) {
   PAWL_TRY(core.check_size("payload", posted.payload));
-  PAWL_TRY(core.refuse_early(posted.id, true));
-  return core.in_batch({posted.id}, [&](Store& store) {
+  NewInstance instance;
+  if (options.start_if_ended.has_value()) {
+    const StartIfEnded& start = *options.start_if_ended;
+    PAWL_TRY(
+        new_instance(core, start.definition, posted.id, start.input, start.options, &instance));
+    posted.start_if_ended = &instance;
+  } else {
+    PAWL_TRY(core.refuse_early(posted.id, true));
+  }
+  return in_swept_batch(core, posted.id, [&](Store& store, Sweep* sweep) {
     bool room = false;
-    PAWL_TRY(store.instance().deliveries.send_message(posted, &room));
+    PAWL_TRY(store.instance().deliveries.send_message(posted, &room, sweep));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
 }
 
 }  // namespace
 
-Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload) {
+Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload,
+                           const SendOptions& options) {
   return call([&](ClientCore& core) {
-    return send_message(core, new_message(core, id, MessageKind::kEvent, name, payload));
+    return send_message(core, new_message(core, id, MessageKind::kEvent, name, payload), options);
   });
 }
 
-Status Client::enqueue_event(std::string_view id, std::string_view queue,
-                             std::string_view payload) {
+Status Client::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
+                             const SendOptions& options) {
   return call([&](ClientCore& core) {
-    return send_message(core, new_message(core, id, MessageKind::kQueue, queue, payload));
+    return send_message(core, new_message(core, id, MessageKind::kQueue, queue, payload), options);
   });
 }
 

@@ -51,8 +51,9 @@ void Inbox::collect_starts(TurnList& turns) {
 }
 
 bool Inbox::prepare_start(const Request& request, Turn* turn) {
-  if (request.start_after_ms != 0 || !loader_.has_room_for_another()) return false;
-  if (loop_.registry.find_orchestration(request.name, request.version) == nullptr ||
+  const StartRequest& wanted = *request.start;
+  if (wanted.start_after_ms != 0 || !loader_.has_room_for_another()) return false;
+  if (loop_.registry.find_orchestration(wanted.name, wanted.version) == nullptr ||
       !is_unknown(request.id))
     return false;
   auto* const item = loop_.arena.make<OrchestrationItem>();
@@ -64,15 +65,14 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
   turn->item = item;
   item->key = turn->key;
   item->execution = 1;
-  if (item->id.assign(request.id) != Status::kOk ||
-      item->name.assign(request.name) != Status::kOk ||
-      item->version.assign(request.version) != Status::kOk ||
-      item->trace.assign(request.trace) != Status::kOk)
+  if (item->id.assign(request.id) != Status::kOk || item->name.assign(wanted.name) != Status::kOk ||
+      item->version.assign(wanted.version) != Status::kOk ||
+      item->trace.assign(wanted.trace) != Status::kOk)
     return false;
   start->kind = MessageKind::kStart;
   start->execution = 1;
-  start->name = request.name;
-  start->payload = request.text;
+  start->name = wanted.name;
+  start->payload = wanted.input;
   item->messages = start;
   item->message_count = 1;
   turn->warm = warm_.pin(turn->key);
@@ -289,7 +289,7 @@ Status Inbox::write_withdrawal(Request& request, Turn* /*turn*/, Request::Outcom
 }
 
 Status Inbox::write_message(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
-  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, &outcome->room);
+  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, outcome);
 }
 
 // An offer of this thread is never stored: without a turn of this tick it is over.
@@ -326,23 +326,32 @@ bool Inbox::has_message_behind(const Request& request) {
   return false;
 }
 
-// A turn that cannot be committed is dropped, and runs again once its start is stored. The same
-// holds for a turn that ends the instance before it has read the messages of this batch (R7.7).
-Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* /*outcome*/) {
+NewInstance Inbox::new_instance(const Request& request) {
   NewInstance instance;
   instance.id = request.id;
-  instance.name = request.name;
-  instance.version = request.version;
-  instance.input = request.text;
-  instance.trace = request.trace;
-  instance.start_after_ms = request.start_after_ms;
+  instance.name = request.start->name;
+  instance.version = request.start->version;
+  instance.input = request.start->input;
+  instance.trace = request.start->trace;
+  instance.start_after_ms = request.start->start_after_ms;
+  instance.if_running = request.start->if_running;
+  instance.if_ended = request.start->if_ended;
+  return instance;
+}
+
+// A turn that cannot be committed is dropped, and runs again once its start is stored. The same
+// holds for a turn that ends the instance before it has read the messages of this batch (R7.7).
+Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcome) {
+  NewInstance instance = new_instance(request);
   instance.with_turn =
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
-  const Status created = loop_.instance().deliveries.start_orchestration(instance, &key);
+  Sweep sweep{removals_.removed()};
+  const Status created = loop_.instance().deliveries.start_orchestration(instance, &key, &sweep);
+  outcome->more = sweep.more;
   if (turn == nullptr) return created;
-  if (created != Status::kOk || !instance.with_turn) {
+  if (created != Status::kOk || !instance.with_turn || sweep.more) {
     turn->verdict = Turn::Verdict::kSkip;
     return created;
   }
@@ -354,7 +363,7 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* /*outc
 
 // Stores a message. Messages that are piggybacked for the same instance come before it, and count
 // against the same limits.
-Status Inbox::send_message(const Request& request, bool* room) {
+Status Inbox::send_message(const Request& request, Request::Outcome* outcome) {
   NewMessage posted = message_of(request);
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& other = requests_.at(i);
@@ -363,7 +372,19 @@ Status Inbox::send_message(const Request& request, bool* room) {
     posted.count_max -= posted.count_max > 0 ? 1 : 0;
     posted.bytes_max -= posted.bytes_max > bytes ? bytes : posted.bytes_max;
   }
-  return loop_.instance().deliveries.send_message(posted, room);
+  return send_message(request, posted, outcome);
+}
+
+Status Inbox::send_message(const Request& request, NewMessage& posted, Request::Outcome* outcome) {
+  NewInstance instance;
+  if (request.start != nullptr) {
+    instance = new_instance(request);
+    posted.start_if_ended = &instance;
+  }
+  Sweep sweep{removals_.removed()};
+  const Status sent = loop_.instance().deliveries.send_message(posted, &outcome->room, &sweep);
+  outcome->more = sweep.more;
+  return sent;
 }
 
 Status Inbox::store_message(Request& request, MessageId number) {
@@ -374,9 +395,9 @@ Status Inbox::store_message(Request& request, MessageId number) {
   }
   NewMessage posted = message_of(request);
   posted.number = number;
-  bool room = true;
-  request.status = loop_.instance().deliveries.send_message(posted, &room);
-  if (!room) request.status = Status::kResourceExhausted;
+  Request::Outcome outcome;
+  request.status = send_message(request, posted, &outcome);
+  if (!outcome.room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }
 
@@ -388,9 +409,12 @@ Status Inbox::store(const Turn& turn) {
 }
 
 Status Inbox::piggyback(const Request& request) {
-  if (request.text.size() > loop_.options.limits.payload_bytes_max) {
-    loop_.diagnostic.format("the input has %zu bytes; payload_bytes_max is %zu",
-                            request.text.size(), loop_.options.limits.payload_bytes_max);
+  const std::size_t input = request.start == nullptr ? 0 : request.start->input.size();
+  const std::size_t longest = input > request.text.size() ? input : request.text.size();
+  if (longest > loop_.options.limits.payload_bytes_max) {
+    loop_.diagnostic.format("the %s has %zu bytes; payload_bytes_max is %zu",
+                            longest == input ? "input" : "payload", longest,
+                            loop_.options.limits.payload_bytes_max);
     return Status::kResourceExhausted;
   }
   const bool first = requests_.size() == 0;

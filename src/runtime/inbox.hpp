@@ -92,7 +92,9 @@ class Inbox {
   Turn* turn_of(TurnList& turns, std::size_t request);
   [[nodiscard]] bool has_message_behind(const Request& request);
   [[nodiscard]] std::size_t index_of(const Request& request);
-  Status send_message(const Request& request, bool* room);
+  [[nodiscard]] static NewInstance new_instance(const Request& request);
+  Status send_message(const Request& request, Request::Outcome* outcome);
+  Status send_message(const Request& request, NewMessage& posted, Request::Outcome* outcome);
   Status store_message(Request& request, MessageId number);
 
   LoopContext& loop_;

@@ -23,6 +23,17 @@ class Devices;
 class Inbox;
 struct Turn;
 
+// What a request starts: always, or if there is no running instance of its id.
+struct StartRequest {
+  std::string_view name;     // of the orchestration
+  std::string_view version;  // empty: the default version
+  std::string_view input;
+  std::string_view trace;  // empty: none
+  std::int64_t start_after_ms = 0;
+  IfRunning if_running = IfRunning::kRefuse;
+  IfEnded if_ended = IfEnded::kRefuse;
+};
+
 struct Request {
   // How the batch goes on after a request. `room` false: the answer is kResourceExhausted. `more`:
   // the request stays first, and goes on with the next batch.
@@ -44,9 +55,8 @@ struct Request {
 
   const Kind* kind = nullptr;
   std::string_view id;
-  std::string_view name;     // a start: of the orchestration; else of an event or queue
-  std::string_view version;  // a start; empty: the default version
-  std::string_view text;     // input, reason or payload
+  std::string_view name;  // of an event or queue
+  std::string_view text;  // a reason or payload
   Answer answer = nullptr;
   void* user = nullptr;
   OfferAnswer offer_answer = nullptr;  // an offer: called in place of `answer`
@@ -55,9 +65,8 @@ struct Request {
   bool force = false;       // a deletion
   bool begun = false;       // a deletion: only the sweep is left
   PruneLimits limits = {};  // a pruning
-  std::int64_t start_after_ms = 0;  // a start
-  std::string_view trace = {};      // a start; empty: none
-  void* block = nullptr;            // from the pool; holds the texts
+  const StartRequest* start = nullptr;  // null: it starts nothing
+  void* block = nullptr;                // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
   Status status = Status::kOk;  // decided in the batch, answered after the commit
@@ -78,19 +87,23 @@ class Requests {
 
   Status push(const Request& request) {
     if (size_ == capacity_) return Status::kResourceExhausted;
-    const std::size_t bytes = request.id.size() + request.name.size() + request.version.size() +
-                              request.text.size() + request.trace.size() + 1;
+    const std::size_t bytes = (request.start == nullptr ? 0 : bytes_of(*request.start)) +
+                              request.id.size() + request.name.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
     Request& kept =
         *::new (static_cast<void*>(&ring_[(first_ + size_) % capacity_])) Request(request);
     kept.block = block;
     char* at = static_cast<char*>(block);
-    for (std::string_view* view : {&kept.id, &kept.name, &kept.version, &kept.text, &kept.trace}) {
-      if (!view->empty()) std::memcpy(at, view->data(), view->size());
-      *view = std::string_view(at, view->size());
-      at += view->size();
+    if (request.start != nullptr) {
+      StartRequest* const start = ::new (block) StartRequest(*request.start);
+      at += sizeof(StartRequest);
+      for (std::string_view* view : {&start->name, &start->version, &start->input, &start->trace})
+        at = keep(at, view);
+      kept.start = start;
     }
+    for (std::string_view* view : {&kept.id, &kept.name, &kept.text})
+      at = keep(at, view);
     ++size_;
     return Status::kOk;
   }
@@ -106,6 +119,17 @@ class Requests {
   }
 
  private:
+  static std::size_t bytes_of(const StartRequest& start) {
+    return sizeof(StartRequest) + start.name.size() + start.version.size() + start.input.size() +
+           start.trace.size();
+  }
+  // Copies the text to `at`; returns the end of the copy.
+  static char* keep(char* at, std::string_view* text) {
+    if (!text->empty()) std::memcpy(at, text->data(), text->size());
+    *text = std::string_view(at, text->size());
+    return at + text->size();
+  }
+
   Request* ring_ = nullptr;
   std::size_t capacity_ = 0;
   std::size_t first_ = 0;

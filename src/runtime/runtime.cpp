@@ -26,6 +26,21 @@ constexpr Kind kPrune = {&Inbox::write_prune, false, true};
 constexpr Kind kDeclare = {&Inbox::write_declaration, false, false, {}, &Devices::declared};
 constexpr Kind kWithdraw = {&Inbox::write_withdrawal, false, false, {}, &Devices::withdrawn};
 
+Status start_request(std::string_view name, std::string_view input, const StartOptions& options,
+                     StartRequest* out) {
+  out->name = name;
+  out->version = options.version.has_value() ? options.version->view() : "";
+  out->input = input;
+  out->trace = options.trace_id.view();
+  out->start_after_ms = options.start_after.count();
+  out->if_running = options.if_running;
+  out->if_ended = options.if_ended;
+  if ((options.version.has_value() && !is_valid_version(out->version)) ||
+      options.start_after.count() < 0 || !is_valid_trace_id(out->trace))
+    return Status::kInvalidArgument;
+  return Status::kOk;
+}
+
 // Counters are kept by registered name, and the state of a cooperative activity lives in its slot:
 // both must fit.
 Status check_registry(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
@@ -193,70 +208,77 @@ internal::TypedBytes Runtime::typed_bytes() {
 Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
                                     std::string_view input, const StartOptions& options,
                                     Answer answer, void* user) {
-  const std::string_view version = options.version.has_value() ? options.version->view() : "";
-  if ((options.version.has_value() && !is_valid_version(version)) ||
-      options.start_after.count() < 0 || !is_valid_trace_id(options.trace_id.view()))
-    return Status::kInvalidArgument;
-  Request request = {&kStart, id, name, version, input, answer, user};
-  request.start_after_ms = options.start_after.count();
-  request.trace = options.trace_id.view();
+  StartRequest start;
+  PAWL_TRY(start_request(name, input, options, &start));
+  Request request = {&kStart, id, {}, {}, answer, user};
+  request.start = &start;
   return piggyback(request);
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  return piggyback({&kCancel, id, {}, {}, reason, answer, user});
+  return piggyback({&kCancel, id, {}, reason, answer, user});
 }
 
 Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
-                            Answer answer, void* user) {
-  return piggyback({&kRaise, id, name, {}, payload, answer, user});
+                            const SendOptions& options, Answer answer, void* user) {
+  return send_message({&kRaise, id, name, payload, answer, user}, options);
+}
+
+Status Runtime::send_message(Request request, const SendOptions& options) {
+  StartRequest start;
+  if (options.start_if_ended.has_value()) {
+    const StartIfEnded& wanted = *options.start_if_ended;
+    PAWL_TRY(start_request(wanted.definition, wanted.input, wanted.options, &start));
+    request.start = &start;
+  }
+  return piggyback(request);
 }
 
 Status Runtime::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                             OfferAnswer answer, void* user) {
-  Request request = {&kOffer, id, name, {}, payload, nullptr, user};
+  Request request = {&kOffer, id, name, payload, nullptr, user};
   request.offer_answer = answer;
   return piggyback(request);
 }
 
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
-                              Answer answer, void* user) {
-  return piggyback({&kEnqueue, id, queue, {}, payload, answer, user});
+                              const SendOptions& options, Answer answer, void* user) {
+  return send_message({&kEnqueue, id, queue, payload, answer, user}, options);
 }
 
 Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
-  Request request = {&kDeclare, device, {}, {}, {}, answer, user};
+  Request request = {&kDeclare, device, {}, {}, answer, user};
   request.standby = standby;
   return piggyback(request);
 }
 
 Status Runtime::withdraw_session(std::string_view device, Answer answer, void* user) {
-  return piggyback({&kWithdraw, device, {}, {}, {}, answer, user});
+  return piggyback({&kWithdraw, device, {}, {}, answer, user});
 }
 
 Status Runtime::terminate_instance(std::string_view id, std::string_view reason, Answer answer,
                                    void* user) {
-  return piggyback({&kTerminate, id, {}, {}, reason, answer, user});
+  return piggyback({&kTerminate, id, {}, reason, answer, user});
 }
 
 Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({&kSuspend, id, {}, {}, {}, answer, user});
+  return piggyback({&kSuspend, id, {}, {}, answer, user});
 }
 
 Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({&kResume, id, {}, {}, {}, answer, user});
+  return piggyback({&kResume, id, {}, {}, answer, user});
 }
 
 Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {
-  Request request = {&kDelete, id, {}, {}, {}, answer, user};
+  Request request = {&kDelete, id, {}, {}, answer, user};
   request.force = force;
   return piggyback(request);
 }
 
 Status Runtime::prune_executions(std::string_view id, std::int64_t keep_last,
                                  std::int64_t ended_before_ms, Answer answer, void* user) {
-  Request request = {&kPrune, id, {}, {}, {}, answer, user};
+  Request request = {&kPrune, id, {}, {}, answer, user};
   request.limits = {keep_last, ended_before_ms};
   return piggyback(request);
 }

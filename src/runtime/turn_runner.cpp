@@ -366,7 +366,11 @@ bool TurnRunner::list_events(Turn& turn) {
   std::size_t timer_count = 0;
   for (EventId id = commit.first_new; id <= commit.last_new; ++id) {
     const Event& event = history.event(id);
-    if (event.kind == EventKind::kStarted) commit.begun.behaviour = event.number;
+    if (event.kind == EventKind::kStarted) {
+      commit.begun.behaviour = event.number;
+      commit.begun.follows_end =
+          turn.item->execution > 1 && turn.item->messages[0].kind == MessageKind::kStart;
+    }
     if (!is_listed(history, commit, id)) continue;
     if (event.kind == EventKind::kActivity)
       work[work_count++] = {id, event.session, event.policy, event.tag, event.version};

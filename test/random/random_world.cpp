@@ -380,8 +380,8 @@ void RandomWorld::send(std::size_t at) {
     };
     void* const user = piggybacked_.back().get();
     note(token + " is piggybacked for " + id);
-    const Status asked = is_event ? (*life)->raise_event(id, name, payload, answer, user)
-                                  : (*life)->enqueue_event(id, name, payload, answer, user);
+    const Status asked = is_event ? (*life)->raise_event(id, name, payload, {}, answer, user)
+                                  : (*life)->enqueue_event(id, name, payload, {}, answer, user);
     if (asked != Status::kOk && asked != Status::kResourceExhausted)
       fail("a piggybacked message answers " + std::string(status_name(asked)));
     return;

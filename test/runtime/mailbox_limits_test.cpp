@@ -142,7 +142,7 @@ TEST_F(MailboxLimits, a_runtime_keeps_to_the_least_in_its_own_calls) {
   start_worker(with(3));
   Answers answers;
   for (int i = 0; i < 6; ++i) {
-    ASSERT_EQ(large.runtime->raise_event("i", "unheard", "x", Answers::note, &answers),
+    ASSERT_EQ(large.runtime->raise_event("i", "unheard", "x", {}, Answers::note, &answers),
               Status::kOk);
     pass(100);
   }

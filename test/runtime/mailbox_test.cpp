@@ -477,21 +477,22 @@ TEST_F(Mailbox, PiggybackedCallsAnswerAsTheClients) {
     return reported.last;
   };
   Runtime& runtime = *at.runtime;
-  EXPECT_EQ(ask(runtime.raise_event("i", "go", "", Reported::note, &reported)), Status::kNotFound);
+  EXPECT_EQ(ask(runtime.raise_event("i", "go", "", {}, Reported::note, &reported)),
+            Status::kNotFound);
   start_at(at, "i", "takes", "3");
   for (int i = 1; i <= 2; ++i)
-    EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", Reported::note, &reported)),
+    EXPECT_EQ(ask(runtime.enqueue_event("i", "other", "m", {}, Reported::note, &reported)),
               Status::kOk);
-  EXPECT_EQ(ask(runtime.enqueue_event("i", "q", "m", Reported::note, &reported)),
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "q", "m", {}, Reported::note, &reported)),
             Status::kResourceExhausted);
-  EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", Reported::note, &reported)),
+  EXPECT_EQ(ask(runtime.enqueue_event("i", "", "m", {}, Reported::note, &reported)),
             Status::kInvalidArgument);
   EXPECT_EQ(
       ask(runtime.start_orchestration("waits", InstanceId("j"), "", {}, Reported::note, &reported)),
       Status::kOk)
       << "a refusal harms no other call";
-  EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", Reported::note, &reported)), Status::kOk);
-  EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", Reported::note, &reported)), Status::kOk);
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "1", {}, Reported::note, &reported)), Status::kOk);
+  EXPECT_EQ(ask(runtime.raise_event("j", "go", "2", {}, Reported::note, &reported)), Status::kOk);
   EXPECT_EQ(end_of("j"), "completed 1,2");
   EXPECT_EQ(runtime.enqueue_event("i", "q", std::string(65'537, 'p')), Status::kResourceExhausted);
 }

@@ -205,7 +205,7 @@ class MessageEnds : public Story {
   }
   // Sends by a call of the Runtime itself, behind all that was posted before the turn ran.
   void post(const std::string& text) {
-    ASSERT_EQ(workers.back()->runtime->enqueue_event("a", "q", text, note, this), Status::kOk);
+    ASSERT_EQ(workers.back()->runtime->enqueue_event("a", "q", text, {}, note, this), Status::kOk);
   }
   static void note(void* self, Status status) noexcept {
     EXPECT_EQ(status, Status::kOk);
@@ -610,7 +610,7 @@ class RandomEnds : public MessageEnds, public ::testing::WithParamInterface<std:
     const std::string text = "m" + std::to_string(known.size());
     posted.push_back({&known, text});
     known[text] = false;
-    ASSERT_EQ(worker.runtime->enqueue_event("a", "q", text, note_answer, &posted.back()),
+    ASSERT_EQ(worker.runtime->enqueue_event("a", "q", text, {}, note_answer, &posted.back()),
               Status::kOk);
   }
   static void note_answer(void* user, Status status) noexcept {

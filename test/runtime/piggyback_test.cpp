@@ -111,7 +111,7 @@ class Piggyback : public Story {
   }
   // Raises an event; `answers` has the answers in their order.
   void raise(Worker& worker, std::string_view payload, std::string_view id = "a") {
-    ASSERT_EQ(worker.runtime->raise_event(id, "go", payload, keep, &answers), Status::kOk);
+    ASSERT_EQ(worker.runtime->raise_event(id, "go", payload, {}, keep, &answers), Status::kOk);
   }
   static void keep_offer(void* all, Status status, bool received) noexcept {
     static_cast<std::vector<std::string>*>(all)->push_back(std::string(status_name(status)) +
@@ -122,7 +122,7 @@ class Piggyback : public Story {
     ASSERT_EQ(worker.runtime->offer_event(id, name, payload, keep_offer, &offers), Status::kOk);
   }
   void enqueue(Worker& worker, std::string_view payload) {
-    ASSERT_EQ(worker.runtime->enqueue_event("a", "q", payload, keep, &answers), Status::kOk);
+    ASSERT_EQ(worker.runtime->enqueue_event("a", "q", payload, {}, keep, &answers), Status::kOk);
   }
   static std::uint64_t commits(Worker& worker) { return worker.runtime->stats().commits; }
   static bool tick(Worker& worker) {

@@ -292,7 +292,7 @@ pawl_status pawl_host_raise_event(pawl_host* host, const char* id, const char* e
   if (host == nullptr || !is_bytes(payload, size)) return PAWL_INVALID_ARGUMENT;
   return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
     return host->host.runtime().raise_event(name_of(id), name_of(event), bytes_of(payload, size),
-                                            pass_on, asked);
+                                            pawl::SendOptions(), pass_on, asked);
   });
 }
 pawl_status pawl_host_cancel(pawl_host* host, const char* id, const char* reason,

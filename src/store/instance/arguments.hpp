@@ -15,6 +15,7 @@
 #include "core/clock_rules.hpp"
 #include "core/ids.hpp"
 #include "core/text.hpp"
+#include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/management.hpp"
 #include "pawl/optional_ms.hpp"
@@ -43,8 +44,17 @@ struct NewInstance {
   std::string_view input;
   std::string_view trace;           // empty: none
   std::int64_t start_after_ms = 0;  // how long it is parked before its first turn
+  IfRunning if_running = IfRunning::kRefuse;
+  IfEnded if_ended = IfEnded::kRefuse;
   // This very batch acknowledges its first turn, without messages: no start message is stored.
   bool with_turn = false;
+};
+
+// Removes the rows of deleted instances for a call that needs an id of theirs. `more`: not all are
+// removed, and nothing else was written: call again in the next batch.
+struct Sweep {
+  Removed* removed = nullptr;  // added to
+  bool more = false;
 };
 
 // The most messages from outside that one instance may have and no turn took, and the most bytes of
@@ -78,6 +88,9 @@ struct NewMessage {
   std::size_t count_max = 0;
   std::size_t bytes_max = 0;
   MessageId number = 0;  // one of those reserved in this batch; 0: the next one
+  // What to start if there is no such instance, or if it has ended; null: nothing. Its id is not
+  // looked at.
+  const NewInstance* start_if_ended = nullptr;
 };
 
 // A stored offer: where to look for its outcome.

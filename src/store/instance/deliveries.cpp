@@ -9,28 +9,50 @@
 #include "store/walk.hpp"
 
 namespace pawl::store {
-Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key) {
+
+Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key,
+                                       Sweep* sweep) {
   require_batch();
-  if (is_valid_name(instance.id) && !is_valid_root_id(instance.id)) {
-    context_.diagnostic.format(is_plain_id(instance.id)
-                                   ? "ids with \"::\" are those of children"
-                                   : "an id is not \".\" or \"..\", and has no blank at its ends");
-    return Status::kInvalidArgument;
-  }
+  PAWL_TRY(check_root(instance));
   // The id is checked before the room: a caller that repeats a call learns that the first one
   // arrived.
-  PAWL_TRY(check_new(instance));
+  Holder holder;
+  PAWL_TRY(find_holder(instance.id, sweep, &holder));
+  if (sweep != nullptr && sweep->more) return Status::kOk;
+  if (holder.key != 0) {
+    if (holder.is_alive() && instance.if_running == IfRunning::kTake) {
+      *key = holder.key;
+      return Status::kOk;
+    }
+    PAWL_TRY(check_next(instance, holder));
+  }
   PAWL_TRY(rows_.place.room_for_new());
-  return insert_checked(instance, ParentLink(), key);
+  return begin(instance, holder, key);
 }
 
 Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink& parent,
                                    InstanceKey* key) {
   PAWL_TRY(check_new(instance));
+  Holder holder;
+  PAWL_TRY(find_holder(instance.id, &holder));
+  if (holder.key != 0) return refuse_used(instance);
   return insert_checked(instance, parent, key);
 }
 
-constexpr auto kFindId = PAWL_QUERY("SELECT 1 FROM instances WHERE id=?");
+Status Deliveries::refuse_used(const NewInstance& instance) {
+  context_.diagnostic.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
+                             instance.id.data());
+  return Status::kAlreadyExists;
+}
+
+Status Deliveries::check_root(const NewInstance& instance) {
+  PAWL_TRY(check_new(instance));
+  if (is_valid_root_id(instance.id)) return Status::kOk;
+  context_.diagnostic.format(is_plain_id(instance.id)
+                                 ? "ids with \"::\" are those of children"
+                                 : "an id is not \".\" or \"..\", and has no blank at its ends");
+  return Status::kInvalidArgument;
+}
 
 Status Deliveries::check_new(const NewInstance& instance) {
   if (!is_valid_name(instance.id) || !is_valid_name(instance.name) ||
@@ -49,14 +71,46 @@ Status Deliveries::check_new(const NewInstance& instance) {
                                static_cast<long long>(instance.start_after_ms));
     return Status::kInvalidArgument;
   }
-  // This also finds an instance that is deleted and not swept yet.
-  Statement row = connection_.use(kFindId);
-  if (row.bind_text(instance.id).row()) {
-    context_.diagnostic.format("instance '%.*s' exists", static_cast<int>(instance.id.size()),
-                               instance.id.data());
-    return Status::kAlreadyExists;
-  }
-  return fail(row.status(), "instances");
+  return Status::kOk;
+}
+
+constexpr auto kFindHolder = PAWL_QUERY(
+    "SELECT key,state,execution,parent IS NOT NULL AS is_child FROM instances WHERE id=?");
+
+Status Deliveries::find_holder(std::string_view id, Holder* out) {
+  *out = Holder();
+  Statement row = connection_.use(kFindHolder);
+  if (!row.bind_text(id).row()) return fail(row.status(), "instances");
+  bool whole = true;
+  out->key = row.integer(PAWL_COLUMN(kFindHolder, key));
+  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindHolder, state), &whole));
+  out->execution = row.integer(PAWL_COLUMN(kFindHolder, execution), &whole);
+  out->is_child = row.integer(PAWL_COLUMN(kFindHolder, is_child)) != 0;
+  return whole ? Status::kOk : fail(Status::kCorrupt, "instances");
+}
+
+// The rows of a deleted tree go before its id is used again, so that the new instance meets none of
+// them.
+Status Deliveries::find_holder(std::string_view id, Sweep* sweep, Holder* out) {
+  PAWL_TRY(find_holder(id, out));
+  if (sweep == nullptr) return Status::kOk;
+  sweep->more = false;
+  if (out->key == 0 || out->state != InstanceState::kDeleted) return Status::kOk;
+  PAWL_TRY(removal_.sweep_deleted(kSweepEventsMax, sweep->removed, &sweep->more));
+  return sweep->more ? Status::kOk : find_holder(id, out);
+}
+
+// Whether the instance that has ended may begin another execution (R10.5).
+Status Deliveries::check_next(const NewInstance& instance, const Holder& holder) {
+  const bool has_failed = holder.state == InstanceState::kFailed;
+  const bool has_ended = has_failed || holder.state == InstanceState::kCompleted;
+  const bool is_next = instance.if_ended == IfEnded::kNextExecution ||
+                       (instance.if_ended == IfEnded::kNextIfFailed && has_failed);
+  if (!has_ended || !is_next) return refuse_used(instance);
+  if (!holder.is_child) return Status::kOk;
+  context_.diagnostic.format("instance '%.*s' is a child: its parent has its result already",
+                             static_cast<int>(instance.id.size()), instance.id.data());
+  return Status::kChildInstance;
 }
 
 constexpr auto kInsertInstance = PAWL_QUERY(
@@ -88,7 +142,43 @@ Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink&
   return written(rows_.instances.insert_message(*key, start));
 }
 
-Status Deliveries::send_message(const NewMessage& posted, bool* room) {
+Status Deliveries::begin(const NewInstance& instance, const Holder& holder, InstanceKey* key) {
+  if (holder.key == 0) return insert_checked(instance, ParentLink(), key);
+  *key = holder.key;
+  // One that failed has kept the values as it found them, for a restart.
+  PAWL_TRY(rows_.instances.settle_values(holder.key, holder.execution));
+  NextBegin next;
+  next.start.kind = MessageKind::kStart;
+  next.start.execution = holder.execution + 1;
+  next.start.name = instance.name;
+  next.start.payload = instance.input;
+  next.anew = true;
+  next.version = instance.version;
+  next.name = instance.name;
+  next.trace = instance.trace;
+  if (instance.start_after_ms > 0)
+    next.parked_until = make_due(batch_.now, instance.start_after_ms);
+  return written(rows_.instances.begin_execution(holder.key, next));
+}
+
+// Everything is checked before the first write, because the batch may hold other calls.
+Status Deliveries::start_for_message(const NewMessage& posted, bool* room, Sweep* sweep,
+                                     InstanceKey* key) {
+  NewInstance instance = *posted.start_if_ended;
+  instance.id = posted.id;
+  instance.if_ended = IfEnded::kNextExecution;
+  PAWL_TRY(check_root(instance));
+  Holder holder;
+  PAWL_TRY(find_holder(instance.id, sweep, &holder));
+  if (sweep != nullptr && sweep->more) return Status::kOk;
+  if (holder.key != 0) PAWL_TRY(check_next(instance, holder));
+  PAWL_TRY(has_room(holder.key, posted, room));
+  if (!*room) return Status::kOk;
+  PAWL_TRY(rows_.place.room_for_new());
+  return begin(instance, holder, key);
+}
+
+Status Deliveries::send_message(const NewMessage& posted, bool* room, Sweep* sweep) {
   require_batch();
   *room = true;
   if (!is_valid_name(posted.name)) {
@@ -97,10 +187,16 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room) {
     return Status::kInvalidArgument;
   }
   InstanceKey key = 0;
-  PAWL_TRY(rows_.instances.find_running(posted.id, &key));
-  PAWL_TRY(has_room(key, posted, room));
-  if (!*room) return Status::kOk;
-  PAWL_TRY(rows_.place.room_for_new());
+  const Status found = rows_.instances.find_running(posted.id, &key);
+  if (posted.start_if_ended != nullptr && (found == Status::kNotFound || found == Status::kStale)) {
+    PAWL_TRY(start_for_message(posted, room, sweep, &key));
+    if (!*room || (sweep != nullptr && sweep->more)) return Status::kOk;
+  } else {
+    PAWL_TRY(found);
+    PAWL_TRY(has_room(key, posted, room));
+    if (!*room) return Status::kOk;
+    PAWL_TRY(rows_.place.room_for_new());
+  }
   Message message;
   message.id = posted.number;
   message.kind = posted.kind;
@@ -209,11 +305,12 @@ constexpr auto kCountMailbox = PAWL_QUERY(
     "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
-    sql::number<Waiting::kNo, Waiting::kYes>, ") AND due IS NULL AND kind IN (",
+    sql::number<Waiting::kNo, Waiting::kYes, Waiting::kUnread>, ") AND due IS NULL AND kind IN (",
     sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kOffer>, ")");
 
-// Counts the rows of messages that no turn took. The limit itself bounds them, together with the
-// completions that wait beside them.
+// Counts the rows of messages that no turn took, with those that the next execution of an instance
+// that has ended gets. The limit itself bounds them, together with the completions that wait beside
+// them.
 Status Deliveries::has_room(InstanceKey key, const NewMessage& posted, bool* room) {
   MailboxLimits most;
   PAWL_TRY(rows_.workers.mailbox_limits(&most));

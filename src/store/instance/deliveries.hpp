@@ -10,6 +10,7 @@
 
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
+#include "store/instance/removal.hpp"
 #include "store/instance/rows.hpp"
 #include "store/instance/turn_commit.hpp"
 #include "store/rows.hpp"
@@ -25,14 +26,18 @@ struct ParentLink {
 
 class Deliveries : private Table {
  public:
-  Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
+  Deliveries(StoreContext& context, Rows& rows, TreeRemoval& removal)
+      : Table(context), rows_(rows), removal_(removal) {}
 
-  // kAlreadyExists, kInvalidArgument; kQuota: no room (set_quota_and_reserve()).
-  Status start_orchestration(const NewInstance& instance, InstanceKey* key);
+  // kAlreadyExists, also for the id of a deleted instance unless there is a `sweep`, which makes
+  // the id free; kChildInstance: what ended is a child; kInvalidArgument; kQuota: no room
+  // (set_quota_and_reserve()).
+  Status start_orchestration(const NewInstance& instance, InstanceKey* key, Sweep* sweep = nullptr);
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
-  // above.
-  Status send_message(const NewMessage& posted, bool* room);
+  // above. With start_if_ended also what start_orchestration() answers; the start and the message
+  // are both written, or none is.
+  Status send_message(const NewMessage& posted, bool* room, Sweep* sweep = nullptr);
   // The same for a message of kind kOffer.
   Status offer_event(const NewMessage& posted, bool* room, SentOffer* out);
   // Callable anywhere. *waits: no turn has taken it yet. History shows what the turn made of it: a
@@ -70,12 +75,31 @@ class Deliveries : private Table {
   Status notify_parent(InstanceKey child, ErrorKind error, std::string_view output);
 
  private:
+  // The instance that has an id: it runs, has ended, or is deleted and not removed yet.
+  struct Holder {
+    InstanceKey key = 0;  // 0: there is none
+    InstanceState state = InstanceState::kRunning;
+    ExecutionId execution = 0;
+    bool is_child = false;
+    [[nodiscard]] bool is_alive() const {
+      return state == InstanceState::kRunning || state == InstanceState::kStopped ||
+             state == InstanceState::kSuspended;
+    }
+  };
   Status check_new(const NewInstance& instance);
+  Status check_root(const NewInstance& instance);
+  Status find_holder(std::string_view id, Holder* out);
+  Status find_holder(std::string_view id, Sweep* sweep, Holder* out);
+  Status refuse_used(const NewInstance& instance);
+  Status check_next(const NewInstance& instance, const Holder& holder);
   Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
+  Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
+  Status start_for_message(const NewMessage& posted, bool* room, Sweep* sweep, InstanceKey* key);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
   MailboxLimits seen_;  // as last_message() saw them
   Rows& rows_;
+  TreeRemoval& removal_;
 };
 
 }  // namespace pawl::store

@@ -207,4 +207,30 @@ Status InstanceRows::store_message(InstanceKey instance, const Message& message,
   return fail_written(insert.bind(message_crc(instance, message)).run(), "insert message");
 }
 
+constexpr auto kNextExecution = PAWL_QUERY(
+    "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
+    "found_status=iif(?3,custom_status,found_status),name=coalesce(?5,name),"
+    "trace=iif(?5 IS NULL,trace,?6) WHERE key=?1");
+
+constexpr auto kReadAgain =
+    PAWL_QUERY("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
+               " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
+
+Status InstanceRows::begin_execution(InstanceKey instance, const NextBegin& next) {
+  InstanceWrite write;
+  write.home = 0;
+  write.ready_at = batch_.now;
+  write.parked_until = next.parked_until;
+  write.forgives = true;
+  write.stamps = true;
+  write.revisions = 1;
+  PAWL_TRY(write_state(instance, write));
+  PAWL_TRY(fail(connection_.use(kReadAgain).bind(instance).run(), "give unread messages"));
+  Statement begin = connection_.use(kNextExecution);
+  begin.bind(instance).bind(next.start.execution).bind(next.anew ? 1 : 0).bind_text(next.version);
+  begin.bind_text_or_null(next.name).bind_text_or_null(next.trace);
+  PAWL_TRY(fail(begin.run(), "begin an execution"));
+  return insert_message(instance, next.start);
+}
+
 }  // namespace pawl::store

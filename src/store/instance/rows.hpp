@@ -60,6 +60,16 @@ struct InstanceWrite {
   EventId last_event = 0;      // 0: unchanged
 };
 
+// The begin of an execution that follows another one, which has ended.
+struct NextBegin {
+  Message start;             // with the number of the execution
+  bool anew = false;         // from its start, so with `version` and the custom status as it is now
+  std::string_view version;  // empty: the default version of the worker that begins it
+  std::string_view name;     // with `anew`, also the next; empty: unchanged
+  std::string_view trace;    // with a name
+  OptionalMs parked_until;
+};
+
 struct Due {
   TimeBase base = TimeBase::kPawl;
   std::int64_t due = 0;
@@ -108,6 +118,8 @@ class InstanceRows : private Table {
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
   // otherwise.
   Status insert_message(InstanceKey instance, const Message& message);
+  // Resets what was counted against the instance, and gives its unread messages to the execution.
+  Status begin_execution(InstanceKey instance, const NextBegin& next);
   Status store_message(InstanceKey instance, const Message& message, const Due* timer,
                        Waiting waiting = Waiting::kNo);
   Status write_value(const TurnCommit& turn, const Event& write);

@@ -56,7 +56,8 @@ struct NewTimer {
   std::int64_t delay_or_utc_ms = 0;
 };
 
-// How the instance goes on after an end of kind kContinuedAsNew.
+// How the instance goes on after an end of kind kContinuedAsNew. keep_executions and removed are
+// set for each turn.
 struct NextExecution {
   std::string_view input;
   std::string_view version;  // empty: none yet
@@ -88,6 +89,7 @@ struct AtEnd {
 struct Begun {
   std::int64_t behaviour = 0;  // the engine's; 0: the execution began before
   std::string_view version;    // set if the instance had none yet; else empty
+  bool follows_end = false;    // a start began it, of an instance that had ended
 };
 
 // The storage reads these from the new events: values written and asked for, instances started,

@@ -93,6 +93,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   PAWL_TRY(write_values(turn, kinds));
   PAWL_TRY(start_instances(turn, kinds));
   PAWL_TRY(write_sessions_and_work(turn, kinds));
+  if (turn.begun.follows_end) PAWL_TRY(prune_executions(turn));
   if (turn.end != EndKind::kNone) return end_execution(turn);
   for (const NewTimer& timer : turn.timers)
     PAWL_TRY(insert_timer(turn, timer));
@@ -381,6 +382,10 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(rows_.instances.store_message(turn.key, next, nullptr));
   PAWL_TRY(go_on(turn, turn.execution + 1, 0));
+  return prune_executions(turn);
+}
+
+Status TurnWriter::prune_executions(const TurnCommit& turn) {
   if (turn.next.keep_executions == 0) return Status::kOk;
   PruneLimits limits;
   limits.keep_last = turn.next.keep_executions;

@@ -57,6 +57,7 @@ class TurnWriter : private Table {
   Status end_execution(const TurnCommit& turn);
   Status leave_unread(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
+  Status prune_executions(const TurnCommit& turn);
   Status hand_on_request(const TurnCommit& turn, Message* next);
   Rows& rows_;
   SessionVerbs& verbs_;

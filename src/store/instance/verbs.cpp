@@ -408,33 +408,14 @@ Status InstanceVerbs::hand_on_request(const Found& found, EventId request, Error
   return read == Status::kStale ? Status::kOk : read;
 }
 
-constexpr auto kNextExecution = PAWL_QUERY(
-    "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
-    "found_status=iif(?3,custom_status,found_status) WHERE key=?1");
-
-constexpr auto kReadAgain =
-    PAWL_QUERY("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,
-               " WHERE instance=?1 AND waiting=", sql::number<Waiting::kUnread>);
-
-// Resets what was counted against the instance, and gives its unread messages to the next
-// execution. `message`: the start of that execution.
 Status InstanceVerbs::begin(const Found& found, const Restart& how, const Message& message) {
-  Message start = message;
-  start.kind = MessageKind::kRestart;
-  start.name = how.by;
-  InstanceWrite write;
-  write.home = 0;
-  write.ready_at = batch_.now;
-  write.forgives = true;
-  write.stamps = true;
-  write.revisions = 1;
-  PAWL_TRY(rows_.instances.write_state(found.key, write));
-  PAWL_TRY(fail(connection_.use(kReadAgain).bind(found.key).run(), "give unread messages"));
-  const bool from_start = how.from == RestartFrom::kStart;
-  Statement next = connection_.use(kNextExecution);
-  next.bind(found.key).bind(start.execution).bind(from_start ? 1 : 0).bind_text(how.version);
-  PAWL_TRY(fail(next.run(), "begin an execution"));
-  return rows_.instances.insert_message(found.key, start);
+  NextBegin next;
+  next.start = message;
+  next.start.kind = MessageKind::kRestart;
+  next.start.name = how.by;
+  next.anew = how.from == RestartFrom::kStart;
+  next.version = how.version;
+  return rows_.instances.begin_execution(found.key, next);
 }
 
 }  // namespace pawl::store
