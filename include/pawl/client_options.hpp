@@ -31,13 +31,13 @@ struct ClientOptions {
   int cache_pages = 128;
 };
 
-// What a start does if an instance of its id runs, is stopped or is suspended.
+// Says how a start treats an instance of its id that runs, is stopped or is suspended.
 enum class IfRunning : std::uint8_t {
   kRefuse,  // kAlreadyExists
   kTake,    // kOk: nothing is written, and the input of the call is not used
 };
 
-// What a start does if an instance of its id has ended. An instance that was cancelled has failed.
+// Says how it treats an instance that has ended. One that was cancelled has failed.
 enum class IfEnded : std::uint8_t {
   kRefuse,         // kAlreadyExists
   kNextExecution,  // begins the next execution of that instance
@@ -55,14 +55,14 @@ struct StartOptions {
   // a request. At most kTraceIdBytesMax bytes; empty: none. Children and detached instances have
   // the one of the instance that started them.
   Name trace_id = {};
-  // What an id in use means. The next execution has this call's name, input, version, start_after
-  // and trace_id, and the values, the custom status and the unread messages of the instance (rule
-  // R10.5). An instance that is being removed does not use its id.
+  // How an id in use is treated. The next execution has the name, input, version, start_after and
+  // trace_id of this call, and the values, the custom status and the unread messages of the
+  // instance (rule R10.5). The id of an instance that is being removed is not in use.
   IfRunning if_running = IfRunning::kRefuse;
   IfEnded if_ended = IfEnded::kRefuse;
 };
 
-// What a message starts if there is no instance of its id, or if that one has ended.
+// The start that comes with a message, for an instance that is not there or has ended.
 struct StartIfEnded {
   std::string_view definition;  // as `name` of start_orchestration()
   std::string_view input;

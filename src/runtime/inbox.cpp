@@ -4,6 +4,23 @@
 #include "runtime/client_core.hpp"
 
 namespace pawl {
+namespace {
+
+NewInstance new_instance(const Request& request) {
+  NewInstance instance;
+  instance.id = request.id;
+  instance.name = request.start->name;
+  instance.version = request.start->version;
+  instance.input = request.start->input;
+  instance.trace = request.start->trace;
+  instance.start_after_ms = request.start->start_after_ms;
+  instance.if_running = request.start->if_running;
+  instance.if_ended = request.start->if_ended;
+  return instance;
+}
+
+}  // namespace
+
 NewMessage Inbox::message_of(const Request& request) const {
   NewMessage posted;
   posted.id = request.id;
@@ -289,7 +306,7 @@ Status Inbox::write_withdrawal(Request& request, Turn* /*turn*/, Request::Outcom
 }
 
 Status Inbox::write_message(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
-  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, outcome);
+  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, 0, outcome);
 }
 
 // An offer of this thread is never stored: without a turn of this tick it is over.
@@ -326,19 +343,6 @@ bool Inbox::has_message_behind(const Request& request) {
   return false;
 }
 
-NewInstance Inbox::new_instance(const Request& request) {
-  NewInstance instance;
-  instance.id = request.id;
-  instance.name = request.start->name;
-  instance.version = request.start->version;
-  instance.input = request.start->input;
-  instance.trace = request.start->trace;
-  instance.start_after_ms = request.start->start_after_ms;
-  instance.if_running = request.start->if_running;
-  instance.if_ended = request.start->if_ended;
-  return instance;
-}
-
 // A turn that cannot be committed is dropped, and runs again once its start is stored. The same
 // holds for a turn that ends the instance before it has read the messages of this batch (R7.7).
 Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcome) {
@@ -361,21 +365,18 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
   return created;
 }
 
-// Stores a message. Messages that are piggybacked for the same instance come before it, and count
-// against the same limits.
-Status Inbox::send_message(const Request& request, Request::Outcome* outcome) {
+// Stores a message, with a number that is reserved for it or, if that is 0, the next one. Messages
+// that are piggybacked for the same instance come before the latter, and count against its limits.
+Status Inbox::send_message(const Request& request, MessageId number, Request::Outcome* outcome) {
   NewMessage posted = message_of(request);
-  for (std::size_t i = 0; i < at_hand(); ++i) {
+  posted.number = number;
+  for (std::size_t i = 0; i < at_hand() && number == 0; ++i) {
     const Request& other = requests_.at(i);
     if (other.piggybacks_on == 0 || other.id != request.id) continue;
     const std::size_t bytes = other.name.size() + other.text.size();
     posted.count_max -= posted.count_max > 0 ? 1 : 0;
     posted.bytes_max -= posted.bytes_max > bytes ? bytes : posted.bytes_max;
   }
-  return send_message(request, posted, outcome);
-}
-
-Status Inbox::send_message(const Request& request, NewMessage& posted, Request::Outcome* outcome) {
   NewInstance instance;
   if (request.start != nullptr) {
     instance = new_instance(request);
@@ -393,10 +394,8 @@ Status Inbox::store_message(Request& request, MessageId number) {
     request.status = Status::kTimeout;
     return Status::kOk;
   }
-  NewMessage posted = message_of(request);
-  posted.number = number;
   Request::Outcome outcome;
-  request.status = send_message(request, posted, &outcome);
+  request.status = send_message(request, number, &outcome);
   if (!outcome.room) request.status = Status::kResourceExhausted;
   return is_answer(request.status) ? Status::kOk : request.status;
 }

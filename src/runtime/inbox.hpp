@@ -92,9 +92,7 @@ class Inbox {
   Turn* turn_of(TurnList& turns, std::size_t request);
   [[nodiscard]] bool has_message_behind(const Request& request);
   [[nodiscard]] std::size_t index_of(const Request& request);
-  [[nodiscard]] static NewInstance new_instance(const Request& request);
-  Status send_message(const Request& request, Request::Outcome* outcome);
-  Status send_message(const Request& request, NewMessage& posted, Request::Outcome* outcome);
+  Status send_message(const Request& request, MessageId number, Request::Outcome* outcome);
   Status store_message(Request& request, MessageId number);
 
   LoopContext& loop_;

@@ -23,7 +23,7 @@ class Devices;
 class Inbox;
 struct Turn;
 
-// What a request starts: always, or if there is no running instance of its id.
+// The start of a request: of its own, or for a message whose instance is not there or has ended.
 struct StartRequest {
   std::string_view name;     // of the orchestration
   std::string_view version;  // empty: the default version

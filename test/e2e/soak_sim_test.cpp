@@ -241,8 +241,9 @@ class SimSoak {
       case Verb::kEnd: break;
     }
     const char* const queue = queue_of(call.of->kind, call.verb);
-    return call.of->kind == Kind::kRaised ? target.raise_event(id, queue, call.token, rest...)
-                                          : target.enqueue_event(id, queue, call.token, rest...);
+    return call.of->kind == Kind::kRaised
+               ? target.raise_event(id, queue, call.token, SendOptions(), rest...)
+               : target.enqueue_event(id, queue, call.token, SendOptions(), rest...);
   }
 
   void send(const Call& call) {

@@ -154,7 +154,7 @@ TEST_F(NextExecution, AChildThatHasEndedIsRefused) {
   EXPECT_EQ(execution_of("kid"), 1);
 }
 
-// What an id in use means, for each state and option.
+// Each state of the instance that has the id, and each option.
 TEST_F(NextExecution, AStartSaysWhatAnIdInUseMeans) {
   start_worker();
   const auto begin = [&](std::string_view id, const char* message) {

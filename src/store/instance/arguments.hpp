@@ -88,8 +88,7 @@ struct NewMessage {
   std::size_t count_max = 0;
   std::size_t bytes_max = 0;
   MessageId number = 0;  // one of those reserved in this batch; 0: the next one
-  // What to start if there is no such instance, or if it has ended; null: nothing. Its id is not
-  // looked at.
+  // The instance to start if there is none, or if it has ended; null: none. Its id is not used.
   const NewInstance* start_if_ended = nullptr;
 };
 
