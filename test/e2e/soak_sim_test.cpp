@@ -242,8 +242,8 @@ class SimSoak {
     }
     const char* const queue = queue_of(call.of->kind, call.verb);
     return call.of->kind == Kind::kRaised
-               ? target.raise_event(id, queue, call.token, SendOptions(), rest...)
-               : target.enqueue_event(id, queue, call.token, SendOptions(), rest...);
+               ? target.raise_event(id, queue, call.token, pawl::SendOptions(), rest...)
+               : target.enqueue_event(id, queue, call.token, pawl::SendOptions(), rest...);
   }
 
   void send(const Call& call) {
