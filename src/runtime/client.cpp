@@ -96,15 +96,17 @@ Status new_instance(ClientCore& core, std::string_view name, std::string_view id
   return Status::kOk;
 }
 
-// Runs `work`, which may need the id of a deleted instance. The rows of a large one are removed in
-// batches of their own before.
+// The rows of a large deleted instance are removed in batches of their own before.
 template <typename Work>
-Status in_swept_batch(ClientCore& core, std::string_view id, Work&& work) {
+Status in_batch_with_free_id(ClientCore& core, std::string_view id, Work&& work) {
   Removed removed;
-  Sweep sweep{&removed};
+  bool more = false;
   do {
-    PAWL_TRY(core.in_batch({id}, [&](Store& store) { return work(store, &sweep); }));
-  } while (sweep.more);
+    PAWL_TRY(core.in_batch({id}, [&](Store& store) {
+      return with_free_id(store, &removed, &more,
+                          [&](bool* in_removal) { return work(store, in_removal); });
+    }));
+  } while (more);
   return Status::kOk;
 }
 
@@ -117,9 +119,9 @@ Status Client::start_orchestration(std::string_view name, const InstanceId& id,
     PAWL_TRY(new_instance(core, name, id, input, options, &instance));
     if (options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse)
       PAWL_TRY(core.refuse_early(id, false));
-    return in_swept_batch(core, id, [&](Store& store, Sweep* sweep) {
+    return in_batch_with_free_id(core, id, [&](Store& store, bool* in_removal) {
       InstanceKey key = 0;
-      return store.instance().deliveries.start_orchestration(instance, &key, sweep);
+      return store.instance().deliveries.start_orchestration(instance, &key, in_removal);
     });
   });
 }
@@ -159,9 +161,9 @@ Status send_message(ClientCore& core, NewMessage posted, const SendOptions& opti
   } else {
     PAWL_TRY(core.refuse_early(posted.id, true));
   }
-  return in_swept_batch(core, posted.id, [&](Store& store, Sweep* sweep) {
+  return in_batch_with_free_id(core, posted.id, [&](Store& store, bool* in_removal) {
     bool room = false;
-    PAWL_TRY(store.instance().deliveries.send_message(posted, &room, sweep));
+    PAWL_TRY(store.instance().deliveries.send_message(posted, &room, in_removal));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
 }

@@ -32,6 +32,19 @@ namespace pawl {
 // Copies a text to `at`, and makes it a view of the copy. Returns the end of the copy.
 char* keep_text(char* at, CallText* text, std::size_t bytes_max);
 
+// Runs `work`, which may find that a deleted instance still has the id that it needs, and says so.
+// Then rows of deleted instances are removed, and it runs again. `more`: they are not all gone, and
+// the call goes on with the next batch.
+template <typename Work>
+Status with_free_id(Store& store, Removed* removed, bool* more, Work&& work) {
+  bool in_removal = false;
+  *more = false;
+  PAWL_TRY(work(&in_removal));
+  if (!in_removal) return Status::kOk;
+  PAWL_TRY(store.instance().removal.sweep_deleted(kSweepEventsMax, removed, more));
+  return *more ? Status::kOk : work(&in_removal);
+}
+
 // The thing that a call is about. The text of a refusal names it.
 struct Subject {
   std::string_view name;

@@ -351,11 +351,12 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
-  Sweep sweep{removals_.removed()};
-  const Status created = loop_.instance().deliveries.start_orchestration(instance, &key, &sweep);
-  outcome->more = sweep.more;
+  const Status created =
+      with_free_id(*loop_.store, removals_.removed(), &outcome->more, [&](bool* in_removal) {
+        return loop_.instance().deliveries.start_orchestration(instance, &key, in_removal);
+      });
   if (turn == nullptr) return created;
-  if (created != Status::kOk || !instance.with_turn || sweep.more) {
+  if (created != Status::kOk || !instance.with_turn || outcome->more) {
     turn->verdict = Turn::Verdict::kSkip;
     return created;
   }
@@ -382,10 +383,9 @@ Status Inbox::send_message(const Request& request, MessageId number, Request::Ou
     instance = new_instance(request);
     posted.start_if_ended = &instance;
   }
-  Sweep sweep{removals_.removed()};
-  const Status sent = loop_.instance().deliveries.send_message(posted, &outcome->room, &sweep);
-  outcome->more = sweep.more;
-  return sent;
+  return with_free_id(*loop_.store, removals_.removed(), &outcome->more, [&](bool* in_removal) {
+    return loop_.instance().deliveries.send_message(posted, &outcome->room, in_removal);
+  });
 }
 
 Status Inbox::store_message(Request& request, MessageId number) {

@@ -83,7 +83,7 @@ struct Instances {
   Instances(StoreContext& context, Rows& of, Sessions& sessions, Work& work)
       : rows(of.instances),
         history(of.history),
-        deliveries(context, of, removal),
+        deliveries(context, of),
         removal(context, of, sessions.verbs),
         ready(context, of, sessions.moves, sessions.expiry),
         turns(context, of, sessions.verbs, work.items, deliveries, removal),

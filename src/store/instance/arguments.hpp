@@ -50,13 +50,6 @@ struct NewInstance {
   bool with_turn = false;
 };
 
-// Removes the rows of deleted instances for a call that needs an id of theirs. `more`: not all are
-// removed, and nothing else was written: call again in the next batch.
-struct Sweep {
-  Removed* removed = nullptr;  // added to
-  bool more = false;
-};
-
 // The most messages from outside that one instance may have and no turn took, and the most bytes of
 // their names and payloads. 0: unknown.
 struct MailboxLimits {

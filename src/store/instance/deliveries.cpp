@@ -11,14 +11,18 @@
 namespace pawl::store {
 
 Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key,
-                                       Sweep* sweep) {
+                                       bool* in_removal) {
   require_batch();
   PAWL_TRY(check_root(instance));
   // The id is checked before the room: a caller that repeats a call learns that the first one
   // arrived.
   Holder holder;
-  PAWL_TRY(find_holder(instance.id, sweep, &holder));
-  if (sweep != nullptr && sweep->more) return Status::kOk;
+  PAWL_TRY(find_holder(instance.id, &holder));
+  if (in_removal != nullptr) {
+    // Its rows go first, so that the new instance meets none of them.
+    *in_removal = holder.key != 0 && holder.state == InstanceState::kDeleted;
+    if (*in_removal) return Status::kOk;
+  }
   if (holder.key != 0) {
     if (holder.is_alive() && instance.if_running == IfRunning::kTake) {
       *key = holder.key;
@@ -89,17 +93,6 @@ Status Deliveries::find_holder(std::string_view id, Holder* out) {
   return whole ? Status::kOk : fail(Status::kCorrupt, "instances");
 }
 
-// The rows of a deleted tree go before its id is used again, so that the new instance meets none of
-// them.
-Status Deliveries::find_holder(std::string_view id, Sweep* sweep, Holder* out) {
-  PAWL_TRY(find_holder(id, out));
-  if (sweep == nullptr) return Status::kOk;
-  sweep->more = false;
-  if (out->key == 0 || out->state != InstanceState::kDeleted) return Status::kOk;
-  PAWL_TRY(removal_.sweep_deleted(kSweepEventsMax, sweep->removed, &sweep->more));
-  return sweep->more ? Status::kOk : find_holder(id, out);
-}
-
 // Whether the instance that has ended may begin another execution (R10.5).
 Status Deliveries::check_next(const NewInstance& instance, const Holder& holder) {
   const bool has_failed = holder.state == InstanceState::kFailed;
@@ -162,15 +155,19 @@ Status Deliveries::begin(const NewInstance& instance, const Holder& holder, Inst
 }
 
 // Everything is checked before the first write, because the batch may hold other calls.
-Status Deliveries::start_for_message(const NewMessage& posted, bool* room, Sweep* sweep,
+Status Deliveries::start_for_message(const NewMessage& posted, bool* room, bool* in_removal,
                                      InstanceKey* key) {
   NewInstance instance = *posted.start_if_ended;
   instance.id = posted.id;
   instance.if_ended = IfEnded::kNextExecution;
   PAWL_TRY(check_root(instance));
   Holder holder;
-  PAWL_TRY(find_holder(instance.id, sweep, &holder));
-  if (sweep != nullptr && sweep->more) return Status::kOk;
+  PAWL_TRY(find_holder(instance.id, &holder));
+  if (in_removal != nullptr) {
+    // Its rows go first, so that the new instance meets none of them.
+    *in_removal = holder.key != 0 && holder.state == InstanceState::kDeleted;
+    if (*in_removal) return Status::kOk;
+  }
   if (holder.key != 0) PAWL_TRY(check_next(instance, holder));
   PAWL_TRY(has_room(holder.key, posted, room));
   if (!*room) return Status::kOk;
@@ -178,7 +175,7 @@ Status Deliveries::start_for_message(const NewMessage& posted, bool* room, Sweep
   return begin(instance, holder, key);
 }
 
-Status Deliveries::send_message(const NewMessage& posted, bool* room, Sweep* sweep) {
+Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_removal) {
   require_batch();
   *room = true;
   if (!is_valid_name(posted.name)) {
@@ -189,8 +186,8 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, Sweep* swe
   InstanceKey key = 0;
   const Status found = rows_.instances.find_running(posted.id, &key);
   if (posted.start_if_ended != nullptr && (found == Status::kNotFound || found == Status::kStale)) {
-    PAWL_TRY(start_for_message(posted, room, sweep, &key));
-    if (!*room || (sweep != nullptr && sweep->more)) return Status::kOk;
+    PAWL_TRY(start_for_message(posted, room, in_removal, &key));
+    if (!*room || (in_removal != nullptr && *in_removal)) return Status::kOk;
   } else {
     PAWL_TRY(found);
     PAWL_TRY(has_room(key, posted, room));

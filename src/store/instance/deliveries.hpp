@@ -10,7 +10,6 @@
 
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
-#include "store/instance/removal.hpp"
 #include "store/instance/rows.hpp"
 #include "store/instance/turn_commit.hpp"
 #include "store/rows.hpp"
@@ -26,18 +25,18 @@ struct ParentLink {
 
 class Deliveries : private Table {
  public:
-  Deliveries(StoreContext& context, Rows& rows, TreeRemoval& removal)
-      : Table(context), rows_(rows), removal_(removal) {}
+  Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
 
-  // kAlreadyExists, also for the id of a deleted instance unless there is a `sweep`, which makes
-  // the id free; kChildInstance: what ended is a child; kInvalidArgument; kQuota: no room
-  // (set_quota_and_reserve()).
-  Status start_orchestration(const NewInstance& instance, InstanceKey* key, Sweep* sweep = nullptr);
+  // kAlreadyExists; kChildInstance: what ended is a child; kInvalidArgument; kQuota: no room
+  // (set_quota_and_reserve()). *in_removal = true with kOk: a deleted instance has the id, nothing
+  // was written, and the call goes on when its rows are swept; null: that is kAlreadyExists.
+  Status start_orchestration(const NewInstance& instance, InstanceKey* key,
+                             bool* in_removal = nullptr);
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
   // above. With start_if_ended also what start_orchestration() answers; the start and the message
   // are both written, or none is.
-  Status send_message(const NewMessage& posted, bool* room, Sweep* sweep = nullptr);
+  Status send_message(const NewMessage& posted, bool* room, bool* in_removal = nullptr);
   // The same for a message of kind kOffer.
   Status offer_event(const NewMessage& posted, bool* room, SentOffer* out);
   // Callable anywhere. *waits: no turn has taken it yet. History shows what the turn made of it: a
@@ -89,17 +88,16 @@ class Deliveries : private Table {
   Status check_new(const NewInstance& instance);
   Status check_root(const NewInstance& instance);
   Status find_holder(std::string_view id, Holder* out);
-  Status find_holder(std::string_view id, Sweep* sweep, Holder* out);
   Status refuse_used(const NewInstance& instance);
   Status check_next(const NewInstance& instance, const Holder& holder);
   Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
   Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
-  Status start_for_message(const NewMessage& posted, bool* room, Sweep* sweep, InstanceKey* key);
+  Status start_for_message(const NewMessage& posted, bool* room, bool* in_removal,
+                           InstanceKey* key);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
   MailboxLimits seen_;  // as last_message() saw them
   Rows& rows_;
-  TreeRemoval& removal_;
 };
 
 }  // namespace pawl::store
