@@ -20,7 +20,7 @@ Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey*
   PAWL_TRY(find_holder(instance.id, &holder));
   if (in_removal != nullptr) {
     // Its rows go first, so that the new instance meets none of them.
-    *in_removal = holder.key != 0 && holder.state == InstanceState::kDeleted;
+    *in_removal = holder.is_deleted();
     if (*in_removal) return Status::kOk;
   }
   if (holder.key != 0) {
@@ -154,46 +154,48 @@ Status Deliveries::begin(const NewInstance& instance, const Holder& holder, Inst
   return written(rows_.instances.begin_execution(holder.key, next));
 }
 
-// Everything is checked before the first write, because the batch may hold other calls.
-Status Deliveries::start_for_message(const NewMessage& posted, bool* room, bool* in_removal,
-                                     InstanceKey* key) {
-  NewInstance instance = *posted.start_if_ended;
-  instance.id = posted.id;
-  instance.if_ended = IfEnded::kNextExecution;
+// Checks a start that comes with a message (R10.5).
+Status Deliveries::check_start(const NewInstance& instance, bool* in_removal, Holder* holder) {
   PAWL_TRY(check_root(instance));
-  Holder holder;
-  PAWL_TRY(find_holder(instance.id, &holder));
-  if (in_removal != nullptr) {
-    // Its rows go first, so that the new instance meets none of them.
-    *in_removal = holder.key != 0 && holder.state == InstanceState::kDeleted;
-    if (*in_removal) return Status::kOk;
-  }
-  if (holder.key != 0) PAWL_TRY(check_next(instance, holder));
-  PAWL_TRY(has_room(holder.key, posted, room));
-  if (!*room) return Status::kOk;
-  PAWL_TRY(rows_.place.room_for_new());
-  return begin(instance, holder, key);
+  PAWL_TRY(find_holder(instance.id, holder));
+  if (in_removal != nullptr) *in_removal = holder->is_deleted();
+  if (holder->key == 0 || (in_removal != nullptr && *in_removal)) return Status::kOk;
+  return check_next(instance, *holder);
 }
 
+// Everything is checked before the first write, because the batch may hold other calls.
 Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_removal) {
   require_batch();
   *room = true;
-  if (!is_valid_name(posted.name)) {
-    context_.diagnostic.format("names have 1 to %zu bytes and no control characters",
-                               kNameBytesMax);
-    return Status::kInvalidArgument;
-  }
-  InstanceKey key = 0;
-  const Status found = rows_.instances.find_running(posted.id, &key);
-  if (posted.start_if_ended != nullptr && (found == Status::kNotFound || found == Status::kStale)) {
-    PAWL_TRY(start_for_message(posted, room, in_removal, &key));
-    if (!*room || (in_removal != nullptr && *in_removal)) return Status::kOk;
+  PAWL_TRY(check_name(posted));
+  NewInstance instance;
+  Holder holder;
+  const Status found = rows_.instances.find_running(posted.id, &holder.key);
+  const bool starts =
+      posted.start_if_ended != nullptr && (found == Status::kNotFound || found == Status::kStale);
+  if (starts) {
+    instance = *posted.start_if_ended;
+    instance.id = posted.id;
+    instance.if_ended = IfEnded::kNextExecution;
+    PAWL_TRY(check_start(instance, in_removal, &holder));
+    if (in_removal != nullptr && *in_removal) return Status::kOk;
   } else {
     PAWL_TRY(found);
-    PAWL_TRY(has_room(key, posted, room));
-    if (!*room) return Status::kOk;
-    PAWL_TRY(rows_.place.room_for_new());
   }
+  PAWL_TRY(has_room(holder.key, posted, room));
+  if (!*room) return Status::kOk;
+  PAWL_TRY(rows_.place.room_for_new());
+  if (starts) PAWL_TRY(begin(instance, holder, &holder.key));
+  return insert(holder.key, posted);
+}
+
+Status Deliveries::check_name(const NewMessage& posted) {
+  if (is_valid_name(posted.name)) return Status::kOk;
+  context_.diagnostic.format("names have 1 to %zu bytes and no control characters", kNameBytesMax);
+  return Status::kInvalidArgument;
+}
+
+Status Deliveries::insert(InstanceKey key, const NewMessage& posted) {
   Message message;
   message.id = posted.number;
   message.kind = posted.kind;
@@ -206,8 +208,14 @@ constexpr auto kCurrentEnd =
     PAWL_QUERY("SELECT key,execution,last_event FROM instances WHERE id=?1");
 
 Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* out) {
-  PAWL_TRY(send_message(posted, room));
+  require_batch();
+  PAWL_TRY(check_name(posted));
+  InstanceKey key = 0;
+  PAWL_TRY(rows_.instances.find_running(posted.id, &key));
+  PAWL_TRY(has_room(key, posted, room));
   if (!*room) return Status::kOk;
+  PAWL_TRY(rows_.place.room_for_new());
+  PAWL_TRY(insert(key, posted));
   out->number = connection_.last_insert_id();
   Statement row = connection_.use(kCurrentEnd);
   if (!row.bind_text(posted.id).row()) return no_row(row, Status::kNotFound, "executions");

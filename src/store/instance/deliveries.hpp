@@ -80,6 +80,7 @@ class Deliveries : private Table {
     InstanceState state = InstanceState::kRunning;
     ExecutionId execution = 0;
     bool is_child = false;
+    [[nodiscard]] bool is_deleted() const { return key != 0 && state == InstanceState::kDeleted; }
     [[nodiscard]] bool is_alive() const {
       return state == InstanceState::kRunning || state == InstanceState::kStopped ||
              state == InstanceState::kSuspended;
@@ -92,8 +93,9 @@ class Deliveries : private Table {
   Status check_next(const NewInstance& instance, const Holder& holder);
   Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
   Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
-  Status start_for_message(const NewMessage& posted, bool* room, bool* in_removal,
-                           InstanceKey* key);
+  Status check_start(const NewInstance& instance, bool* in_removal, Holder* holder);
+  Status check_name(const NewMessage& posted);
+  Status insert(InstanceKey key, const NewMessage& posted);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
   MailboxLimits seen_;  // as last_message() saw them
