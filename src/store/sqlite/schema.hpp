@@ -221,7 +221,13 @@ struct EncodedSchema {
         ...);
   }
 };
-inline constexpr EncodedSchema kEncoded(std::make_index_sequence<count()>{});
+// A function makes it, since g++ puts a constant whose arguments it deduces into memory that can be
+// written.
+template <std::size_t... kIndices>
+constexpr auto encoded(std::index_sequence<kIndices...> all) {
+  return EncodedSchema<kIndices...>(all);
+}
+inline constexpr auto kEncoded = encoded(std::make_index_sequence<count()>{});
 
 }  // namespace schema
 
