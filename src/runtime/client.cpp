@@ -91,8 +91,6 @@ Status new_instance(ClientCore& core, std::string_view name, std::string_view id
   out->input = input;
   out->trace = options.trace_id.view();
   out->start_after_ms = options.start_after.count();
-  out->if_running = options.if_running;
-  out->if_ended = options.if_ended;
   return Status::kOk;
 }
 
@@ -117,11 +115,12 @@ Status Client::start_orchestration(std::string_view name, const InstanceId& id,
   return call([&](ClientCore& core) {
     NewInstance instance;
     PAWL_TRY(new_instance(core, name, id, input, options, &instance));
-    if (options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse)
+    const IdInUse in_use = {options.if_running, options.if_ended};
+    if (in_use.if_running == IfRunning::kRefuse && in_use.if_ended == IfEnded::kRefuse)
       PAWL_TRY(core.refuse_early(id, false));
     return in_batch_with_free_id(core, id, [&](Store& store, bool* in_removal) {
       InstanceKey key = 0;
-      return store.instance().deliveries.start_orchestration(instance, &key, in_removal);
+      return store.instance().deliveries.start_orchestration(instance, in_use, &key, in_removal);
     });
   });
 }

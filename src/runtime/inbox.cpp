@@ -14,8 +14,6 @@ NewInstance new_instance(const Request& request) {
   instance.input = request.start->input;
   instance.trace = request.start->trace;
   instance.start_after_ms = request.start->start_after_ms;
-  instance.if_running = request.start->if_running;
-  instance.if_ended = request.start->if_ended;
   return instance;
 }
 
@@ -38,6 +36,10 @@ std::size_t Inbox::at_hand() const {
 
 void Inbox::look() {
   may_piggyback_messages_ = false;
+  if (steps_ != nullptr) (this->*steps_->look)();
+}
+
+void Inbox::look_for_messages() {
   bool has_messages = false;
   for (std::size_t i = 0; i < at_hand(); ++i) {
     requests_.at(i).piggybacks_on = 0;
@@ -112,7 +114,10 @@ bool Inbox::is_unknown(std::string_view instance_id) {
 }
 
 void Inbox::collect_messages(TurnList& turns) {
-  if (!may_piggyback_messages_) return;
+  if (may_piggyback_messages_) (this->*steps_->collect)(turns);
+}
+
+void Inbox::collect_each_message(TurnList& turns) {
   loop_.now = loop_.place().pawl_now();
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
@@ -230,14 +235,14 @@ Status Inbox::reserve_numbers(TurnList& turns) {
 
 // A request that needs more than one transaction stays first until it is done.
 Status Inbox::write(TurnList& turns) {
-  PAWL_TRY(reserve_numbers(turns));
+  if (steps_ != nullptr) PAWL_TRY((this->*steps_->reserve_numbers)(turns));
   const std::size_t most = at_hand();
   std::size_t take = 0;
   for (Request::Outcome outcome; take < most; ++take) {
     Request& request = requests_.at(take);
     Turn* turn = turn_of(turns, take);
     outcome = Request::Outcome();
-    request.status = (this->*request.kind->write)(request, turn, &outcome);
+    request.status = request.kind->write(parts_, request, turn, &outcome);
     if (turn != nullptr && turn->verdict != Turn::Verdict::kCommit) turn = nullptr;
     if (!is_answer(request.status)) return request.status;
     if (request.status == Status::kOk && turn == nullptr) loop_.agenda.do_now(Job::kTurns);
@@ -273,44 +278,12 @@ Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
   return nullptr;
 }
 
-Status Inbox::write_cancel(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
-  return loop_.instance().deliveries.cancel_instance(request.id, request.text);
-}
-
-Status Inbox::write_terminate(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
-  return loop_.instance().verbs.terminate_instance(request.id, request.text);
-}
-
-Status Inbox::write_suspend(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
-  return loop_.instance().verbs.suspend_instance(request.id);
-}
-
-Status Inbox::write_resume(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
-  return loop_.instance().verbs.resume_instance(request.id);
-}
-
-Status Inbox::write_delete(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
-  return removals_.delete_instance(request, &outcome->more);
-}
-
-Status Inbox::write_prune(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
-  return removals_.prune_executions(request, &outcome->more);
-}
-
-Status Inbox::write_declaration(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
-  return devices_.declare_session(request, &outcome->room);
-}
-
-Status Inbox::write_withdrawal(Request& request, Turn* /*turn*/, Request::Outcome* /*outcome*/) {
-  return devices_.withdraw_session(request);
-}
-
-Status Inbox::write_message(Request& request, Turn* /*turn*/, Request::Outcome* outcome) {
+Status Inbox::write_message(Request& request, Request::Outcome* outcome) {
   return request.piggybacks_on != 0 ? Status::kOk : send_message(request, 0, outcome);
 }
 
 // An offer of this thread is never stored: without a turn of this tick it is over.
-Status Inbox::write_offer(Request& request, Turn* turn, Request::Outcome* /*outcome*/) {
+Status Inbox::write_offer(Request& request, Turn* turn) {
   InstanceKey key = 0;
   Incarnation home = 0;
   request.received = false;
@@ -352,7 +325,7 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
   InstanceKey key = 0;
   const Status created =
-      with_free_id(*loop_.store, removals_.removed(), &outcome->more, [&](bool* in_removal) {
+      with_free_id(*loop_.store, parts_.removals.removed(), &outcome->more, [&](bool* in_removal) {
         return loop_.instance().deliveries.start_orchestration(instance, &key, in_removal);
       });
   if (turn == nullptr) return created;
@@ -364,6 +337,17 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
   turn->item->key = key;
   turn->commit.key = key;
   return created;
+}
+
+// The start of an id that may be in use. Its first turn comes with a later tick.
+Status Inbox::write_start_of_used(Request& request, Request::Outcome* outcome) {
+  const NewInstance instance = new_instance(request);
+  InstanceKey key = 0;
+  return with_free_id(*loop_.store, parts_.removals.removed(), &outcome->more,
+                      [&](bool* in_removal) {
+                        return loop_.instance().deliveries.start_orchestration(
+                            instance, request.start->in_use, &key, in_removal);
+                      });
 }
 
 // Stores a message, with a number that is reserved for it or, if that is 0, the next one. Messages
@@ -383,9 +367,10 @@ Status Inbox::send_message(const Request& request, MessageId number, Request::Ou
     instance = new_instance(request);
     posted.start_if_ended = &instance;
   }
-  return with_free_id(*loop_.store, removals_.removed(), &outcome->more, [&](bool* in_removal) {
-    return loop_.instance().deliveries.send_message(posted, &outcome->room, in_removal);
-  });
+  return with_free_id(
+      *loop_.store, parts_.removals.removed(), &outcome->more, [&](bool* in_removal) {
+        return loop_.instance().deliveries.send_message(posted, &outcome->room, in_removal);
+      });
 }
 
 Status Inbox::store_message(Request& request, MessageId number) {
@@ -401,7 +386,11 @@ Status Inbox::store_message(Request& request, MessageId number) {
 }
 
 Status Inbox::store(const Turn& turn) {
-  for (std::size_t i = 0; i < at_hand() && turn.posted.count > 0; ++i)
+  return turn.posted.count == 0 ? Status::kOk : (this->*steps_->store)(turn);
+}
+
+Status Inbox::store_messages(const Turn& turn) {
+  for (std::size_t i = 0; i < at_hand(); ++i)
     if (requests_.at(i).piggybacks_on == turn.key)
       PAWL_TRY(store_message(requests_.at(i), number_of(i)));
   return Status::kOk;
@@ -418,6 +407,7 @@ Status Inbox::piggyback(const Request& request) {
   }
   const bool first = requests_.size() == 0;
   PAWL_TRY(requests_.push(request));
+  if (request.kind->steps != nullptr) steps_ = request.kind->steps;
   loop_.agenda.do_now(Job::kRequests);
   // A host's own loop sleeps on the descriptor, and must be woken.
   if (first) loop_.port.threads->wake();
@@ -425,13 +415,13 @@ Status Inbox::piggyback(const Request& request) {
 }
 
 void Inbox::committed() {
-  if (removals_.has_begun_request()) requests_.at(taken_).begun = true;
+  if (parts_.removals.has_begun_request()) requests_.at(taken_).begun = true;
 }
 
 void Inbox::answer() {
   for (; taken_ > 0; --taken_) {
     const Request request = requests_.at(0);
-    if (request.kind->committed != nullptr) (devices_.*request.kind->committed)(request);
+    if (request.kind->committed != nullptr) (parts_.devices.*request.kind->committed)(request);
     requests_.pop();
     ++loop_.work_done;
     if (request.answer != nullptr) request.answer(request.user, request.status);

@@ -30,25 +30,23 @@ class Inbox {
         requests_(requests),
         loader_(loader),
         warm_(warm),
-        devices_(devices),
-        removals_(removals) {}
+        parts_{loop, *this, devices, removals} {}
 
   void start() { requests_.start(); }
   // The request's texts are copied.
   Status piggyback(const Request& request);
 
+  // ---- the steps of messages ----
+  void look_for_messages();
+  void collect_each_message(TurnList& turns);
+  Status reserve_numbers(TurnList& turns);
+  Status store_messages(const Turn& turn);
+
   // ---- in the batch: what each call writes ----
   Status write_start(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_message(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_offer(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_cancel(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_terminate(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_suspend(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_resume(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_delete(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_prune(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_declaration(Request& request, Turn* turn, Request::Outcome* outcome);
-  Status write_withdrawal(Request& request, Turn* turn, Request::Outcome* outcome);
+  Status write_start_of_used(Request& request, Request::Outcome* outcome);
+  Status write_message(Request& request, Request::Outcome* outcome);
+  Status write_offer(Request& request, Turn* turn);
 
   // ---- before the batch ----
   // Called before the tick reads anything: then a message that another process stores later is
@@ -87,7 +85,6 @@ class Inbox {
   Turn* turn_for_message(const Request& request, TurnList& turns);
   [[nodiscard]] bool takes_message(const Turn& turn, const Request& request) const;
   [[nodiscard]] NewMessage message_of(const Request& request) const;
-  Status reserve_numbers(TurnList& turns);
   [[nodiscard]] static bool is_answer(Status status);
   Turn* turn_of(TurnList& turns, std::size_t request);
   [[nodiscard]] bool has_message_behind(const Request& request);
@@ -99,8 +96,8 @@ class Inbox {
   Requests& requests_;
   TurnLoader& loader_;
   WarmCache& warm_;
-  Devices& devices_;
-  Removals& removals_;
+  const Request::Parts parts_;
+  const MessageSteps* steps_ = nullptr;  // null: no call has sent a message yet
   std::size_t taken_ = 0;                // calls taken by the batch at hand
   bool may_piggyback_messages_ = false;  // on the batch at hand
   MessageId last_message_ = 0;           // then: the highest one stored

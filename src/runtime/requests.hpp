@@ -21,7 +21,10 @@ namespace pawl {
 
 class Devices;
 class Inbox;
+struct LoopContext;
+class Removals;
 struct Turn;
+class TurnList;
 
 // The start of a request: of its own, or for a message whose instance is not there or has ended.
 struct StartRequest {
@@ -30,8 +33,16 @@ struct StartRequest {
   std::string_view input;
   std::string_view trace;  // empty: none
   std::int64_t start_after_ms = 0;
-  IfRunning if_running = IfRunning::kRefuse;
-  IfEnded if_ended = IfEnded::kRefuse;
+  IdInUse in_use;
+};
+
+// The parts of a tick that only messages need. A program that sends none does not link them, since
+// only the kinds of calls that send one name them.
+struct MessageSteps {
+  void (Inbox::*look)();
+  void (Inbox::*collect)(TurnList& turns);
+  Status (Inbox::*reserve_numbers)(TurnList& turns);
+  Status (Inbox::*store)(const Turn& turn);
 };
 
 struct Request {
@@ -41,14 +52,22 @@ struct Request {
     bool room = true;
     bool more = false;
   };
+  // The parts of the loop that write requests.
+  struct Parts {
+    LoopContext& loop;
+    Inbox& inbox;
+    Devices& devices;
+    Removals& removals;
+  };
   // A kind says how one call of the Runtime is done. Only that call names it, so a program does not
   // link the calls that it never makes. Rejected: an enumeration, whose switch would link all.
   struct Kind {
     // In the batch. `turn` is the one that the request is piggybacked on; null: none.
-    Status (Inbox::*write)(Request& request, Turn* turn, Outcome* outcome);
+    Status (*write)(const Parts& parts, Request& request, Turn* turn, Outcome* outcome);
     bool starts = false;   // its instance may take its first turn in this tick
     bool removes = false;  // may need several batches: requests behind it wait
     std::optional<MessageKind> sends = {};
+    const MessageSteps* steps = nullptr;  // of a message
     // After the commit, whatever the status.
     void (Devices::*committed)(const Request& request) = nullptr;
   };

@@ -5,26 +5,13 @@
 #include "core/clock_rules.hpp"
 #include "core/version.hpp"
 #include "runtime/options_check.hpp"
+#include "runtime/request_kinds.hpp"
 #include "runtime/runtime_core.hpp"
 #include "runtime/runtime_limits.hpp"
 
 namespace pawl {
 
 namespace {
-
-using Kind = Request::Kind;
-constexpr Kind kStart = {&Inbox::write_start, true};
-constexpr Kind kCancel = {&Inbox::write_cancel};
-constexpr Kind kRaise = {&Inbox::write_message, false, false, MessageKind::kEvent};
-constexpr Kind kOffer = {&Inbox::write_offer, false, false, MessageKind::kOffer};
-constexpr Kind kEnqueue = {&Inbox::write_message, false, false, MessageKind::kQueue};
-constexpr Kind kTerminate = {&Inbox::write_terminate};
-constexpr Kind kSuspend = {&Inbox::write_suspend};
-constexpr Kind kResume = {&Inbox::write_resume};
-constexpr Kind kDelete = {&Inbox::write_delete, false, true};
-constexpr Kind kPrune = {&Inbox::write_prune, false, true};
-constexpr Kind kDeclare = {&Inbox::write_declaration, false, false, {}, &Devices::declared};
-constexpr Kind kWithdraw = {&Inbox::write_withdrawal, false, false, {}, &Devices::withdrawn};
 
 Status start_request(std::string_view name, std::string_view input, const StartOptions& options,
                      StartRequest* out) {
@@ -33,8 +20,7 @@ Status start_request(std::string_view name, std::string_view input, const StartO
   out->input = input;
   out->trace = options.trace_id.view();
   out->start_after_ms = options.start_after.count();
-  out->if_running = options.if_running;
-  out->if_ended = options.if_ended;
+  out->in_use = {options.if_running, options.if_ended};
   if ((options.version.has_value() && !is_valid_version(out->version)) ||
       options.start_after.count() < 0 || !is_valid_trace_id(out->trace))
     return Status::kInvalidArgument;
@@ -205,24 +191,32 @@ internal::TypedBytes Runtime::typed_bytes() {
   return core_ == nullptr ? internal::TypedBytes() : core_->typed_bytes();
 }
 
-Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
-                                    std::string_view input, const StartOptions& options,
-                                    Answer answer, void* user) {
+Status Runtime::start_new(std::string_view name, std::string_view id, std::string_view input,
+                          const StartOptions& options, Answer answer, void* user) {
   StartRequest start;
   PAWL_TRY(start_request(name, input, options, &start));
-  Request request = {&kStart, id, {}, {}, answer, user};
+  Request request = {&request_kinds::kStart, id, {}, {}, answer, user};
+  request.start = &start;
+  return piggyback(request);
+}
+
+Status Runtime::start_used(std::string_view name, std::string_view id, std::string_view input,
+                           const StartOptions& options, Answer answer, void* user) {
+  StartRequest start;
+  PAWL_TRY(start_request(name, input, options, &start));
+  Request request = {&request_kinds::kStartOfUsed, id, {}, {}, answer, user};
   request.start = &start;
   return piggyback(request);
 }
 
 Status Runtime::cancel_instance(std::string_view id, std::string_view reason, Answer answer,
                                 void* user) {
-  return piggyback({&kCancel, id, {}, reason, answer, user});
+  return piggyback({&request_kinds::kCancel, id, {}, reason, answer, user});
 }
 
 Status Runtime::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                             const SendOptions& options, Answer answer, void* user) {
-  return send_message({&kRaise, id, name, payload, answer, user}, options);
+  return send_message({&request_kinds::kRaise, id, name, payload, answer, user}, options);
 }
 
 Status Runtime::send_message(Request request, const SendOptions& options) {
@@ -237,48 +231,48 @@ Status Runtime::send_message(Request request, const SendOptions& options) {
 
 Status Runtime::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                             OfferAnswer answer, void* user) {
-  Request request = {&kOffer, id, name, payload, nullptr, user};
+  Request request = {&request_kinds::kOffer, id, name, payload, nullptr, user};
   request.offer_answer = answer;
   return piggyback(request);
 }
 
 Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                               const SendOptions& options, Answer answer, void* user) {
-  return send_message({&kEnqueue, id, queue, payload, answer, user}, options);
+  return send_message({&request_kinds::kEnqueue, id, queue, payload, answer, user}, options);
 }
 
 Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
-  Request request = {&kDeclare, device, {}, {}, answer, user};
+  Request request = {&request_kinds::kDeclare, device, {}, {}, answer, user};
   request.standby = standby;
   return piggyback(request);
 }
 
 Status Runtime::withdraw_session(std::string_view device, Answer answer, void* user) {
-  return piggyback({&kWithdraw, device, {}, {}, answer, user});
+  return piggyback({&request_kinds::kWithdraw, device, {}, {}, answer, user});
 }
 
 Status Runtime::terminate_instance(std::string_view id, std::string_view reason, Answer answer,
                                    void* user) {
-  return piggyback({&kTerminate, id, {}, reason, answer, user});
+  return piggyback({&request_kinds::kTerminate, id, {}, reason, answer, user});
 }
 
 Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({&kSuspend, id, {}, {}, answer, user});
+  return piggyback({&request_kinds::kSuspend, id, {}, {}, answer, user});
 }
 
 Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
-  return piggyback({&kResume, id, {}, {}, answer, user});
+  return piggyback({&request_kinds::kResume, id, {}, {}, answer, user});
 }
 
 Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {
-  Request request = {&kDelete, id, {}, {}, answer, user};
+  Request request = {&request_kinds::kDelete, id, {}, {}, answer, user};
   request.force = force;
   return piggyback(request);
 }
 
 Status Runtime::prune_executions(std::string_view id, std::int64_t keep_last,
                                  std::int64_t ended_before_ms, Answer answer, void* user) {
-  Request request = {&kPrune, id, {}, {}, answer, user};
+  Request request = {&request_kinds::kPrune, id, {}, {}, answer, user};
   request.limits = {keep_last, ended_before_ms};
   return piggyback(request);
 }

@@ -44,10 +44,14 @@ struct NewInstance {
   std::string_view input;
   std::string_view trace;           // empty: none
   std::int64_t start_after_ms = 0;  // how long it is parked before its first turn
-  IfRunning if_running = IfRunning::kRefuse;
-  IfEnded if_ended = IfEnded::kRefuse;
   // This very batch acknowledges its first turn, without messages: no start message is stored.
   bool with_turn = false;
+};
+
+// How an id in use is treated.
+struct IdInUse {
+  IfRunning if_running = IfRunning::kRefuse;
+  IfEnded if_ended = IfEnded::kRefuse;
 };
 
 // The most messages from outside that one instance may have and no turn took, and the most bytes of

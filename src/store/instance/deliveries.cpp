@@ -10,28 +10,39 @@
 
 namespace pawl::store {
 
+// The id is checked before the room: a caller that repeats a call learns that the first one arrived.
 Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key,
                                        bool* in_removal) {
   require_batch();
-  PAWL_TRY(check_root(instance));
-  // The id is checked before the room: a caller that repeats a call learns that the first one
-  // arrived.
   Holder holder;
-  PAWL_TRY(find_holder(instance.id, &holder));
-  if (in_removal != nullptr) {
-    // Its rows go first, so that the new instance meets none of them.
-    *in_removal = holder.is_deleted();
-    if (*in_removal) return Status::kOk;
+  PAWL_TRY(check_id(instance, in_removal, &holder));
+  if (in_removal != nullptr && *in_removal) return Status::kOk;
+  if (holder.key != 0) return refuse_used(instance);
+  PAWL_TRY(rows_.place.room_for_new());
+  return insert_checked(instance, ParentLink(), key);
+}
+
+Status Deliveries::start_orchestration(const NewInstance& instance, const IdInUse& in_use,
+                                       InstanceKey* key, bool* in_removal) {
+  require_batch();
+  Holder holder;
+  PAWL_TRY(check_id(instance, in_removal, &holder));
+  if (in_removal != nullptr && *in_removal) return Status::kOk;
+  if (holder.is_alive() && in_use.if_running == IfRunning::kTake) {
+    *key = holder.key;
+    return Status::kOk;
   }
-  if (holder.key != 0) {
-    if (holder.is_alive() && instance.if_running == IfRunning::kTake) {
-      *key = holder.key;
-      return Status::kOk;
-    }
-    PAWL_TRY(check_next(instance, holder));
-  }
+  if (holder.key != 0) PAWL_TRY(check_next(instance, in_use.if_ended, holder));
   PAWL_TRY(rows_.place.room_for_new());
   return begin(instance, holder, key);
+}
+
+// A deleted instance keeps its id until its rows are gone, so that the new one meets none of them.
+Status Deliveries::check_id(const NewInstance& instance, bool* in_removal, Holder* holder) {
+  PAWL_TRY(check_root(instance));
+  PAWL_TRY(find_holder(instance.id, holder));
+  if (in_removal != nullptr) *in_removal = holder->is_deleted();
+  return Status::kOk;
 }
 
 Status Deliveries::insert_instance(const NewInstance& instance, const ParentLink& parent,
@@ -94,11 +105,11 @@ Status Deliveries::find_holder(std::string_view id, Holder* out) {
 }
 
 // Whether the instance that has ended may begin another execution (R10.5).
-Status Deliveries::check_next(const NewInstance& instance, const Holder& holder) {
+Status Deliveries::check_next(const NewInstance& instance, IfEnded if_ended, const Holder& holder) {
   const bool has_failed = holder.state == InstanceState::kFailed;
   const bool has_ended = has_failed || holder.state == InstanceState::kCompleted;
-  const bool is_next = instance.if_ended == IfEnded::kNextExecution ||
-                       (instance.if_ended == IfEnded::kNextIfFailed && has_failed);
+  const bool is_next =
+      if_ended == IfEnded::kNextExecution || (if_ended == IfEnded::kNextIfFailed && has_failed);
   if (!has_ended || !is_next) return refuse_used(instance);
   if (!holder.is_child) return Status::kOk;
   context_.diagnostic.format("instance '%.*s' is a child: its parent has its result already",
@@ -154,15 +165,6 @@ Status Deliveries::begin(const NewInstance& instance, const Holder& holder, Inst
   return written(rows_.instances.begin_execution(holder.key, next));
 }
 
-// Checks a start that comes with a message (R10.5).
-Status Deliveries::check_start(const NewInstance& instance, bool* in_removal, Holder* holder) {
-  PAWL_TRY(check_root(instance));
-  PAWL_TRY(find_holder(instance.id, holder));
-  if (in_removal != nullptr) *in_removal = holder->is_deleted();
-  if (holder->key == 0 || (in_removal != nullptr && *in_removal)) return Status::kOk;
-  return check_next(instance, *holder);
-}
-
 // Everything is checked before the first write, because the batch may hold other calls.
 Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_removal) {
   require_batch();
@@ -176,9 +178,9 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   if (starts) {
     instance = *posted.start_if_ended;
     instance.id = posted.id;
-    instance.if_ended = IfEnded::kNextExecution;
-    PAWL_TRY(check_start(instance, in_removal, &holder));
+    PAWL_TRY(check_id(instance, in_removal, &holder));
     if (in_removal != nullptr && *in_removal) return Status::kOk;
+    if (holder.key != 0) PAWL_TRY(check_next(instance, IfEnded::kNextExecution, holder));
   } else {
     PAWL_TRY(found);
   }

@@ -27,11 +27,14 @@ class Deliveries : private Table {
  public:
   Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
 
-  // kAlreadyExists; kChildInstance: what ended is a child; kInvalidArgument; kQuota: no room
-  // (set_quota_and_reserve()). *in_removal = true with kOk: a deleted instance has the id, nothing
+  // kAlreadyExists; kInvalidArgument; kQuota: no room (set_quota_and_reserve()). *in_removal = true with kOk: a deleted instance has the id, nothing
   // was written, and the call goes on when its rows are swept; null: that is kAlreadyExists.
   Status start_orchestration(const NewInstance& instance, InstanceKey* key,
                              bool* in_removal = nullptr);
+  // The same for an id that may be in use. A program that has no such start does not link it.
+  // kChildInstance: what ended is a child.
+  Status start_orchestration(const NewInstance& instance, const IdInUse& in_use, InstanceKey* key,
+                             bool* in_removal);
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
   // above. With start_if_ended also what start_orchestration() answers; the start and the message
@@ -90,10 +93,10 @@ class Deliveries : private Table {
   Status check_root(const NewInstance& instance);
   Status find_holder(std::string_view id, Holder* out);
   Status refuse_used(const NewInstance& instance);
-  Status check_next(const NewInstance& instance, const Holder& holder);
+  Status check_next(const NewInstance& instance, IfEnded if_ended, const Holder& holder);
   Status insert_checked(const NewInstance& instance, const ParentLink& parent, InstanceKey* key);
   Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
-  Status check_start(const NewInstance& instance, bool* in_removal, Holder* holder);
+  Status check_id(const NewInstance& instance, bool* in_removal, Holder* holder);
   Status check_name(const NewMessage& posted);
   Status insert(InstanceKey key, const NewMessage& posted);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);

@@ -1,0 +1,80 @@
+#include "runtime/request_kinds.hpp"
+
+#include "runtime/inbox.hpp"
+
+namespace pawl::request_kinds {
+namespace {
+
+using Kind = Request::Kind;
+using Outcome = Request::Outcome;
+using Parts = Request::Parts;
+
+constexpr MessageSteps kSteps = {&Inbox::look_for_messages, &Inbox::collect_each_message,
+                                 &Inbox::reserve_numbers, &Inbox::store_messages};
+
+Status write_start(const Parts& parts, Request& request, Turn* turn, Outcome* outcome) {
+  return parts.inbox.write_start(request, turn, outcome);
+}
+
+Status write_start_of_used(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
+  return parts.inbox.write_start_of_used(request, outcome);
+}
+
+Status write_message(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
+  return parts.inbox.write_message(request, outcome);
+}
+
+Status write_offer(const Parts& parts, Request& request, Turn* turn, Outcome* /*outcome*/) {
+  return parts.inbox.write_offer(request, turn);
+}
+
+Status write_cancel(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return parts.loop.instance().deliveries.cancel_instance(request.id, request.text);
+}
+
+Status write_terminate(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return parts.loop.instance().verbs.terminate_instance(request.id, request.text);
+}
+
+Status write_suspend(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return parts.loop.instance().verbs.suspend_instance(request.id);
+}
+
+Status write_resume(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return parts.loop.instance().verbs.resume_instance(request.id);
+}
+
+Status write_delete(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
+  return parts.removals.delete_instance(request, &outcome->more);
+}
+
+Status write_prune(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
+  return parts.removals.prune_executions(request, &outcome->more);
+}
+
+Status write_declaration(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
+  return parts.devices.declare_session(request, &outcome->room);
+}
+
+Status write_withdrawal(const Parts& parts, Request& request, Turn* /*turn*/,
+                        Outcome* /*outcome*/) {
+  return parts.devices.withdraw_session(request);
+}
+
+}  // namespace
+
+const Kind kStart = {write_start, true};
+const Kind kStartOfUsed = {write_start_of_used};
+const Kind kRaise = {write_message, false, false, MessageKind::kEvent, &kSteps};
+const Kind kOffer = {write_offer, false, false, MessageKind::kOffer, &kSteps};
+const Kind kEnqueue = {write_message, false, false, MessageKind::kQueue, &kSteps};
+const Kind kCancel = {write_cancel};
+const Kind kTerminate = {write_terminate};
+const Kind kSuspend = {write_suspend};
+const Kind kResume = {write_resume};
+const Kind kDelete = {write_delete, false, true};
+const Kind kPrune = {write_prune, false, true};
+const Kind kDeclare = {write_declaration, false, false, {}, nullptr, &Devices::declared};
+const Kind kWithdraw = {write_withdrawal, false, false, {}, nullptr, &Devices::withdrawn};
+
+}  // namespace pawl::request_kinds

@@ -1,0 +1,27 @@
+// The kinds of requests: one for each call of the Runtime that is piggybacked.
+//
+// Ownership: constants. Thread rule: the loop's thread.
+#ifndef PAWL_RUNTIME_REQUEST_KINDS_HPP
+#define PAWL_RUNTIME_REQUEST_KINDS_HPP
+
+#include "runtime/requests.hpp"
+
+namespace pawl::request_kinds {
+
+extern const Request::Kind kStart;
+extern const Request::Kind kStartOfUsed;  // of an id that may be in use
+extern const Request::Kind kRaise;
+extern const Request::Kind kOffer;
+extern const Request::Kind kEnqueue;
+extern const Request::Kind kCancel;
+extern const Request::Kind kTerminate;
+extern const Request::Kind kSuspend;
+extern const Request::Kind kResume;
+extern const Request::Kind kDelete;
+extern const Request::Kind kPrune;
+extern const Request::Kind kDeclare;
+extern const Request::Kind kWithdraw;
+
+}  // namespace pawl::request_kinds
+
+#endif  // PAWL_RUNTIME_REQUEST_KINDS_HPP
