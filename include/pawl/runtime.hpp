@@ -199,13 +199,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // valid version, and start_after not below 0 (kInvalidArgument).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions(), Answer answer = nullptr,
-                             void* user = nullptr) {
-    // Two calls, so that a program whose ids are all new does not link the code for those in use.
-    const bool is_new =
-        options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse;
-    return is_new ? start_new(name, id, input, options, answer, user)
-                  : start_used(name, id, input, options, answer, user);
-  }
+                             void* user = nullptr);
   Status cancel_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                          void* user = nullptr);
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
@@ -281,6 +275,16 @@ class Runtime : public TypedSenderCalls<Runtime> {
   internal::TypedBytes typed_bytes();
   RuntimeCore* core_ = nullptr;
 };
+
+// Two calls, so that a program whose ids are all new does not link the code for those in use.
+inline Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
+                                           std::string_view input, const StartOptions& options,
+                                           Answer answer, void* user) {
+  const bool is_new =
+      options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse;
+  return is_new ? start_new(name, id, input, options, answer, user)
+                : start_used(name, id, input, options, answer, user);
+}
 
 }  // namespace pawl
 #pragma GCC visibility pop

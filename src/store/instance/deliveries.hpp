@@ -27,8 +27,9 @@ class Deliveries : private Table {
  public:
   Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
 
-  // kAlreadyExists; kInvalidArgument; kQuota: no room (set_quota_and_reserve()). *in_removal = true with kOk: a deleted instance has the id, nothing
-  // was written, and the call goes on when its rows are swept; null: that is kAlreadyExists.
+  // kAlreadyExists; kInvalidArgument; kQuota: no room (set_quota_and_reserve()). *in_removal = true
+  // with kOk: a deleted instance has the id, nothing was written, and the call may be made again
+  // when its rows are swept; null: that is kAlreadyExists.
   Status start_orchestration(const NewInstance& instance, InstanceKey* key,
                              bool* in_removal = nullptr);
   // The same for an id that may be in use. A program that has no such start does not link it.
