@@ -10,7 +10,8 @@
 
 namespace pawl::store {
 
-// The id is checked before the room: a caller that repeats a call learns that the first one arrived.
+// The id is checked before the room: a caller that repeats a call learns that the first one
+// arrived.
 Status Deliveries::start_orchestration(const NewInstance& instance, InstanceKey* key,
                                        bool* in_removal) {
   require_batch();
