@@ -8,12 +8,6 @@
 #ifndef PAWL_STORE_SQLITE_SCHEMA_HPP
 #define PAWL_STORE_SQLITE_SCHEMA_HPP
 
-#include <cstddef>
-#include <string_view>
-#include <utility>
-
-#include "store/sql/words.hpp"
-
 namespace pawl::store {
 
 inline constexpr int kSchemaVersion = 2;  // PRAGMA user_version
@@ -166,89 +160,6 @@ CREATE TABLE kv(
   cleared INTEGER NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL, crc INTEGER NOT NULL,
   PRIMARY KEY(instance, key, execution)) WITHOUT ROWID;
 )sql";
-
-namespace schema {
-
-constexpr std::size_t count() {
-  std::size_t count = 0;
-  for (const char character : kSchema)
-    count += character == ';' ? 1 : 0;
-  return count;
-}
-
-// Without find(): g++ with -fsanitize=undefined does not take it as a constant.
-constexpr std::size_t end_of(std::size_t at) {
-  while (kSchema[at] != ';')
-    ++at;
-  return at;
-}
-
-constexpr std::string_view statement(std::size_t index) {
-  std::size_t begin = 0;
-  for (; index > 0; --index)
-    begin = end_of(begin) + 1;
-  return {&kSchema[begin + 1], end_of(begin) - begin - 1};
-}
-
-// One statement, and a zero behind it. Compilers bound the work for one constant, so each statement
-// is one.
-template <std::size_t kIndex>
-struct EncodedStatement {
-  static_assert(statement(kIndex).size() < sql::kTextBytesMax, "a statement is shorter");
-  static constexpr std::size_t kBytes = sql::encoded_bytes(statement(kIndex)) + 1;
-  char bytes[kBytes] = {};
-
-  constexpr EncodedStatement() {
-    std::size_t at = 0;
-    sql::words::encode(statement(kIndex), [&](char byte) { bytes[at++] = byte; });
-  }
-};
-template <std::size_t kIndex>
-inline constexpr EncodedStatement<kIndex> kEncodedStatement;
-
-// All statements, and a zero behind the last.
-template <std::size_t... kIndices>
-struct EncodedSchema {
-  char bytes[(EncodedStatement<kIndices>::kBytes + ... + 1)] = {};
-
-  constexpr explicit EncodedSchema(std::index_sequence<kIndices...> /*all*/) {
-    std::size_t at = 0;
-    (
-        [&] {
-          for (const char byte : kEncodedStatement<kIndices>.bytes)
-            bytes[at++] = byte;
-        }(),
-        ...);
-  }
-};
-// A function makes it, since g++ puts a constant whose arguments it deduces into memory that can be
-// written.
-template <std::size_t... kIndices>
-constexpr auto encoded(std::index_sequence<kIndices...> all) {
-  return EncodedSchema<kIndices...>(all);
-}
-inline constexpr auto kEncoded = encoded(std::make_index_sequence<count()>{});
-
-}  // namespace schema
-
-// The statements of the schema, one after the other, as SQLite stores them: without semicolons.
-class SchemaTexts {
- public:
-  // False: there are no more.
-  [[nodiscard]] bool next() {
-    if (*at_ == '\0') return false;
-    length_ = sql::expand(at_, text_);
-    at_ += std::string_view(at_).size() + 1;
-    return true;
-  }
-  // Ends with a zero; valid until the next call of next().
-  [[nodiscard]] std::string_view text() const { return {text_, length_}; }
-
- private:
-  const char* at_ = schema::kEncoded.bytes;
-  std::size_t length_ = 0;
-  char text_[sql::kTextBytesMax];
-};
 
 }  // namespace pawl::store
 

@@ -9,12 +9,30 @@
 #ifndef PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
 #define PAWL_STORE_SQLITE_SCHEMA_CHECK_HPP
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "core/text.hpp"
 #include "store/sql/connection.hpp"
+#include "store/sql/words.hpp"
 
 namespace pawl::store {
+
+// The statements of the schema, one after the other, as SQLite stores them: without semicolons.
+class SchemaTexts {
+ public:
+  SchemaTexts();
+  // False: there are no more.
+  [[nodiscard]] bool next();
+  // Ends with a zero; valid until the next call of next().
+  [[nodiscard]] std::string_view text() const { return {text_, length_}; }
+
+ private:
+  const char* at_;
+  std::size_t length_ = 0;
+  char text_[sql::kTextBytesMax];
+};
 
 class SchemaCheck {
  public:
