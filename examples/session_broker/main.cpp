@@ -79,23 +79,6 @@ int work(int argc, char** argv) {
   return host.run();
 }
 
-// Begins a new thread, unless this one still runs.
-pawl::Status begin(pawl::Client& client, const session_broker::Thread& limits,
-                   const std::string& thread, const std::string& user) {
-  session_broker::Thread fresh = limits;
-  PAWL_TRY(fresh.owner.assign(user));
-  char input[session_broker::kThreadBytesMax];
-  std::size_t size = 0;
-  PAWL_TRY(pawl::to_json(fresh, input, sizeof input, &size));
-  pawl::OrchestrationStatus before;
-  if (client.get_status(thread, &before) == pawl::Status::kOk &&
-      before.state != pawl::OrchestrationState::kRunning)
-    PAWL_TRY(client.delete_instance(thread, false));
-  const pawl::Status status =
-      client.start_orchestration("broker", pawl::InstanceId(thread), {input, size});
-  return status == pawl::Status::kAlreadyExists ? pawl::Status::kOk : status;
-}
-
 pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limits,
                        const std::string& line) {
   const std::size_t first = line.find(' ');
@@ -107,8 +90,15 @@ pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limit
   const std::string text = line.substr(second + 1, session_broker::kTextMax);
   // This does not go through the queue of messages, so it works while an agent thinks.
   if (text == "/close") return client.close_session(thread, session_broker::kSession, user);
-  PAWL_TRY(begin(client, limits, thread, user));
-  return client.enqueue_event(thread, session_broker::kQueue, user + " " + text);
+  session_broker::Thread fresh = limits;
+  PAWL_TRY(fresh.owner.assign(user));
+  char input[session_broker::kThreadBytesMax];
+  std::size_t size = 0;
+  PAWL_TRY(pawl::to_json(fresh, input, sizeof input, &size));
+  // The message begins the thread, or begins it anew if it has ended.
+  pawl::SendOptions options;
+  options.start_if_ended = pawl::StartIfEnded{"broker", {input, size}};
+  return client.enqueue_event(thread, session_broker::kQueue, user + " " + text, options);
 }
 
 int chat(int argc, char** argv) {
