@@ -333,6 +333,16 @@ def keys_of_json():
         expect(run(command, *arguments) == [{"done": command, "id": "new"}], command)
     expect(run("cancel", "--prefix", "ne") == [{"done": "cancel", "instances": 0}], "asked before")
     expect(run("terminate", "new", "--reason", HOSTILE)[0]["done"] == "terminate", "terminate")
+    # A message starts what is not there, and a start says what an id in use means (R10.5).
+    run("enqueue", "begun", "queue", "m", status=3)
+    run("enqueue", "begun", "queue", "m", "--start", "keeper", "--input", "in")
+    expect(run("show", "begun")[0]["instance"]["name"] == "keeper", "the message started it")
+    run("start", "keeper", "--id", "begun", status=1)
+    run("start", "keeper", "--id", "begun", "--take-running")
+    pawl("hostile.db", "delete", "--force", "begun")
+    run("raise", "begun", "go", "m", "--start", "other")
+    expect(run("show", "begun")[0]["instance"]["name"] == "other", "a removed id is free")
+    pawl("hostile.db", "delete", "--force", "begun")
     # Each end has an exit code of its own.
     expect(run("wait", "failing", status=5)[0]["error"] == "application", "it failed")
     expect(is_shown(pawl("hostile.db", "wait", "failing", status=5)), "with a hostile text")

@@ -291,7 +291,7 @@ too_many_watches()
 unauthenticated()
 half_requests()
 with Program() as program:
-    program.announced = {"orchestration_unregistered": (0, 1)}  # the fuzzer starts what there is not
+    program.announced = {"orchestration_unregistered": (0, 3000)}  # the fuzzer starts what there is not
     too_much(program)
     many_at_once(program)
     any_values(program)

@@ -19,6 +19,8 @@ struct StartGiven {
   std::string id;
   std::string version;
   std::optional<std::int64_t> after_ms;
+  bool takes_running = false;
+  std::string if_ended;
 };
 
 // Made of the orchestration's name and 48 random bits.
@@ -40,6 +42,9 @@ int start(Tool& tool, const StartGiven& given) {
   StartOptions options;
   if (!given.version.empty()) options.version = Name(given.version);
   options.start_after = milliseconds(given.after_ms.value_or(0));
+  if (given.takes_running) options.if_running = IfRunning::kTake;
+  if (!given.if_ended.empty())
+    options.if_ended = given.if_ended == "next" ? IfEnded::kNextExecution : IfEnded::kNextIfFailed;
   const std::string id = given.id.empty() ? new_id(given.name) : given.id;
   const std::string input = read_payload(given.input);
   tool.must(tool.client().start_orchestration(given.name, InstanceId(id), input, options));
@@ -52,16 +57,32 @@ struct Sent {
   std::string id;
   std::string name;
   std::string payload;
+  std::string start;
+  std::string input;
 };
 
+// Calls `send` with the payload and, if one was given, a start.
+template <typename Send>
+void send(Tool& tool, const Sent& sent, Send&& send) {
+  const std::string payload = read_payload(sent.payload);
+  const std::string input = read_payload(sent.input);
+  SendOptions options;
+  if (!sent.start.empty()) options.start_if_ended = StartIfEnded{sent.start, input};
+  tool.must(send(payload, options));
+}
+
 int raise(Tool& tool, const Sent& sent) {
-  tool.must(tool.client().raise_event(sent.id, sent.name, read_payload(sent.payload)));
+  send(tool, sent, [&](const std::string& payload, const SendOptions& options) {
+    return tool.client().raise_event(sent.id, sent.name, payload, options);
+  });
   tool.done("raise", sent.id);
   return kDone;
 }
 
 int enqueue(Tool& tool, const Sent& sent) {
-  tool.must(tool.client().enqueue_event(sent.id, sent.name, read_payload(sent.payload)));
+  send(tool, sent, [&](const std::string& payload, const SendOptions& options) {
+    return tool.client().enqueue_event(sent.id, sent.name, payload, options);
+  });
   tool.done("enqueue", sent.id);
   return kDone;
 }
@@ -198,6 +219,11 @@ CLI::App* add_sent(Tool& tool, const std::string& name, const std::string& help,
   add_id(command, &sent->id);
   command->add_option(what, sent->name, "The name of it")->required()->type_name("");
   add_payload(command, "PAYLOAD", &sent->payload, "Its payload; else empty");
+  command
+      ->add_option("--start", sent->start,
+                   "Starts this orchestration, if the instance is not there or has ended")
+      ->type_name("NAME");
+  command->add_option("--input", sent->input, "Of the start; else empty")->type_name("INPUT");
   return command;
 }
 
@@ -213,6 +239,13 @@ void add_sending(Tool& tool) {
   command->add_option("--version", given->version, "Of the code; else the worker's default")
       ->type_name("VERSION");
   add_duration(command, "--after", &given->after_ms, "The first turn comes so much later");
+  command->add_flag("--take-running", given->takes_running,
+                    "An instance of the id that runs will do");
+  command
+      ->add_option("--if-ended", given->if_ended,
+                   "Begins the next execution of one that has ended: next, or failed")
+      ->type_name("WHICH")
+      ->check(CLI::IsMember({"next", "failed"}));
 
   add_sent(tool, "raise", "Raises an event for a wait of this name", "EVENT", raise);
   add_sent(tool, "enqueue", "Puts a message into a queue of the instance", "QUEUE", enqueue);

@@ -97,6 +97,8 @@ void start_instance(Call& call) {
   StartOptions options;
   options.start_after = std::chrono::milliseconds(call.number("start_after_ms"));
   if (const auto version = call.given("version")) options.version = Name(*version);
+  options.if_running = static_cast<IfRunning>(call.word("if_running").value_or(0));
+  options.if_ended = static_cast<IfEnded>(call.word("if_ended").value_or(0));
   const Status status = call.client().start_orchestration(call.text("name"), InstanceId(id),
                                                           call.exchange().body().text(), options);
   call.give(Started{id}, status, 201);
@@ -241,14 +243,25 @@ void watch_instance(Call& call) {
   call.finish(Status::kOk);
 }
 
+namespace {
+
+SendOptions send_options(const Call& call) {
+  SendOptions options;
+  if (const auto name = call.given("start"))
+    options.start_if_ended = StartIfEnded{*name, call.text("input")};
+  return options;
+}
+
+}  // namespace
+
 void raise_event(Call& call) {
-  call.done(
-      call.client().raise_event(call.segment(2), call.segment(4), call.exchange().body().text()));
+  call.done(call.client().raise_event(call.segment(2), call.segment(4),
+                                      call.exchange().body().text(), send_options(call)));
 }
 
 void enqueue_event(Call& call) {
-  call.done(
-      call.client().enqueue_event(call.segment(2), call.segment(4), call.exchange().body().text()));
+  call.done(call.client().enqueue_event(call.segment(2), call.segment(4),
+                                        call.exchange().body().text(), send_options(call)));
 }
 
 void cancel_instance(Call& call) {

@@ -21,6 +21,10 @@ constexpr std::int64_t kStopTimeoutMs = TransferOptions::kStopTimeoutDefault.cou
 // ---- parameters ----
 
 const char* flag_word(std::size_t index) { return index == 0 ? "false" : "true"; }
+const char* if_running_word(std::size_t index) { return index == 0 ? "refuse" : "take"; }
+const char* if_ended_word(std::size_t index) {
+  return index == 0 ? "refuse" : index == 1 ? "next_execution" : "next_if_failed";
+}
 const char* restart_word(std::size_t index) { return index == 0 ? "start" : "last_good_event"; }
 
 constexpr Parameter text(const char* name, const char* help) { return {name, help}; }
@@ -75,7 +79,12 @@ constexpr Parameter kOfInstances[] = {
 constexpr Parameter kOfStart[] = {required(name_of("name", "Of the orchestration.")),
                                   required(name_of("id", "Of the instance.")),
                                   text("version", "Of the code; none: the default."),
-                                  span("start_after_ms", "The first turn comes so much later.")};
+                                  span("start_after_ms", "The first turn comes so much later."),
+                                  word("if_running", "The id is in use.", {if_running_word, 2}, 0),
+                                  word("if_ended", "It has ended.", {if_ended_word, 3}, 0)};
+constexpr Parameter kOfMessage[] = {
+    name_of("start", "Starts this orchestration, if the instance is not there or has ended."),
+    text("input", "Of the start.")};
 constexpr Parameter kOfDelete[] = {flag("force", "Also one that runs.")};
 constexpr Parameter kOfHistory[] = {
     number("execution", "0: the current one.", 0, INT64_MAX, 0),
@@ -275,10 +284,12 @@ constexpr Route kRoutes[] = {
         .fails("404 503"),
     post("/v1/instances/{id}/events/{name}", "raise_event", raise_event,
          "Raises an event. The body is its payload, as it is.")
+        .takes(kOfMessage)
         .takes_body("The payload, as it is.")
         .fails("404 409 413 507"),
     post("/v1/instances/{id}/queues/{name}", "enqueue_event", enqueue_event,
          "Puts a message into a queue. The body is its payload.")
+        .takes(kOfMessage)
         .takes_body("The payload, as it is.")
         .fails("404 409 413 507"),
     post("/v1/instances/{id}/cancel", "cancel", cancel_instance, "Asks it to stop.")
