@@ -101,10 +101,18 @@ inline void write_field(const JsonField& field, const void* at, JsonOut& out) {
   }
 }
 
+template <std::size_t kCount>
+constexpr bool asks_for_owner(const std::array<JsonField, kCount>& fields) {
+  for (const JsonField& one : fields)
+    if (one.shown == Shown::kWithOwner) return true;
+  return false;
+}
+
 // Writes the members of `value` into the object that has been begun.
 template <typename T>
 void write_members(const T& value, JsonOut& out) {
   static constexpr auto kFields = json_fields(FieldsOf<T>::kAll);
+  static_assert(std::is_same_v<T, SessionInfo> || !asks_for_owner(kFields), "it has no owner");
   write_members(kFields.data(), kFields.size(), &value, out);
 }
 
