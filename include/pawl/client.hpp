@@ -86,9 +86,10 @@ class Client : public TypedSenderCalls<Client> {
   // Returns kOk; kNotFound: no such instance; kStale: it has ended; with start_if_ended
   // kChildInstance: it is a child that has ended; kQuota; kResourceExhausted:
   // queue_messages_max messages of this instance wait already, or those hold 4 * payload_bytes_max
-  // bytes, by the least limits of this Client and the living Runtimes; error_text() says which.
-  // Unless kOk nothing is written.
-  // Requires: `name` as in start_orchestration() (kInvalidArgument); `payload` of at most
+  // bytes, by the least limits of this Client and the living Runtimes; error_text() says which;
+  // kKeyReused: another message came with this SendOptions::key. Unless kOk nothing is written.
+  // Requires: `name`, and a key if there is one, as in start_orchestration() (kInvalidArgument);
+  // `payload` of at most
   // payload_bytes_max (kResourceExhausted).
   Status raise_event(std::string_view id, std::string_view name, std::string_view payload,
                      const SendOptions& options = SendOptions());

@@ -150,6 +150,11 @@ struct RetentionOptions {
   std::uint32_t count = 0;
   // At continue_as_new() this many executions of the instance stay, the next one included. 0: all.
   std::uint32_t executions = 0;
+  // The keys of messages (SendOptions::key) that an instance knows: the last so many, 1..1024, and
+  // those not older than this in Pawl time, 1 s to a year. They are numbers of the database, so the
+  // Runtime that started last decides for all processes.
+  std::uint32_t message_keys = 64;
+  std::chrono::milliseconds message_key_age = std::chrono::hours(24);
 };
 
 // The database file and its log.

@@ -81,7 +81,8 @@ typedef enum pawl_status {
   PAWL_NOT_OWNER,
   PAWL_EXCEPTION,
   PAWL_NOT_RESTARTABLE,
-  PAWL_OLDER_DATABASE
+  PAWL_OLDER_DATABASE,
+  PAWL_KEY_REUSED
 } pawl_status;
 /* The stable name ("not_found"); "unknown" for a number that is no pawl_status. Any thread. */
 const char* pawl_status_name(pawl_status status);

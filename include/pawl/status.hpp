@@ -50,6 +50,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kException,                 // an exception left the code of an orchestration
     kNotRestartable,            // the instance has nothing to restart from; error_text() says why
     kOlderDatabase,             // written by an older Pawl, in a form that this one does not read
+    kKeyReused,                 // another message came with this key before
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

@@ -149,15 +149,24 @@ NewMessage new_message(const ClientCore& core, std::string_view id, MessageKind 
   return posted;
 }
 
+Status take_key(ClientCore& core, const SendOptions& options, NewMessage* out) {
+  if (!options.key.has_value()) return Status::kOk;
+  out->key = *options.key;
+  if (is_valid_name(out->key)) return Status::kOk;
+  core.diagnostic().format("a key has 1 to %zu bytes and no control characters", kNameBytesMax);
+  return Status::kInvalidArgument;
+}
+
 Status send_message(ClientCore& core, NewMessage posted, const SendOptions& options) {
   PAWL_TRY(core.check_size("payload", posted.payload));
+  PAWL_TRY(take_key(core, options, &posted));
   NewInstance instance;
   if (options.start_if_ended.has_value()) {
     const StartIfEnded& start = *options.start_if_ended;
     PAWL_TRY(
         new_instance(core, start.definition, posted.id, start.input, start.options, &instance));
     posted.start_if_ended = &instance;
-  } else {
+  } else if (posted.key.empty()) {
     PAWL_TRY(core.refuse_early(posted.id, true));
   }
   return in_batch_with_free_id(core, posted.id, [&](Store& store, bool* in_removal) {

@@ -27,15 +27,19 @@ NewMessage Inbox::message_of(const Request& request) const {
   posted.payload = request.text;
   posted.count_max = loop_.options.limits.queue_messages_max;
   posted.bytes_max = mailbox_bytes_max(loop_.options.limits.payload_bytes_max);
+  if (request.key != nullptr) posted.key = *request.key;
   return posted;
 }
 
 std::size_t Inbox::at_hand() const {
-  return requests_.size() < loop_.batch_max() ? requests_.size() : loop_.batch_max();
+  std::size_t most = before_repeated_key_.value_or(loop_.batch_max());
+  if (most > loop_.batch_max()) most = loop_.batch_max();
+  return requests_.size() < most ? requests_.size() : most;
 }
 
 void Inbox::look() {
   may_piggyback_messages_ = false;
+  before_repeated_key_.reset();
   if (steps_ != nullptr) (this->*steps_->look)();
 }
 
@@ -44,10 +48,22 @@ void Inbox::look_for_messages() {
   for (std::size_t i = 0; i < at_hand(); ++i) {
     requests_.at(i).piggybacks_on = 0;
     has_messages = has_messages || requests_.at(i).kind->sends.has_value();
+    if (repeats_key(i)) before_repeated_key_ = i;
   }
   if (!has_messages || !loop_.may_piggyback()) return;
   may_piggyback_messages_ =
       loop_.instance().deliveries.last_message(&last_message_, &limits_) == Status::kOk;
+}
+
+// Has an earlier call for the same instance this key? Then this one waits for the next batch, which
+// knows what became of that message.
+bool Inbox::repeats_key(std::size_t index) {
+  const Request& request = requests_.at(index);
+  for (std::size_t i = 0; request.key != nullptr && i < index; ++i) {
+    const Request& other = requests_.at(i);
+    if (other.key != nullptr && *other.key == *request.key && other.id == request.id) return true;
+  }
+  return false;
 }
 
 void Inbox::collect_starts(TurnList& turns) {
@@ -146,7 +162,8 @@ bool Inbox::is_behind_another(std::size_t index) {
 Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   InstanceKey key = 0;
   Incarnation home = 0;
-  if (loop_.instance().deliveries.find_instance(request.id, &key, &home) != Status::kOk)
+  if (loop_.instance().deliveries.find_instance(request.id, &key, &home) != Status::kOk ||
+      is_known(key, request))
     return nullptr;
   for (Turn& turn : turns)
     if (turn.key == key) return takes_message(turn, request) ? &turn : nullptr;
@@ -161,6 +178,15 @@ Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
   }
   loop_.arena.rewind(mark);
   return nullptr;
+}
+
+// The batch answers a message whose key is known. No other message is stored between this look and
+// the batch: the numbers are reserved only if none was.
+bool Inbox::is_known(InstanceKey key, const Request& request) {
+  bool known = false;
+  return request.key != nullptr && (loop_.instance().deliveries.find_key(key, message_of(request),
+                                                                         &known) != Status::kOk ||
+                                    known);
 }
 
 // True if all stored messages of the instance have been read, and this one is within the limits.
@@ -265,6 +291,7 @@ bool Inbox::is_answer(Status status) {
     case Status::kInvalidArgument:
     case Status::kQuota:
     case Status::kTimeout:
+    case Status::kKeyReused:
     case Status::kDeviceHeld: return true;
     default: return false;
   }
@@ -385,14 +412,21 @@ Status Inbox::store_message(Request& request, MessageId number) {
   return is_answer(request.status) ? Status::kOk : request.status;
 }
 
-Status Inbox::store(const Turn& turn) {
-  return turn.posted.count == 0 ? Status::kOk : (this->*steps_->store)(turn);
+Status Inbox::settle(const Turn& turn) {
+  return turn.posted.count == 0 ? Status::kOk : (this->*steps_->settle)(turn);
 }
 
-Status Inbox::store_messages(const Turn& turn) {
-  for (std::size_t i = 0; i < at_hand(); ++i)
-    if (requests_.at(i).piggybacks_on == turn.key)
-      PAWL_TRY(store_message(requests_.at(i), number_of(i)));
+// A key is remembered only when its message is written.
+Status Inbox::settle_messages(const Turn& turn) {
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    Request& request = requests_.at(i);
+    if (request.piggybacks_on != turn.key) continue;
+    if (!turn.written) {
+      PAWL_TRY(store_message(request, number_of(i)));
+    } else if (request.key != nullptr) {
+      PAWL_TRY(loop_.instance().deliveries.remember_key(turn.key, message_of(request)));
+    }
+  }
   return Status::kOk;
 }
 

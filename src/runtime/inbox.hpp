@@ -12,6 +12,9 @@
 #ifndef PAWL_RUNTIME_INBOX_HPP
 #define PAWL_RUNTIME_INBOX_HPP
 
+#include <cstddef>
+#include <optional>
+
 #include "runtime/devices.hpp"
 #include "runtime/loop_context.hpp"
 #include "runtime/removals.hpp"
@@ -40,7 +43,7 @@ class Inbox {
   void look_for_messages();
   void collect_each_message(TurnList& turns);
   Status reserve_numbers(TurnList& turns);
-  Status store_messages(const Turn& turn);
+  Status settle_messages(const Turn& turn);
 
   // ---- in the batch: what each call writes ----
   Status write_start(Request& request, Turn* turn, Request::Outcome* outcome);
@@ -65,8 +68,8 @@ class Inbox {
 
   // ---- in the batch ----
   Status write(TurnList& turns);
-  // The turn could not be written: its messages are stored.
-  Status store(const Turn& turn);
+  // After the turn: if it could not be written, its messages are stored.
+  Status settle(const Turn& turn);
 
   // ---- after the batch ----
   void committed();
@@ -81,6 +84,8 @@ class Inbox {
   }
   bool prepare_start(const Request& request, Turn* turn);
   [[nodiscard]] bool is_unknown(std::string_view instance_id);
+  [[nodiscard]] bool is_known(InstanceKey key, const Request& request);
+  [[nodiscard]] bool repeats_key(std::size_t index);
   [[nodiscard]] bool is_behind_another(std::size_t index);
   Turn* turn_for_message(const Request& request, TurnList& turns);
   [[nodiscard]] bool takes_message(const Turn& turn, const Request& request) const;
@@ -102,6 +107,7 @@ class Inbox {
   bool may_piggyback_messages_ = false;  // on the batch at hand
   MessageId last_message_ = 0;           // then: the highest one stored
   MailboxLimits limits_;                 // then: the limits in force
+  std::optional<std::size_t> before_repeated_key_;  // the batch at hand ends before this call
 };
 
 }  // namespace pawl

@@ -10,7 +10,7 @@ using Outcome = Request::Outcome;
 using Parts = Request::Parts;
 
 constexpr MessageSteps kSteps = {&Inbox::look_for_messages, &Inbox::collect_each_message,
-                                 &Inbox::reserve_numbers, &Inbox::store_messages};
+                                 &Inbox::reserve_numbers, &Inbox::settle_messages};
 
 Status write_start(const Parts& parts, Request& request, Turn* turn, Outcome* outcome) {
   return parts.inbox.write_start(request, turn, outcome);

@@ -42,7 +42,7 @@ struct MessageSteps {
   void (Inbox::*look)();
   void (Inbox::*collect)(TurnList& turns);
   Status (Inbox::*reserve_numbers)(TurnList& turns);
-  Status (Inbox::*store)(const Turn& turn);
+  Status (Inbox::*settle)(const Turn& turn);
 };
 
 struct Request {
@@ -83,12 +83,13 @@ struct Request {
   bool standby = false;     // a declaration
   bool force = false;       // a deletion
   bool begun = false;       // a deletion: only the sweep is left
-  PruneLimits limits = {};  // a pruning
-  const StartRequest* start = nullptr;  // null: it starts nothing
-  void* block = nullptr;                // from the pool; holds the start and all texts
+  Status status = Status::kOk;  // decided in the batch, answered after the commit
+  PruneLimits limits = {};      // a pruning
+  const StartRequest* start = nullptr;    // null: it starts nothing
+  const std::string_view* key = nullptr;  // of a message; null: it has none
+  void* block = nullptr;                  // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
-  Status status = Status::kOk;  // decided in the batch, answered after the commit
 };
 
 // A ring of requests. The batch at hand takes them from the front.
@@ -107,6 +108,7 @@ class Requests {
   Status push(const Request& request) {
     if (size_ == capacity_) return Status::kResourceExhausted;
     const std::size_t bytes = (request.start == nullptr ? 0 : bytes_of(*request.start)) +
+                              (request.key == nullptr ? 0 : sizeof(*request.key) + request.key->size()) +
                               request.id.size() + request.name.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
@@ -114,13 +116,14 @@ class Requests {
         *::new (static_cast<void*>(&ring_[(first_ + size_) % capacity_])) Request(request);
     kept.block = block;
     char* at = static_cast<char*>(block);
-    if (request.start != nullptr) {
-      StartRequest* const start = ::new (block) StartRequest(*request.start);
-      at += sizeof(StartRequest);
+    StartRequest* const start = keep(request.start, &at);
+    std::string_view* const key = keep(request.key, &at);
+    if (start != nullptr)
       for (std::string_view* view : {&start->name, &start->version, &start->input, &start->trace})
         at = keep(at, view);
-      kept.start = start;
-    }
+    if (key != nullptr) at = keep(at, key);
+    kept.start = start;
+    kept.key = key;
     for (std::string_view* view : {&kept.id, &kept.name, &kept.text})
       at = keep(at, view);
     ++size_;
@@ -141,6 +144,14 @@ class Requests {
   static std::size_t bytes_of(const StartRequest& start) {
     return sizeof(StartRequest) + start.name.size() + start.version.size() + start.input.size() +
            start.trace.size();
+  }
+  // Copies a value to *at, and moves *at behind it. Null: there is none.
+  template <typename T>
+  static T* keep(const T* value, char** at) {
+    if (value == nullptr) return nullptr;
+    T* const kept = ::new (static_cast<void*>(*at)) T(*value);
+    *at += sizeof(T);
+    return kept;
   }
   // Copies the text to `at`; returns the end of the copy.
   static char* keep(char* at, std::string_view* text) {

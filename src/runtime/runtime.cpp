@@ -226,6 +226,10 @@ Status Runtime::send_message(Request request, const SendOptions& options) {
     PAWL_TRY(start_request(wanted.definition, wanted.input, wanted.options, &start));
     request.start = &start;
   }
+  if (options.key.has_value()) {
+    if (!is_valid_name(*options.key)) return Status::kInvalidArgument;
+    request.key = &*options.key;
+  }
   return piggyback(request);
 }
 

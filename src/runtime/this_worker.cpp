@@ -59,6 +59,8 @@ Status ThisWorker::write() {
   if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
   PAWL_TRY(loop_.place().set_quota_and_reserve(quota_bytes, reserve_bytes(loop_.options.space)));
   PAWL_TRY(loop_.place().set_log_max(loop_.options.space.log_bytes_max));
+  const RetentionOptions& retention = loop_.options.retention;
+  PAWL_TRY(loop_.place().set_key_window(retention.message_keys, retention.message_key_age.count()));
   std::size_t retried = 0;
   if (loop_.options.run_orchestrations)
     PAWL_TRY(loop_.instance().ready.retry_stopped(kRetryStoppedMax, &retried));

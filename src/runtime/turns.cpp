@@ -220,9 +220,9 @@ Status Turns::write(Turn& turn) {
   if (!turn.written) {
     ++loop_.stats.turns_refused;
     loop_.agenda.do_now(Job::kTurns);
-    PAWL_TRY(inbox_.store(turn));
     PAWL_TRY(activities_.refuse_lost_results(turn));
   }
+  PAWL_TRY(inbox_.settle(turn));
   PAWL_CHECK("runtime-41", turn.written || !turn.is_start);  // its row is made in this batch
   // Work that was passed over for want of room may go now, and work that stood behind in a session.
   if (turn.written && ((turn.result_count > 0 && hand_over_.passed_over()) ||

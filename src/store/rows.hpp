@@ -9,6 +9,7 @@
 
 #include "store/context.hpp"
 #include "store/instance/history.hpp"
+#include "store/instance/message_keys.hpp"
 #include "store/instance/rows.hpp"
 #include "store/place/due_index.hpp"
 #include "store/place/place.hpp"
@@ -27,6 +28,7 @@ struct Rows {
         due(context, workers),
         instances(context),
         history(context),
+        keys(context),
         sessions(context),
         events(context, instances),
         work(context, sessions, instances),
@@ -37,6 +39,7 @@ struct Rows {
   DueIndex due;
   InstanceRows instances;
   InstanceHistory history;
+  MessageKeys keys;
   SessionRows sessions;
   SessionEvents events;
   WorkRows work;

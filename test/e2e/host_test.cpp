@@ -46,12 +46,6 @@ class HostTest : public ::testing::Test {
     EXPECT_EQ(lines_.errors, errors_);
   }
 
-  const std::string path_;
-  HostLines lines_;
-  HostOptions options_;
-  std::string errors_;  // names of the error events that the test causes
-
- private:
   // Removes the database and the files beside it.
   void remove_files() const {
     std::error_code ignored;
@@ -61,6 +55,11 @@ class HostTest : public ::testing::Test {
     for (const std::filesystem::path& file : files)
       std::filesystem::remove_all(file, ignored);
   }
+
+  const std::string path_;
+  HostLines lines_;
+  HostOptions options_;
+  std::string errors_;  // names of the error events that the test causes
 };
 
 ActivityResult says(ActivityContext& ctx) { return ctx.ok("said"); }
@@ -256,6 +255,59 @@ TEST_F(HostTest, AStartThatIsRefusedEndsTheRun) {
   host.start_once("completes", InstanceId("a::b"), "");
   EXPECT_EQ(host.run(), 1);
   EXPECT_EQ(host.status(), Status::kInvalidArgument) << host.error_text();
+}
+
+// Takes messages for ever, fifty in each execution.
+Poll takes_messages(OrchestrationContext& ctx) {
+  for (int i = 0; i < 50; ++i)
+    PAWL_AWAIT_DONE(ctx.dequeue_event("q"));
+  return ctx.continue_as_new("");
+}
+
+class KeyFrames : public HostTest {
+ protected:
+  KeyFrames() {
+    // Flushes fill the log up to a sector, and nothing is written back: so its length counts frames.
+    options_.runtime.synchronous_full = false;
+    options_.runtime.space.checkpoint_pages = 8'000;
+  }
+  // Sends `count` messages to each of `instances`, each when the one before was taken. Returns how
+  // many frames the log has for one.
+  double frames_of_a_message(int instances, int count, bool with_key) {
+    remove_files();
+    Host host(options_);
+    host.add_orchestration("takes_messages", takes_messages);
+    const auto id = [](int i) { return "i" + std::to_string(i); };
+    for (int i = 0; i < instances; ++i)
+      host.start_once("takes_messages", InstanceId(id(i)), "");
+    EXPECT_EQ(host.start(), Status::kOk) << host.error_text();
+    const auto settle = [&] {
+      while (host.runtime().tick(std::chrono::milliseconds(0)).value_or(false)) {}
+    };
+    settle();
+    const std::filesystem::path log = path_ + "-wal";
+    const auto before = std::filesystem::file_size(log);
+    for (int i = 0; i < instances * count; ++i) {
+      const std::string key = "0123456789abcdef-0123456789-" + std::to_string(10'000'000 + i);
+      SendOptions how;
+      if (with_key) how.key = key;
+      EXPECT_EQ(host.runtime().enqueue_event(id(i % instances), "q", "message", how), Status::kOk);
+      settle();
+    }
+    constexpr double kFrameBytes = 24 + 512;
+    return static_cast<double>(std::filesystem::file_size(log) - before) / kFrameBytes /
+           (instances * count);
+  }
+};
+
+TEST_F(KeyFrames, AKeyCostsLessThanOneFrame) {
+  for (const auto& [instances, count] :
+       {std::pair(1, 10), std::pair(1, 300), std::pair(20, 40), std::pair(100, 3)}) {
+    const double without = frames_of_a_message(instances, count, false);
+    const double with = frames_of_a_message(instances, count, true);
+    EXPECT_GT(with, without);
+    EXPECT_LE(with, without + 1.0) << instances << " instances, " << count << " messages";
+  }
 }
 
 }  // namespace

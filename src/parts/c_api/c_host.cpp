@@ -141,7 +141,7 @@ pawl_status ask(pawl_host* host, pawl_answer_fn answer, void* user, const Call& 
 
 // A C program may pass any number, and a C++ sanitizer stops when it is read as an enumeration.
 __attribute__((no_sanitize("enum"))) const char* pawl_status_name(pawl_status status) {
-  static_assert(static_cast<int>(Status::kOlderDatabase) == PAWL_OLDER_DATABASE &&
+  static_assert(static_cast<int>(Status::kKeyReused) == PAWL_KEY_REUSED &&
                 static_cast<int>(Status::kException) == PAWL_EXCEPTION &&
                 static_cast<int>(Status::kBusy) == PAWL_BUSY &&
                 static_cast<int>(Status::kNodeIdInUse) == PAWL_NODE_ID_IN_USE &&

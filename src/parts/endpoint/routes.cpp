@@ -115,6 +115,7 @@ int http_status_of(Status status) {
     case Status::kChildInstance:
     case Status::kNotRestartable:
     case Status::kDeviceHeld:
+    case Status::kKeyReused:
     case Status::kNoEligibleTarget: return 409;
     case Status::kResourceExhausted: return 413;
     case Status::kQuota:

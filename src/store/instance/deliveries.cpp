@@ -4,11 +4,21 @@
 
 #include "codec/event.hpp"
 #include "core/clock_rules.hpp"
+#include "core/hash.hpp"
 #include "core/text.hpp"
 #include "store/column_fits.hpp"
 #include "store/walk.hpp"
 
 namespace pawl::store {
+namespace {
+
+MessageKey key_of(const NewMessage& posted) {
+  Hash64 content;
+  content.add(static_cast<std::uint64_t>(posted.kind)).add(posted.name).add(posted.payload);
+  return {posted.key, content.value()};
+}
+
+}  // namespace
 
 // The id is checked before the room: a caller that repeats a call learns that the first one
 // arrived.
@@ -174,6 +184,12 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   NewInstance instance;
   Holder holder;
   const Status found = rows_.instances.find_running(posted.id, &holder.key);
+  const MessageKey key = key_of(posted);
+  if (!posted.key.empty() && (found == Status::kOk || found == Status::kStale)) {
+    bool known = false;
+    PAWL_TRY(rows_.keys.find(holder.key, key, &known));
+    if (known) return Status::kOk;
+  }
   const bool starts =
       posted.start_if_ended != nullptr && (found == Status::kNotFound || found == Status::kStale);
   if (starts) {
@@ -189,12 +205,24 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   if (!*room) return Status::kOk;
   PAWL_TRY(rows_.place.room_for_new());
   if (starts) PAWL_TRY(begin(instance, holder, &holder.key));
-  return insert(holder.key, posted);
+  PAWL_TRY(insert(holder.key, posted));
+  return posted.key.empty() ? Status::kOk : rows_.keys.remember(holder.key, key);
+}
+
+Status Deliveries::find_key(InstanceKey instance, const NewMessage& posted, bool* known) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  return rows_.keys.find(instance, key_of(posted), known);
+}
+
+Status Deliveries::remember_key(InstanceKey instance, const NewMessage& posted) {
+  return rows_.keys.remember(instance, key_of(posted));
 }
 
 Status Deliveries::check_name(const NewMessage& posted) {
-  if (is_valid_name(posted.name)) return Status::kOk;
-  context_.diagnostic.format("names have 1 to %zu bytes and no control characters", kNameBytesMax);
+  if (is_valid_name(posted.name) && (posted.key.empty() || is_valid_name(posted.key)))
+    return Status::kOk;
+  context_.diagnostic.format("names and keys have 1 to %zu bytes and no control characters", kNameBytesMax);
   return Status::kInvalidArgument;
 }
 

@@ -39,7 +39,8 @@ class Deliveries : private Table {
   // kNotFound; kStale if it has ended; kInvalidArgument: the name. *room = false with kOk: it was
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
   // above. With start_if_ended also what start_orchestration() answers; the start and the message
-  // are both written, or none is.
+  // are both written, or none is. With a key that the instance knows nothing is written: kOk, or
+  // kKeyReused.
   Status send_message(const NewMessage& posted, bool* room, bool* in_removal = nullptr);
   // The same for a message of kind kOffer.
   Status offer_event(const NewMessage& posted, bool* room, SentOffer* out);
@@ -58,6 +59,10 @@ class Deliveries : private Table {
   // (0: none); last_message() gives the highest number of a message so far and the limits in force.
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
   Status last_message(MessageId* number, MailboxLimits* limits);
+  // For a message with a key that a turn takes: whether the instance knows it (callable anywhere;
+  // kKeyReused), and to remember it when the turn is written.
+  Status find_key(InstanceKey instance, const NewMessage& posted, bool* known);
+  Status remember_key(InstanceKey instance, const NewMessage& posted);
   // Reserves the `count` numbers behind `last`: if this batch writes something, no other connection
   // gets them. kStale: others took numbers since last_message(), or other limits are in force;
   // kQuota: as above.

@@ -37,6 +37,8 @@ class Place : private Table {
   // In a batch, for all processes: start_orchestration() and send_message() answer kQuota while the
   // log is longer.
   Status set_log_max(std::int64_t bytes);
+  // In a batch, for all processes: how many keys of messages an instance knows, and for how long.
+  Status set_key_window(std::int64_t keys_max, std::int64_t keys_ms);
   // Cheap; callable anywhere.
   [[nodiscard]] LogUse log_use();
   // Whether there should be a reserve but is none; callable anywhere.

@@ -51,6 +51,14 @@ Status Place::set_log_max(std::int64_t bytes) {
   return Status::kOk;
 }
 
+constexpr auto kSetKeyWindow = PAWL_QUERY(
+    "UPDATE meta SET keys_max=?1,keys_ms=?2 WHERE id=1 AND (keys_max<>?1 OR keys_ms<>?2)");
+
+Status Place::set_key_window(std::int64_t keys_max, std::int64_t keys_ms) {
+  require_batch();
+  return fail_written(connection_.use(kSetKeyWindow).bind(keys_max).bind(keys_ms).run(), "meta");
+}
+
 LogUse Place::log_use() { return {context_.file.log_bytes(), context_.log_max_bytes}; }
 
 Result<bool> Place::reserve_missing() {

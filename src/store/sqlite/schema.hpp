@@ -29,7 +29,8 @@ CREATE TABLE meta(
   persist_starts_until INTEGER NOT NULL DEFAULT 0,
   quota INTEGER NOT NULL DEFAULT 0, reserve INTEGER NOT NULL DEFAULT 0,
   log_max INTEGER NOT NULL DEFAULT 0,
-  messages_max INTEGER NOT NULL DEFAULT 0, message_bytes_max INTEGER NOT NULL DEFAULT 0);
+  messages_max INTEGER NOT NULL DEFAULT 0, message_bytes_max INTEGER NOT NULL DEFAULT 0,
+  keys_max INTEGER NOT NULL DEFAULT 64, keys_ms INTEGER NOT NULL DEFAULT 86400000);
 CREATE TABLE clock_ring(
   slot INTEGER PRIMARY KEY, seq INTEGER NOT NULL, kind TEXT NOT NULL, boot_seq INTEGER NOT NULL,
   at INTEGER NOT NULL, wall_stamp INTEGER NOT NULL, detail INTEGER NOT NULL);
@@ -47,7 +48,8 @@ CREATE TABLE instances(
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
   behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT,
   last_event INTEGER NOT NULL DEFAULT 0,
-  needs_messages INTEGER NOT NULL DEFAULT 0, needs_bytes INTEGER NOT NULL DEFAULT 0);
+  needs_messages INTEGER NOT NULL DEFAULT 0, needs_bytes INTEGER NOT NULL DEFAULT 0,
+  keys_last INTEGER, keys BLOB);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
 CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)
@@ -79,6 +81,9 @@ CREATE TABLE orchestrator_queue(
   name TEXT, payload BLOB, crc INTEGER NOT NULL);
 CREATE INDEX oq_instance ON orchestrator_queue(instance, waiting, due, id);
 CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
+CREATE TABLE message_keys(
+  id INTEGER PRIMARY KEY,
+  instance INTEGER NOT NULL, prev INTEGER, entries BLOB NOT NULL);
 CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
