@@ -72,10 +72,10 @@ struct StartIfEnded {
 // The options of a message. Ownership: the texts must live until the call returns.
 struct SendOptions {
   std::optional<StartIfEnded> start_if_ended = std::nullopt;
-  // Makes the message one of its kind: while the instance knows the key, a message with it is
-  // answered kOk and not delivered again, nor does it start an execution; with another kind, name
-  // or payload it is kKeyReused. The instance knows its last keys (RetentionOptions::message_keys,
-  // message_key_age) also after its end and in its next execution, until it is removed (rule R7.9).
+  // Makes repeated sends one message: while the instance knows the key, a message with it is
+  // answered kOk and neither delivered again nor starts an execution; with another kind, name or
+  // payload it is kKeyReused. The instance knows its last keys (RetentionOptions::message_keys,
+  // message_key_age) after its end and in its next execution, too, until it is removed (R11.1).
   // None: each call is a message of its own.
   std::optional<std::string_view> key = std::nullopt;
 };

@@ -267,7 +267,8 @@ Poll takes_messages(OrchestrationContext& ctx) {
 class KeyFrames : public HostTest {
  protected:
   KeyFrames() {
-    // Flushes fill the log up to a sector, and nothing is written back: so its length counts frames.
+    // Without flushes nothing pads the log, and nothing is written back, so its length counts
+    // frames.
     options_.runtime.synchronous_full = false;
     options_.runtime.space.checkpoint_pages = 8'000;
   }
@@ -282,7 +283,8 @@ class KeyFrames : public HostTest {
       host.start_once("takes_messages", InstanceId(id(i)), "");
     EXPECT_EQ(host.start(), Status::kOk) << host.error_text();
     const auto settle = [&] {
-      while (host.runtime().tick(std::chrono::milliseconds(0)).value_or(false)) {}
+      while (host.runtime().tick(std::chrono::milliseconds(0)).value_or(false)) {
+      }
     };
     settle();
     const std::filesystem::path log = path_ + "-wal";

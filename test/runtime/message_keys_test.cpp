@@ -1,5 +1,5 @@
-// Goal: a message with a key is delivered once, whoever repeats it, after the end and in the next
-// execution, too (R7.9); the window forgets as the options say.
+// Goal: a message with a key is delivered once, however often it is sent, after the end and in the
+// next execution, too (R11.1); the window forgets as the options say.
 // Method: whole runtimes on the simulated machine; the output of an orchestration is what it took.
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ class MessageKeys : public Story {
     enqueue_event("a", "q", "end");
     return end_of("a");
   }
-  // A message from the worker's own thread, which rides on a turn.
+  // A message from the worker's own thread, piggybacked on a turn.
   Status send_here(Worker& worker, std::string_view text, std::string_view key) {
     return answer_of(worker, [&](Status* answer) {
       return worker.runtime->enqueue_event("a", "q", text, keyed(key), keep_answer, answer);
@@ -134,7 +134,7 @@ TEST_F(MessageKeys, AKeyIsAName) {
   EXPECT_EQ(all_taken(), "completed one,one,one,");
 }
 
-// A broker repeats what it is not sure of, also after the end: that starts nothing.
+// A broker repeats what it is not sure of, also after the end: that starts nothing (R11.2, R11.4).
 TEST_F(MessageKeys, KeysOutliveTheEndAndPassToTheNextExecution) {
   begin();
   ASSERT_EQ(send("one", "k1"), Status::kOk);
@@ -205,7 +205,7 @@ TEST_F(MessageKeys, AKeyIsForgottenWhenItIsTooOld) {
   EXPECT_EQ(all_taken(), "completed one,two,one,other,");
 }
 
-// The window is that of the Runtime which started last, for clients, too.
+// The window is that of the Runtime which started last, for clients, too (R11.5).
 TEST_F(MessageKeys, TheWindowIsANumberOfTheDatabase) {
   options.retention.message_keys = 2;
   begin();
@@ -222,6 +222,7 @@ TEST_F(MessageKeys, TheWindowIsANumberOfTheDatabase) {
   EXPECT_EQ(all_taken(), "completed 1,2,3,1,x,x,x,x,x,x,x,x,");
 }
 
+// R11.3.
 TEST_F(MessageKeys, AMessageWithoutRoomLeavesNoKey) {
   options.limits.queue_messages_max = 2;
   begin();
@@ -237,14 +238,14 @@ TEST_F(MessageKeys, AMessageWithoutRoomLeavesNoKey) {
   EXPECT_EQ(all_taken(), "completed 1,2,3,");
 }
 
-// Messages of the worker's own thread ride on turns: alone, many in one tick, repeated in one tick.
+// Messages of the worker's own thread: one alone, many in one tick, repeated in one tick.
 TEST_F(MessageKeys, TheRuntimesOwnCallsDoTheSame) {
   begin();
   Worker& worker = *workers.back();
   pass(1'000);
   const std::uint64_t cold = worker.runtime->stats().turns;
   EXPECT_EQ(send_here(worker, "one", "k1"), Status::kOk);
-  EXPECT_EQ(worker.runtime->stats().turns, cold + 1) << "it rode on the turn that took it";
+  EXPECT_EQ(worker.runtime->stats().turns, cold + 1) << "piggybacked on the turn that took it";
   EXPECT_EQ(send_here(worker, "one", "k1"), Status::kOk);
   EXPECT_EQ(send("one", "k1"), Status::kOk);
   EXPECT_EQ(send_here(worker, "two", "k1"), Status::kKeyReused);
@@ -252,9 +253,9 @@ TEST_F(MessageKeys, TheRuntimesOwnCallsDoTheSame) {
   const char* const texts[] = {"a", "b", "a", "other", "c", "a", "b", "d"};
   const char* const keys[] = {"ka", "kb", "ka", "ka", "kc", "ka", "kb", "kd"};
   for (std::size_t i = 0; i < answers.size(); ++i)
-    ASSERT_EQ(worker.runtime->enqueue_event("a", "q", texts[i], keyed(keys[i]), keep_answer,
-                                            &answers[i]),
-              Status::kOk);
+    ASSERT_EQ(
+        worker.runtime->enqueue_event("a", "q", texts[i], keyed(keys[i]), keep_answer, &answers[i]),
+        Status::kOk);
   pass(1'000);
   for (std::size_t i = 0; i < answers.size(); ++i)
     EXPECT_EQ(answers[i], i == 3 ? Status::kKeyReused : Status::kOk) << i;

@@ -59,15 +59,17 @@ struct Sent {
   std::string payload;
   std::string start;
   std::string input;
+  std::optional<std::string> key;
 };
 
-// Calls `send` with the payload and, if one was given, a start.
+// Calls `send` with the payload and the options that were given.
 template <typename Send>
 void send(Tool& tool, const Sent& sent, Send&& send) {
   const std::string payload = read_payload(sent.payload);
   const std::string input = read_payload(sent.input);
   SendOptions options;
   if (!sent.start.empty()) options.start_if_ended = StartIfEnded{sent.start, input};
+  if (sent.key.has_value()) options.key = *sent.key;
   tool.must(send(payload, options));
 }
 
@@ -224,6 +226,8 @@ CLI::App* add_sent(Tool& tool, const std::string& name, const std::string& help,
                    "Starts this orchestration, if the instance is not there or has ended")
       ->type_name("NAME");
   command->add_option("--input", sent->input, "Of the start; else empty")->type_name("INPUT");
+  command->add_option("--key", sent->key, "Makes it one message, however often it is sent")
+      ->type_name("KEY");
   return command;
 }
 

@@ -249,6 +249,7 @@ SendOptions send_options(const Call& call) {
   SendOptions options;
   if (const auto name = call.given("start"))
     options.start_if_ended = StartIfEnded{*name, call.text("input")};
+  options.key = call.given("key");
   return options;
 }
 

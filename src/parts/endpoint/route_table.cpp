@@ -84,7 +84,7 @@ constexpr Parameter kOfStart[] = {required(name_of("name", "Of the orchestration
                                   word("if_ended", "It has ended.", {if_ended_word, 3}, 0)};
 constexpr Parameter kOfMessage[] = {
     name_of("start", "Starts this orchestration, if the instance is not there or has ended."),
-    text("input", "Of the start.")};
+    text("input", "Of the start."), name_of("key", "A message with this key is delivered once.")};
 constexpr Parameter kOfDelete[] = {flag("force", "Also one that runs.")};
 constexpr Parameter kOfHistory[] = {
     number("execution", "0: the current one.", 0, INT64_MAX, 0),
