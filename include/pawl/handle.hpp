@@ -60,6 +60,13 @@ class [[nodiscard]] Handle {
   std::uint32_t form_ = 0;  // the kind of the target, or why there is none
 };
 
+// The handle of a message that code sends: no one has to await it.
+class SendHandle : public Handle {
+ public:
+  SendHandle() = default;
+  explicit SendHandle(const Handle& handle) : Handle(handle) {}
+};
+
 // Waits for the first of several handles. For PAWL_AWAIT only; a second await makes a new select.
 class [[nodiscard]] Selection {
  public:

@@ -267,6 +267,22 @@ class TypedContextCalls {
     if (encoded.status() != Status::kOk) return ErrorKind::kBadPayload;
     return self().start_orchestration(type.name(), id, encoded.text(), options...);
   }
+  // Sends a message to an instance.
+  // Returns the handle of the call with a text, or kBadPayload at the await.
+  template <typename T, typename... Options>
+  SendHandle enqueue_event(std::string_view id, const QueueType<T>& type,
+                           const internal::Same<T>& payload, const Options&... options) {
+    const internal::Encoded<T> encoded(self().typed_bytes(), payload);
+    if (encoded.status() != Status::kOk) return SendHandle(self().refuse_payload());
+    return self().enqueue_event(id, type.name(), encoded.text(), options...);
+  }
+  template <typename T, typename... Options>
+  SendHandle raise_event(std::string_view id, const EventType<T>& type,
+                         const internal::Same<T>& payload, const Options&... options) {
+    const internal::Encoded<T> encoded(self().typed_bytes(), payload);
+    if (encoded.status() != Status::kOk) return SendHandle(self().refuse_payload());
+    return self().raise_event(id, type.name(), encoded.text(), options...);
+  }
   template <typename T>
   TypedHandle<T> schedule_wait(const EventType<T>& type) {
     return TypedHandle<T>(self().schedule_wait(type.name()));

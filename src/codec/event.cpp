@@ -47,6 +47,9 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kSessionHandoff: return "session_handoff";
     case EventKind::kSessionCheck: return "session_check";
     case EventKind::kSessionSettings: return "session_settings";
+    case EventKind::kEnqueueEvent: return "enqueue_event";
+    case EventKind::kRaiseEvent: return "raise_event";
+    case EventKind::kStartIfEnded: return "start_if_ended";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -60,7 +63,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kSessionSettings;
+  return kind >= EventKind::kActivity && kind <= EventKind::kStartIfEnded;
 }
 
 bool is_completion(EventKind kind) {
@@ -75,6 +78,8 @@ bool can_complete(EventKind kind) {
     case EventKind::kDequeue:
     case EventKind::kChild:
     case EventKind::kSessionCheck:
+    case EventKind::kEnqueueEvent:
+    case EventKind::kRaiseEvent:
     case EventKind::kValueRead: return true;
     default: return false;
   }
@@ -95,9 +100,16 @@ bool needs_name(EventKind kind) {
     case EventKind::kSessionCheck:
     case EventKind::kSessionSettings:
     case EventKind::kStateWrite:
+    case EventKind::kEnqueueEvent:
+    case EventKind::kRaiseEvent:
+    case EventKind::kStartIfEnded:
     case EventKind::kValueRead: return true;
     default: return false;
   }
+}
+
+bool is_send(EventKind kind) {
+  return kind == EventKind::kEnqueueEvent || kind == EventKind::kRaiseEvent;
 }
 
 bool is_of_session(EventKind kind) {

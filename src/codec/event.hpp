@@ -42,6 +42,9 @@ enum class EventKind : std::uint8_t {
   kSessionHandoff = 18,
   kSessionCheck = 19,
   kSessionSettings = 20,
+  kEnqueueEvent = 21,
+  kRaiseEvent = 22,
+  kStartIfEnded = 23,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
@@ -57,6 +60,8 @@ enum class EventKind : std::uint8_t {
 // Commands that a completion event may refer to.
 [[nodiscard]] bool can_complete(EventKind kind);
 [[nodiscard]] bool needs_name(EventKind kind);
+// Messages to an instance: kEnqueueEvent, kRaiseEvent.
+[[nodiscard]] bool is_send(EventKind kind);
 // Commands on a session, which the commit of their turn carries out.
 [[nodiscard]] bool is_of_session(EventKind kind);
 
@@ -90,22 +95,25 @@ struct Event {
   // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
   // clears; kUtcNow: the time; kStarted: behaviour of the engine; kSessionHold: how long, in ms;
   // kSessionClose, kSessionCheck: 1: a shared session; kSessionSettings: 1: a session that this
-  // instance opened.
+  // instance opened; kEnqueueEvent, kRaiseEvent: 1: its code waits for the answer; kStartIfEnded:
+  // how long the first turn waits, in ms.
   std::int64_t number = 0;
   EventId horizon = 0;              // kClose, kEnded; kStarted: where continue-as-new gets due
   std::uint64_t argument_hash = 0;  // commands, over all arguments but the name
   std::uint64_t path_hash = 0;  // commands and kEnded: awaits and selects since the last command
   std::string_view name;        // commands; kStarted: the orchestration's name
   // kActivity on a session: its id; kChild, kDetached: the requested id; kValueRead: the instance
-  // that is read; kSessionOpen, kSessionSettings: the owner label; kSessionCheck: the instance that
-  // opened the session.
+  // that is read; kEnqueueEvent, kRaiseEvent, kStartIfEnded: the instance that gets the message;
+  // kSessionOpen, kSessionSettings: the owner label; kSessionCheck: the instance that opened the
+  // session.
   std::string_view session;
   std::string_view policy;  // policy.hpp; for kActivity and session commands; empty: defaults
   // kActivity, kSessionHandoff: the tag; kSessionOpen, kSessionSettings: the session's kind;
+  // kEnqueueEvent, kRaiseEvent: the key of the message; kStartIfEnded: the trace id;
   // kStarted: who restarted the instance, if that began the execution.
   std::string_view tag;
-  // kStarted: the orchestration's version; kChild, kDetached, kEnded: the requested one, empty: the
-  // default. kActivity: not a version but the instance that opened its session, if another one did.
+  // kStarted: the orchestration's version; kChild, kDetached, kStartIfEnded, kEnded: the requested
+  // one, empty: the default. kActivity: not a version but the instance that opened its session, if another one did.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
 };

@@ -183,6 +183,7 @@ Status encode_meta(const Event& event, char* out, std::size_t capacity, std::siz
   writer.add_text("name", event.name);
   const bool is_of_instance = event.kind == EventKind::kChild ||
                               event.kind == EventKind::kDetached ||
+                              event.kind == EventKind::kStartIfEnded || is_send(event.kind) ||
                               event.kind == EventKind::kValueRead;
   if (is_of_instance) writer.add_text("id", event.session);
   if (!is_of_instance) writer.add_text("session", event.session);

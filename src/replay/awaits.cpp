@@ -70,14 +70,14 @@ Outcome refused(HandleForm form) {
       return Outcome::failure(ErrorKind::kInvalidArgument,
                               "a version is MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRE");
     case HandleForm::kBadPayload:
-      return Outcome::failure(ErrorKind::kLimit, "the input is longer than payload_bytes_max");
+      return Outcome::failure(ErrorKind::kLimit,
+                              "the input or payload is longer than payload_bytes_max");
     case HandleForm::kNoJson:
       return Outcome::failure(
           ErrorKind::kBadPayload,
           "the value is longer than payload_bytes_max as JSON, or has a number that JSON has not");
     case HandleForm::kBadOptions:
-      return Outcome::failure(ErrorKind::kInvalidArgument,
-                              "an option of the activity is out of its range");
+      return Outcome::failure(ErrorKind::kInvalidArgument, "an option is out of its range");
     case HandleForm::kTooDeep:
       static_assert(kBranchDepthMax == 32, "as in the text");
       return Outcome::failure(ErrorKind::kLimit, "branches are nested in at most 32 levels");
@@ -255,9 +255,10 @@ Outcome Awaits::suspend(const Handle* handles, std::size_t count) {
   return Outcome::pending();
 }
 
-void Awaits::wait_for(const Record& leaf) {
+void Awaits::wait_for(Record& leaf) {
   if (!may_await(leaf)) return;
   if (run_.current().awaited == nullptr) run_.current().awaited = &leaf;
+  if (is_send(leaf.event.kind)) wait_for_answer(leaf);
   if (leaf.pass.owner == &run_.current()) return;
   auto* const wait = run_.note<WaitOfOtherBranch>(1);
   if (wait == nullptr) return;
@@ -282,6 +283,20 @@ Outcome Awaits::receive(const Handle& handle, const Resolution& resolution) {
       state_.learn(run_.current(), *leaves[at].pass.opened);
   }
   return outcome;
+}
+
+// The storage answers a message of this turn if it is marked. One of an earlier turn that was not
+// marked has arrived, since a refusal is always answered: the engine says so (R12.3, R12.4).
+void Awaits::wait_for_answer(Record& send) {
+  if (send.event.id == 0 || send.event.id > run_.sent()) {
+    send.event.number = 1;
+    return;
+  }
+  if (send.event.number != 0) return;
+  auto* const awaited = run_.note<AwaitedSend>(1);
+  if (awaited == nullptr) return;
+  *awaited = {&send, awaited_sends_};
+  awaited_sends_ = awaited;
 }
 
 void Awaits::note_receipt(Record& leaf) {

@@ -64,6 +64,13 @@ class Awaits {
   // Closes what the branch still has open at its end (R3.7).
   void close_own(const BranchRun& branch);
 
+  // Messages of earlier turns whose answer a branch waits for, and of which no one told the storage.
+  struct AwaitedSend {
+    Record* send;
+    AwaitedSend* next;
+  };
+  // Null: none.
+  [[nodiscard]] const AwaitedSend* awaited_sends() const { return awaited_sends_; }
   // Whether a living branch waits for what this closes. Requires: the effective horizons are known.
   [[nodiscard]] bool wakes_another(const Record& close) const;
 
@@ -109,7 +116,8 @@ class Awaits {
   Outcome cancelled(bool counts);
   [[nodiscard]] bool counts_as_ignored(const Handle& handle);
   Outcome suspend(const Handle* handles, std::size_t count);
-  void wait_for(const Record& leaf);
+  void wait_for(Record& leaf);
+  void wait_for_answer(Record& send);
   void note_receipt(Record& leaf);
   Outcome receive(const Handle& handle, const Resolution& resolution);
   [[nodiscard]] bool is_plain(const Record& leaf) const;
@@ -124,6 +132,7 @@ class Awaits {
   Commands& commands_;
   StateCalls& state_;
   WaitOfOtherBranch* waits_of_other_branches_ = nullptr;
+  AwaitedSend* awaited_sends_ = nullptr;
 };
 
 }  // namespace pawl::internal

@@ -129,6 +129,58 @@ ErrorKind Calls::start_detached(BranchRun& branch, const NewInstanceCall& call) 
   return ErrorKind::kNone;
 }
 
+HandleForm Calls::form_of_send(const SendCall& call) const {
+  const SendOptions& options = call.options;
+  if (!is_valid_name(call.id) || !is_valid_name(call.name) ||
+      (options.key.has_value() && !is_valid_name(*options.key)))
+    return HandleForm::kBadName;
+  if (call.payload.size() > run_.limits().payload_bytes_max) return HandleForm::kBadPayload;
+  if (!options.start_if_ended.has_value()) return HandleForm::kCommand;
+  const StartIfEnded& start = *options.start_if_ended;
+  if (!is_valid_name(start.definition)) return HandleForm::kBadName;
+  if (!is_valid_root_id(call.id)) return HandleForm::kBadId;
+  if (start.options.version.has_value() && !is_valid_version(start.options.version->view()))
+    return HandleForm::kBadVersion;
+  if (start.options.start_after.count() < 0 || !is_valid_trace_id(start.options.trace_id.view()))
+    return HandleForm::kBadOptions;
+  return start.input.size() > run_.limits().payload_bytes_max ? HandleForm::kBadPayload
+                                                              : HandleForm::kCommand;
+}
+
+void Calls::issue_start_if_ended(const SendCall& call) {
+  const StartIfEnded& start = *call.options.start_if_ended;
+  Event event;
+  event.kind = EventKind::kStartIfEnded;
+  event.session = call.id;
+  event.name = start.definition;
+  event.version = start.options.version.has_value() ? start.options.version->view() : "";
+  event.tag = start.options.trace_id.view();
+  event.number = start.options.start_after.count();
+  event.payload = start.input;
+  event.argument_hash =
+      Hash64().add(static_cast<std::uint64_t>(event.number)).add(start.input).value();
+  static_cast<void>(commands_.issue(event));
+}
+
+// Issued by a cancelled branch, too: it is done at once, and only its answer is awaited (R8.4).
+Handle Calls::send_message(BranchRun& branch, const TurnSends& sends, const SendCall& call) {
+  if (!run_.is_active(branch, event_kind_name(call.kind)))
+    return awaits_.handle_of(HandleForm::kNone);
+  const HandleForm form = form_of_send(call);
+  if (form != HandleForm::kCommand) return awaits_.handle_of(form);
+  run_.set_sends(sends);
+  if (call.options.start_if_ended.has_value()) issue_start_if_ended(call);
+  if (!run_.is_ok()) return awaits_.handle_of(HandleForm::kNone);
+  Event event;
+  event.kind = call.kind;
+  event.session = call.id;
+  event.name = call.name;
+  event.tag = call.options.key.value_or(std::string_view());
+  event.payload = call.payload;
+  event.argument_hash = Hash64().add(call.payload).value();
+  return awaits_.handle_of(commands_.issue(event));
+}
+
 Handle Calls::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name,
                             bool only_try) {
   if (!run_.is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))

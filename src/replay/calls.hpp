@@ -27,6 +27,15 @@ struct NewInstanceCall {
   std::string_view version;
 };
 
+// Arguments of a call that sends a message. `kind`: kEnqueueEvent or kRaiseEvent.
+struct SendCall {
+  EventKind kind = EventKind::kEnqueueEvent;
+  std::string_view id;
+  std::string_view name;
+  std::string_view payload;
+  const SendOptions& options;
+};
+
 class Calls {
   using Record = History::Record;
 
@@ -53,6 +62,7 @@ class Calls {
   Handle schedule_wait(BranchRun& branch, EventKind kind, std::string_view name, bool only_try);
   Handle read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key);
   Handle schedule_child(BranchRun& branch, const NewInstanceCall& call);
+  Handle send_message(BranchRun& branch, const TurnSends& sends, const SendCall& call);
   ErrorKind start_detached(BranchRun& branch, const NewInstanceCall& call);
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);
@@ -61,6 +71,8 @@ class Calls {
   [[nodiscard]] static ActivityPolicy policy_of(const ActivityOptions& options);
   [[nodiscard]] HandleForm form_of_call(const NewInstanceCall& call) const;
   Record* issue_start(EventKind kind, const NewInstanceCall& call);
+  [[nodiscard]] HandleForm form_of_send(const SendCall& call) const;
+  void issue_start_if_ended(const SendCall& call);
 
   Run& run_;
   Commands& commands_;

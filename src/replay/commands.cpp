@@ -21,6 +21,7 @@ const char* difference(const Event& recorded, const Event& issued) {
   if (recorded.session != issued.session) return session_meaning(recorded.kind);
   if (const char* const what = policy_difference(recorded.policy, issued.policy); what != nullptr)
     return what;
+  if (recorded.tag != issued.tag && is_send(recorded.kind)) return "key";
   if (recorded.tag != issued.tag)
     return recorded.kind == EventKind::kActivity || recorded.kind == EventKind::kSessionHandoff
                ? "tag"
@@ -34,6 +35,7 @@ const char* difference(const Event& recorded, const Event& issued) {
     if (recorded.kind == EventKind::kDequeue) return "whether it waits";
     if (recorded.kind == EventKind::kSessionHold) return "duration";
     if (recorded.kind == EventKind::kSessionHandoff) return "summary";
+    if (is_send(recorded.kind)) return "payload";
     return recorded.kind == EventKind::kStateWrite ? "value" : "input";
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
@@ -97,7 +99,10 @@ History::Record* Commands::issue(Event& event) {
 
 void Commands::take(Record& record) {
   adopt(record, run_.current());
-  if (can_complete(record.event.kind) || record.event.kind == EventKind::kBranchOpened)
+  const EventKind kind = record.event.kind;
+  // A message is sent, whether or not anyone waits for the answer: the end of the branch closes
+  // nothing.
+  if ((can_complete(kind) && !is_send(kind)) || kind == EventKind::kBranchOpened)
     own(record, run_.current());
 }
 

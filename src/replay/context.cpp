@@ -171,6 +171,14 @@ ErrorKind OrchestrationContext::start_orchestration(std::string_view name, const
   return pass_.calls().start_detached(branch_, call);
 }
 
+SendHandle OrchestrationContext::send_message(const internal::TurnSends& sends, bool to_queue,
+                                              std::string_view id, std::string_view name,
+                                              std::string_view payload,
+                                              const SendOptions& options) {
+  const EventKind kind = to_queue ? EventKind::kEnqueueEvent : EventKind::kRaiseEvent;
+  return SendHandle(pass_.calls().send_message(branch_, sends, {kind, id, name, payload, options}));
+}
+
 Handle OrchestrationContext::refuse_payload() { return pass_.calls().refuse_payload(branch_); }
 internal::TypedBytes OrchestrationContext::typed_bytes() { return pass_.typed_bytes(); }
 

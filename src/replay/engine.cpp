@@ -68,6 +68,15 @@ Event started(const TurnInput& input, const EngineLimits& limits, const Message&
   return event;
 }
 
+// One event is reserved for the end.
+Status append(History& history, Event& event, std::uint32_t events_max, Diagnostic& diagnostic) {
+  event.id = history.last_id() + 1;
+  if (event.id + 1 <= events_max) return history.append(event, diagnostic);
+  diagnostic.format("event %u: history would have more than events_max (%u) events", event.id,
+                    events_max);
+  return Status::kResourceExhausted;
+}
+
 // Intake: appends the events that follow from the messages of a turn.
 class Intake {
  public:
@@ -95,15 +104,8 @@ class Intake {
       ++dropped_;
       return Status::kOk;
     }
-    event.id = history_.last_id() + 1;
     event.time_ms = input_.stamp_ms;
-    // One event is reserved for the end.
-    if (event.id + 1 > limits_.events_max) {
-      diagnostic_.format("event %u: history would have more than events_max (%u) events", event.id,
-                         limits_.events_max);
-      return Status::kResourceExhausted;
-    }
-    return history_.append(event, diagnostic_);
+    return append(history_, event, limits_.events_max, diagnostic_);
   }
 
   Status take_message(const Message& message) {
@@ -140,9 +142,7 @@ class Intake {
       case MessageKind::kTimerFired:
         return completion(message, EventKind::kTimer, EventKind::kTimerFired, event);
       case MessageKind::kChildDone: return child_done(message, event);
-      case MessageKind::kValueAnswer:
-        return completion(message, EventKind::kValueRead, EventKind::kValueAnswer, event) ||
-               completion(message, EventKind::kSessionCheck, EventKind::kValueAnswer, event);
+      case MessageKind::kValueAnswer: return value_answer(message, event);
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
       case MessageKind::kOffer:
@@ -172,6 +172,13 @@ class Intake {
       event->payload = "the result is longer than payload_bytes_max";
     }
     return true;
+  }
+
+  bool value_answer(const Message& message, Event* event) const {
+    for (const EventKind command : {EventKind::kValueRead, EventKind::kSessionCheck,
+                                    EventKind::kEnqueueEvent, EventKind::kRaiseEvent})
+      if (completion(message, command, EventKind::kValueAnswer, event)) return true;
+    return false;
   }
 
   // The error of a child that was cancelled or closed becomes kApplication: unchanged, it would
@@ -243,6 +250,7 @@ struct Engine::Scratch {
     PassHolder(const PassHolder&) = delete;
     PassHolder& operator=(const PassHolder&) = delete;
     internal::Pass* operator->() const { return pass_; }
+    internal::Pass& operator*() const { return *pass_; }
 
    private:
     internal::Pass* pass_;
@@ -325,11 +333,12 @@ Status Engine::decide(History& history, const TurnInput& input, Diagnostic& diag
   internal::PassSetup setup;
   setup.seen = goes_on ? last_command_id(history) : history.last_id();
   setup.ran = last_ran_id(history, history.last_id());
+  setup.sent = history.last_id();
   if (input.restored != 0) {
     // 1 means the start alone: a limit ended the execution in its first turn, and nothing else of
     // that turn is left.
     const EventId last = input.restored == 1 ? 0 : input.restored;
-    setup.seen = last;
+    setup.seen = setup.sent = last;
     setup.ran = last_ran_id(history, last);
   }
   Intake intake(history, input, limits_, scratch_->mailbox, diagnostic);
@@ -360,7 +369,8 @@ Status Engine::run_passes(History& history, const TurnInput& input, Diagnostic& 
     PAWL_TRY(run_pass(setup, result, &is_another_needed));
     setup.ran = known;
     if (is_another_needed) continue;
-    if (input.more_messages && history.open_try() != 0) result.state = TurnState::kMore;
+    if (input.more_messages && (history.open_try() != 0 || setup.awaits_sends))
+      result.state = TurnState::kMore;
     return input.verify ? verify(setup) : Status::kOk;
   }
   result.state = TurnState::kMore;
@@ -380,13 +390,32 @@ Status Engine::run_pass(internal::PassSetup& setup, TurnResult& result, bool* is
     if (!setup.input->more_messages)
       PAWL_TRY(Mailbox::answer_tries(*setup.history, setup.input->stamp_ms, limits_.events_max,
                                      *setup.diagnostic, &delivered));
+    // One of them may be the refusal of a message.
+    setup.awaits_sends = pass->awaited_sends() != nullptr;
+    if (!setup.input->more_messages) PAWL_TRY(answer_sends(setup, *pass, &delivered));
   }
+  if (pass->sends() != nullptr) result.sends = pass->sends();
   *is_another_needed = pass->is_another_needed() || delivered != 0;
   setup.commands_left -= pass->appended();
   result.ignores_cancel = result.ignores_cancel || pass->ignores_cancel();
   result.watches_length = pass->watches_length();
   setup.position = pass->position();
   setup.path_hash = pass->path_hash();
+  return Status::kOk;
+}
+
+Status Engine::answer_sends(const internal::PassSetup& setup, const internal::Pass& pass,
+                            std::uint32_t* answered) {
+  History& history = *setup.history;
+  for (const auto* awaited = pass.awaited_sends(); awaited != nullptr; awaited = awaited->next) {
+    if (!history.awaits_completion(awaited->send->event.id)) continue;
+    Event event;
+    event.kind = EventKind::kValueAnswer;
+    event.ref = awaited->send->event.id;
+    event.time_ms = setup.input->stamp_ms;
+    PAWL_TRY(append(history, event, limits_.events_max, *setup.diagnostic));
+    ++*answered;
+  }
   return Status::kOk;
 }
 

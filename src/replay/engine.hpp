@@ -19,8 +19,9 @@
 namespace pawl {
 
 namespace internal {
+class Pass;
 struct PassSetup;
-}
+}  // namespace internal
 
 struct EngineLimits {
   std::uint32_t events_max = 4096;  // in one history
@@ -88,6 +89,7 @@ struct TurnResult {
   bool ignores_cancel = false;
   // The code reads the length of its history (R2.7).
   bool watches_length = false;
+  const internal::TurnSends* sends = nullptr;  // null: the code sent no message
   // Mailbox messages of the input that wait on: not to be deleted.
   const MessageId* kept = nullptr;
   std::size_t kept_count = 0;
@@ -152,6 +154,8 @@ class Engine {
   Status verify(internal::PassSetup setup);
   Status append_end(History& history, const TurnInput& input, ErrorKind kind,
                     std::string_view text);
+  Status answer_sends(const internal::PassSetup& setup, const internal::Pass& pass,
+                      std::uint32_t* answered);
   // Lists what the turn left in the mailbox.
   void settle_mailbox(const History& history, TurnResult& result);
   Scratch* scratch_ = nullptr;

@@ -34,7 +34,8 @@ bool completes(EventKind completion, EventKind command) {
     case EventKind::kTimerFired: return command == EventKind::kTimer;
     case EventKind::kChildDone: return command == EventKind::kChild;
     case EventKind::kValueAnswer:
-      return command == EventKind::kValueRead || command == EventKind::kSessionCheck;
+      return command == EventKind::kValueRead || command == EventKind::kSessionCheck ||
+             is_send(command);
     case EventKind::kDelivery: return command == EventKind::kWait || command == EventKind::kDequeue;
     default: return false;
   }

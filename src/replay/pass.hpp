@@ -53,6 +53,8 @@ class Pass {
   [[nodiscard]] std::uint32_t withdrawn() const {
     return commands_.staged_count() - end_.appended();
   }
+  [[nodiscard]] const Awaits::AwaitedSend* awaited_sends() const { return awaits_.awaited_sends(); }
+  [[nodiscard]] const TurnSends* sends() const { return run_.sends(); }
   [[nodiscard]] EventId position() const { return run_.root().position; }
   [[nodiscard]] std::uint64_t path_hash() const { return run_.root().path_hash; }
 

@@ -17,6 +17,7 @@ Run::Run(const PassSetup& setup)
       diagnostic_(*setup.diagnostic),
       number_(setup.run),
       ran_(setup.ran),
+      sent_(setup.sent),
       second_(setup.second),
       is_cancel_sticky_(Engine::is_cancel_sticky(history_)),
       notes_(setup.history->pool_) {

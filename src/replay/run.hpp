@@ -65,6 +65,7 @@ struct PassSetup {
   Mailbox* mailbox = nullptr;
   TypedBytes typed;
   EventId seen = 0;  // an earlier turn ran code up to this event
+  EventId sent = 0;  // messages up to this event were sent by an earlier turn
   // An earlier pass ran code up to this event; the code waits for something that comes later.
   EventId ran = 0;
   std::uint32_t run = 0;  // differs from that of every other pass of this engine
@@ -74,6 +75,7 @@ struct PassSetup {
   bool second = false;
   EventId position = 0;
   std::uint64_t path_hash = 0;
+  bool awaits_sends = false;  // the last pass waits for answers about messages of earlier turns
 };
 
 // The number of bytes of a name to show in a diagnostic: enough to recognise it, and few enough
@@ -97,6 +99,10 @@ class Run {
   [[nodiscard]] bool is_second() const { return second_; }
   // An earlier pass knew every event up to this one.
   [[nodiscard]] EventId ran() const { return ran_; }
+  [[nodiscard]] EventId sent() const { return sent_; }
+  // Of the code that sends messages; null: it sent none.
+  [[nodiscard]] const TurnSends* sends() const { return sends_; }
+  void set_sends(const TurnSends& sends) { sends_ = &sends; }
 
   [[nodiscard]] Status status() const { return status_; }
   [[nodiscard]] bool is_ok() const { return status_ == Status::kOk; }
@@ -152,6 +158,8 @@ class Run {
   Diagnostic& diagnostic_;
   std::uint32_t number_;
   EventId ran_;
+  EventId sent_;
+  const TurnSends* sends_ = nullptr;
   bool second_;
   bool is_cancel_sticky_;
   Status status_ = Status::kOk;

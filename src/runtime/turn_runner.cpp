@@ -342,6 +342,7 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.last_new = history.last_id();
   commit.events = loop_.arena.make<HistoryEvents>(history);
   commit.more = result.state == TurnState::kMore;
+  commit.sends = result.sends;
   commit.home = loop_.me;
   commit.mailbox = loop_.arena.make<AtEnd>();
   commit.next.keep_executions = loop_.options.retention.executions;
@@ -382,7 +383,7 @@ bool TurnRunner::list_events(Turn& turn) {
       timers[timer_count++] = {id, event.base, event.number};
     else if (event.kind == EventKind::kCancelRequested && begins_grace(event))
       timers[timer_count++] = grace_of(history, event);
-    else if (event.kind == EventKind::kDetached)
+    else if (event.kind == EventKind::kDetached || is_send(event.kind))
       turn.wakes_others = true;
     else if (event.kind == EventKind::kChild || event.kind == EventKind::kValueRead)
       turn.wakes_others = turn.wakes_others || history.awaits_completion(id);

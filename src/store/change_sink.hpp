@@ -66,6 +66,14 @@ struct SessionChange {
   std::int64_t idle_ms = 0;     // since its last hand-over, renewal or end of work
 };
 
+// A command that the commit of its turn did not carry out.
+struct Refusal {
+  bool is_message = false;  // false: a detached start
+  InstanceKey instance = 0;
+  EventId event = 0;
+  std::string_view id;  // of the other instance
+};
+
 class ChangeSink {
  public:
   virtual void on_session_change(const SessionChange& change) = 0;
@@ -80,9 +88,8 @@ class ChangeSink {
   // A row was quarantined. `instance`: the id of the instance that it belongs to; empty: unknown.
   virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
   }
-  // A detached start found that an instance with its id exists.
-  virtual void on_start_refused(std::string_view /*id*/, InstanceKey /*instance*/,
-                                EventId /*event*/) {}
+  // A detached start found that an instance with its id exists, or a message of a turn was refused.
+  virtual void on_refused(const Refusal& /*refusal*/) {}
 
  protected:
   ~ChangeSink() = default;

@@ -103,6 +103,8 @@ constexpr Option kOptions[] = {
     {OPTION(retention.age)},
     {OPTION(retention.count)},
     {OPTION(retention.executions)},
+    {OPTION(retention.message_keys)},
+    {OPTION(retention.message_key_age)},
     {OPTION(space.quota_bytes)},
     {OPTION(space.reserve_bytes)},
     {OPTION(space.remove_completed), 0, 1},

@@ -58,11 +58,28 @@ ActivityStep in_steps(ActivityContext& ctx, Left& state) {
   return answer(ctx);
 }
 
+// Each execution of some instances sends to another one, or to itself. One that fails may be
+// restarted, and then sends again.
+Poll send_to_another(OrchestrationContext& ctx, const std::string& id) {
+  const std::string text = "s" + id + "." + std::to_string(ctx.execution_id());
+  const std::string other = std::string(kRoot) + std::to_string((id.back() + 1) % 4);
+  SendOptions options;
+  options.key = text;
+  if (id.back() % 3 == 0) options.start_if_ended = StartIfEnded{kRoot, "sent"};
+  const Handle sent = ctx.execution_id() % 2 == 0
+                          ? Handle(ctx.enqueue_event(other, "q", text, options))
+                          : Handle(ctx.raise_event(other, "e", text, options));
+  if (id.back() % 2 == 0) return Poll::done();
+  PAWL_AWAIT_DONE(sent);
+  return Poll::done();
+}
+
 // Some instances have a session of their own, which they never close.
 Poll root(OrchestrationContext& ctx) {
   const std::string id(ctx.instance_id());
   const auto found = g_programs->find(id);
   if (found == g_programs->end()) return ctx.fail("no program");
+  if (id.back() % 4 != 3) PAWL_CALL(send_to_another(ctx, id));
   if (id.back() % 2 == 0) {
     SessionSettings settings;
     settings.exclusive = id.back() % 4 == 0;

@@ -23,6 +23,8 @@ constexpr const char* kEvents[] = {"e", "e2"};
 constexpr std::uint32_t kEventsEnough = 2'000;
 constexpr std::uint32_t kCommandsEnough = 400;
 constexpr std::uint32_t kMessagesEnough = 256;
+constexpr std::uint32_t kKeysEnough = 64;
+constexpr std::chrono::hours kKeyAgeEnough{24};
 constexpr std::size_t kPayloadEnough = 512;
 constexpr std::size_t kWarmEnough = 1024 * 1024;
 
@@ -231,6 +233,8 @@ void RandomWorld::note_least(const Options& options) {
   lower(least_.limits.reboots_max, options.limits.reboots_max);
   lower(least_.limits.queue_messages_max, options.limits.queue_messages_max);
   lower(least_.limits.warm_bytes, options.limits.warm_bytes);
+  lower(least_.retention.message_keys, options.retention.message_keys);
+  lower(least_.retention.message_key_age, options.retention.message_key_age);
   lower(least_.timing.activity_grace, options.timing.activity_grace);
   lower(least_.leases.session_lock_timeout, options.leases.session_lock_timeout);
   lower(least_.leases.worker_lock_timeout, options.leases.worker_lock_timeout);
@@ -339,6 +343,7 @@ void RandomWorld::act() {
   if (roots_.size() < kRoots && (what < 3 || roots_.empty())) return start_root();
   if (roots_.empty()) return;
   const std::size_t root = any(roots_.size());
+  if (what < 8 && !keyed_.empty() && any(3) == 0) return send(keyed_[any(keyed_.size())]);
   if (what < 8) return send(root);
   if (what < 10) manage(root);
 }
@@ -348,14 +353,18 @@ void RandomWorld::start_root() {
   Root& root = roots_[id];
   Status status = Status::kOk;
   note("start of " + id);
-  const bool died =
-      dies_in([&] { status = sender_->client.start_orchestration(kRoot, InstanceId(id), "in"); });
+  StartOptions how;
+  how.if_running = any(2) == 0 ? IfRunning::kTake : IfRunning::kRefuse;
+  how.if_ended = IfEnded::kNextExecution;
+  const bool died = dies_in(
+      [&] { status = sender_->client.start_orchestration(kRoot, InstanceId(id), "in", how); });
   root.is_acknowledged = !died && status == Status::kOk;
   root.is_maybe = died;
   if (died) {
     sender_->node.kill();
     sender_.reset();
-  } else if (status != Status::kOk && status != Status::kQuota) {
+  } else if (status != Status::kOk && status != Status::kQuota &&
+             status != Status::kAlreadyExists) {  // one that another sent to was started by that
     fail("a start answers " + std::string(status_name(status)));
   }
 }
@@ -369,6 +378,20 @@ void RandomWorld::send(std::size_t at) {
   if (any(6) == 0) payload += " " + std::string(any(400), 'x');
   if (payload.size() > sender_->options.payload_bytes_max) payload = token;
   const char* const name = is_event ? kEvents[any(4) / 3] : kQueues[any(4) / 3];
+  Sent sent = {id, is_event, name, token, payload, any(3) == 0, any(4) == 0};
+  send(sent);
+  if (sent.has_key) keyed_.push_back(sent);
+}
+
+// Sends it, or sends it again. One with a key is delivered once.
+void RandomWorld::send(const Sent& sent) {
+  const std::string& id = sent.root;
+  const std::string& token = sent.token;
+  const std::string& payload = sent.payload;
+  if (payload.size() > sender_->options.payload_bytes_max) return;
+  SendOptions how;
+  if (sent.has_key) how.key = token;
+  if (sent.starts) how.start_if_ended = StartIfEnded{kRoot, "begun"};
   Life* const life = workers_[any(kWorkers)].get();
   if (life != nullptr && any(3) == 0 && payload.size() <= life->options.limits.payload_bytes_max) {
     piggybacked_.push_back(std::make_unique<Piggybacked>(Piggybacked{this, id, token}));
@@ -380,23 +403,24 @@ void RandomWorld::send(std::size_t at) {
     };
     void* const user = piggybacked_.back().get();
     note(token + " is piggybacked for " + id);
-    const Status asked = is_event ? (*life)->raise_event(id, name, payload, {}, answer, user)
-                                  : (*life)->enqueue_event(id, name, payload, {}, answer, user);
+    const Status asked = sent.is_event
+                             ? (*life)->raise_event(id, sent.name, payload, how, answer, user)
+                             : (*life)->enqueue_event(id, sent.name, payload, how, answer, user);
     if (asked != Status::kOk && asked != Status::kResourceExhausted)
       fail("a piggybacked message answers " + std::string(status_name(asked)));
     return;
   }
   Status status = Status::kOk;
   const bool died = dies_in([&] {
-    status = is_event ? sender_->client.raise_event(id, name, payload)
-                      : sender_->client.enqueue_event(id, name, payload);
+    status = sent.is_event ? sender_->client.raise_event(id, sent.name, payload, how)
+                           : sender_->client.enqueue_event(id, sent.name, payload, how);
   });
-  note(token + " for " + name + " of " + id + ": " + (died ? "dies" : status_name(status)));
+  note(token + " for " + sent.name + " of " + id + ": " + (died ? "dies" : status_name(status)));
   if (died) {
     sender_->node.kill();
     sender_.reset();
   } else if (status == Status::kOk) {
-    found->second.messages.insert(token);
+    roots_[id].messages.insert(token);
     ++counts_.messages;
   } else if (status != Status::kNotFound && status != Status::kStale &&
              status != Status::kResourceExhausted && status != Status::kQuota) {
@@ -655,7 +679,10 @@ void RandomWorld::check_messages(const std::string& id, const Root& root, bool h
   }
   for (const auto& [token, count] : received) {
     ++counts_.received;
-    if (count > 1 && !root.is_restarted)
+    // A key that was forgotten makes a message of its own.
+    const bool is_forgotten = least_.retention.message_keys < kKeysEnough ||
+                              least_.retention.message_key_age < kKeyAgeEnough;
+    if (count > 1 && !root.is_restarted && !is_forgotten)
       return fail(token + " was received " + std::to_string(count) + " times by " + id);
   }
   std::set<std::string> waiting;

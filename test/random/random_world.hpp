@@ -59,6 +59,15 @@ class RandomWorld {
   struct Life;
   struct Sender;
   struct Piggybacked;
+  struct Sent {
+    std::string root;
+    bool is_event = false;
+    std::string name;
+    std::string token;
+    std::string payload;
+    bool has_key = false;
+    bool starts = false;
+  };
   struct Root {
     bool is_acknowledged = false;  // its start was acknowledged
     bool is_maybe = false;         // a start without an answer
@@ -87,6 +96,7 @@ class RandomWorld {
   void act();
   void start_root();
   void send(std::size_t root);
+  void send(const Sent& sent);
   void manage(std::size_t root);
   void trouble();
   void step(bool has_trouble);
@@ -114,6 +124,7 @@ class RandomWorld {
   std::unique_ptr<Life> workers_[kWorkers];
   std::unique_ptr<Sender> sender_;
   std::vector<std::unique_ptr<Piggybacked>> piggybacked_;
+  std::vector<Sent> keyed_;
   Options least_;                  // least of each limit that may end or stop an instance
   bool has_slow_handoff_ = false;  // in some life
   std::chrono::milliseconds longest_sleep_{0};  // with all processes asleep

@@ -222,7 +222,8 @@ Status Deliveries::remember_key(InstanceKey instance, const NewMessage& posted) 
 Status Deliveries::check_name(const NewMessage& posted) {
   if (is_valid_name(posted.name) && (posted.key.empty() || is_valid_name(posted.key)))
     return Status::kOk;
-  context_.diagnostic.format("names and keys have 1 to %zu bytes and no control characters", kNameBytesMax);
+  context_.diagnostic.format("names and keys have 1 to %zu bytes and no control characters",
+                             kNameBytesMax);
   return Status::kInvalidArgument;
 }
 
@@ -396,7 +397,8 @@ Status Deliveries::start_instance(const TurnCommit& turn, EventId command) {
   if (status == Status::kOk) status = insert_instance(instance, parent, &key);
   if (status != Status::kAlreadyExists && status != Status::kInvalidArgument) return status;
   if (!is_child) {
-    if (context_.sink != nullptr) context_.sink->on_start_refused(instance.id, turn.key, command);
+    if (context_.sink != nullptr)
+      context_.sink->on_refused({false, turn.key, command, instance.id});
     return Status::kOk;
   }
   Message refused;

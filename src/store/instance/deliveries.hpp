@@ -23,6 +23,8 @@ struct ParentLink {
   EventId event = 0;
 };
 
+class TreeRemoval;
+
 class Deliveries : private Table {
  public:
   Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
@@ -75,6 +77,8 @@ class Deliveries : private Table {
   // one, the parent gets the answer of a failed child; a refused detached start is reported to the
   // sink.
   Status start_instance(const TurnCommit& turn, EventId command);
+  // Sends the message that a command of the turn asks for (sends.cpp); see TurnSends.
+  Status send_from_turn(TreeRemoval& removal, const TurnCommit& turn, EventId command);
   // Sends cancel requests to the open children of these events of an execution.
   Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
                          std::string_view reason);
@@ -105,6 +109,8 @@ class Deliveries : private Table {
   Status check_id(const NewInstance& instance, bool* in_removal, Holder* holder);
   Status check_name(const NewMessage& posted);
   Status insert(InstanceKey key, const NewMessage& posted);
+  Status try_to_send(TreeRemoval& removal, const TurnCommit& turn, const NewMessage& posted,
+                     bool* room);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
 
   MailboxLimits seen_;  // as last_message() saw them

@@ -14,6 +14,7 @@
 #include "core/ids.hpp"
 #include "core/span.hpp"
 #include "pawl/management.hpp"
+#include "pawl/status.hpp"
 #include "store/work/arguments.hpp"
 
 namespace pawl {
@@ -92,6 +93,19 @@ struct Begun {
   bool follows_end = false;    // a start began it, of an instance that had ended
 };
 
+namespace store {
+class Deliveries;
+class TreeRemoval;
+}  // namespace store
+struct TurnCommit;
+namespace internal {
+// Sends a message that a command of the turn asks for. Only code that sends one leads here.
+struct TurnSends {
+  Status (*send)(store::Deliveries& deliveries, store::TreeRemoval& removal, const TurnCommit& turn,
+                 EventId command);
+};
+}  // namespace internal
+
 // The storage reads these from the new events: values written and asked for, instances started,
 // sessions opened and closed, the custom status. The lists hold what the events do not say.
 struct TurnCommit {
@@ -121,6 +135,7 @@ struct TurnCommit {
   Span<const NewWork> work;
   OpenSessionsMax sessions_max;
   Span<const NewTimer> timers;
+  const internal::TurnSends* sends = nullptr;  // null: the code sent no message
   // Commands of this execution that are closed: their work items and timers are removed, their
   // children are cancelled.
   Span<const EventId> closed;

@@ -94,11 +94,15 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   PAWL_TRY(start_instances(turn, kinds));
   PAWL_TRY(write_sessions_and_work(turn, kinds));
   if (turn.begun.follows_end) PAWL_TRY(prune_executions(turn));
-  if (turn.end != EndKind::kNone) return end_execution(turn);
+  if (turn.end != EndKind::kNone) {
+    PAWL_TRY(end_execution(turn));
+    return send_messages(turn, kinds);
+  }
   for (const NewTimer& timer : turn.timers)
     PAWL_TRY(insert_timer(turn, timer));
   PAWL_TRY(answer_reads(turn, kinds));
   PAWL_TRY(write_message(turn));
+  PAWL_TRY(send_messages(turn, kinds));
   // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
     PAWL_TRY(close_command(turn, command));
@@ -153,6 +157,18 @@ Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds)
     if (turn.events->event(id).kind == EventKind::kValueRead && turn.events->is_open(id))
       PAWL_TRY(rows_.instances.answer_read(turn, id));
   }
+  return Status::kOk;
+}
+
+// Behind all else that the turn writes about its own instance, which may be the receiver: after an
+// end it has ended, and a message may begin its next execution.
+Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds) {
+  if (turn.sends == nullptr ||
+      !(kinds.has(EventKind::kEnqueueEvent) || kinds.has(EventKind::kRaiseEvent)))
+    return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id)
+    if (is_send(turn.events->event(id).kind))
+      PAWL_TRY(turn.sends->send(deliveries_, removal_, turn, id));
   return Status::kOk;
 }
 
