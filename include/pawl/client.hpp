@@ -108,6 +108,18 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: as raise_event().
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        const SendOptions& options = SendOptions());
+  // Puts a message into a queue of the instance and sleeps until its code answers it
+  // (OrchestrationContext::reply(), refuse()). The answer is kept as the key of the message is
+  // (SendOptions::key; Pawl makes one if none is given), so a call that is made again with the key
+  // is not delivered again and gets the same answer, also after a crash of either side. With a
+  // timeout of 0 it asks and does not sleep.
+  // Returns kOk: out->error says whether the code refused; kTimeout: no answer yet; out->key is set
+  // then, too; kStale: the instance has ended without an answer, now or before this call, or the
+  // answer is gone; else as enqueue_event().
+  // Requires: as enqueue_event() and, with a timeout above 0, as wait_for_orchestration().
+  Status call(std::string_view id, std::string_view queue, std::string_view payload,
+              std::chrono::milliseconds timeout, CallAnswer* out,
+              const SendOptions& options = SendOptions());
   // Reads an instance's state and result.
   // Returns kOk; kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);
@@ -375,7 +387,7 @@ class Client : public TypedSenderCalls<Client> {
   friend class TypedSenderCalls<Client>;
   internal::TypedBytes typed_bytes();
   template <typename Call>
-  Status call(Call&& call);
+  Status enter(Call&& call);
 
   ClientCore* core_ = nullptr;
 };

@@ -32,6 +32,13 @@ struct ClientOptions {
   int cache_pages = 128;
 };
 
+// The answer of a call.
+struct CallAnswer {
+  ErrorKind error = ErrorKind::kNone;  // kNone: the code replied with a value; else it refused
+  CallText value;                      // the value, or the text of the refusal; until the next call
+  Name key;  // of the call, as given or as Pawl made it: asked again with it, it is the same call
+};
+
 struct TransferOptions {
   static constexpr std::chrono::milliseconds kStopTimeoutDefault{20'000};
   // Running work has this long to end; 0 or more. Then the session moves all the same, and results

@@ -251,6 +251,30 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
                          const SendOptions& options = SendOptions()) {
     return send_message(internal::kTurnSends, false, id, name, payload, options);
   }
+  // Answers a call (Client::call()), in the commit of this turn: with a value, or with an error,
+  // which is an answer, too. The first answer counts. `message`: the awaited handle of
+  // dequeue_event(), or of a try, that took the call.
+  // Returns kNone, also if the sender does not wait any more; kNotFound: the message is no call, or
+  // was not received here.
+  // Requires: a value or text of at most payload_bytes_max (kLimit). Else nothing is recorded.
+  ErrorKind reply(const Handle& message, std::string_view value) {
+    return reply_to(internal::kTurnSends, call_address(message), ErrorKind::kNone, value);
+  }
+  ErrorKind refuse(const Handle& message, std::string_view text) {
+    return reply_to(internal::kTurnSends, call_address(message), ErrorKind::kApplication, text);
+  }
+  // The same for a call that an earlier turn, or an earlier execution of this instance, received.
+  // Returns the same.
+  // Requires: as above, and an address that call_address() gave (kInvalidArgument).
+  ErrorKind reply(const CallAddress& call, std::string_view value) {
+    return reply_to(internal::kTurnSends, call, ErrorKind::kNone, value);
+  }
+  ErrorKind refuse(const CallAddress& call, std::string_view text) {
+    return reply_to(internal::kTurnSends, call, ErrorKind::kApplication, text);
+  }
+  // The address of the call that this handle took; none: the message is no call, or was not
+  // received here.
+  [[nodiscard]] std::optional<CallAddress> call_address(const Handle& message) const;
   // Makes a random id and records it in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // Reads the clock: UTC as well as this machine knows it, in ms since 1970. The value is recorded.
@@ -413,6 +437,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
       : pass_(pass), branch_(branch) {}
   friend class TypedContextCalls<OrchestrationContext>;
   Handle refuse_payload();
+  ErrorKind reply_to(const internal::TurnSends& sends, const std::optional<CallAddress>& call,
+                     ErrorKind error, std::string_view payload);
   SendHandle send_message(const internal::TurnSends& sends, bool to_queue, std::string_view id,
                           std::string_view name, std::string_view payload,
                           const SendOptions& options);

@@ -50,6 +50,7 @@ const char* event_kind_name(EventKind kind) {
     case EventKind::kEnqueueEvent: return "enqueue_event";
     case EventKind::kRaiseEvent: return "raise_event";
     case EventKind::kStartIfEnded: return "start_if_ended";
+    case EventKind::kReply: return "reply";
     case EventKind::kActivityDone: return "activity_done";
     case EventKind::kTimerFired: return "timer_fired";
     case EventKind::kChildDone: return "child_done";
@@ -63,7 +64,7 @@ const char* event_kind_name(EventKind kind) {
 }
 
 bool is_command(EventKind kind) {
-  return kind >= EventKind::kActivity && kind <= EventKind::kStartIfEnded;
+  return kind >= EventKind::kActivity && kind <= EventKind::kReply;
 }
 
 bool is_completion(EventKind kind) {
@@ -141,6 +142,7 @@ const char* message_kind_name(MessageKind kind) {
     case MessageKind::kValueAnswer: return "value_answer";
     case MessageKind::kOffer: return "offer";
     case MessageKind::kRestart: return "restart";
+    case MessageKind::kCall: return "call";
   }
   return "unknown";
 }

@@ -45,6 +45,7 @@ enum class EventKind : std::uint8_t {
   kEnqueueEvent = 21,
   kRaiseEvent = 22,
   kStartIfEnded = 23,
+  kReply = 24,
   kActivityDone = 32,
   kTimerFired = 33,
   kChildDone = 34,
@@ -92,7 +93,7 @@ struct Event {
   EventId ref = 0;
   std::int64_t time_ms = 0;  // stamp shown to people (T9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
-  // kDelivery: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
+  // kDelivery, kReply: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
   // clears; kUtcNow: the time; kStarted: behaviour of the engine; kSessionHold: how long, in ms;
   // kSessionClose, kSessionCheck: 1: a shared session; kSessionSettings: 1: a session that this
   // instance opened; kEnqueueEvent, kRaiseEvent: 1: its code waits for the answer; kStartIfEnded:
@@ -109,7 +110,8 @@ struct Event {
   std::string_view session;
   std::string_view policy;  // policy.hpp; for kActivity and session commands; empty: defaults
   // kActivity, kSessionHandoff: the tag; kSessionOpen, kSessionSettings: the session's kind;
-  // kEnqueueEvent, kRaiseEvent: the key of the message; kStartIfEnded: the trace id;
+  // kEnqueueEvent, kRaiseEvent: the key of the message; kStartIfEnded: the trace id; kDelivery of a
+  // kCall: kCallMark;
   // kStarted: who restarted the instance, if that began the execution.
   std::string_view tag;
   // kStarted: the orchestration's version; kChild, kDetached, kStartIfEnded, kEnded: the requested
@@ -132,12 +134,19 @@ enum class MessageKind : std::uint8_t {
   kRestart = 11,      // the next execution, by an operator: name = who did it. ref = 0: payload =
                       // input; else it begins with the events of the previous one up to ref
   kOffer = 10,        // name, payload: an event for a wait that is open in this turn, or for none
+  kCall = 12,         // as kQueue; its sender waits for an answer
 };
 [[nodiscard]] const char* message_kind_name(MessageKind kind);
+// The messages of a queue.
+[[nodiscard]] constexpr bool is_of_queue(MessageKind kind) {
+  return kind == MessageKind::kQueue || kind == MessageKind::kCall;
+}
 // Raised events, offers and queue messages: the kinds that the mailbox holds.
 [[nodiscard]] constexpr bool is_of_mailbox(MessageKind kind) {
-  return kind == MessageKind::kEvent || kind == MessageKind::kQueue || kind == MessageKind::kOffer;
+  return kind == MessageKind::kEvent || is_of_queue(kind) || kind == MessageKind::kOffer;
 }
+// In the tag of a delivery: the message is a kCall.
+inline constexpr std::string_view kCallMark = "call";
 
 struct Message {
   MessageId id = 0;  // 0: never stored (a piggybacked result)

@@ -308,6 +308,17 @@ void Awaits::note_receipt(Record& leaf) {
   leaf.pass.receipts = receipt;
 }
 
+// Only what was received counts: a delivery that history has already may be news to the branch.
+std::optional<MessageId> Awaits::received_call(const Handle& handle) const {
+  if (form_of(handle) != HandleForm::kCommand) return {};
+  const Record& leaf = leaves_of(handle)[0];
+  if (leaf.event.kind != EventKind::kDequeue || !leaf.pass.received || leaf.completion == 0)
+    return {};
+  const Event& delivery = history_.event(leaf.completion);
+  if (delivery.tag != kCallMark) return {};
+  return delivery.number;
+}
+
 Outcome Awaits::result_of(const Record& leaf, const Resolution& resolution) const {
   if (resolution.how == How::kClosed) return Outcome::failure(ErrorKind::kClosed, "closed");
   if (resolution.how == How::kReturned) {

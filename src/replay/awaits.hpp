@@ -7,6 +7,7 @@
 #define PAWL_REPLAY_AWAITS_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/check.hpp"
@@ -71,6 +72,9 @@ class Awaits {
   };
   // Null: none.
   [[nodiscard]] const AwaitedSend* awaited_sends() const { return awaited_sends_; }
+  // The number of the message that the branch received by this handle, if its sender waits for an
+  // answer.
+  [[nodiscard]] std::optional<MessageId> received_call(const Handle& handle) const;
   // Whether a living branch waits for what this closes. Requires: the effective horizons are known.
   [[nodiscard]] bool wakes_another(const Record& close) const;
 

@@ -181,6 +181,26 @@ Handle Calls::send_message(BranchRun& branch, const TurnSends& sends, const Send
   return awaits_.handle_of(commands_.issue(event));
 }
 
+ErrorKind Calls::reply(BranchRun& branch, const TurnSends& sends, MessageId message,
+                       ErrorKind error, std::string_view payload) {
+  if (!run_.is_active(branch, "reply")) return ErrorKind::kNone;
+  if (error > kErrorKindLast || message < 1) return ErrorKind::kInvalidArgument;
+  if (payload.size() > run_.limits().payload_bytes_max) return ErrorKind::kLimit;
+  run_.set_sends(sends);
+  Event event;
+  event.kind = EventKind::kReply;
+  event.number = message;
+  event.error = error;
+  event.payload = payload;
+  event.argument_hash = Hash64()
+                            .add(static_cast<std::uint64_t>(message))
+                            .add(static_cast<std::uint64_t>(error))
+                            .add(payload)
+                            .value();
+  static_cast<void>(commands_.issue(event));
+  return ErrorKind::kNone;
+}
+
 Handle Calls::schedule_wait(BranchRun& branch, EventKind kind, std::string_view name,
                             bool only_try) {
   if (!run_.is_active(branch, kind == EventKind::kWait ? "schedule_wait" : "dequeue_event"))

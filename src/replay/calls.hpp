@@ -63,6 +63,8 @@ class Calls {
   Handle read_elsewhere(BranchRun& branch, std::string_view instance, std::string_view key);
   Handle schedule_child(BranchRun& branch, const NewInstanceCall& call);
   Handle send_message(BranchRun& branch, const TurnSends& sends, const SendCall& call);
+  ErrorKind reply(BranchRun& branch, const TurnSends& sends, MessageId message, ErrorKind error,
+                  std::string_view payload);
   ErrorKind start_detached(BranchRun& branch, const NewInstanceCall& call);
   Guid new_guid(BranchRun& branch);
   std::int64_t utc_now_ms(BranchRun& branch);

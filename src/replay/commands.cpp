@@ -36,6 +36,7 @@ const char* difference(const Event& recorded, const Event& issued) {
     if (recorded.kind == EventKind::kSessionHold) return "duration";
     if (recorded.kind == EventKind::kSessionHandoff) return "summary";
     if (is_send(recorded.kind)) return "payload";
+    if (recorded.kind == EventKind::kReply) return "answer";
     return recorded.kind == EventKind::kStateWrite ? "value" : "input";
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;

@@ -179,6 +179,19 @@ SendHandle OrchestrationContext::send_message(const internal::TurnSends& sends, 
   return SendHandle(pass_.calls().send_message(branch_, sends, {kind, id, name, payload, options}));
 }
 
+std::optional<CallAddress> OrchestrationContext::call_address(const Handle& message) const {
+  const std::optional<MessageId> number = pass_.awaits().received_call(message);
+  if (!number.has_value()) return {};
+  return CallAddress{*number};
+}
+
+ErrorKind OrchestrationContext::reply_to(const internal::TurnSends& sends,
+                                         const std::optional<CallAddress>& call, ErrorKind error,
+                                         std::string_view payload) {
+  if (!call.has_value()) return ErrorKind::kNotFound;
+  return pass_.calls().reply(branch_, sends, call->number, error, payload);
+}
+
 Handle OrchestrationContext::refuse_payload() { return pass_.calls().refuse_payload(branch_); }
 internal::TypedBytes OrchestrationContext::typed_bytes() { return pass_.typed_bytes(); }
 

@@ -146,6 +146,7 @@ class Intake {
       case MessageKind::kCancel: return cancel(message, event);
       case MessageKind::kEvent:
       case MessageKind::kOffer:
+      case MessageKind::kCall:
       case MessageKind::kQueue: break;
     }
     return false;

@@ -35,7 +35,9 @@ bool Mailbox::give_back(const Event& wait, const Event& delivery) {
   ++old_count_;
   Message message;
   message.id = delivery.number;
-  message.kind = wait.kind == EventKind::kWait ? MessageKind::kEvent : MessageKind::kQueue;
+  message.kind = wait.kind == EventKind::kWait ? MessageKind::kEvent
+                 : delivery.tag == kCallMark   ? MessageKind::kCall
+                                               : MessageKind::kQueue;
   message.name = wait.name;
   message.payload = delivery.payload;
   return add(message, false);
@@ -60,15 +62,16 @@ Status Mailbox::deliver(History& history, std::int64_t stamp_ms, std::uint32_t e
   for (std::size_t i = 0; i < count_; ++i) {
     Entry& entry = entries_[i];
     if (!entry.is_waiting) continue;
-    const bool is_of_queue = entry.message.kind == MessageKind::kQueue;
     const EventId wait =
-        history.open_wait(is_of_queue ? EventKind::kDequeue : EventKind::kWait, entry.message.name);
+        history.open_wait(is_of_queue(entry.message.kind) ? EventKind::kDequeue : EventKind::kWait,
+                          entry.message.name);
     if (wait == 0) continue;
     Event event;
     event.ref = wait;
     event.number = entry.message.id;
     event.time_ms = stamp_ms;
     event.payload = entry.message.payload;
+    if (entry.message.kind == MessageKind::kCall) event.tag = kCallMark;
     PAWL_TRY(append(history, event, events_max, diagnostic));
     entry.is_waiting = false;
     ++*delivered;
@@ -96,7 +99,7 @@ std::uint32_t Mailbox::settle(bool is_cut, bool keeps_events) {
     if (!entry.is_waiting) continue;
     const MessageKind kind = entry.message.kind;
     const bool is_kept =
-        is_cut || kind == MessageKind::kQueue || (kind == MessageKind::kEvent && keeps_events);
+        is_cut || is_of_queue(kind) || (kind == MessageKind::kEvent && keeps_events);
     if (!is_kept) {
       ++dropped;
     } else if (entry.is_stored) {

@@ -112,7 +112,7 @@ Status in_batch_with_free_id(ClientCore& core, std::string_view id, Work&& work)
 
 Status Client::start_orchestration(std::string_view name, const InstanceId& id,
                                    std::string_view input, const StartOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     NewInstance instance;
     PAWL_TRY(new_instance(core, name, id, input, options, &instance));
     const IdInUse in_use = {options.if_running, options.if_ended};
@@ -126,7 +126,7 @@ Status Client::start_orchestration(std::string_view name, const InstanceId& id,
 }
 
 Status Client::cancel_instance(std::string_view id, std::string_view reason) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     PAWL_TRY(core.check_size("reason", reason));
     PAWL_TRY(core.refuse_early(id, true));
     return core.in_batch({id}, [&](Store& store) {
@@ -157,7 +157,8 @@ Status take_key(ClientCore& core, const SendOptions& options, NewMessage* out) {
   return Status::kInvalidArgument;
 }
 
-Status send_message(ClientCore& core, NewMessage posted, const SendOptions& options) {
+Status send_message(ClientCore& core, NewMessage posted, const SendOptions& options,
+                    MessageId* number = nullptr) {
   PAWL_TRY(core.check_size("payload", posted.payload));
   PAWL_TRY(take_key(core, options, &posted));
   NewInstance instance;
@@ -171,24 +172,85 @@ Status send_message(ClientCore& core, NewMessage posted, const SendOptions& opti
   }
   return in_batch_with_free_id(core, posted.id, [&](Store& store, bool* in_removal) {
     bool room = false;
-    PAWL_TRY(store.instance().deliveries.send_message(posted, &room, in_removal));
+    PAWL_TRY(store.instance().deliveries.send_message(posted, &room, in_removal, number));
     return room ? Status::kOk : Status::kResourceExhausted;
   });
+}
+
+// 128 random bits.
+void make_key(const port::Port& port, Name* out) {
+  std::uint8_t random[16] = {};
+  port.clock->random(random, sizeof random);
+  char text[2 * sizeof random] = {};
+  for (std::size_t i = 0; i < sizeof text; ++i)
+    text[i] = "0123456789abcdef"[random[i / 2] >> (i % 2 == 0 ? 4U : 0U) & 15U];
+  *out = std::string_view(text, sizeof text);
 }
 
 }  // namespace
 
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                            const SendOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return send_message(core, new_message(core, id, MessageKind::kEvent, name, payload), options);
   });
 }
 
 Status Client::enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                              const SendOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return send_message(core, new_message(core, id, MessageKind::kQueue, queue, payload), options);
+  });
+}
+
+// ---- calls ----
+
+namespace {
+
+// A call that was made before is found without a transaction that writes.
+Status send_call(ClientCore& core, const NewMessage& posted, const SendOptions& options,
+                 MessageId* number) {
+  bool known = false;
+  PAWL_TRY(core.explain(core.store().instance().deliveries.find_message(posted, number, &known),
+                        {posted.id}));
+  return known ? Status::kOk : send_message(core, posted, options, number);
+}
+
+}  // namespace
+
+Status Client::call(std::string_view id, std::string_view queue, std::string_view payload,
+                    std::chrono::milliseconds timeout, CallAnswer* out,
+                    const SendOptions& options) {
+  return enter([&](ClientCore& core) {
+    *out = CallAnswer();
+    if (timeout.count() > 0) PAWL_TRY(core.refuse_waiting());
+    SendOptions keyed = options;
+    NewMessage posted = new_message(core, id, MessageKind::kCall, queue, payload);
+    if (!keyed.key.has_value()) make_key(core.port(), &out->key);
+    if (keyed.key.has_value()) PAWL_TRY(take_key(core, keyed, &posted));
+    if (keyed.key.has_value()) out->key = *keyed.key;
+    keyed.key = posted.key = out->key.view();
+    MessageId number = 0;
+    PAWL_TRY(send_call(core, posted, keyed, &number));
+    OrchestrationStatus status;
+    store::CallRow row;
+    Status read = Status::kOk;
+    PAWL_TRY(core.wait_until(id, timeout.count(), &status, [&] {
+      read = core.store().instance().calls.read_call(number, &row, core.buffer(),
+                                                     core.options().payload_bytes_max);
+      return read != Status::kOk || row.state != store::CallState::kOpen;
+    }));
+    if (read == Status::kNotFound ||
+        (read == Status::kOk && row.state != store::CallState::kAnswered)) {
+      core.diagnostic().format(read == Status::kOk ? "the instance ended without an answer"
+                                                   : "the answer is gone");
+      return Status::kStale;
+    }
+    PAWL_TRY(read);
+    out->error = row.error;
+    out->value = row.answer;
+    core.lend({&out->value});
+    return Status::kOk;
   });
 }
 
@@ -240,7 +302,7 @@ Status look_at_offer(Store& store, const SentOffer& offer, ExecutionId execution
 
 Status Client::offer_event(std::string_view id, std::string_view name, std::string_view payload,
                            std::chrono::milliseconds timeout, bool* received) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     *received = false;
     PAWL_TRY(core.check_size("payload", payload));
     PAWL_TRY(core.refuse_waiting());

@@ -1,6 +1,6 @@
 // ClientCore: the connection of a Client, its transactions, the texts of its refusals, its waits.
 //
-// Purpose: a call of a Client enters through Client::call() (below), and names the storage's verb
+// Purpose: a call of a Client enters through Client::enter() (below), and names the storage's verb
 // itself: client.cpp, client_waits.cpp, client_instances.cpp, client_sessions.cpp.
 // Thread rule: one thread a Client.
 #ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
@@ -182,7 +182,7 @@ class ClientCore {
 
 // All calls of a Client go through here.
 template <typename Call>
-Status Client::call(Call&& call) {
+Status Client::enter(Call&& call) {
   if (core_ == nullptr) return Status::kStopped;
   core_->begin_call();
   return call(*core_);

@@ -90,7 +90,7 @@ void move_to(const Page& next, Page* page) {
 }  // namespace
 
 Status Client::terminate_instance(std::string_view id, std::string_view reason) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch(
         {id}, [&](Store& store) { return store.instance().verbs.terminate_instance(id, reason); });
   });
@@ -120,7 +120,7 @@ Status cancel(ClientCore& core, const InstanceKey* keys, std::size_t count, std:
 
 Status Client::cancel_instances(const InstanceFilter& filter, Page* page, std::string_view reason,
                                 std::int64_t* asked) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     *asked = 0;
     PAWL_TRY(core.check_size("reason", reason));
     Page next;
@@ -145,7 +145,7 @@ Status Client::cancel_instances(const InstanceFilter& filter, Page* page, std::s
 
 Status Client::restart_instance(std::string_view id, RestartFrom from,
                                 const RestartOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     Restart how;
     how.id = id;
     how.from = from;
@@ -172,14 +172,14 @@ Status Client::restart_instance(std::string_view id, RestartFrom from,
 }
 
 Status Client::suspend_instance(std::string_view id) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({id},
                          [&](Store& store) { return store.instance().verbs.suspend_instance(id); });
   });
 }
 
 Status Client::resume_instance(std::string_view id) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({id},
                          [&](Store& store) { return store.instance().verbs.resume_instance(id); });
   });
@@ -188,18 +188,18 @@ Status Client::resume_instance(std::string_view id) {
 // ---- lists and counts ----
 
 Status Client::list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.explain(core.store().instance().directory.list_instances(filter, page, visitor),
                         {});
   });
 }
 
 Status Client::get_instance_info(std::string_view id, InstanceInfo* out) {
-  return call([&](ClientCore& core) { return core.get_instance_info(id, out); });
+  return enter([&](ClientCore& core) { return core.get_instance_info(id, out); });
 }
 
 Status Client::get_instance_stats(std::string_view id, InstanceStats* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.explain(core.store().instance().directory.get_instance_stats(id, out), {id});
   });
 }
@@ -217,15 +217,15 @@ Status list_tree(ClientCore& core, std::string_view id, bool children_only, Page
 }  // namespace
 
 Status Client::list_children(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return call([&](ClientCore& core) { return list_tree(core, id, true, page, visitor); });
+  return enter([&](ClientCore& core) { return list_tree(core, id, true, page, visitor); });
 }
 
 Status Client::get_instance_tree(std::string_view id, Page* page, InstanceVisitor& visitor) {
-  return call([&](ClientCore& core) { return list_tree(core, id, false, page, visitor); });
+  return enter([&](ClientCore& core) { return list_tree(core, id, false, page, visitor); });
 }
 
 Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     InstanceInfo info;
     PAWL_TRY(core.get_instance_info(id, &info));
     return core.explain(core.store().instance().directory.list_executions(info.key, visitor), {id});
@@ -233,7 +233,7 @@ Status Client::list_executions(std::string_view id, ExecutionVisitor& visitor) {
 }
 
 Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     InstanceInfo info;
     PAWL_TRY(core.get_instance_info(id, &info));
     return core.explain(
@@ -243,13 +243,13 @@ Status Client::list_activities(std::string_view id, ActivityVisitor& visitor) {
 }
 
 Status Client::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.explain(core.store().work().items.list_work(filter, page, visitor), {});
   });
 }
 
 Status Client::list_messages(std::string_view id, Page* page, MessageVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     InstanceInfo info;
     PAWL_TRY(core.get_instance_info(id, &info));
     return core.explain(core.store().instance().directory.list_messages(info.key, page, visitor),
@@ -284,24 +284,24 @@ Status show_history(ClientCore& core, std::string_view id, std::int64_t executio
 
 Status Client::read_history(std::string_view id, std::int64_t execution_id,
                             HistoryVisitor& visitor) {
-  return call(
+  return enter(
       [&](ClientCore& core) { return show_history(core, id, execution_id, nullptr, visitor); });
 }
 
 Status Client::read_history(std::string_view id, std::int64_t execution_id, Page* page,
                             HistoryVisitor& visitor) {
-  return call(
+  return enter(
       [&](ClientCore& core) { return show_history(core, id, execution_id, page, visitor); });
 }
 
 Status Client::get_metrics(Metrics* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.explain(core.store().instance().directory.get_metrics(out), {});
   });
 }
 
 Status Client::set_quota(std::int64_t bytes) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     if (bytes != 0 && (bytes < kQuotaLeast || bytes > kQuotaMost)) {
       core.diagnostic().format("a quota is 0 or %lld..%lld bytes",
                                static_cast<long long>(kQuotaLeast),
@@ -348,7 +348,7 @@ Status prune(ClientCore& core, InstanceKey key, std::string_view id, const Prune
 }  // namespace
 
 Status Client::delete_instance(std::string_view id, bool force, Removed* removed) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     Removed own;
     Removed* const out = removed == nullptr ? &own : removed;
     *out = Removed();
@@ -359,7 +359,7 @@ Status Client::delete_instance(std::string_view id, bool force, Removed* removed
 }
 
 Status Client::delete_instances(const InstanceFilter& filter, Page* page, Removed* removed) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     Removed own;
     Removed* const out = removed == nullptr ? &own : removed;
     *out = Removed();
@@ -380,7 +380,7 @@ Status Client::delete_instances(const InstanceFilter& filter, Page* page, Remove
 
 Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
                                 std::int64_t ended_before_ms, Removed* removed) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     Removed own;
     Removed* const out = removed == nullptr ? &own : removed;
     *out = Removed();
@@ -392,7 +392,7 @@ Status Client::prune_executions(std::string_view id, std::int64_t keep_last,
 
 Status Client::prune_instances(const InstanceFilter& filter, Page* page, std::int64_t keep_last,
                                std::int64_t ended_before_ms, Removed* removed) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     Removed own;
     Removed* const out = removed == nullptr ? &own : removed;
     *out = Removed();

@@ -7,7 +7,7 @@
 
 namespace pawl {
 Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({}, [&](Store& store) {
       return store.session().directory.list_sessions(filter, page, visitor);
     });
@@ -15,7 +15,7 @@ Status Client::list_sessions(const SessionFilter& filter, Page* page, SessionVis
 }
 
 Status Client::get_session(std::string_view instance, std::string_view session, SessionInfo* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     const auto names = {&out->name, &out->instance_id, &out->node};
     const auto labels = {&out->owner_label, &out->kind};
     static_assert(3 * kNameBytesMax + 2 * kSessionLabelBytesMax + kFolderPathBytesMax <=
@@ -41,7 +41,7 @@ Status Client::get_session(std::string_view instance, std::string_view session, 
 
 Status Client::close_session(std::string_view instance, std::string_view session,
                              std::string_view owner_label) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({session, "session"}, [&](Store& store) {
       return store.session().expiry.close_session(instance, session, owner_label);
     });
@@ -50,7 +50,7 @@ Status Client::close_session(std::string_view instance, std::string_view session
 
 Status Client::hold_session(std::string_view instance, std::string_view session,
                             std::chrono::milliseconds hold) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     if (hold.count() < 0 || hold > kDurationMax)
       return core.explain(Status::kInvalidArgument, {session});
     return core.in_batch({session, "session"}, [&](Store& store) {
@@ -61,7 +61,7 @@ Status Client::hold_session(std::string_view instance, std::string_view session,
 
 Status Client::handoff_session(std::string_view instance, std::string_view session,
                                std::string_view tag, std::string_view summary) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     if ((!tag.empty() && !is_valid_name(tag)) || summary.size() > kSessionSummaryBytesMax)
       return core.explain(Status::kInvalidArgument, {session});
     return core.in_batch({session, "session"}, [&](Store& store) {
@@ -72,7 +72,7 @@ Status Client::handoff_session(std::string_view instance, std::string_view sessi
 
 Status Client::change_session(std::string_view instance, std::string_view session,
                               const SessionUpdate& update) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({session, "session"}, [&](Store& store) {
       return store.session().verbs.change_session(instance, session, update);
     });
@@ -81,7 +81,7 @@ Status Client::change_session(std::string_view instance, std::string_view sessio
 
 Status Client::transfer_session(std::string_view session, std::string_view node,
                                 const TransferOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     if (options.stop_timeout.count() < 0) return core.explain(Status::kInvalidArgument, {session});
     return core.in_batch({session, "session"}, [&](Store& store) {
       return store.session().moves.transfer_session(options.instance, session, node,
@@ -91,7 +91,7 @@ Status Client::transfer_session(std::string_view session, std::string_view node,
 }
 
 Status Client::forget_device(std::string_view device) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({device, "device"},
                          [&](Store& store) { return store.session().moves.forget_device(device); });
   });
@@ -123,7 +123,7 @@ Status list_workers(ClientCore& core, Store& store, WorkerVisitor& visitor) {
 }  // namespace
 
 Status Client::list_workers(WorkerVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     // Needs a batch: Pawl time is known only there.
     return core.in_batch({},
                          [&](Store& store) { return pawl::list_workers(core, store, visitor); });
@@ -131,7 +131,7 @@ Status Client::list_workers(WorkerVisitor& visitor) {
 }
 
 Status Client::drain_worker(std::string_view node, const TransferOptions& options) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     if (options.stop_timeout.count() < 0) return core.explain(Status::kInvalidArgument, {node});
     return core.in_batch({node, "living worker"}, [&](Store& store) {
       return store.session().moves.drain_worker(node, options.stop_timeout.count());
@@ -140,7 +140,7 @@ Status Client::drain_worker(std::string_view node, const TransferOptions& option
 }
 
 Status Client::undrain_worker(std::string_view node) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.in_batch({node, "living worker"},
                          [&](Store& store) { return store.session().moves.undrain_worker(node); });
   });

@@ -7,19 +7,19 @@
 namespace pawl {
 
 Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
-  return call([&](ClientCore& core) { return core.get_status(id, out); });
+  return enter([&](ClientCore& core) { return core.get_status(id, out); });
 }
 
 Status Client::wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                       OrchestrationStatus* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.wait_until(id, timeout.count(), out, [out] { return !goes_on(*out); });
   });
 }
 
 Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
                                       std::chrono::milliseconds timeout, OrchestrationStatus* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     PAWL_TRY(core.wait_until(id, timeout.count(), out, [out, last_version] {
       return out->custom_status_version > last_version || !goes_on(*out);
     }));
@@ -60,7 +60,7 @@ Status look_at_watched(ClientCore& core, std::string_view id, ProgressWatch* wat
 
 Status Client::watch_progress(std::string_view id, std::chrono::milliseconds timeout,
                               ProgressWatch* watch) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     const std::int64_t timeout_ms = timeout.count();
     if (timeout_ms > 0) PAWL_TRY(core.begin_waiting());
     const port::Port& port = core.port();
@@ -105,18 +105,18 @@ Status get_value(ClientCore& core, std::string_view id, std::string_view key, Kv
 }  // namespace
 
 Status Client::get_kv_value(std::string_view id, std::string_view key, KvEntry* out, bool* found) {
-  return call([&](ClientCore& core) { return get_value(core, id, key, out, found); });
+  return enter([&](ClientCore& core) { return get_value(core, id, key, out, found); });
 }
 
 Status Client::get_all_kv_values(std::string_view id, KvPage* page, KvVisitor& visitor) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     return core.explain(core.store().instance().rows.get_all_kv_values(id, page, visitor), {id});
   });
 }
 
 Status Client::wait_for_kv_value(std::string_view id, std::string_view key,
                                  std::chrono::milliseconds timeout, KvEntry* out) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     OrchestrationStatus status;
     bool found = false;
     Status read = Status::kOk;

@@ -184,9 +184,9 @@ Turn* Inbox::turn_for_message(const Request& request, TurnList& turns) {
 // the batch: the numbers are reserved only if none was.
 bool Inbox::is_known(InstanceKey key, const Request& request) {
   bool known = false;
-  return request.key != nullptr && (loop_.instance().deliveries.find_key(key, message_of(request),
-                                                                         &known) != Status::kOk ||
-                                    known);
+  return request.key != nullptr &&
+         (loop_.instance().deliveries.find_key(key, message_of(request), &known) != Status::kOk ||
+          known);
 }
 
 // True if all stored messages of the instance have been read, and this one is within the limits.
@@ -424,7 +424,9 @@ Status Inbox::settle_messages(const Turn& turn) {
     if (!turn.written) {
       PAWL_TRY(store_message(request, number_of(i)));
     } else if (request.key != nullptr) {
-      PAWL_TRY(loop_.instance().deliveries.remember_key(turn.key, message_of(request)));
+      NewMessage posted = message_of(request);
+      posted.number = number_of(i);
+      PAWL_TRY(loop_.instance().deliveries.remember_key(turn.key, posted));
     }
   }
   return Status::kOk;

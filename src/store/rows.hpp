@@ -8,6 +8,7 @@
 #define PAWL_STORE_ROWS_HPP
 
 #include "store/context.hpp"
+#include "store/instance/call_rows.hpp"
 #include "store/instance/history.hpp"
 #include "store/instance/message_keys.hpp"
 #include "store/instance/rows.hpp"
@@ -29,6 +30,7 @@ struct Rows {
         instances(context),
         history(context),
         keys(context),
+        calls(context),
         sessions(context),
         events(context, instances),
         work(context, sessions, instances),
@@ -40,6 +42,7 @@ struct Rows {
   InstanceRows instances;
   InstanceHistory history;
   MessageKeys keys;
+  CallRows calls;
   SessionRows sessions;
   SessionEvents events;
   WorkRows work;

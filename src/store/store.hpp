@@ -23,6 +23,7 @@
 #include "pawl/status.hpp"
 #include "store/change_sink.hpp"
 #include "store/context.hpp"
+#include "store/instance/call_rows.hpp"
 #include "store/instance/deliveries.hpp"
 #include "store/instance/directory.hpp"
 #include "store/instance/ready.hpp"
@@ -83,6 +84,7 @@ struct Instances {
   Instances(StoreContext& context, Rows& of, Sessions& sessions, Work& work)
       : rows(of.instances),
         history(of.history),
+        calls(of.calls),
         deliveries(context, of),
         removal(context, of, sessions.verbs),
         ready(context, of, sessions.moves, sessions.expiry),
@@ -92,6 +94,7 @@ struct Instances {
 
   InstanceRows& rows;
   InstanceHistory& history;
+  CallRows& calls;
   Deliveries deliveries;
   TreeRemoval removal;
   ReadyInstances ready;

@@ -15,7 +15,7 @@ namespace {
 MessageKey key_of(const NewMessage& posted) {
   Hash64 content;
   content.add(static_cast<std::uint64_t>(posted.kind)).add(posted.name).add(posted.payload);
-  return {posted.key, content.value()};
+  return {posted.key, content.value(), posted.number};
 }
 
 }  // namespace
@@ -177,17 +177,19 @@ Status Deliveries::begin(const NewInstance& instance, const Holder& holder, Inst
 }
 
 // Everything is checked before the first write, because the batch may hold other calls.
-Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_removal) {
+Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_removal,
+                                MessageId* number) {
   require_batch();
   *room = true;
   PAWL_TRY(check_name(posted));
   NewInstance instance;
   Holder holder;
   const Status found = rows_.instances.find_running(posted.id, &holder.key);
-  const MessageKey key = key_of(posted);
   if (!posted.key.empty() && (found == Status::kOk || found == Status::kStale)) {
+    MessageKey key = key_of(posted);
     bool known = false;
-    PAWL_TRY(rows_.keys.find(holder.key, key, &known));
+    PAWL_TRY(rows_.keys.find(holder.key, &key, &known));
+    if (known && number != nullptr) *number = key.number;
     if (known) return Status::kOk;
   }
   const bool starts =
@@ -205,14 +207,26 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   if (!*room) return Status::kOk;
   PAWL_TRY(rows_.place.room_for_new());
   if (starts) PAWL_TRY(begin(instance, holder, &holder.key));
-  PAWL_TRY(insert(holder.key, posted));
-  return posted.key.empty() ? Status::kOk : rows_.keys.remember(holder.key, key);
+  return insert(holder.key, posted, number);
+}
+
+Status Deliveries::find_message(const NewMessage& posted, MessageId* number, bool* known) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  InstanceKey instance = 0;
+  const Status found = rows_.instances.find_key(posted.id, &instance);
+  if (found != Status::kOk) return found == Status::kNotFound ? Status::kOk : found;
+  MessageKey key = key_of(posted);
+  PAWL_TRY(rows_.keys.find(instance, &key, known));
+  *number = key.number;
+  return Status::kOk;
 }
 
 Status Deliveries::find_key(InstanceKey instance, const NewMessage& posted, bool* known) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
-  return rows_.keys.find(instance, key_of(posted), known);
+  MessageKey key = key_of(posted);
+  return rows_.keys.find(instance, &key, known);
 }
 
 Status Deliveries::remember_key(InstanceKey instance, const NewMessage& posted) {
@@ -227,13 +241,22 @@ Status Deliveries::check_name(const NewMessage& posted) {
   return Status::kInvalidArgument;
 }
 
-Status Deliveries::insert(InstanceKey key, const NewMessage& posted) {
+Status Deliveries::insert(InstanceKey key, const NewMessage& posted, MessageId* number) {
+  NewMessage numbered = posted;
+  if (numbered.number == 0) numbered.number = context_.next_token();
+  if (number != nullptr) *number = numbered.number;
   Message message;
-  message.id = posted.number;
+  message.id = numbered.number;
   message.kind = posted.kind;
   message.name = posted.name;
   message.payload = posted.payload;
-  return rows_.instances.insert_message(key, message);
+  PAWL_TRY(rows_.instances.insert_message(key, message));
+  if (posted.key.empty()) return Status::kOk;
+  PAWL_TRY(rows_.keys.remember(key, key_of(numbered)));
+  if (posted.kind != MessageKind::kCall) return Status::kOk;
+  std::int64_t count_max = 0;
+  PAWL_TRY(rows_.keys.read_count_max(&count_max));
+  return rows_.calls.insert_call(key, numbered.number, count_max);
 }
 
 constexpr auto kCurrentEnd =
@@ -247,8 +270,7 @@ Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* 
   PAWL_TRY(has_room(key, posted, room));
   if (!*room) return Status::kOk;
   PAWL_TRY(rows_.place.room_for_new());
-  PAWL_TRY(insert(key, posted));
-  out->number = connection_.last_insert_id();
+  PAWL_TRY(insert(key, posted, &out->number));
   Statement row = connection_.use(kCurrentEnd);
   if (!row.bind_text(posted.id).row()) return no_row(row, Status::kNotFound, "executions");
   out->key = row.integer(0);
@@ -343,7 +365,8 @@ constexpr auto kCountMailbox = PAWL_QUERY(
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting IN (",
     sql::number<Waiting::kNo, Waiting::kYes, Waiting::kUnread>, ") AND due IS NULL AND kind IN (",
-    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kOffer>, ")");
+    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kOffer, MessageKind::kCall>,
+    ")");
 
 // Counts the rows of messages that no turn took, with those that the next execution of an instance
 // that has ended gets. The limit itself bounds them, together with the completions that wait beside

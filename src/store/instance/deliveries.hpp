@@ -42,8 +42,9 @@ class Deliveries : private Table {
   // refused for its limits, nothing was written, and the diagnostic has the numbers. kQuota: as
   // above. With start_if_ended also what start_orchestration() answers; the start and the message
   // are both written, or none is. With a key that the instance knows nothing is written: kOk, or
-  // kKeyReused.
-  Status send_message(const NewMessage& posted, bool* room, bool* in_removal = nullptr);
+  // kKeyReused. *number: that of the message, also if the key was known.
+  Status send_message(const NewMessage& posted, bool* room, bool* in_removal = nullptr,
+                      MessageId* number = nullptr);
   // The same for a message of kind kOffer.
   Status offer_event(const NewMessage& posted, bool* room, SentOffer* out);
   // Callable anywhere. *waits: no turn has taken it yet. History shows what the turn made of it: a
@@ -61,6 +62,8 @@ class Deliveries : private Table {
   // (0: none); last_message() gives the highest number of a message so far and the limits in force.
   Status find_instance(std::string_view id, InstanceKey* key, Incarnation* home);
   Status last_message(MessageId* number, MailboxLimits* limits);
+  // Callable anywhere: whether the message was sent before, by its key, and its number. kKeyReused.
+  Status find_message(const NewMessage& posted, MessageId* number, bool* known);
   // For a message with a key that a turn takes: whether the instance knows it (callable anywhere;
   // kKeyReused), and to remember it when the turn is written.
   Status find_key(InstanceKey instance, const NewMessage& posted, bool* known);
@@ -79,6 +82,8 @@ class Deliveries : private Table {
   Status start_instance(const TurnCommit& turn, EventId command);
   // Sends the message that a command of the turn asks for (sends.cpp); see TurnSends.
   Status send_from_turn(TreeRemoval& removal, const TurnCommit& turn, EventId command);
+  // Answers the call that a command of the turn names.
+  Status reply_from_turn(const TurnCommit& turn, EventId command);
   // Sends cancel requests to the open children of these events of an execution.
   Status cancel_children(InstanceKey parent, ExecutionId execution, EventId first, EventId last,
                          std::string_view reason);
@@ -108,7 +113,7 @@ class Deliveries : private Table {
   Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
   Status check_id(const NewInstance& instance, bool* in_removal, Holder* holder);
   Status check_name(const NewMessage& posted);
-  Status insert(InstanceKey key, const NewMessage& posted);
+  Status insert(InstanceKey key, const NewMessage& posted, MessageId* number);
   Status try_to_send(TreeRemoval& removal, const TurnCommit& turn, const NewMessage& posted,
                      bool* room);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);

@@ -29,6 +29,7 @@ char* put_entry(char* at, const Entry& entry) {
   at = put(at, entry.key.text.size(), kLengthBytes);
   std::memcpy(at, entry.key.text.data(), entry.key.text.size());
   at = put(at + entry.key.text.size(), entry.key.content, 8);
+  at = put(at, static_cast<std::uint64_t>(entry.key.number), 8);
   return put(at, static_cast<std::uint64_t>(entry.at_ms), 8);
 }
 
@@ -37,10 +38,11 @@ template <typename Entry>
 bool take_entry(std::string_view* from, Entry* out) {
   if (from->size() < kLengthBytes) return false;
   const std::size_t length = take(from, kLengthBytes);
-  if (length == 0 || length > kNameBytesMax || from->size() < length + 16) return false;
+  if (length == 0 || length > kNameBytesMax || from->size() < length + 24) return false;
   out->key.text = from->substr(0, length);
   from->remove_prefix(length);
   out->key.content = take(from, 8);
+  out->key.number = static_cast<MessageId>(take(from, 8));
   out->at_ms = static_cast<std::int64_t>(take(from, 8));
   return true;
 }
@@ -62,6 +64,13 @@ Status MessageKeys::read_window(Window* out) {
   return fail(Status::kCorrupt, "meta");
 }
 
+Status MessageKeys::read_count_max(std::int64_t* out) {
+  Window window;
+  PAWL_TRY(read_window(&window));
+  *out = window.keys_max;
+  return Status::kOk;
+}
+
 constexpr auto kReadRing = PAWL_QUERY("SELECT keys_last,keys FROM instances WHERE key=?1");
 
 Status MessageKeys::read_ring(InstanceKey instance, Ring* out) {
@@ -72,7 +81,8 @@ Status MessageKeys::read_ring(InstanceKey instance, Ring* out) {
   if (stored.empty()) return out->last == 0 ? Status::kOk : damaged(instance);
   if (stored.size() < kRowCountBytes) return damaged(instance);
   out->rows = static_cast<std::int64_t>(take(&stored, kRowCountBytes));
-  if (out->rows > kRowsMax || (out->rows > 0) != (out->last > 0) || stored.size() > sizeof out->bytes)
+  if (out->rows > kRowsMax || (out->rows > 0) != (out->last > 0) ||
+      stored.size() > sizeof out->bytes)
     return damaged(instance);
   out->has_newest = !stored.empty();
   if (!out->has_newest) return Status::kOk;
@@ -89,16 +99,15 @@ Status MessageKeys::write_ring(InstanceKey instance, const Ring& ring, const Ent
   if (newest != nullptr) end = put_entry(end, *newest);
   Statement row = connection_.use(kWriteRing);
   row.bind(instance).bind_or_null(ring.last);
-  return fail_written(
-      row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)}).run(), "keep a key");
+  return fail_written(row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)}).run(),
+                      "keep a key");
 }
 
-constexpr auto kReadKeys =
-    PAWL_QUERY("SELECT instance,prev,entries FROM message_keys WHERE id=?1");
+constexpr auto kReadKeys = PAWL_QUERY("SELECT instance,prev,entries FROM message_keys WHERE id=?1");
 
 // Newest first, until the window ends. The number of rows bounds the walk, so links that lead in a
 // circle do not hold it.
-Status MessageKeys::find(InstanceKey instance, const MessageKey& key, bool* known) {
+Status MessageKeys::find(InstanceKey instance, MessageKey* key, bool* known) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
   *known = false;
   Ring ring;
@@ -111,9 +120,10 @@ Status MessageKeys::find(InstanceKey instance, const MessageKey& key, bool* know
   bool is_same = false;
   const auto look = [&](const Entry& entry) {
     is_over = left-- == 0 || entry.at_ms < window.since_ms;
-    if (is_over || entry.key.text != key.text) return;
+    if (is_over || entry.key.text != key->text) return;
     is_over = *known = true;
-    is_same = entry.key.content == key.content;
+    is_same = entry.key.content == key->content;
+    key->number = entry.key.number;
   };
   if (ring.has_newest) look(ring.newest);
   std::int64_t id = ring.last;
@@ -133,7 +143,7 @@ Status MessageKeys::find(InstanceKey instance, const MessageKey& key, bool* know
   }
   if (!*known || is_same) return Status::kOk;
   context_.diagnostic.format("key '%.*s' came before, with another message",
-                             static_cast<int>(key.text.size()), key.text.data());
+                             static_cast<int>(key->text.size()), key->text.data());
   return Status::kKeyReused;
 }
 

@@ -22,26 +22,29 @@ namespace pawl::store {
 struct MessageKey {
   std::string_view text;      // a name
   std::uint64_t content = 0;  // hash of the kind, name and payload that came with it
+  MessageId number = 0;       // of the message
 };
 
 class MessageKeys : private Table {
  public:
   explicit MessageKeys(StoreContext& context) : Table(context) {}
 
-  // Callable anywhere. *known: the key is one of those in the window, and came with this content.
-  // kKeyReused: it came with another content.
-  Status find(InstanceKey instance, const MessageKey& key, bool* known);
+  // Callable anywhere. *known: the key is one of those in the window, and came with this content;
+  // then key->number is that of its message. kKeyReused: it came with another content.
+  Status find(InstanceKey instance, MessageKey* key, bool* known);
+  // The number of keys that an instance knows at most.
+  Status read_count_max(std::int64_t* out);
   // In a batch: keeps a key that find() does not know.
   Status remember(InstanceKey instance, const MessageKey& key);
 
  private:
-  // One key as it is stored: the length of its text (2 bytes), the text, its content and the Pawl
-  // time of the message (8 bytes each), least significant byte first.
+  // One key as it is stored: the length of its text (2 bytes), the text, its content, the number of
+  // its message and the Pawl time (8 bytes each), least significant byte first.
   struct Entry {
     MessageKey key;
     std::int64_t at_ms = 0;
   };
-  static constexpr std::size_t kEntryBytesMax = 2 + kNameBytesMax + 16;
+  static constexpr std::size_t kEntryBytesMax = 2 + kNameBytesMax + 24;
   static constexpr int kEntriesInRow = 2;
   static constexpr std::int64_t kRowsMax = 512;
   // The keys of one instance: columns keys_last and keys of its row. `newest` waits for a row.

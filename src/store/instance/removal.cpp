@@ -214,6 +214,7 @@ constexpr auto kDeleteKeys = PAWL_QUERY(
     "WITH RECURSIVE ours(id) AS (SELECT keys_last FROM instances WHERE key=?1 UNION "
     "SELECT k.prev FROM ours JOIN message_keys AS k ON k.id=ours.id AND k.instance=?1) "
     "DELETE FROM message_keys WHERE id IN (SELECT id FROM ours) AND instance=?1");
+constexpr auto kDeleteCalls = PAWL_QUERY("DELETE FROM calls WHERE instance=?1");
 constexpr auto kDeleteState = PAWL_QUERY("DELETE FROM kv WHERE instance=?1");
 constexpr auto kDeleteRest = PAWL_QUERY("DELETE FROM history WHERE instance=?1");
 constexpr auto kDeleteRestOfExecutions = PAWL_QUERY("DELETE FROM executions WHERE instance=?1");
@@ -226,6 +227,7 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
   PAWL_TRY(written(verbs_.close_all_sessions(key)));
   PAWL_TRY(fail_written(connection_.use(kDeleteMessages).bind(key).run(), "delete messages"));
   PAWL_TRY(fail_written(connection_.use(kDeleteKeys).bind(key).run(), "delete keys"));
+  PAWL_TRY(fail_written(connection_.use(kDeleteCalls).bind(key).run(), "delete calls"));
   PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
   PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
   PAWL_TRY(

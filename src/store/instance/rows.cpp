@@ -34,13 +34,13 @@ constexpr auto kFindInstance = PAWL_QUERY(
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
-    ",0) AS is_terminating,"
+    ",0) AS is_terminating,i.keys IS NOT NULL AS has_keys,"
     // An instance that is not ready has no message that no turn has read.
     "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
     sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
-    sql::number<MessageKind::kEvent, MessageKind::kQueue>,
+    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kCall>,
     ")) END AS has_news FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
@@ -60,6 +60,7 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
   out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
   out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
+  out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
   out->has_news = row.integer(PAWL_COLUMN(kFindInstance, has_news)) != 0;
   return Status::kOk;
 }

@@ -34,6 +34,7 @@ struct InstanceRow {
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or the counts were reset
   bool terminating = false;
+  bool has_keys = false;  // a message with a key was sent to it, or a call
   bool has_news = false;  // a queue message or a raised event waits that no turn has read
 };
 

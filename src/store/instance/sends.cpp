@@ -93,12 +93,23 @@ Status Deliveries::send_from_turn(TreeRemoval& removal, const TurnCommit& turn, 
   return rows_.instances.store_message(turn.key, answer, nullptr);
 }
 
+// Answers are bounded as a mailbox is.
+Status Deliveries::reply_from_turn(const TurnCommit& turn, EventId command) {
+  const Event& event = turn.events->event(command);
+  MailboxLimits most;
+  PAWL_TRY(rows_.workers.mailbox_limits(&most));
+  return rows_.calls.answer_call(turn.key, event.number, event.error, event.payload, most.bytes);
+}
+
 }  // namespace pawl::store
 
 namespace pawl::internal {
 
 const TurnSends kTurnSends = {
     [](store::Deliveries& deliveries, store::TreeRemoval& removal, const TurnCommit& turn,
-       EventId command) { return deliveries.send_from_turn(removal, turn, command); }};
+       EventId command) { return deliveries.send_from_turn(removal, turn, command); },
+    [](store::Deliveries& deliveries, const TurnCommit& turn, EventId command) {
+      return deliveries.reply_from_turn(turn, command);
+    }};
 
 }  // namespace pawl::internal

@@ -99,10 +99,12 @@ class TreeRemoval;
 }  // namespace store
 struct TurnCommit;
 namespace internal {
-// Sends a message that a command of the turn asks for. Only code that sends one leads here.
+// Carry out a command of the turn: send its message, or answer a call. Only code that does so leads
+// here.
 struct TurnSends {
   Status (*send)(store::Deliveries& deliveries, store::TreeRemoval& removal, const TurnCommit& turn,
                  EventId command);
+  Status (*reply)(store::Deliveries& deliveries, const TurnCommit& turn, EventId command);
 };
 }  // namespace internal
 

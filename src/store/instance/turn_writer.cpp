@@ -94,7 +94,10 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   PAWL_TRY(start_instances(turn, kinds));
   PAWL_TRY(write_sessions_and_work(turn, kinds));
   if (turn.begun.follows_end) PAWL_TRY(prune_executions(turn));
+  PAWL_TRY(answer_calls(turn, kinds));
   if (turn.end != EndKind::kNone) {
+    if (row.has_keys && turn.end != EndKind::kContinuedAsNew)
+      PAWL_TRY(rows_.calls.end_calls(turn.key));
     PAWL_TRY(end_execution(turn));
     return send_messages(turn, kinds);
   }
@@ -169,6 +172,15 @@ Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds
   for (EventId id = turn.first_new; id <= turn.last_new; ++id)
     if (is_send(turn.events->event(id).kind))
       PAWL_TRY(turn.sends->send(deliveries_, removal_, turn, id));
+  return Status::kOk;
+}
+
+// Before an end of this turn, which answers the calls that are left.
+Status TurnWriter::answer_calls(const TurnCommit& turn, const EventKinds& kinds) {
+  if (turn.sends == nullptr || !kinds.has(EventKind::kReply)) return Status::kOk;
+  for (EventId id = turn.first_new; id <= turn.last_new; ++id)
+    if (turn.events->event(id).kind == EventKind::kReply && id > turn.carried)
+      PAWL_TRY(turn.sends->reply(deliveries_, turn, id));
   return Status::kOk;
 }
 
@@ -304,10 +316,10 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_eve
               "update instance");
 }
 
-constexpr auto kDeleteOthers =
-    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
-               sql::number<Waiting::kDamaged>, " OR kind NOT IN (",
-               sql::number<MessageKind::kEvent, MessageKind::kQueue>, "))", kTimerMoves);
+constexpr auto kDeleteOthers = PAWL_QUERY(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+    sql::number<Waiting::kDamaged>, " OR kind NOT IN (",
+    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kCall>, "))", kTimerMoves);
 constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 

@@ -46,6 +46,7 @@ class TurnWriter : private Table {
   Status write_values(const TurnCommit& turn, const EventKinds& kinds);
   Status start_instances(const TurnCommit& turn, const EventKinds& kinds);
   Status answer_reads(const TurnCommit& turn, const EventKinds& kinds);
+  Status answer_calls(const TurnCommit& turn, const EventKinds& kinds);
   Status send_messages(const TurnCommit& turn, const EventKinds& kinds);
   Status write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds);
   Status write_message(const TurnCommit& turn);

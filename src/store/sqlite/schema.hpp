@@ -84,6 +84,11 @@ CREATE INDEX oq_due ON orchestrator_queue(base, due) WHERE due IS NOT NULL;
 CREATE TABLE message_keys(
   id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, prev INTEGER, entries BLOB NOT NULL);
+CREATE TABLE calls(
+  number INTEGER PRIMARY KEY,
+  instance INTEGER NOT NULL, state INTEGER NOT NULL, error INTEGER NOT NULL,
+  answer BLOB, crc INTEGER NOT NULL);
+CREATE INDEX c_instance ON calls(instance, state);
 CREATE TABLE workers(
   inc INTEGER PRIMARY KEY AUTOINCREMENT,
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
