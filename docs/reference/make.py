@@ -30,6 +30,8 @@ TASKS = {
     ]),
     "messages": ("Messages, children and values of an orchestration", [
         ("Receive messages", "OrchestrationContext::schedule_wait dequeue_event try_dequeue_event"),
+        ("Send messages", "OrchestrationContext::enqueue_event raise_event"),
+        ("Answer calls", "OrchestrationContext::reply refuse call_address"),
         ("Start other orchestrations", "OrchestrationContext::schedule_sub_orchestration start_orchestration ChildOptions "
          "DetachedOptions"),
         ("Show what I do", "OrchestrationContext::set_custom_status reset_custom_status get_custom_status trace"),
@@ -75,7 +77,7 @@ TASKS = {
     "clients": ("Starting, sending, watching", [
         ("Open and close", "Client::required_memory open close error_text"),
         ("Start", "Client::start_orchestration StartOptions"),
-        ("Send", "Client::raise_event offer_event enqueue_event"),
+        ("Send, and ask", "Client::raise_event offer_event enqueue_event call"),
         ("Watch one", "Client::get_status wait_for_orchestration wait_for_status_change watch_progress OrchestrationStatus "
          "OrchestrationState"),
         ("Read values", "Client::get_kv_value get_all_kv_values wait_for_kv_value get_kv_value_typed "
@@ -124,7 +126,7 @@ SHARED = (
     "get_kv_value has_kv_value get_kv_length", "rate_interval rate_burst rate_wait",
     "on_session_claimed on_session_lost on_session_ending",
     "input activity_name instance_id execution_id orchestration_name orchestration_version", "ok fail fail_permanently",
-    "add_orchestration add_activity add_cooperative", "options registry runtime process", "status error_text",
+    "add_orchestration add_activity add_cooperative", "enqueue_event raise_event", "reply refuse", "options registry runtime process", "status error_text",
     "kOrchestrationsMax kActivitiesMax", "OrchestrationEntry ActivityEntry", "find_orchestration find_activity",
     "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
     "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",

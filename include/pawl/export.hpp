@@ -30,6 +30,7 @@ void write_json(const MessageInfo& value, JsonOut& out);
 void write_json(const WorkerInfo& value, JsonOut& out);
 void write_json(const SessionInfo& value, JsonOut& out);
 void write_json(const KvEntry& value, JsonOut& out);
+void write_json(const CallAnswer& value, JsonOut& out);
 void write_json(const ProgressUpdate& value, JsonOut& out);
 void write_json(const Removed& value, JsonOut& out);
 void write_json(const Metrics& value, JsonOut& out);

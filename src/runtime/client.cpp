@@ -235,11 +235,17 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
     OrchestrationStatus status;
     store::CallRow row;
     Status read = Status::kOk;
-    PAWL_TRY(core.wait_until(id, timeout.count(), &status, [&] {
+    const auto look = [&] {
       read = core.store().instance().calls.read_call(number, &row, core.buffer(),
                                                      core.options().payload_bytes_max);
       return read != Status::kOk || row.state != store::CallState::kOpen;
-    }));
+    };
+    if (timeout.count() > 0) {
+      PAWL_TRY(core.wait_until(id, timeout.count(), &status, look));
+    } else {
+      PAWL_TRY(core.get_status(id, &status));
+      if (!look()) return Status::kTimeout;
+    }
     if (read == Status::kNotFound ||
         (read == Status::kOk && row.state != store::CallState::kAnswered)) {
       core.diagnostic().format(read == Status::kOk ? "the instance ended without an answer"

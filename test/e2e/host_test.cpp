@@ -7,12 +7,16 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
+
+#include "pawl/port_posix.hpp"
 
 namespace pawl {
 namespace {
@@ -310,6 +314,63 @@ TEST_F(KeyFrames, AKeyCostsLessThanOneFrame) {
     EXPECT_GT(with, without);
     EXPECT_LE(with, without + 1.0) << instances << " instances, " << count << " messages";
   }
+}
+
+Poll answers_calls(OrchestrationContext& ctx) {
+  for (int i = 0; i < 50; ++i) {
+    const Handle handle = ctx.dequeue_event("q");
+    PAWL_AWAIT(message, handle);
+    if (!message.ok()) return ctx.fail(message.error());
+    if (message.value() == "end") return ctx.complete("");
+    if (ctx.reply(handle, message.value()) != ErrorKind::kNone) return ctx.fail("not answered");
+  }
+  return ctx.continue_as_new("");
+}
+
+// Callers on other threads sleep until the loop of this one has answered them, or has ended what
+// they called.
+TEST_F(HostTest, ACallSleepsUntilItIsAnswered) {
+  Host host(options_);
+  host.add_orchestration("answers_calls", answers_calls)
+      .start_once("answers_calls", InstanceId("a"), "");
+  ASSERT_EQ(host.start(), Status::kOk) << host.error_text();
+  std::vector<std::string> answers(4);
+  std::atomic<std::size_t> left{answers.size()};
+  std::vector<std::thread> callers;
+  for (std::size_t caller = 0; caller < answers.size(); ++caller)
+    callers.emplace_back([&, caller] {
+      ClientOptions options;
+      options.database_path = path_;
+      std::vector<std::max_align_t> block(
+          Client::required_memory(options) / sizeof(std::max_align_t) + 1);
+      posix::SystemPort port;
+      Client client;
+      Diagnostic why;
+      EXPECT_EQ(client.open(host.process(), options, port.port(), block.data(),
+                            block.size() * sizeof(std::max_align_t), why),
+                Status::kOk)
+          << why.text();
+      for (int i = 0; i < 20; ++i) {
+        CallAnswer answer;
+        const std::string text = std::to_string(caller) + "." + std::to_string(i);
+        EXPECT_EQ(client.call("a", "q", text, std::chrono::minutes(1), &answer), Status::kOk)
+            << client.error_text();
+        EXPECT_EQ(std::string_view(answer.value), text);
+      }
+      CallAnswer none;
+      const Status last = client.call("a", "q", "end", std::chrono::minutes(1), &none);
+      answers[caller] = status_name(last);
+      --left;
+      host.runtime().wake();
+    });
+  const auto are_done = [](void* of) noexcept {
+    return static_cast<std::atomic<std::size_t>*>(of)->load() == 0;
+  };
+  EXPECT_EQ(host.runtime().run_for(std::chrono::minutes(5), are_done, &left), Status::kOk);
+  for (std::thread& caller : callers)
+    caller.join();
+  for (const std::string& answer : answers)
+    EXPECT_EQ(answer, "stale") << "the end is the answer";
 }
 
 }  // namespace

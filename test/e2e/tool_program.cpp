@@ -61,8 +61,12 @@ pawl::Poll keeper(pawl::OrchestrationContext& ctx) {
   if (!answer.ok()) return ctx.fail(answer.error());
   if (ctx.set_kv_value("value", answer.value()) != pawl::ErrorKind::kNone)
     return ctx.fail("the value was refused");
-  PAWL_AWAIT(event, ctx.dequeue_event("queue"));
+  const pawl::Handle message = ctx.dequeue_event("queue");
+  PAWL_AWAIT(event, message);
   if (!event.ok()) return ctx.fail(event.error());
+  // It answers a call, and refuses "no".
+  static_cast<void>(event.value() == "no" ? ctx.refuse(message, "not that")
+                                          : ctx.reply(message, event.value()));
   return ctx.complete(event.value());
 }
 

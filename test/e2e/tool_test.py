@@ -307,6 +307,11 @@ def documented():
 def keys_of_json():
     """Each command gives the keys that the page lists, and no others."""
     subprocess.run([*PROGRAM, "hostile.db", "1"], cwd=SCRATCH, check=True, timeout=120)
+    # A call is answered while nobody waits; asked again with its key, it has that answer.
+    for id, text in (("asked", "yes"), ("refused", "no")):
+        said = pawl("hostile.db", "call", id, "queue", text, "--start", "keeper", "--key", "k", "--timeout", "1ms", status=4)
+        expect("ask again with --key k" in said, said)
+    subprocess.run([*PROGRAM, "hostile.db", "1"], cwd=SCRATCH, check=True, timeout=120)
     plant()
     page = documented()
     seen = {}
@@ -343,6 +348,17 @@ def keys_of_json():
     run("raise", "begun", "go", "m", "--start", "other")
     expect(run("show", "begun")[0]["instance"]["name"] == "other", "a removed id is free")
     pawl("hostile.db", "delete", "--force", "begun")
+    # A message with a key is one, and a call has one answer (R11.1, R13.2).
+    run("start", "keeper", "--id", "once")
+    for _ in range(2):
+        run("enqueue", "once", "queue", "m", "--key", "k")
+    run("raise", "once", "queue", "m", "--key", "k", status=1)
+    pawl("hostile.db", "delete", "--force", "once")
+    expect(run("call", "asked", "queue", "yes", "--key", "k") == [{"value": "yes"}], "an answer")
+    expect(run("call", "refused", "queue", "no", "--key", "k", status=5) ==
+           [{"error": "application", "value": "not that"}], "a refusal")
+    expect(pawl("hostile.db", "call", "refused", "queue", "no", "--key", "k", status=5) ==
+           "refused: application: not that\n", "in words")
     # Each end has an exit code of its own.
     expect(run("wait", "failing", status=5)[0]["error"] == "application", "it failed")
     expect(is_shown(pawl("hostile.db", "wait", "failing", status=5)), "with a hostile text")

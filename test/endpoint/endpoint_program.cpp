@@ -53,7 +53,11 @@ pawl::Poll waiting(pawl::OrchestrationContext& ctx) {
 }
 
 pawl::Poll queue(pawl::OrchestrationContext& ctx) {
-  PAWL_AWAIT(one, ctx.dequeue_event("mail"));
+  const pawl::Handle mail = ctx.dequeue_event("mail");
+  PAWL_AWAIT(one, mail);
+  // It answers a call, and refuses "no".
+  static_cast<void>(one.value() == "no" ? ctx.refuse(mail, "not that")
+                                        : ctx.reply(mail, one.value()));
   return ctx.complete(one.value());
 }
 

@@ -97,6 +97,27 @@ def history(at):
     check(events == list(range(1, len(events) + 1)) and len(events) > 40 and pages > 5, f"{len(events)} on {pages} pages")
 
 
+def calls(at):
+    at.start("waiting", "deaf")
+    check(at.post("/v1/instances/deaf/calls/mail", b"x").status == 400, "a call has a key")
+    got = at.post("/v1/instances/deaf/calls/mail?key=k&timeout_ms=100", b"x")
+    check(got.status == 200 and not got.json["answered"], f"no answer yet: {got.body}")
+    box = []
+    waiter = threading.Thread(target=lambda: box.append(at.post("/v1/instances/deaf/calls/mail?key=k", b"x")))
+    waiter.start()
+    check(at.get("/health").status == 200, "others are answered while a call waits")
+    at.post("/v1/instances/deaf/events/go", b"")
+    waiter.join(20)
+    check(box and box[0].status == 409 and box[0].json["error"] == "stale", f"it ended without an answer: {box}")
+    for _ in range(2):
+        got = at.post("/v1/instances/talk/calls/mail?key=k&start=queue", b"hello")
+        check(got.json == {"answered": True, "value": "hello"}, f"an answer, and again: {got.body}")
+    got = at.post("/v1/instances/talk/calls/mail?key=l&start=queue", b"no")
+    check(got.json == {"answered": True, "error": "application", "value": "not that"}, f"a refusal: {got.body}")
+    check(at.post("/v1/instances/none/calls/mail?key=k", b"x").status == 404, "no instance")
+    check(at.post("/v1/instances/talk/calls/mail?key=k&timeout_ms=30001", b"x").status == 400, "a wait is bounded")
+
+
 def operations(at):
     at.start("waiting", "p")
     check(at.post("/v1/instances/p/suspend").json == {"status": "ok"}, "suspend")
@@ -108,6 +129,13 @@ def operations(at):
     at.start("queue", "q")
     check(at.post("/v1/instances/q/queues/mail", b"letter").status == 200, "a message of a queue")
     check(at.until_state("q", "completed").json["status"]["output"] == "letter", "comes")
+    # A message with a key is one, however often it is sent, and a start comes with it.
+    for expected in (200, 200):
+        check(at.post("/v1/instances/once/queues/mail?key=k&start=queue", b"letter").status == expected, "a key")
+    got = at.post("/v1/instances/once/queues/mail?key=k", b"other")
+    check(got.status == 409 and got.json["error"] == "key_reused", f"a key of another message: {got.body}")
+    check(at.until_state("once", "completed").json["status"]["execution_id"] == 1, "it was delivered once")
+    calls(at)
     at.start("waiting", "c")
     check(at.post("/v1/instances/c/cancel?reason=no+more").status == 200, "cancel")
     at.until("/v1/instances/c", lambda one: one["instance"]["state"] != "running")

@@ -31,8 +31,8 @@ std::string all_of(OrchestrationContext& ctx) {
   return all;
 }
 
-Poll pause(OrchestrationContext& ctx, int seconds = 1) {
-  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(seconds)));
+Poll pause(OrchestrationContext& ctx, int for_s = 1) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(for_s)));
   return Poll::done();
 }
 

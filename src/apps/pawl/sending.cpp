@@ -1,4 +1,4 @@
-// start, raise, enqueue, wait, watch: the actions of an orchestration's client.
+// start, raise, enqueue, call, wait, watch: the actions of an orchestration's client.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -87,6 +87,38 @@ int enqueue(Tool& tool, const Sent& sent) {
   });
   tool.done("enqueue", sent.id);
   return kDone;
+}
+
+struct Called {
+  Sent sent;
+  std::optional<std::int64_t> timeout_ms;
+};
+
+// Prints the answer. Without a timeout it waits an hour, again and again, for the same call.
+int call(Tool& tool, const Called& given) {
+  CallAnswer answer;
+  Status status = Status::kTimeout;
+  std::string key;
+  send(tool, given.sent, [&](const std::string& payload, SendOptions options) {
+    const milliseconds once(given.timeout_ms.value_or(kHourMs));
+    do {
+      status = tool.client().call(given.sent.id, given.sent.name, payload, once, &answer, options);
+      key = std::string(answer.key.view());
+      options.key = key;
+    } while (status == Status::kTimeout && !given.timeout_ms.has_value());
+    return status == Status::kTimeout ? Status::kOk : status;
+  });
+  if (status == Status::kTimeout)
+    fail(kTimeout, status_name(status), "no answer yet: ask again with --key " + printable(key));
+  if (tool.json()) {
+    tool.print_json(answer);
+  } else {
+    StdoutSink sink;
+    if (answer.error != ErrorKind::kNone)
+      sink.write(printable("refused: " + std::string(error_kind_name(answer.error)) + ": "));
+    sink.write(printable(answer.value) + "\n");
+  }
+  return answer.error == ErrorKind::kNone ? kDone : kBad;
 }
 
 int exit_of_state(OrchestrationState state) {
@@ -214,10 +246,7 @@ int watch(Tool& tool, const WatchGiven& given) {
   return kDone;
 }
 
-CLI::App* add_sent(Tool& tool, const std::string& name, const std::string& help,
-                   const std::string& what, int (*run)(Tool&, const Sent&)) {
-  auto sent = std::make_shared<Sent>();
-  CLI::App* const command = tool.add(name, help, [&tool, sent, run] { return run(tool, *sent); });
+void add_options(CLI::App* command, const std::string& what, Sent* sent) {
   add_id(command, &sent->id);
   command->add_option(what, sent->name, "The name of it")->required()->type_name("");
   add_payload(command, "PAYLOAD", &sent->payload, "Its payload; else empty");
@@ -228,7 +257,13 @@ CLI::App* add_sent(Tool& tool, const std::string& name, const std::string& help,
   command->add_option("--input", sent->input, "Of the start; else empty")->type_name("INPUT");
   command->add_option("--key", sent->key, "Makes it one message, however often it is sent")
       ->type_name("KEY");
-  return command;
+}
+
+void add_sent(Tool& tool, const std::string& name, const std::string& help, const std::string& what,
+              int (*run)(Tool&, const Sent&)) {
+  auto sent = std::make_shared<Sent>();
+  add_options(tool.add(name, help, [&tool, sent, run] { return run(tool, *sent); }), what,
+              sent.get());
 }
 
 }  // namespace
@@ -253,6 +288,12 @@ void add_sending(Tool& tool) {
 
   add_sent(tool, "raise", "Raises an event for a wait of this name", "EVENT", raise);
   add_sent(tool, "enqueue", "Puts a message into a queue of the instance", "QUEUE", enqueue);
+
+  auto called = std::make_shared<Called>();
+  command = tool.add("call", "Puts a message into a queue, waits for the answer and prints it",
+                     [&tool, called] { return call(tool, *called); });
+  add_options(command, "QUEUE", &called->sent);
+  add_duration(command, "--timeout", &called->timeout_ms, "At most so long; else without end");
 
   auto id = std::make_shared<std::string>();
   auto timeout = std::make_shared<std::optional<std::int64_t>>();

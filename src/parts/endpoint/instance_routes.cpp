@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "parts/endpoint/routes.hpp"
+#include "parts/fields/client_fields.hpp"
 
 namespace pawl::http {
 namespace {
@@ -263,6 +264,30 @@ void raise_event(Call& call) {
 void enqueue_event(Call& call) {
   call.done(call.client().enqueue_event(call.segment(2), call.segment(4),
                                         call.exchange().body().text(), send_options(call)));
+}
+
+// A long poll, as that of a watch. Each time it asks for the same call, by its key.
+void call_instance(Call& call) {
+  Exchange& exchange = call.exchange();
+  Backend& backend = call.backend();
+  exchange.answer().clear();
+  CallAnswer answer;
+  const Status status =
+      call.client().call(call.segment(2), call.segment(4), exchange.body().text(),
+                         std::chrono::milliseconds(0), &answer, send_options(call));
+  if (status != Status::kOk && status != Status::kTimeout) return call.finish(status);
+  const bool answered = status == Status::kOk;
+  if (!answered && !exchange.watch_until.has_value()) {
+    if (backend.watches >= backend.watches_max)
+      return exchange.fail(503, "overloaded", "too many requests wait for a change");
+    exchange.watch_until = backend.now_ms + call.number("timeout_ms");
+  }
+  if (!answered && backend.now_ms < exchange.watch_until.value_or(0)) return;
+  call.begin();
+  call.members(Called{answered});
+  call.members(answer);
+  call.end();
+  call.finish(Status::kOk);
 }
 
 void cancel_instance(Call& call) {

@@ -85,6 +85,10 @@ constexpr Parameter kOfStart[] = {required(name_of("name", "Of the orchestration
 constexpr Parameter kOfMessage[] = {
     name_of("start", "Starts this orchestration, if the instance is not there or has ended."),
     text("input", "Of the start."), name_of("key", "A message with this key is delivered once.")};
+constexpr Parameter kOfCall[] = {
+    required(name_of("key", "Of the call: asked again with it, it is the same one.")),
+    number("timeout_ms", "How long it waits.", 0, kWatchMsMax, kWatchMs), kOfMessage[0],
+    kOfMessage[1]};
 constexpr Parameter kOfDelete[] = {flag("force", "Also one that runs.")};
 constexpr Parameter kOfHistory[] = {
     number("execution", "0: the current one.", 0, INT64_MAX, 0),
@@ -292,6 +296,12 @@ constexpr Route kRoutes[] = {
         .takes(kOfMessage)
         .takes_body("The payload, as it is.")
         .fails("404 409 413 507"),
+    post("/v1/instances/{id}/calls/{name}", "call", call_instance,
+         "Puts a message into a queue, and waits for the answer. The body is its payload.")
+        .takes(kOfCall)
+        .takes_body("The payload, as it is.")
+        .gives(schema::kCalled)
+        .fails("404 409 413 503 507"),
     post("/v1/instances/{id}/cancel", "cancel", cancel_instance, "Asks it to stop.")
         .takes(kOfEnd)
         .fails("404 409"),

@@ -234,6 +234,7 @@ void list_values(Call& call);
 void get_value(Call& call);
 void watch_instance(Call& call);
 void raise_event(Call& call);
+void call_instance(Call& call);
 void enqueue_event(Call& call);
 void cancel_instance(Call& call);
 void terminate_instance(Call& call);

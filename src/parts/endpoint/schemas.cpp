@@ -109,6 +109,8 @@ const AnswerSchema kDetail = with_parts("Detail", "One instance with all that pe
                                         kDetailParts, fields_of<Revised>());
 const AnswerSchema kChange =
     with_parts("Change", "What a watch saw.", kChangeParts, fields_of<Watched>());
+const AnswerSchema kCalled = {
+    "Called", "The answer of a call.", {fields_of<Called>(), fields_of<CallAnswer>()}};
 
 }  // namespace schema
 
@@ -127,7 +129,8 @@ const AnswerSchema* const kSchemas[] = {&schema::kRefusal,   &schema::kDone,
                                         &schema::kHistory,   &schema::kSessions,
                                         &schema::kValues,    &schema::kWorkers,
                                         &schema::kQueue,     &schema::kMessages,
-                                        &schema::kDetail,    &schema::kChange};
+                                        &schema::kDetail,    &schema::kChange,
+                                        &schema::kCalled};
 const std::size_t kSchemaCount = std::size(kSchemas);
 
 }  // namespace pawl::http

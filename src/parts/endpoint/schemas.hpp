@@ -74,6 +74,10 @@ struct Revised {
   std::string_view revision;
 };
 
+struct Called {
+  bool answered;
+};
+
 struct Watched {
   bool changed;
   std::string_view revision;
@@ -114,7 +118,7 @@ extern const std::size_t kSchemaCount;
 namespace schema {
 extern const AnswerSchema kRefusal, kDone, kStarted, kRemoved, kHealth, kModes, kReadiness, kValue,
     kSession, kMetrics, kRuntime, kInstances, kExecutions, kHistory, kSessions, kValues, kWorkers,
-    kQueue, kMessages, kDetail, kChange;
+    kQueue, kMessages, kDetail, kChange, kCalled;
 }  // namespace schema
 
 inline const char* health_word(std::size_t index) { return index == 0 ? "ok" : "stalled"; }
@@ -219,6 +223,14 @@ struct FieldsOf<http::Revised> {
   using T = http::Revised;
   static constexpr Field kAll[] = {
       PAWL_FIELD(revision, "Changes with the instance: for `watch`."),
+  };
+};
+
+template <>
+struct FieldsOf<http::Called> {
+  using T = http::Called;
+  static constexpr Field kAll[] = {
+      PAWL_FIELD(answered, "false: the time was over; ask again with the key."),
   };
 };
 

@@ -18,6 +18,7 @@ void write_json(const MessageInfo& value, JsonOut& out) { fields::write_object(v
 void write_json(const WorkerInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const SessionInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const KvEntry& value, JsonOut& out) { fields::write_object(value, out); }
+void write_json(const CallAnswer& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const Removed& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const Metrics& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const HistoryEvent& value, JsonOut& out) { fields::write_object(value, out); }

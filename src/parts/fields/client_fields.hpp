@@ -188,6 +188,15 @@ struct FieldsOf<SessionInfo> {
 };
 
 template <>
+struct FieldsOf<CallAnswer> {
+  using T = CallAnswer;
+  static constexpr Field kAll[] = {
+      PAWL_FIELD(error, "The code refused: a kind of error."),
+      PAWL_FIELD(value, "The answer, or the text of the refusal."),
+  };
+};
+
+template <>
 struct FieldsOf<KvEntry> {
   using T = KvEntry;
   static constexpr Field kAll[] = {
