@@ -236,7 +236,7 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // Puts a message into a queue of an instance, or raises an event for it, as the Client's calls of
   // these names do; also if the turn ends or continues as new, and in an execution that is asked to
   // stop. The options are theirs: a start for an instance that is not there or has ended, a key.
-  // Nobody has to await the answer, and a turn does not wait for it; the worker logs a refusal
+  // The code need not await the answer, and a turn does not wait for it; the worker logs a refusal
   // ("message_refused").
   // Returns a handle; the outcome is ok and empty: the message has arrived; kNoInstance: there is
   // no instance of this id, or it has ended; kLimit: its mailbox is full, or the database has no

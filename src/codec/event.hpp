@@ -93,8 +93,8 @@ struct Event {
   EventId ref = 0;
   std::int64_t time_ms = 0;  // stamp shown to people (T9)
   // kTimer: delay or UTC in ms; kClose: ordinal of the target; kBranchOpened: number of the branch;
-  // kDelivery, kReply: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite: 1:
-  // clears; kUtcNow: the time; kStarted: behaviour of the engine; kSessionHold: how long, in ms;
+  // kDelivery, kReply: message number, 0: there is none; kDequeue: 1: must not wait; kStateWrite:
+  // 1: clears; kUtcNow: the time; kStarted: behaviour of the engine; kSessionHold: how long, in ms;
   // kSessionClose, kSessionCheck: 1: a shared session; kSessionSettings: 1: a session that this
   // instance opened; kEnqueueEvent, kRaiseEvent: 1: its code waits for the answer; kStartIfEnded:
   // how long the first turn waits, in ms.
@@ -111,11 +111,11 @@ struct Event {
   std::string_view policy;  // policy.hpp; for kActivity and session commands; empty: defaults
   // kActivity, kSessionHandoff: the tag; kSessionOpen, kSessionSettings: the session's kind;
   // kEnqueueEvent, kRaiseEvent: the key of the message; kStartIfEnded: the trace id; kDelivery of a
-  // kCall: kCallMark;
-  // kStarted: who restarted the instance, if that began the execution.
+  // kCall: kCallMark; kStarted: who restarted the instance, if that began the execution.
   std::string_view tag;
   // kStarted: the orchestration's version; kChild, kDetached, kStartIfEnded, kEnded: the requested
-  // one, empty: the default. kActivity: not a version but the instance that opened its session, if another one did.
+  // one, empty: the default. kActivity: not a version but the instance that opened its session, if
+  // another one did.
   std::string_view version;
   std::string_view payload;  // input, result, error text, guid
 };

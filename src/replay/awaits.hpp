@@ -65,7 +65,8 @@ class Awaits {
   // Closes what the branch still has open at its end (R3.7).
   void close_own(const BranchRun& branch);
 
-  // Messages of earlier turns whose answer a branch waits for, and of which no one told the storage.
+  // A message of an earlier turn whose answer a branch waits for, and that the storage answers only
+  // if it is refused.
   struct AwaitedSend {
     Record* send;
     AwaitedSend* next;

@@ -101,7 +101,7 @@ History::Record* Commands::issue(Event& event) {
 void Commands::take(Record& record) {
   adopt(record, run_.current());
   const EventKind kind = record.event.kind;
-  // A message is sent, whether or not anyone waits for the answer: the end of the branch closes
+  // A message is sent, whether or not the code waits for the answer: the end of the branch closes
   // nothing.
   if ((can_complete(kind) && !is_send(kind)) || kind == EventKind::kBranchOpened)
     own(record, run_.current());

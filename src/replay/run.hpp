@@ -100,7 +100,7 @@ class Run {
   // An earlier pass knew every event up to this one.
   [[nodiscard]] EventId ran() const { return ran_; }
   [[nodiscard]] EventId sent() const { return sent_; }
-  // Of the code that sends messages; null: it sent none.
+  // The part of the commit that sends messages; null: the code sent none.
   [[nodiscard]] const TurnSends* sends() const { return sends_; }
   void set_sends(const TurnSends& sends) { sends_ = &sends; }
 

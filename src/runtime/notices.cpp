@@ -122,7 +122,7 @@ FixedText<kNameBytesMax> Notices::id_of(InstanceKey instance) const {
   return id;
 }
 
-void Notices::report(const Refusal& notice) {
+void Notices::report(const RefusedCommand& notice) {
   const Name sender = id_of(notice.instance);
   loop_.log(LogLevel::kWarning, notice.is_message ? "message_refused" : "start_refused",
             {{"id", notice.id}, {"instance", sender.view()}, {"event", notice.event}});
@@ -328,8 +328,8 @@ void Notices::on_unregistered_instance(std::string_view name, std::string_view v
                         {&UnregisteredOrchestration::name, &UnregisteredOrchestration::version}));
 }
 
-void Notices::on_refused(const Refusal& refusal) {
-  static_cast<void>(add(Refusal(refusal), {&Refusal::id}));
+void Notices::on_refused(const RefusedCommand& refusal) {
+  static_cast<void>(add(RefusedCommand(refusal), {&RefusedCommand::id}));
 }
 
 void Notices::on_poison(InstanceKey instance, EventId event, std::string_view why) {

@@ -91,7 +91,7 @@ class Notices final : public ChangeSink {
   void on_poison(InstanceKey instance, EventId event, std::string_view why) override;
   void on_unregistered(std::string_view activity, std::string_view tag, InstanceKey instance,
                        EventId event) override;
-  void on_refused(const Refusal& refusal) override;
+  void on_refused(const RefusedCommand& refusal) override;
   void on_damage(RowRef row, std::string_view instance, std::string_view text) override;
   void on_unregistered_instance(std::string_view name, std::string_view version,
                                 std::int64_t behaviour, InstanceKey instance) override;
@@ -106,7 +106,7 @@ class Notices final : public ChangeSink {
   static constexpr std::size_t kUnregisteredNamesMax = 64;  // each name is logged once
 
   using Notice = std::variant<OfSession, Poisoned, UnregisteredActivity, UnregisteredOrchestration,
-                              Refusal, DamagedRow>;
+                              RefusedCommand, DamagedRow>;
 
   // An unregistered orchestration that another living worker may have: kept over batches.
   struct Unregistered {
@@ -127,7 +127,7 @@ class Notices final : public ChangeSink {
   void report(const Poisoned& notice);
   void report(const UnregisteredActivity& notice);
   void report(const UnregisteredOrchestration& notice);
-  void report(const Refusal& notice);
+  void report(const RefusedCommand& notice);
   void report(const DamagedRow& notice);
   void log_use(const OfSession& notice);
   void log_unregistered(const Unregistered& notice);

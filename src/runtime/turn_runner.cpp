@@ -9,14 +9,17 @@ namespace {
 
 class HistoryEvents final : public EventSource {
  public:
-  explicit HistoryEvents(const History& history) : history_(history) {}
+  HistoryEvents(const History& history, const internal::TurnSends* sends)
+      : history_(history), sends_(sends) {}
   [[nodiscard]] const Event& event(EventId id) const override { return history_.event(id); }
   [[nodiscard]] bool is_open(EventId command) const override {
     return history_.awaits_completion(command);
   }
+  [[nodiscard]] const internal::TurnSends* sends() const override { return sends_; }
 
  private:
   const History& history_;
+  const internal::TurnSends* sends_;
 };
 
 class OneEvent final : public EventSource {
@@ -340,9 +343,8 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.first_new = turn.restored == 0 ? result.first_new : 1;
   commit.carried = turn.restored == 0 ? 0 : turn.before.count;
   commit.last_new = history.last_id();
-  commit.events = loop_.arena.make<HistoryEvents>(history);
+  commit.events = loop_.arena.make<HistoryEvents>(history, result.sends);
   commit.more = result.state == TurnState::kMore;
-  commit.sends = result.sends;
   commit.home = loop_.me;
   commit.mailbox = loop_.arena.make<AtEnd>();
   commit.next.keep_executions = loop_.options.retention.executions;

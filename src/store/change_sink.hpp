@@ -67,7 +67,7 @@ struct SessionChange {
 };
 
 // A command that the commit of its turn did not carry out.
-struct Refusal {
+struct RefusedCommand {
   bool is_message = false;  // false: a detached start
   InstanceKey instance = 0;
   EventId event = 0;
@@ -89,7 +89,7 @@ class ChangeSink {
   virtual void on_damage(RowRef /*row*/, std::string_view /*instance*/, std::string_view /*text*/) {
   }
   // A detached start found that an instance with its id exists, or a message of a turn was refused.
-  virtual void on_refused(const Refusal& /*refusal*/) {}
+  virtual void on_refused(const RefusedCommand& /*refusal*/) {}
 
  protected:
   ~ChangeSink() = default;

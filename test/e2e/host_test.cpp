@@ -330,6 +330,7 @@ Poll answers_calls(OrchestrationContext& ctx) {
 // Callers on other threads sleep until the loop of this one has answered them, or has ended what
 // they called.
 TEST_F(HostTest, ACallSleepsUntilItIsAnswered) {
+  options_.process.connections_max = 5;
   Host host(options_);
   host.add_orchestration("answers_calls", answers_calls)
       .start_once("answers_calls", InstanceId("a"), "");

@@ -53,11 +53,11 @@ pawl::Poll waiting(pawl::OrchestrationContext& ctx) {
 }
 
 pawl::Poll queue(pawl::OrchestrationContext& ctx) {
-  const pawl::Handle mail = ctx.dequeue_event("mail");
-  PAWL_AWAIT(one, mail);
+  const pawl::Handle letter = ctx.dequeue_event("mail");
+  PAWL_AWAIT(one, letter);
   // It answers a call, and refuses "no".
-  static_cast<void>(one.value() == "no" ? ctx.refuse(mail, "not that")
-                                        : ctx.reply(mail, one.value()));
+  static_cast<void>(one.value() == "no" ? ctx.refuse(letter, "not that")
+                                        : ctx.reply(letter, one.value()));
   return ctx.complete(one.value());
 }
 

@@ -224,7 +224,7 @@ TEST_F(Calls, BranchesAnswer) {
   EXPECT_EQ(end_of("a"), "completed done");
 }
 
-// R13.5. Answers hold no more bytes than a mailbox, the oldest go; the last one stays, however long.
+// R13.5. Answers hold no more bytes than a mailbox; the oldest go, and the last one stays.
 TEST_F(Calls, AnswersAreBounded) {
   options.limits.payload_bytes_max = 1'024;
   client_options.payload_bytes_max = 1'024;

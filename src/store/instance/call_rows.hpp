@@ -1,4 +1,4 @@
-// CallRows: the calls that an instance was sent, each with its answer (R13).
+// CallRows: the calls that an instance was sent, each with its answer (R13.1).
 //
 // Purpose: a call is a queue message whose sender waits. Its row is made with the message, so that
 // the end of the instance is an answer, too, and it outlives the message. Ownership and thread

@@ -19,12 +19,29 @@
 
 namespace pawl {
 
+namespace store {
+class Deliveries;
+class TreeRemoval;
+}  // namespace store
+struct TurnCommit;
+namespace internal {
+// Carry out a command of the turn: send its message, or answer a call. Only code that does so leads
+// here.
+struct TurnSends {
+  Status (*send)(store::Deliveries& deliveries, store::TreeRemoval& removal, const TurnCommit& turn,
+                 EventId command);
+  Status (*reply)(store::Deliveries& deliveries, const TurnCommit& turn, EventId command);
+};
+}  // namespace internal
+
 class EventSource {
  public:
   [[nodiscard]] virtual const Event& event(EventId id) const = 0;
   // Whether this command of a new event still waits for its completion: the turn did not close it,
   // and did not end the execution.
   [[nodiscard]] virtual bool is_open(EventId command) const = 0;
+  // Null: the code sent no message and answered no call.
+  [[nodiscard]] virtual const internal::TurnSends* sends() const { return nullptr; }
 
  protected:
   ~EventSource() = default;
@@ -93,21 +110,6 @@ struct Begun {
   bool follows_end = false;    // a start began it, of an instance that had ended
 };
 
-namespace store {
-class Deliveries;
-class TreeRemoval;
-}  // namespace store
-struct TurnCommit;
-namespace internal {
-// Carry out a command of the turn: send its message, or answer a call. Only code that does so leads
-// here.
-struct TurnSends {
-  Status (*send)(store::Deliveries& deliveries, store::TreeRemoval& removal, const TurnCommit& turn,
-                 EventId command);
-  Status (*reply)(store::Deliveries& deliveries, const TurnCommit& turn, EventId command);
-};
-}  // namespace internal
-
 // The storage reads these from the new events: values written and asked for, instances started,
 // sessions opened and closed, the custom status. The lists hold what the events do not say.
 struct TurnCommit {
@@ -137,7 +139,6 @@ struct TurnCommit {
   Span<const NewWork> work;
   OpenSessionsMax sessions_max;
   Span<const NewTimer> timers;
-  const internal::TurnSends* sends = nullptr;  // null: the code sent no message
   // Commands of this execution that are closed: their work items and timers are removed, their
   // children are cancelled.
   Span<const EventId> closed;
