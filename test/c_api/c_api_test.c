@@ -375,7 +375,9 @@ static const test_case kCases[] = {CASE(goes_on_after_a_restart),
                                    CASE(wrong_sizes),
                                    CASE(wrong_options),
                                    CASE(wrong_calls_of_code),
-                                   CASE(answers_of_a_host)};
+                                   CASE(answers_of_a_host),
+                                   CASE(sizes_of_each_release),
+                                   CASE(sizes_in_code)};
 
 int main(int count, char** arguments) {
   static char path[300];

@@ -66,5 +66,7 @@ void wrong_sizes(void);
 void wrong_options(void);
 void wrong_calls_of_code(void);
 void answers_of_a_host(void);
+void sizes_of_each_release(void);
+void sizes_in_code(void);
 
 #endif
