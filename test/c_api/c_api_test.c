@@ -377,7 +377,11 @@ static const test_case kCases[] = {CASE(goes_on_after_a_restart),
                                    CASE(wrong_calls_of_code),
                                    CASE(answers_of_a_host),
                                    CASE(sizes_of_each_release),
-                                   CASE(sizes_in_code)};
+                                   CASE(sizes_in_code),
+                                   CASE(devices_are_declared),
+                                   CASE(sessions_of_code),
+                                   CASE(operators_of_sessions),
+                                   CASE(wrong_tags)};
 
 int main(int count, char** arguments) {
   static char path[300];

@@ -68,5 +68,9 @@ void wrong_calls_of_code(void);
 void answers_of_a_host(void);
 void sizes_of_each_release(void);
 void sizes_in_code(void);
+void devices_are_declared(void);
+void sessions_of_code(void);
+void operators_of_sessions(void);
+void wrong_tags(void);
 
 #endif
