@@ -381,7 +381,12 @@ static const test_case kCases[] = {CASE(goes_on_after_a_restart),
                                    CASE(devices_are_declared),
                                    CASE(sessions_of_code),
                                    CASE(operators_of_sessions),
-                                   CASE(wrong_tags)};
+                                   CASE(wrong_tags),
+                                   CASE(ids_in_use),
+                                   CASE(watching),
+                                   CASE(listings_and_verbs),
+                                   CASE(verbs_of_a_host),
+                                   CASE(null_pointers)};
 
 int main(int count, char** arguments) {
   static char path[300];

@@ -72,5 +72,10 @@ void devices_are_declared(void);
 void sessions_of_code(void);
 void operators_of_sessions(void);
 void wrong_tags(void);
+void ids_in_use(void);
+void watching(void);
+void listings_and_verbs(void);
+void verbs_of_a_host(void);
+void null_pointers(void);
 
 #endif
