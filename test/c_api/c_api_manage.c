@@ -106,7 +106,9 @@ void ids_in_use(void) {
   char bytes[40];
   pawl_buffer output = {bytes, sizeof bytes, 0};
   pawl_start_options_init(&how);
+  how.if_running = PAWL_RUNNING_TAKE; /* there is none to take, so it begins */
   CHECK_STATUS(pawl_client_start(client, "busy", "b", NULL, 0, &how), PAWL_OK);
+  how.if_running = PAWL_RUNNING_REFUSE;
   CHECK_STATUS(pawl_client_start(client, "busy", "b", NULL, 0, &how), PAWL_ALREADY_EXISTS);
   how.if_running = PAWL_RUNNING_TAKE;
   CHECK_STATUS(pawl_client_start(client, "busy", "b", NULL, 0, &how), PAWL_OK);
