@@ -4,8 +4,8 @@
 
 #include "pawl/pawl.h"
 
-/* Takes samples of a sensor. The input is "SAMPLES PERIOD_MS PATH", the result says how many samples
- * there were, their sum, and how often the average was made anew. */
+/* Takes samples of a sensor; the input is "SAMPLES PERIOD_MS PATH". The result has the number of
+ * samples, their sum, and how often that was made anew. */
 pawl_poll watch(pawl_ctx* ctx, void* user);
 
 /* Keeps sums in the memory of this process, one for each session. The input is a sample ("21"), or

@@ -256,7 +256,7 @@ static pawl_poll keeps_sessions(pawl_ctx* ctx, void* user) {
   PAWL_AWAIT_C(at_session(ctx, &anonymous, ""), &outcome);
   CHECK(outcome.error == PAWL_ERROR_SESSION_CLOSED);
 
-  /* By its id alone. */
+  /* Its id alone says which it is. */
   one = pawl_open_session(ctx, "two", NULL);
   named = pawl_session_of("two");
   CHECK(pawl_hold_session(ctx, &named, 0) == PAWL_ERROR_NONE);
