@@ -79,9 +79,13 @@ ShownRows::ShownRows(Visit visit, void* user) : visit_(visit), user_(user) {}
 template <typename C>
 void ShownRows::show(const typename StructOf<C>::Cpp& row) {
   C shown;
-  shown.size = sizeof shown;
-  from_cpp(StructOf<C>::kLayout, &row, &shown, sizeof shown);
+  fill(StructOf<C>::kLayout, &row, &shown);
   reinterpret_cast<void (*)(void*, const C*)>(visit_)(user_, &shown);
+}
+void ShownRows::fill(const Layout& layout, const void* row, void* shown) {
+  const std::size_t bytes = layout.bytes;
+  std::memcpy(shown, &bytes, sizeof bytes);
+  from_cpp(layout, row, shown, bytes);
 }
 void ShownRows::on_instance(const InstanceInfo& row) noexcept { show<pawl_instance_info>(row); }
 void ShownRows::on_execution(const ExecutionInfo& row) noexcept { show<pawl_execution_info>(row); }

@@ -80,6 +80,7 @@ class ShownRows final : public InstanceVisitor,
  private:
   template <typename C>
   void show(const typename StructOf<C>::Cpp& row);
+  static void fill(const Layout& layout, const void* row, void* shown);
   Visit visit_;
   void* user_;
 };

@@ -135,7 +135,7 @@ bool has_room(const Layout& layout, const void* out) {
 
 std::string_view text_of_refusal(Status status) {
   return status == Status::kUnsupported
-             ? "a member of a struct, or a bit, that this version of the library does not know"
+             ? "a member or a bit that this library does not know"
              : "a size of a struct that no release has, or a number that is none of its "
                "enumeration";
 }
