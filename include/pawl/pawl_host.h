@@ -1,15 +1,15 @@
-/* pawl_host.h: the part of pawl.h for hosts and clients, which run and watch. Include pawl.h. */
+/* pawl_host.h: the part of pawl.h for hosts, which run orchestrations and activities. Include
+ * pawl.h, which has the rules. */
 #ifndef PAWL_PAWL_HOST_H
 #define PAWL_PAWL_HOST_H
 
-#include "pawl/pawl.h"
+#include "pawl/pawl_activity.h"
+#include "pawl/pawl_orchestration.h"
 #pragma GCC visibility push(default)
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- host ---- */
 
 typedef enum pawl_wall_trust { /* when the wall clock is trusted; UTC timers need it */
                                PAWL_TRUST_KERNEL = 0, /* the kernel says that it is synchronised */
@@ -17,30 +17,91 @@ typedef enum pawl_wall_trust { /* when the wall clock is trusted; UTC timers nee
                                PAWL_TRUST_NEVER = 4
 } pawl_wall_trust;
 
-/* `level`: 0 debug, 1 info, 2 warning, 3 error. `line` is one line without its end, and no zero
- * byte is behind it. The call comes on the host's thread and on pool threads. The function
- * must not call Pawl. */
+typedef enum pawl_tag_mode { /* which activities a host takes, by their tag */
+                             PAWL_TAGS_DEFAULT_ONLY = 0, /* those without a tag */
+                             PAWL_TAGS_ONLY = 1,         /* those with one of `tags` */
+                             PAWL_TAGS_DEFAULT_AND = 2,  /* both */
+                             PAWL_TAGS_ANY = 3,          /* all */
+                             PAWL_TAGS_NONE = 4          /* no activities at all */
+} pawl_tag_mode;
+
+/* `level` is a pawl_level. `line` is one line without its end, and no zero byte is behind it. The
+ * call comes on the host's thread and on pool threads. The function must not call Pawl. */
 typedef void (*pawl_log_fn)(void* user, int level, const char* line, size_t size);
 
+typedef enum pawl_owner_change {
+  PAWL_OWNER_CLAIMED = 0, /* this host owns the session, before its first activity begins */
+  PAWL_OWNER_LOST = 1,    /* it does not own it any more; `session` is empty if its row is gone */
+  PAWL_OWNER_ENDING = 2   /* it stops in order, and releases it when its running work has ended */
+} pawl_owner_change;
+/* The host gets a session, or loses one: open and close what belongs to it. It comes on the host's
+ * thread and must neither block nor call Pawl. */
+typedef void (*pawl_owner_fn)(void* user, pawl_owner_change change, pawl_text session,
+                              int64_t epoch);
+
+/* The options of pawl::Options (pawl/options.hpp) that a host of C may change, with their ranges
+ * and defaults. */
 typedef struct pawl_host_options {
   size_t size;
   const char* database_path;  /* required; its folder exists */
   const char* worker_node_id; /* null: a new one at each start */
+  int small;                  /* 1: every limit that is not here is that of Options::small() */
   int run_orchestrations;     /* 0: activities only */
-  int small;                  /* 1: every other limit is that of Options::small() */
-  uint32_t clients_max;       /* clients of this process, 0 to 31; sizes memory */
   int catch_signals;          /* 1: SIGINT and SIGTERM end pawl_host_run() in order */
+  int wall_trust;             /* pawl_wall_trust */
+  int synchronous_full;       /* 0: a power cut may lose acknowledged work */
+  uint32_t clients_max;       /* clients of this process, 0 to 31; sizes memory */
   int64_t grace_ms;           /* running activities have this long at the stop */
-  uint32_t threads;           /* for PAWL_THREADED activities */
+  pawl_log_fn log;            /* null: warnings and errors go to standard error */
+  void* log_user;
+  /* ---- work ---- */
+  int tag_mode;            /* pawl_tag_mode */
+  uint32_t tag_count;      /* 1 to 5, or 0 for a mode that has none */
+  const char* const* tags; /* copied by pawl_host_open() */
+  uint32_t threads;        /* for PAWL_THREADED activities at once */
+  uint32_t inline_activities;
+  uint32_t cooperative; /* activities in steps at once */
   uint32_t payload_bytes_max;
   uint32_t history_events_max;
-  int wall_trust;  /* pawl_wall_trust */
-  pawl_log_fn log; /* null: warnings and errors go to standard error */
-  void* log_user;
+  uint32_t queue_messages_max;
+  uint32_t kv_keys_max;
+  /* ---- sessions ---- */
+  uint32_t max_sessions_per_worker;
+  uint32_t max_sessions_per_orchestration;
+  uint32_t max_sessions_per_owner;
+  int audit_activities;
+  const char* work_root;      /* an existing folder for folders of sessions; null: none */
+  pawl_owner_fn owner_change; /* null: not called */
+  void* owner_user;
+  int64_t session_lock_timeout_ms;
+  int64_t session_lock_renewal_buffer_ms;
+  int64_t session_idle_timeout_ms;
+  int64_t session_cleanup_interval_ms;
+  int64_t evict_idle_ms;
+  int64_t leak_open_ms;
+  int64_t leak_unused_ms;
+  /* ---- times ---- */
+  int64_t worker_lock_timeout_ms;
+  int64_t worker_lock_renewal_buffer_ms;
+  int64_t commit_window_ms;
+  int64_t busy_max_ms;
+  int64_t heartbeat_interval_ms;
+  int64_t activity_grace_ms;
+  int64_t cancel_grace_ms;
+  /* ---- what is kept ---- */
+  int64_t retention_age_ms;
+  uint32_t retention_count;
+  uint32_t retention_executions;
+  int64_t quota_bytes;
+  int64_t log_bytes_max;
 } pawl_host_options;
 /* Fill in the defaults. With those of the second the whole needs some 2 MiB. */
-void pawl_host_options_init(pawl_host_options* options);
-void pawl_host_options_init_small(pawl_host_options* options);
+static inline void pawl_host_options_init(pawl_host_options* options) {
+  pawl_init(PAWL_STRUCT_HOST_OPTIONS, options, sizeof *options);
+}
+static inline void pawl_host_options_init_small(pawl_host_options* options) {
+  pawl_init(PAWL_STRUCT_SMALL_HOST_OPTIONS, options, sizeof *options);
+}
 
 /* Makes a host; nothing is opened yet. A process has one at a time, and none beside a client
  * without a host. The only allocations of a host are here, in pawl_host_add_steps() and in
@@ -55,6 +116,9 @@ pawl_status pawl_host_add_orchestration(pawl_host* host, const char* name, const
 pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
                                    pawl_activity_fn function, void* user);
 pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn step, void* user);
+/* Sets the version that an execution begins with when none was asked for; null: the latest.
+ * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
+pawl_status pawl_host_set_default_version(pawl_host* host, const char* name, const char* version);
 /* Takes the memory, opens or creates the database, registers the worker.
  * Returns PAWL_OK, also if it has started; else as Runtime::start(): PAWL_INVALID_OPTIONS,
  * PAWL_CANNOT_OPEN, PAWL_READ_ONLY, PAWL_FOREIGN_DATABASE, PAWL_NEWER_DATABASE,
@@ -76,9 +140,15 @@ pawl_status pawl_host_tick(pawl_host* host, int64_t limit_ms, int* more);
 int pawl_host_fd(const pawl_host* host);
 /* The time in ms until a tick has work; 0: now; -1: only the descriptor will say so. */
 int64_t pawl_host_next_due_ms(pawl_host* host);
-/* Makes the host stop. Any thread, and signal handlers. The host must have started and not be
- * closed meanwhile. */
+/* 1: a watchdog may be fed (Runtime::ready()); 0 also before the start and for null. */
+int pawl_host_is_ready(const pawl_host* host);
+/* The worker_node_id, or the generated name; empty: not started. It lives as long as the host
+ * runs. */
+pawl_text pawl_host_worker_id(const pawl_host* host);
+/* Make the host stop, or look for work now. Any thread, and signal handlers. The host must have
+ * started and not be closed meanwhile. */
 void pawl_host_request_stop(pawl_host* host);
+void pawl_host_wake(pawl_host* host);
 /* Stops in order, with grace_ms for running activities.
  * Returns PAWL_OK; PAWL_TIMEOUT: an activity did not come back. */
 pawl_status pawl_host_stop(pawl_host* host);
@@ -90,126 +160,47 @@ pawl_status pawl_host_close(pawl_host* host);
 /* The last error as text with a zero byte; lives until the next call of the host. Never null. */
 const char* pawl_host_error(pawl_host* host);
 
-/* The options of an instance's start. */
-typedef struct pawl_start_options {
-  size_t size;
-  const char* version;    /* null: the worker's default */
-  int64_t start_after_ms; /* the first turn comes this much later */
-  const char* trace_id;   /* in its log lines, and for its activities and children: a
-                             W3C traceparent, a request id; at most 64 bytes, null: none */
-} pawl_start_options;
-void pawl_start_options_init(pawl_start_options* options);
+/* ---- calls on the host's thread, with the next tick ---- */
 
-/* These do what the calls of pawl_client_ do, with the next tick. `answer`, which may be null,
+/* Each does what the call of pawl_client_ does, with the next tick. `answer`, which may be null,
  * comes then, on the host's thread. Returns PAWL_OK: it was asked; PAWL_STOPPED;
  * PAWL_RESOURCE_EXHAUSTED: too many calls wait. */
 typedef void (*pawl_answer_fn)(void* user, pawl_status status);
 pawl_status pawl_host_start_orchestration(pawl_host* host, const char* name, const char* id,
-                                          const void* input, size_t size, pawl_answer_fn answer,
+                                          const void* input, size_t size,
+                                          const pawl_start_options* options, pawl_answer_fn answer,
                                           void* user);
-pawl_status pawl_host_start_with(pawl_host* host, const char* name, const char* id,
-                                 const void* input, size_t size, const pawl_start_options* options,
-                                 pawl_answer_fn answer, void* user);
 pawl_status pawl_host_raise_event(pawl_host* host, const char* id, const char* event,
-                                  const void* payload, size_t size, pawl_answer_fn answer,
+                                  const void* payload, size_t size,
+                                  const pawl_send_options* options, pawl_answer_fn answer,
                                   void* user);
+pawl_status pawl_host_enqueue(pawl_host* host, const char* id, const char* queue,
+                              const void* payload, size_t size, const pawl_send_options* options,
+                              pawl_answer_fn answer, void* user);
 pawl_status pawl_host_cancel(pawl_host* host, const char* id, const char* reason,
                              pawl_answer_fn answer, void* user);
+pawl_status pawl_host_terminate(pawl_host* host, const char* id, const char* reason,
+                                pawl_answer_fn answer, void* user);
+pawl_status pawl_host_suspend(pawl_host* host, const char* id, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_resume(pawl_host* host, const char* id, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_delete(pawl_host* host, const char* id, int force, pawl_answer_fn answer,
+                             void* user);
+pawl_status pawl_host_prune(pawl_host* host, const char* id, int64_t keep_last,
+                            int64_t ended_before_ms, pawl_answer_fn answer, void* user);
 
-/* ---- client ---- */
+/* ---- devices ---- */
 
-typedef struct pawl_client_options {
-  size_t size;
-  const char* database_path; /* required */
-  int create;                /* 1: makes the database if there is none */
-  uint32_t payload_bytes_max;
-  uint32_t queue_messages_max;
-  int64_t busy_max_ms; /* longest wait for the write lock */
-} pawl_client_options;
-void pawl_client_options_init(pawl_client_options* options);
-
-typedef enum pawl_state {
-  PAWL_RUNNING = 0,
-  PAWL_COMPLETED = 1,
-  PAWL_FAILED = 2,
-  PAWL_STOPPED_STATE = 3, /* the code does not match its history, or a row is damaged */
-  PAWL_SUSPENDED = 4
-} pawl_state;
-
-typedef struct pawl_instance_status {
-  size_t size;
-  pawl_state state;
-  int error; /* if PAWL_FAILED */
-  int64_t execution_id;
-  int64_t created_ms;
-  int64_t updated_ms;
-  int64_t custom_status_version;
-  int64_t unread_messages; /* events and queue messages that no code had received by its end */
-} pawl_instance_status;
-
-/* Connects to a database: with a started host in the memory of that process, or with null as the
- * only client of a process without a host. It may be used on another thread than the host's.
- * Returns PAWL_OK; PAWL_STALE: the host has not started; PAWL_INVALID_OPTIONS;
- * PAWL_RESOURCE_EXHAUSTED: no memory, or more than clients_max; else the errors of Client::open(),
- * which pawl_host_start() names. `why`, which may be null, takes the text. Unless PAWL_OK, *out is
- * null. */
-pawl_status pawl_client_open(const pawl_client_options* options, pawl_host* host, pawl_client** out,
-                             pawl_buffer* why);
-/* Closes the client and frees it; null does nothing. */
-void pawl_client_close(pawl_client* client);
-/* The last error as text with a zero byte; lives until the next call of the client. Never null. */
-const char* pawl_client_error(pawl_client* client);
-
-/* These create an instance. PAWL_OK: it is durable. `version` may be null. PAWL_ALREADY_EXISTS: the
- * id is in use; PAWL_QUOTA: there is no room; PAWL_RESOURCE_EXHAUSTED: the input is too long. */
-pawl_status pawl_client_start(pawl_client* client, const char* name, const char* id,
-                              const char* version, const void* input, size_t size);
-pawl_status pawl_client_start_with(pawl_client* client, const char* name, const char* id,
-                                   const void* input, size_t size,
-                                   const pawl_start_options* options);
-/* Asks an instance to stop. PAWL_NOT_FOUND; PAWL_STALE: it has ended. */
-pawl_status pawl_client_cancel(pawl_client* client, const char* id, const char* reason);
-/* Send an event for a wait, or a message for a queue; both wait until they are taken.
- * PAWL_NOT_FOUND; PAWL_STALE: it has ended; PAWL_QUOTA; PAWL_RESOURCE_EXHAUSTED: it is too long, or
- * too many wait. */
-pawl_status pawl_client_raise_event(pawl_client* client, const char* id, const char* event,
-                                    const void* payload, size_t size);
-pawl_status pawl_client_enqueue(pawl_client* client, const char* id, const char* queue,
-                                const void* payload, size_t size);
-/* Reads an instance's state. `output` (the result, or the text of the error) and `custom_status`
- * may be null. PAWL_NOT_FOUND; PAWL_RESOURCE_EXHAUSTED: a buffer is too small. */
-pawl_status pawl_client_get_status(pawl_client* client, const char* id, pawl_instance_status* out,
-                                   pawl_buffer* output, pawl_buffer* custom_status);
-/* Sleeps until the instance has ended or stopped; else as above. PAWL_TIMEOUT: not in timeout_ms,
- * and `out` is its state now; PAWL_WOULD_BLOCK: this thread has to do the work. */
-pawl_status pawl_client_wait(pawl_client* client, const char* id, int64_t timeout_ms,
-                             pawl_instance_status* out, pawl_buffer* output);
-/* Reads a value that the instance keeps. PAWL_NOT_FOUND: no such instance or key;
- * PAWL_RESOURCE_EXHAUSTED: the buffer is too small. */
-pawl_status pawl_client_get_value(pawl_client* client, const char* id, const char* key,
-                                  pawl_buffer* out);
-/* Removes an ended instance and all below it; with `force` also one that runs. PAWL_NOT_FOUND;
- * PAWL_CHILD_INSTANCE: delete its root; PAWL_STILL_RUNNING. */
-pawl_status pawl_client_delete(pawl_client* client, const char* id, int force);
-
-typedef struct pawl_instance_info {
-  pawl_text id; /* texts live until the visitor returns */
-  pawl_text name;
-  pawl_text version;
-  pawl_text parent_id; /* empty: a root */
-  pawl_state state;
-  int64_t execution_id;
-  int64_t created_ms;
-  int64_t updated_ms;
-  pawl_text trace_id; /* pawl_start_options::trace_id; empty: none */
-  int64_t unread_messages;
-} pawl_instance_info;
-/* The visitor must not call the client. */
-typedef void (*pawl_instance_fn)(void* user, const pawl_instance_info* info);
-/* Lists a page of the instances whose id begins with `prefix` (null: all), in order of their
- * creation. *after: 0 at first, moved by the call; *more: 1, ask again. rows_max: 1 or more. */
-pawl_status pawl_client_list(pawl_client* client, const char* prefix, size_t rows_max,
-                             int64_t* after, int* more, pawl_instance_fn visit, void* user);
+/* Declares that this host holds the hardware of `device`: only it owns the session of that name
+ * from now on (PAWL_DEVICE), until it withdraws the device or ends. With `standby` it takes over
+ * when a living holder is gone.
+ * Returns as those above. The answer: PAWL_OK; PAWL_DEVICE_HELD: a living worker has declared it,
+ * and this one is no standby; PAWL_RESOURCE_EXHAUSTED: more than 32. */
+pawl_status pawl_host_declare_session(pawl_host* host, const char* device, int standby,
+                                      pawl_answer_fn answer, void* user);
+/* Withdraws it; work that runs on it may end first, within 20 s.
+ * Returns as those above. The answer: PAWL_OK; PAWL_NOT_FOUND: not declared here. */
+pawl_status pawl_host_withdraw_session(pawl_host* host, const char* device, pawl_answer_fn answer,
+                                       void* user);
 
 #ifdef __cplusplus
 } /* extern "C" */

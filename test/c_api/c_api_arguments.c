@@ -37,9 +37,10 @@ static void null_hosts(void) {
   CHECK_STATUS(pawl_host_stop(NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_close(NULL), PAWL_OK);
   CHECK(strlen(pawl_host_error(NULL)) > 0);
-  CHECK_STATUS(pawl_host_start_orchestration(NULL, "a", "b", NULL, 0, NULL, NULL),
+  CHECK_STATUS(pawl_host_start_orchestration(NULL, "a", "b", NULL, 0, NULL, NULL, NULL),
                PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_host_raise_event(NULL, "a", "b", NULL, 0, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_raise_event(NULL, "a", "b", NULL, 0, NULL, NULL, NULL),
+               PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_cancel(NULL, "a", "b", NULL, NULL), PAWL_INVALID_ARGUMENT);
 }
 
@@ -47,19 +48,17 @@ static void null_clients(void) {
   pawl_instance_status status;
   char bytes[4];
   pawl_buffer buffer = {bytes, sizeof bytes, 0};
-  int64_t after = 0;
-  int more = 0;
+  pawl_page page = first_page(1);
   status.size = sizeof status;
-  CHECK_STATUS(pawl_client_start(NULL, "a", "b", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(NULL, "a", "b", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_cancel(NULL, "a", "b"), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_raise_event(NULL, "a", "b", NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_enqueue(NULL, "a", "b", NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(NULL, "a", "b", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_enqueue(NULL, "a", "b", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_status(NULL, "a", &status, NULL, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_wait(NULL, "a", 0, &status, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_value(NULL, "a", "b", &buffer), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_delete(NULL, "a", 1), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_list(NULL, NULL, 1, &after, &more, no_instance, NULL),
-               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_delete(NULL, "a", 1, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(NULL, NULL, &page, no_instance, NULL), PAWL_INVALID_ARGUMENT);
   CHECK(strlen(pawl_client_error(NULL)) > 0);
   pawl_client_close(NULL);
   pawl_host_options_init(NULL);
@@ -67,8 +66,8 @@ static void null_clients(void) {
   pawl_client_options_init(NULL);
   pawl_activity_options_init(NULL);
   /* No status of Pawl is missing here. */
-  CHECK(strcmp(pawl_status_name(PAWL_OLDER_DATABASE), "older_database") == 0);
-  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_OLDER_DATABASE + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name(PAWL_KEY_REUSED), "key_reused") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_KEY_REUSED + 1)), "unknown") == 0);
   /* This holds, too, if an enumeration of C++ has no room for the number. */
   CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0 &&
         strcmp(pawl_status_name((pawl_status)64), "unknown") == 0);
@@ -88,59 +87,61 @@ static void wrong_starts(pawl_client* client) {
   long_trace[65] = 0;
   pawl_start_options_init(NULL);
   pawl_start_options_init(&how);
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start_with(NULL, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 1, &how), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_host_start_with(NULL, "n", "i", NULL, 0, &how, NULL, NULL),
+  CHECK_STATUS(pawl_client_start(NULL, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 1, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_start_orchestration(NULL, "n", "i", NULL, 0, &how, NULL, NULL),
                PAWL_INVALID_ARGUMENT);
   how.trace_id = long_trace;
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
   how.trace_id = NULL;
   how.start_after_ms = -1;
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
   how.start_after_ms = 0;
-  how.size = sizeof how + 1;
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.if_running = 2;
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.if_running = PAWL_RUNNING_REFUSE;
+  how.if_ended = -1;
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  how.if_ended = PAWL_ENDED_REFUSE;
+  how.size = sizeof how + 257;
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
   how.size = sizeof how - 1;
-  CHECK_STATUS(pawl_client_start_with(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 0, &how), PAWL_INVALID_ARGUMENT);
 }
 
 static void calls_of_a_client(pawl_client* client) {
   pawl_instance_status status;
   char bytes[4];
   pawl_buffer buffer = {bytes, sizeof bytes, 0};
-  int64_t after = 0;
-  int more = 0;
+  pawl_page page = first_page(10);
   int instances = 0;
   status.size = sizeof status;
-  CHECK_STATUS(pawl_client_start(client, "n", "there", NULL, NULL, 0), PAWL_OK);
-  CHECK_STATUS(pawl_client_start(client, NULL, "i", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start(client, "n", NULL, NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, NULL, 1), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start(client, "n", "i", "one", NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start(client, "n", "a::b", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "there", NULL, 0, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, NULL, "i", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", NULL, NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "i", NULL, 1, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(start_version(client, "n", "i", "one", NULL, 0), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", "a::b", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
   wrong_starts(client);
-  CHECK_STATUS(pawl_client_start(client, g_long_name, "i", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_start(client, "n", g_long_name, NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_raise_event(client, "there", NULL, NULL, 0), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_raise_event(client, "there", "e", NULL, 1), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_raise_event(client, "i", "e", NULL, 0), PAWL_NOT_FOUND);
-  CHECK_STATUS(pawl_client_enqueue(client, "there", "q", NULL, 1), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, g_long_name, "i", NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_start(client, "n", g_long_name, NULL, 0, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "there", NULL, NULL, 0, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "there", "e", NULL, 1, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_raise_event(client, "i", "e", NULL, 0, NULL), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_enqueue(client, "there", "q", NULL, 1, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_status(client, "i", NULL, NULL, NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_status(client, NULL, &status, NULL, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_wait(client, "i", 0, NULL, NULL), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_raise_event(client, "there", g_long_name, NULL, 0),
+  CHECK_STATUS(pawl_client_raise_event(client, "there", g_long_name, NULL, 0, NULL),
                PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_value(client, "i", "k", NULL), PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_client_get_value(client, "there", NULL, &buffer), PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_list(client, NULL, 1, NULL, &more, no_instance, NULL),
-               PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, NULL, no_instance, NULL),
-               PAWL_INVALID_ARGUMENT);
-  CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, &more, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(client, NULL, NULL, no_instance, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_list(client, NULL, &page, NULL, NULL), PAWL_INVALID_ARGUMENT);
   /* None of these calls did anything. */
-  CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, no_instance, &instances), PAWL_OK);
-  CHECK(instances == 1 && more == 0);
+  CHECK_STATUS(pawl_client_list(client, NULL, &page, no_instance, &instances), PAWL_OK);
+  CHECK(instances == 1 && page.more == 0);
 }
 
 void wrong_arguments(void) {
@@ -190,7 +191,7 @@ void wrong_sizes(void) {
   pawl_instance_status status;
   pawl_host* host = (pawl_host*)&host_options;
   pawl_client* client = (pawl_client*)&host_options;
-  static const int by[] = {-1, 1, 4096};
+  static const int by[] = {-1, 257, 4096};
   size_t i;
   for (i = 0; i < sizeof by / sizeof by[0]; ++i) {
     pawl_host_options_init(&host_options);
@@ -210,7 +211,7 @@ void wrong_sizes(void) {
   client = open_client(NULL);
   status.size = 0;
   CHECK_STATUS(pawl_client_get_status(client, "i", &status, NULL, NULL), PAWL_INVALID_ARGUMENT);
-  status.size = sizeof status + 1;
+  status.size = sizeof status + 257;
   CHECK_STATUS(pawl_client_wait(client, "i", 0, &status, NULL), PAWL_INVALID_ARGUMENT);
   pawl_client_close(client);
 }
@@ -276,6 +277,62 @@ static void expect_invalid(pawl_ctx* ctx, pawl_handle handle) {
   CHECK(outcome.error == PAWL_ERROR_INVALID_ARGUMENT);
 }
 
+static void careless_with_sessions(pawl_ctx* ctx) {
+  pawl_session_settings settings;
+  pawl_activity_options options;
+  pawl_session empty;
+  pawl_session adopted = pawl_adopt_session(ctx, "i", "s");
+  memset(&empty, 0, sizeof empty);
+  pawl_session_settings_init(&settings);
+  pawl_activity_options_init(&options);
+  CHECK(pawl_session_id(NULL).size == 0 && pawl_session_id(&empty).size == 0);
+  settings.size = 3;
+  empty = pawl_open_session(ctx, "s", &settings);
+  CHECK(pawl_session_id(&empty).size == 0);
+  empty = pawl_use_session(ctx, "s", &settings);
+  CHECK(pawl_session_id(&empty).size == 0);
+  pawl_session_settings_init(&settings);
+  settings.rate_burst = 0;
+  empty = pawl_open_session(ctx, "s", &settings);
+  CHECK(pawl_session_id(&empty).size == 0);
+  settings.rate_burst = 1;
+  settings.owner_label = g_long_name;
+  empty = pawl_use_session(ctx, "s", &settings);
+  CHECK(pawl_session_id(&empty).size == 0);
+  empty = pawl_use_session(ctx, NULL, NULL);
+  CHECK(pawl_session_id(&empty).size == 0);
+  empty = pawl_open_session(ctx, "..", NULL);
+  CHECK(pawl_session_id(&empty).size == 0);
+  empty = pawl_adopt_session(ctx, NULL, NULL);
+  CHECK(pawl_session_id(&empty).size == 0);
+  empty = pawl_session_of(NULL);
+  CHECK(pawl_session_id(&empty).size == 0);
+  CHECK(pawl_close_session(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_close_session(ctx, &empty) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_close_session(ctx, &adopted) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_hold_session(ctx, &empty, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_handoff_session(ctx, &empty, "t", NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_change_session(ctx, &empty, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  empty = pawl_session_of("s");
+  CHECK(text_is(pawl_session_id(&empty), "s"));
+  CHECK(pawl_hold_session(ctx, &empty, -1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_handoff_session(ctx, &empty, g_long_name, NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_handoff_session(ctx, &empty, "t", NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  settings.size = 1;
+  CHECK(pawl_change_session(ctx, &empty, &settings) == PAWL_ERROR_INVALID_ARGUMENT);
+  expect_invalid(ctx, pawl_session_opened(ctx, &empty));
+  expect_invalid(ctx, pawl_session_events(ctx, NULL));
+  /* An activity is on one session, which is said once. */
+  options.opened = &empty;
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  options.where = PAWL_OWN_SESSION;
+  options.session = "s";
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+  options.session = NULL;
+  memset(&empty, 0, sizeof empty);
+  expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
+}
+
 static pawl_poll careless(pawl_ctx* ctx, void* user) {
   pawl_handle empty;
   pawl_handle many[65];
@@ -310,26 +367,25 @@ static pawl_poll careless(pawl_ctx* ctx, void* user) {
   expect_invalid(ctx, pawl_schedule_activity(ctx, "work", NULL, 0, &options));
   expect_invalid(ctx, pawl_schedule_wait(ctx, NULL));
   expect_invalid(ctx, pawl_dequeue_event(ctx, ""));
-  expect_invalid(ctx, pawl_schedule_child(ctx, NULL, NULL, NULL, NULL, 0));
-  expect_invalid(ctx, pawl_schedule_child(ctx, "n", "a::b", NULL, NULL, 0));
-  expect_invalid(ctx, pawl_schedule_child(ctx, "n", NULL, "one", NULL, 0));
-  expect_invalid(ctx, pawl_schedule_child(ctx, "n", NULL, NULL, NULL, 1));
+  expect_invalid(ctx, pawl_schedule_child(ctx, NULL, NULL, 0, NULL));
+  expect_invalid(ctx, schedule_child(ctx, "n", "a::b", NULL, NULL, 0));
+  expect_invalid(ctx, schedule_child(ctx, "n", NULL, "one", NULL, 0));
+  expect_invalid(ctx, pawl_schedule_child(ctx, "n", NULL, 1, NULL));
   expect_invalid(ctx, pawl_join(ctx, NULL, 1));
   expect_invalid(ctx, pawl_join(ctx, many, 65));
   expect_invalid(ctx, pawl_open_branch(ctx, NULL, NULL));
   CHECK(pawl_select(ctx, many, 65, &outcome) == PAWL_DONE);
   CHECK(outcome.error == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_select(ctx, NULL, 2, NULL) == PAWL_DONE);
-  CHECK(pawl_start_detached(ctx, "n", NULL, NULL, NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
-  CHECK(pawl_start_detached(ctx, "n", "i", NULL, NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_start_detached(ctx, "n", NULL, NULL, 0, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  CHECK(pawl_start_detached(ctx, "n", "i", NULL, 1, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_set_custom_status(ctx, big, sizeof big) == PAWL_ERROR_LIMIT);
   CHECK(pawl_set_custom_status(ctx, NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_set_value(ctx, NULL, NULL, 0) == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_set_value(ctx, "k", NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_clear_value(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
   CHECK(pawl_clean_up(ctx, NULL, NULL) == PAWL_DONE);
-  CHECK(pawl_open_session(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
-  CHECK(pawl_close_session(ctx, NULL) == PAWL_ERROR_INVALID_ARGUMENT);
+  careless_with_sessions(ctx);
   PAWL_AWAIT_C(pawl_schedule_activity(ctx, "work", NULL, 0, NULL), &outcome);
   CHECK(outcome.error == PAWL_ERROR_APPLICATION);
   CHECK(text_is(outcome.value, "the result is a null pointer"));
@@ -376,17 +432,20 @@ void answers_of_a_host(void) {
   CHECK_STATUS(pawl_host_open(&options, &host), PAWL_OK);
   CHECK_STATUS(pawl_host_add_orchestration(host, "nothing", NULL, nothing, NULL), PAWL_OK);
   CHECK_STATUS(pawl_host_start(host), PAWL_OK);
-  CHECK_STATUS(pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, keep_status, &first),
-               PAWL_OK);
+  CHECK_STATUS(
+      pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, NULL, keep_status, &first),
+      PAWL_OK);
   CHECK(first == -1);
   CHECK_STATUS(pawl_host_run(host, 50), PAWL_TIMEOUT);
   CHECK(first == PAWL_OK);
-  CHECK_STATUS(pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, keep_status, &first),
-               PAWL_OK);
-  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", "x", 1, keep_status, &second), PAWL_OK);
+  CHECK_STATUS(
+      pawl_host_start_orchestration(host, "nothing", "i", NULL, 0, NULL, keep_status, &first),
+      PAWL_OK);
+  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", "x", 1, NULL, keep_status, &second), PAWL_OK);
   CHECK_STATUS(pawl_host_cancel(host, "nobody", "why", keep_status, &third), PAWL_OK);
   CHECK_STATUS(pawl_host_cancel(host, "nobody", NULL, NULL, NULL), PAWL_OK);
-  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", NULL, 1, NULL, NULL), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_host_raise_event(host, "i", "e", NULL, 1, NULL, NULL, NULL),
+               PAWL_INVALID_ARGUMENT);
   CHECK_STATUS(pawl_host_run(host, 50), PAWL_TIMEOUT);
   CHECK(first == PAWL_ALREADY_EXISTS && second == PAWL_STALE && third == PAWL_NOT_FOUND);
   client = open_client(host);

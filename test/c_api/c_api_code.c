@@ -34,7 +34,7 @@ static pawl_poll many(pawl_ctx* ctx, void* user) {
   (void)user;
   if (pawl_execution_id(ctx) < 3) {
     snprintf(text, sizeof text, "%d", (int)pawl_execution_id(ctx));
-    return pawl_continue_as_new(ctx, text, strlen(text));
+    return pawl_continue_as_new(ctx, text, strlen(text), NULL);
   }
   both[0] = pawl_open_branch(ctx, of_branch, left);
   both[1] = pawl_open_branch(ctx, of_branch, right);
@@ -60,11 +60,11 @@ static pawl_poll many(pawl_ctx* ctx, void* user) {
   CHECK(strlen(guid) == 36);
   CHECK(pawl_utc_now_ms(ctx) > 0 && pawl_now_ms(ctx) > 0);
   CHECK(pawl_is_continue_as_new_due(ctx) == 0);
-  PAWL_AWAIT_C(pawl_schedule_child(ctx, "child", "the child", "1.0.0", "x", 1), &outcome);
+  PAWL_AWAIT_C(schedule_child(ctx, "child", "the child", "1.0.0", "x", 1), &outcome);
   CHECK(text_is(outcome.value, "x"));
-  PAWL_AWAIT_C(pawl_schedule_child(ctx, "child", NULL, NULL, NULL, 0), &outcome);
+  PAWL_AWAIT_C(pawl_schedule_child(ctx, "child", NULL, 0, NULL), &outcome);
   CHECK(outcome.error == PAWL_ERROR_APPLICATION && text_is(outcome.value, "no input"));
-  CHECK(pawl_start_detached(ctx, "child", "detached", NULL, "y", 1) == PAWL_ERROR_NONE);
+  CHECK(pawl_start_detached(ctx, "child", "detached", "y", 1, NULL) == PAWL_ERROR_NONE);
   CHECK(pawl_set_value(ctx, "key", "v", 1) == PAWL_ERROR_NONE);
   CHECK(pawl_clear_value(ctx, "key") == PAWL_ERROR_NONE);
   CHECK(pawl_get_value(ctx, "key", NULL) == 0);
@@ -148,6 +148,7 @@ static pawl_poll work_once(pawl_ctx* ctx, void* user) {
 }
 
 static pawl_poll own_session(pawl_ctx* ctx, void* user) {
+  pawl_session bus;
   pawl_activity_options options;
   pawl_outcome outcome;
   (void)user;
@@ -155,10 +156,11 @@ static pawl_poll own_session(pawl_ctx* ctx, void* user) {
   options.where = PAWL_OWN_SESSION;
   options.session = "bus";
   options.barrier = 1;
-  CHECK(pawl_open_session(ctx, "bus") == PAWL_ERROR_NONE);
+  bus = pawl_open_session(ctx, "bus", NULL);
+  CHECK(text_is(pawl_session_id(&bus), "bus"));
   PAWL_AWAIT_C(pawl_schedule_activity(ctx, "work", "s", 1, &options), &outcome);
   CHECK(outcome.error == PAWL_ERROR_NONE);
-  CHECK(pawl_close_session(ctx, "bus") == PAWL_ERROR_NONE);
+  CHECK(pawl_close_session(ctx, &bus) == PAWL_ERROR_NONE);
   PAWL_AWAIT_C(pawl_schedule_activity(ctx, "work", "s", 1, &options), &outcome);
   CHECK(outcome.error == PAWL_ERROR_SESSION_CLOSED);
   return pawl_complete(ctx, NULL, 0);
@@ -166,7 +168,7 @@ static pawl_poll own_session(pawl_ctx* ctx, void* user) {
 
 static int g_calls = 0;
 
-static void one_way(pawl_host* host, pawl_client* client, const char* how, pawl_state state,
+static void one_way(pawl_host* host, pawl_client* client, const char* how, int state,
                     const char* output, int calls) {
   g_calls = 0;
   expect_end(host, client, "work_once", how, state, output);
@@ -285,7 +287,7 @@ void awaits_that_are_stepped_over(void) {
   CHECK_STATUS(pawl_host_start(host), PAWL_OK);
   client = open_client(host);
   for (i = 0; i < 4; ++i) {
-    CHECK_STATUS(pawl_client_start(client, names[i], names[i], NULL, NULL, 0), PAWL_OK);
+    CHECK_STATUS(pawl_client_start(client, names[i], names[i], NULL, 0, NULL), PAWL_OK);
     run_until(host, client, names[i], PAWL_STOPPED_STATE, NULL);
   }
   pawl_client_close(client);
@@ -322,7 +324,7 @@ void cancel_and_clean_up(void) {
   CHECK_STATUS(pawl_host_add_activity(host, "echo", PAWL_INLINE, echo, NULL), PAWL_OK);
   CHECK_STATUS(pawl_host_start(host), PAWL_OK);
   client = open_client(host);
-  CHECK_STATUS(pawl_client_start(client, "patient", "p", NULL, NULL, 0), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "patient", "p", NULL, 0, NULL), PAWL_OK);
   CHECK_STATUS(pawl_host_run(host, 50), PAWL_TIMEOUT);
   CHECK_STATUS(pawl_client_cancel(client, "p", "enough"), PAWL_OK);
   run_until(host, client, "p", PAWL_COMPLETED, &output);

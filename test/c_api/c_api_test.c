@@ -17,6 +17,33 @@ int buffer_is(const pawl_buffer* buffer, const char* expected) {
   return text_is(text, expected);
 }
 
+pawl_status start_version(pawl_client* client, const char* name, const char* id,
+                          const char* version, const void* input, size_t size) {
+  pawl_start_options options;
+  pawl_start_options_init(&options);
+  options.version = version;
+  return pawl_client_start(client, name, id, input, size, &options);
+}
+pawl_handle schedule_child(pawl_ctx* ctx, const char* name, const char* id, const char* version,
+                           const void* input, size_t size) {
+  pawl_child_options options;
+  pawl_child_options_init(&options);
+  options.id = id;
+  options.version = version;
+  return pawl_schedule_child(ctx, name, input, size, &options);
+}
+pawl_page first_page(size_t rows_max) {
+  pawl_page page = {0, 0, 0};
+  page.rows_max = rows_max;
+  return page;
+}
+pawl_instance_filter with_prefix(const char* prefix) {
+  pawl_instance_filter filter;
+  pawl_instance_filter_init(&filter);
+  filter.id_prefix = prefix;
+  return filter;
+}
+
 pawl_host* open_host(void) {
   pawl_host_options options;
   pawl_host* host = NULL;
@@ -40,8 +67,8 @@ pawl_client* open_client(pawl_host* host) {
   return client;
 }
 
-pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char* id,
-                               pawl_state state, pawl_buffer* output) {
+pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char* id, int state,
+                               pawl_buffer* output) {
   pawl_instance_status status;
   int rounds = 0;
   status.size = sizeof status;
@@ -54,12 +81,12 @@ pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char*
 }
 
 void expect_end(pawl_host* host, pawl_client* client, const char* name, const char* input,
-                pawl_state state, const char* output) {
+                int state, const char* output) {
   char bytes[600];
   pawl_buffer buffer = {bytes, sizeof bytes, 0};
   char id[100];
   snprintf(id, sizeof id, "%s-%s", name, input);
-  CHECK_STATUS(pawl_client_start(client, name, id, NULL, input, strlen(input)), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, name, id, input, strlen(input), NULL), PAWL_OK);
   run_until(host, client, id, state, &buffer);
   if (buffer_is(&buffer, output)) return;
   fprintf(stderr, "%s: \"%.*s\" is not \"%s\"\n", id, (int)buffer.size, bytes, output);
@@ -122,8 +149,8 @@ void goes_on_after_a_restart(void) {
   pawl_host* host = order_host();
   pawl_client* client = open_client(host);
   status.size = sizeof status;
-  CHECK_STATUS(pawl_client_start(client, "order", "order", NULL, "nails", 5), PAWL_OK);
-  CHECK_STATUS(pawl_client_start(client, "order", "order", NULL, "nails", 5), PAWL_ALREADY_EXISTS);
+  CHECK_STATUS(pawl_client_start(client, "order", "order", "nails", 5, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "order", "order", "nails", 5, NULL), PAWL_ALREADY_EXISTS);
   do {
     CHECK_STATUS(pawl_host_run(host, 10), PAWL_TIMEOUT);
     CHECK_STATUS(pawl_client_get_status(client, "order", &status, &output, &custom), PAWL_OK);
@@ -136,14 +163,14 @@ void goes_on_after_a_restart(void) {
 
   host = order_host();
   client = open_client(host);
-  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3), PAWL_OK);
+  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3, NULL), PAWL_OK);
   status = run_until(host, client, "order", PAWL_COMPLETED, &output);
   CHECK(buffer_is(&output, "stock of nails, now"));
   CHECK(status.execution_id == 1 && status.created_ms > 0 && status.updated_ms > 0);
   CHECK(g_reads == 1);
   CHECK_STATUS(pawl_client_get_value(client, "order", "stock", &output), PAWL_OK);
   CHECK(buffer_is(&output, "stock of nails"));
-  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3), PAWL_STALE);
+  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3, NULL), PAWL_STALE);
   pawl_client_close(client);
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 
@@ -188,8 +215,7 @@ void a_trace_is_seen_by_all(void) {
   char listed[100] = "";
   pawl_buffer output = {bytes, sizeof bytes, 0};
   pawl_start_options how;
-  int64_t after = 0;
-  int more = 0;
+  pawl_page page = first_page(10);
   pawl_host* const host = open_host();
   pawl_client* client;
   CHECK_STATUS(pawl_host_add_orchestration(host, "traced", NULL, traced, NULL), PAWL_OK);
@@ -199,23 +225,24 @@ void a_trace_is_seen_by_all(void) {
   pawl_start_options_init(&how);
   CHECK(how.version == NULL && how.start_after_ms == 0 && how.trace_id == NULL);
   how.trace_id = "request-7";
-  CHECK_STATUS(pawl_client_start_with(client, "traced", "by-client", NULL, 0, &how), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "traced", "by-client", NULL, 0, &how), PAWL_OK);
   run_until(host, client, "by-client", PAWL_COMPLETED, &output);
   CHECK(buffer_is(&output, "request-7, request-7"));
   how.trace_id = "request-8";
-  CHECK_STATUS(pawl_host_start_with(host, "traced", "by-host", NULL, 0, &how, NULL, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_start_orchestration(host, "traced", "by-host", NULL, 0, &how, NULL, NULL),
+               PAWL_OK);
   CHECK_STATUS(pawl_host_run(host, 10), PAWL_TIMEOUT);
   run_until(host, client, "by-host", PAWL_COMPLETED, &output);
   CHECK(buffer_is(&output, "request-8, request-8"));
-  CHECK_STATUS(pawl_client_start(client, "traced", "without", NULL, NULL, 0), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "traced", "without", NULL, 0, NULL), PAWL_OK);
   run_until(host, client, "without", PAWL_COMPLETED, &output);
   CHECK(buffer_is(&output, ", "));
-  CHECK_STATUS(pawl_client_list(client, NULL, 10, &after, &more, keep_trace, listed), PAWL_OK);
+  CHECK_STATUS(pawl_client_list(client, NULL, &page, keep_trace, listed), PAWL_OK);
   CHECK(strcmp(listed, "request-7;request-8;;") == 0);
   /* The other options: the instance has not begun, since it starts in an hour. */
   how.start_after_ms = 3600000;
   how.version = "1.0.0";
-  CHECK_STATUS(pawl_client_start_with(client, "traced", "later", NULL, 0, &how), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "traced", "later", NULL, 0, &how), PAWL_OK);
   CHECK_STATUS(pawl_host_run(host, 10), PAWL_TIMEOUT);
   CHECK(run_until(host, client, "later", PAWL_RUNNING, NULL).state == PAWL_RUNNING);
   pawl_client_close(client);
@@ -232,8 +259,8 @@ void foreign_loop(void) {
   int turns = 0;
   status.size = sizeof status;
   CHECK(pawl_host_fd(host) >= 0);
-  CHECK_STATUS(pawl_client_start(client, "order", "order", NULL, "nails", 5), PAWL_OK);
-  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "order", "order", "nails", 5, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3, NULL), PAWL_OK);
   do {
     struct pollfd readable = {0, POLLIN, 0};
     const int64_t due = pawl_host_next_due_ms(host);
@@ -262,8 +289,8 @@ void client_alone(void) {
   pawl_client_options options;
   pawl_instance_status status;
   status.size = sizeof status;
-  CHECK_STATUS(pawl_client_start(client, "order", "order", "1.0.0", "nails", 5), PAWL_OK);
-  CHECK_STATUS(pawl_client_enqueue(client, "order", "queue", NULL, 0), PAWL_OK);
+  CHECK_STATUS(start_version(client, "order", "order", "1.0.0", "nails", 5), PAWL_OK);
+  CHECK_STATUS(pawl_client_enqueue(client, "order", "queue", NULL, 0, NULL), PAWL_OK);
   CHECK_STATUS(pawl_client_get_status(client, "order", &status, NULL, NULL), PAWL_OK);
   CHECK(status.state == PAWL_RUNNING);
   CHECK_STATUS(pawl_client_wait(client, "order", 1, &status, NULL), PAWL_TIMEOUT);
@@ -273,8 +300,8 @@ void client_alone(void) {
   CHECK(second == NULL);
   pawl_client_close(client);
   client = open_client(NULL);
-  CHECK_STATUS(pawl_client_delete(client, "order", 0), PAWL_STILL_RUNNING);
-  CHECK_STATUS(pawl_client_delete(client, "order", 1), PAWL_OK);
+  CHECK_STATUS(pawl_client_delete(client, "order", 0, NULL), PAWL_STILL_RUNNING);
+  CHECK_STATUS(pawl_client_delete(client, "order", 1, NULL), PAWL_OK);
   CHECK_STATUS(pawl_client_get_status(client, "order", &status, NULL, NULL), PAWL_NOT_FOUND);
   pawl_client_close(client);
 }
@@ -292,13 +319,13 @@ void buffers_and_lists(void) {
   pawl_buffer output = {bytes, sizeof bytes, 0};
   pawl_buffer none = {NULL, 0, 0};
   char names[100] = "";
-  int64_t after = 0;
-  int more = 1;
+  pawl_page page = first_page(1);
+  pawl_instance_filter filter = with_prefix("p-");
   int pages = 0;
   pawl_instance_status status;
   status.size = sizeof status;
-  CHECK_STATUS(pawl_client_start(client, "order", "order", NULL, "nails", 5), PAWL_OK);
-  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "order", "order", "nails", 5, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_client_raise_event(client, "order", "go", "now", 3, NULL), PAWL_OK);
   run_until(host, client, "order", PAWL_COMPLETED, NULL);
   /* A buffer is one byte too small: nothing is copied, but the length and all else is there. */
   memset(bytes, 'x', sizeof bytes);
@@ -311,17 +338,17 @@ void buffers_and_lists(void) {
   CHECK(none.size == 14);
   CHECK_STATUS(pawl_client_get_value(client, "order", "nothing", &output), PAWL_NOT_FOUND);
   CHECK(output.size == 0);
-  CHECK_STATUS(pawl_client_start(client, "order", "p-1", NULL, NULL, 0), PAWL_OK);
-  CHECK_STATUS(pawl_client_start(client, "order", "p-2", NULL, NULL, 0), PAWL_OK);
-  for (; more; ++pages)
-    CHECK_STATUS(pawl_client_list(client, NULL, 1, &after, &more, count_instance, names), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "order", "p-1", NULL, 0, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_client_start(client, "order", "p-2", NULL, 0, NULL), PAWL_OK);
+  for (page.more = 1; page.more; ++pages)
+    CHECK_STATUS(pawl_client_list(client, NULL, &page, count_instance, names), PAWL_OK);
   CHECK(strcmp(names, "orderp-1p-2") == 0 && pages >= 3);
   names[0] = '\0';
-  after = 0;
-  CHECK_STATUS(pawl_client_list(client, "p-", 10, &after, &more, count_instance, names), PAWL_OK);
-  CHECK(strcmp(names, "p-1p-2") == 0 && more == 0);
-  CHECK_STATUS(pawl_client_list(client, NULL, 0, &after, &more, count_instance, names),
-               PAWL_INVALID_ARGUMENT);
+  page = first_page(10);
+  CHECK_STATUS(pawl_client_list(client, &filter, &page, count_instance, names), PAWL_OK);
+  CHECK(strcmp(names, "p-1p-2") == 0 && page.more == 0);
+  page = first_page(0);
+  CHECK_STATUS(pawl_client_list(client, NULL, &page, count_instance, names), PAWL_INVALID_ARGUMENT);
   pawl_client_close(client);
   CHECK_STATUS(pawl_host_close(host), PAWL_OK);
 }
@@ -348,7 +375,18 @@ static const test_case kCases[] = {CASE(goes_on_after_a_restart),
                                    CASE(wrong_sizes),
                                    CASE(wrong_options),
                                    CASE(wrong_calls_of_code),
-                                   CASE(answers_of_a_host)};
+                                   CASE(answers_of_a_host),
+                                   CASE(sizes_of_each_release),
+                                   CASE(sizes_in_code),
+                                   CASE(devices_are_declared),
+                                   CASE(sessions_of_code),
+                                   CASE(operators_of_sessions),
+                                   CASE(wrong_tags),
+                                   CASE(ids_in_use),
+                                   CASE(watching),
+                                   CASE(listings_and_verbs),
+                                   CASE(verbs_of_a_host),
+                                   CASE(null_pointers)};
 
 int main(int count, char** arguments) {
   static char path[300];

@@ -30,16 +30,26 @@ extern const char* g_path;
 int text_is(pawl_text text, const char* expected);
 int buffer_is(const pawl_buffer* buffer, const char* expected);
 
+/* pawl_client_start() and pawl_schedule_child() with a version, and an id of the child. */
+pawl_status start_version(pawl_client* client, const char* name, const char* id,
+                          const char* version, const void* input, size_t size);
+pawl_handle schedule_child(pawl_ctx* ctx, const char* name, const char* id, const char* version,
+                           const void* input, size_t size);
+/* A page from the first row on. */
+pawl_page first_page(size_t rows_max);
+/* A filter of instances by the begin of their id. */
+pawl_instance_filter with_prefix(const char* prefix);
+
 /* A host that is not started, with no signals caught. */
 pawl_host* open_host(void);
 pawl_client* open_client(pawl_host* host);
 /* Runs the host until the instance is in this state; its output goes to `output`, which may be
  * null. */
-pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char* id,
-                               pawl_state state, pawl_buffer* output);
+pawl_instance_status run_until(pawl_host* host, pawl_client* client, const char* id, int state,
+                               pawl_buffer* output);
 /* Starts an instance and runs it to this end. */
 void expect_end(pawl_host* host, pawl_client* client, const char* name, const char* input,
-                pawl_state state, const char* output);
+                int state, const char* output);
 
 void goes_on_after_a_restart(void);
 void combines_awaits(void);
@@ -56,5 +66,16 @@ void wrong_sizes(void);
 void wrong_options(void);
 void wrong_calls_of_code(void);
 void answers_of_a_host(void);
+void sizes_of_each_release(void);
+void sizes_in_code(void);
+void devices_are_declared(void);
+void sessions_of_code(void);
+void operators_of_sessions(void);
+void wrong_tags(void);
+void ids_in_use(void);
+void watching(void);
+void listings_and_verbs(void);
+void verbs_of_a_host(void);
+void null_pointers(void);
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The examples of sessions as a user runs them, with processes killed on the way, and what they said.
 
-  session_examples_test.py SOURCE_DIR BUILD_DIR conversation|device_gateway|session_broker [EMULATOR ARGUMENT...]
+  session_examples_test.py SOURCE_DIR BUILD_DIR conversation|device_gateway|session_broker|c_gateway [EMULATOR ARGUMENT...]
 """
 
 import fcntl
@@ -370,10 +370,59 @@ def session_broker():
     stop("b")
 
 
+# ---- c_gateway ----
+
+
+def c_gateway():
+    sensor = os.path.join(FOLDER, "probe")
+    pathlib.Path(sensor).write_text("21\n", encoding="utf-8")
+
+    def gateway(node, *options):
+        start(node, "run", DATABASE, node, sensor, *options)
+
+    def watch():
+        return subprocess.Popen([*PROGRAM, "watch", DATABASE, "w", "60", "20", sensor], stdout=subprocess.PIPE, text=True)
+
+    def show():
+        return subprocess.run([*PROGRAM, "show", DATABASE], stdout=subprocess.PIPE, text=True, timeout=GUARD, check=True).stdout
+
+    def samples():
+        rows = query("SELECT CAST(value AS TEXT) FROM kv WHERE key = 'state'")
+        return int(rows[0][0][1:].split()[0]) if rows else 0
+
+    gateway("a")
+    until(lambda: "is declared: ok" in log("a"), "a has declared the sensor")
+    watching = watch()
+    until(lambda: samples() >= 5, "some samples were taken")
+    told = show()
+    print(told)
+    expect(f"device {sensor}: owner a, epoch 1" in told and "session window: owner a" in told and "watch w: runs" in told,
+           "a has the device and the session")
+
+    # Killed and started again: it has the device at once, and its code makes the average anew.
+    kill("a")
+    gateway("a")
+    until(lambda: log("a").count("is declared: ok") == 2, "a has declared it again")
+    until(lambda: samples() >= 20, "it goes on")
+
+    # Killed for good: the one that stands by takes both over. Whoever asks again waits for the same watch.
+    gateway("b", "standby")
+    until(lambda: "is declared: ok" in log("b"), "b stands by")
+    joined = watch()
+    kill("a")
+    ends = {process.communicate(timeout=GUARD)[0].strip() for process in (watching, joined)}
+    print(ends)
+    expect(len(ends) == 1 and re.fullmatch(r"60 1260, made anew [23] times", ends.pop()),
+           "each of 60 samples counts once, although the sums were lost twice")
+    expect("the sensor is ours" in log("b"), "b took it over")
+    stop("b")
+    expect("the sensor is not ours" in log("b"), "who stops lets go")
+
+
 shutil.rmtree(FOLDER, ignore_errors=True)
 os.makedirs(FOLDER)
 try:
-    {"conversation": conversation, "device_gateway": device_gateway, "session_broker": session_broker}[PART]()
+    {"conversation": conversation, "device_gateway": device_gateway, "session_broker": session_broker, "c_gateway": c_gateway}[PART]()
     for path in sorted(pathlib.Path(FOLDER).glob("*.stderr")):
         problems = error_lines.unexpected(path.read_text(errors="replace"), {})
         expect(not problems, f"{path.name}: {problems}")

@@ -186,6 +186,17 @@ TEST_F(NextExecution, AStartSaysWhatAnIdInUseMeans) {
   }
 }
 
+TEST_F(NextExecution, AStartThatTakesMakesANewOne) {
+  start_worker();
+  for (const IfEnded if_ended :
+       {IfEnded::kRefuse, IfEnded::kNextExecution, IfEnded::kNextIfFailed}) {
+    const std::string id = "new " + std::to_string(static_cast<int>(if_ended));
+    ASSERT_EQ(start_again(id, IfRunning::kTake, if_ended), Status::kOk);
+    enqueue_event(id, "q", "one");
+    EXPECT_EQ(end_of(id), "completed 1 again one none none");
+  }
+}
+
 TEST_F(NextExecution, AnIdThatIsBeingRemovedBeginsAsNew) {
   Worker& worker = start_worker();
   start("a", "long");

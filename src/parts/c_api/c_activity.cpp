@@ -1,5 +1,3 @@
-#include <chrono>
-
 #include "parts/c_api/c_types.hpp"
 
 // The argument of an activity's C function: keeps the answer until the function returns.
@@ -12,17 +10,50 @@ struct pawl_activity {
 namespace pawl::c_api {
 namespace {
 
-static_assert(static_cast<int>(CancelReason::kNone) == PAWL_NOT_CANCELLED &&
-              static_cast<int>(CancelReason::kCancelled) == PAWL_CANCELLED &&
-              static_cast<int>(CancelReason::kDeadline) == PAWL_DEADLINE &&
-              static_cast<int>(CancelReason::kLost) == PAWL_LOST &&
-              static_cast<int>(CancelReason::kShutdown) == PAWL_SHUTDOWN);
-
 constexpr std::string_view kNoResult = "the function returned without a result";
 
 void answer(pawl_activity* activity, const ActivityResult& result) {
   activity->result.emplace(result);
   activity->step.reset();
+}
+
+// The texts of a context by number: one call that makes a text of C, instead of one a text.
+enum class Text : std::uint8_t {
+  kInput,
+  kActivityName,
+  kInstanceId,
+  kOrchestrationName,
+  kTraceId,
+  kTag,
+  kWorkerId,
+  kIdempotencyKey,
+  kSessionId,
+  kSessionSummary,
+  kSessionFolder,
+  kLastProgress,
+  kOrchestrationVersion
+};
+
+std::string_view view_of(const ActivityContext& context, Text text) {
+  switch (text) {
+    case Text::kInput: return context.input();
+    case Text::kActivityName: return context.activity_name();
+    case Text::kInstanceId: return context.instance_id();
+    case Text::kOrchestrationName: return context.orchestration_name();
+    case Text::kTraceId: return context.trace_id();
+    case Text::kTag: return context.tag();
+    case Text::kWorkerId: return context.worker_id();
+    case Text::kIdempotencyKey: return context.idempotency_key();
+    case Text::kSessionId: return context.session_id();
+    case Text::kSessionSummary: return context.session_summary();
+    case Text::kSessionFolder: return context.session_folder();
+    case Text::kLastProgress: return context.last_progress();
+    case Text::kOrchestrationVersion: return context.orchestration_version();
+  }
+  return {};
+}
+pawl_text text_by(const pawl_activity* activity, Text text) {
+  return text_of(view_of(activity->context, text));
 }
 
 }  // namespace
@@ -46,24 +77,63 @@ ActivityStep call_step(ActivityContext& context, StepState& state) {
 using pawl::c_api::answer;
 using pawl::c_api::bytes_of;
 using pawl::c_api::name_of;
-using pawl::c_api::text_of;
+using pawl::c_api::Text;
+using pawl::c_api::text_by;
 
 pawl_text pawl_activity_input(const pawl_activity* activity) {
-  return text_of(activity->context.input());
+  return text_by(activity, Text::kInput);
+}
+pawl_text pawl_activity_name(const pawl_activity* activity) {
+  return text_by(activity, Text::kActivityName);
 }
 pawl_text pawl_activity_instance_id(const pawl_activity* activity) {
-  return text_of(activity->context.instance_id());
+  return text_by(activity, Text::kInstanceId);
 }
+int64_t pawl_activity_execution_id(const pawl_activity* activity) {
+  return activity->context.execution_id();
+}
+pawl_text pawl_activity_orchestration_name(const pawl_activity* activity) {
+  return text_by(activity, Text::kOrchestrationName);
+}
+pawl_text pawl_activity_orchestration_version(const pawl_activity* activity) {
+  return text_by(activity, Text::kOrchestrationVersion);
+}
+int64_t pawl_activity_id(const pawl_activity* activity) { return activity->context.activity_id(); }
 pawl_text pawl_activity_trace_id(const pawl_activity* activity) {
-  return text_of(activity->context.trace_id());
+  return text_by(activity, Text::kTraceId);
 }
-pawl_text pawl_activity_session_id(const pawl_activity* activity) {
-  return text_of(activity->context.session_id());
+pawl_text pawl_activity_tag(const pawl_activity* activity) { return text_by(activity, Text::kTag); }
+pawl_text pawl_activity_worker_id(const pawl_activity* activity) {
+  return text_by(activity, Text::kWorkerId);
 }
 pawl_text pawl_activity_idempotency_key(const pawl_activity* activity) {
-  return text_of(activity->context.idempotency_key());
+  return text_by(activity, Text::kIdempotencyKey);
 }
 int64_t pawl_activity_attempt(const pawl_activity* activity) { return activity->context.attempt(); }
+int64_t pawl_activity_retry_attempt(const pawl_activity* activity) {
+  return activity->context.retry_attempt();
+}
+
+pawl_text pawl_activity_session_id(const pawl_activity* activity) {
+  return text_by(activity, Text::kSessionId);
+}
+int64_t pawl_activity_session_epoch(const pawl_activity* activity) {
+  return activity->context.session_epoch();
+}
+int pawl_activity_claimed_now(const pawl_activity* activity) {
+  return activity->context.claimed_now() ? 1 : 0;
+}
+pawl_text pawl_activity_session_summary(const pawl_activity* activity) {
+  return text_by(activity, Text::kSessionSummary);
+}
+pawl_text pawl_activity_session_folder(const pawl_activity* activity) {
+  return text_by(activity, Text::kSessionFolder);
+}
+int64_t pawl_activity_session_lease_left_ms(const pawl_activity* activity) {
+  return activity->context.session_lease_left_ms();
+}
+void pawl_activity_abort_session(pawl_activity* activity) { activity->context.abort_session(); }
+
 pawl_cancel_reason pawl_activity_cancel_reason(const pawl_activity* activity) {
   return static_cast<pawl_cancel_reason>(activity->context.cancel_reason());
 }
@@ -72,7 +142,17 @@ pawl_status pawl_activity_heartbeat(pawl_activity* activity, const void* progres
   return pawl::c_api::status_of(activity->context.heartbeat(bytes_of(progress, size)));
 }
 pawl_text pawl_activity_last_progress(const pawl_activity* activity) {
-  return text_of(activity->context.last_progress());
+  return text_by(activity, Text::kLastProgress);
+}
+pawl_optional_ms pawl_activity_time_left(const pawl_activity* activity) {
+  const pawl::OptionalMs left = activity->context.time_left_ms();
+  return {left.value_or(0), left.has_value() ? 1 : 0};
+}
+void pawl_activity_commit_now(pawl_activity* activity) { activity->context.commit_now(); }
+pawl_status pawl_activity_trace(pawl_activity* activity, int level, const char* text) {
+  if (!pawl::c_api::is_level(level)) return PAWL_INVALID_ARGUMENT;
+  activity->context.trace(static_cast<pawl::LogLevel>(level), name_of(text));
+  return PAWL_OK;
 }
 
 void pawl_activity_ok(pawl_activity* activity, const void* result, size_t size) {
@@ -91,8 +171,11 @@ void pawl_activity_hand_back(pawl_activity* activity) {
 }
 
 void pawl_step_again_after(pawl_activity* activity, int64_t wait_ms) {
-  activity->step.emplace(activity->context.again_after(std::chrono::milliseconds(wait_ms)));
+  activity->step.emplace(activity->context.again_after(pawl::c_api::ms_of(wait_ms)));
 }
 void pawl_step_when_readable(pawl_activity* activity, int fd, int64_t limit_ms) {
-  activity->step.emplace(activity->context.when_readable(fd, std::chrono::milliseconds(limit_ms)));
+  activity->step.emplace(activity->context.when_readable(fd, pawl::c_api::ms_of(limit_ms)));
+}
+int pawl_step_is_readable(const pawl_activity* activity) {
+  return activity->context.is_readable() ? 1 : 0;
 }

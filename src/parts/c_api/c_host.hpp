@@ -26,6 +26,25 @@ class CallbackLog final : public LogSink {
   void* user_;
 };
 
+// Notifies a C function of the sessions that the host gets and loses.
+class CallbackListener final : public SessionListener {
+ public:
+  CallbackListener(pawl_owner_fn function, void* user) : function_(function), user_(user) {}
+  void on_session_claimed(std::string_view session, std::int64_t epoch) noexcept override {
+    function_(user_, PAWL_OWNER_CLAIMED, text_of(session), epoch);
+  }
+  void on_session_lost(std::string_view session, std::int64_t epoch) noexcept override {
+    function_(user_, PAWL_OWNER_LOST, text_of(session), epoch);
+  }
+  void on_session_ending(std::string_view session, std::int64_t epoch) noexcept override {
+    function_(user_, PAWL_OWNER_ENDING, text_of(session), epoch);
+  }
+
+ private:
+  pawl_owner_fn function_;
+  void* user_;
+};
+
 // Calls of a Runtime that wait for their answer.
 class AnswerPool {
  public:
@@ -67,8 +86,11 @@ class LastError {
 
 struct pawl_host {
   pawl_host(const pawl::HostOptions& options, const pawl_host_options& given)
-      : log(given.log, given.log_user), host(options) {
+      : log(given.log, given.log_user),
+        listener(given.owner_change, given.owner_user),
+        host(options) {
     if (given.log != nullptr) host.options().runtime.log = &log;
+    if (given.owner_change != nullptr) host.options().runtime.sessions.listener = &listener;
   }
 
   // Returns the status, and keeps its text for pawl_host_error(); without a text given, the
@@ -79,6 +101,8 @@ struct pawl_host {
     if (failed) error.set(text.empty() ? pawl::status_name(status) : text);
     return pawl::c_api::status_of(status);
   }
+  // For calls that change nothing, of which Host has no const form.
+  [[nodiscard]] pawl::Host& host_of() const { return const_cast<pawl_host*>(this)->host; }
   // Null: there are as many steps as a registry takes.
   pawl::c_api::Steps* next_steps(const pawl::c_api::Steps& with) {
     if (steps_count == pawl::Registry::kActivitiesMax) return nullptr;
@@ -87,6 +111,7 @@ struct pawl_host {
   }
 
   pawl::c_api::CallbackLog log;
+  pawl::c_api::CallbackListener listener;
   pawl::c_api::AnswerPool answers;
   pawl::c_api::Steps steps[pawl::Registry::kActivitiesMax] = {};
   std::size_t steps_count = 0;

@@ -1,17 +1,17 @@
-// Shared by the parts of pawl.h: texts, options of any release, and the host that other parts see.
+// Shared by the parts of pawl.h: texts, handles, and the host that other parts see.
 //
 // Purpose: the C calls do the same as the C++ calls, in another form. Ownership: nothing is kept
 // here. Thread rule: the same as in pawl.h.
 #ifndef PAWL_PARTS_C_API_C_TYPES_HPP
 #define PAWL_PARTS_C_API_C_TYPES_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <optional>
 #include <string_view>
 
 #include "pawl/activity.hpp"
-#include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/orchestration.hpp"
 #include "pawl/orchestration_code.hpp"
@@ -42,19 +42,8 @@ inline pawl_text text_of(std::string_view text) {
   return {text.data() == nullptr ? "" : text.data(), text.size()};
 }
 
-// Takes the members that a program of this or an earlier release knows. `first_size`: size of the
-// options in the first release. False: the size is of no release.
-template <typename T>
-bool take_options(const T& given, T* out, std::size_t first_size) {
-  if (given.size < first_size || given.size > sizeof(T)) return false;
-  const std::size_t size = given.size;
-  std::memcpy(out, &given, size);
-  out->size = sizeof(T);
-  return true;
-}
-
-// False: the options are null, or their size is of no release.
-bool take_start_options(const pawl_start_options* given, StartOptions* out);
+// The reason why a struct of C was refused.
+std::string_view text_of_refusal(Status status);
 
 // False: the buffer is too small. A null buffer: the text is not wanted.
 inline bool copy_text(std::string_view text, pawl_buffer* out) {
@@ -66,7 +55,28 @@ inline bool copy_text(std::string_view text, pawl_buffer* out) {
   return true;
 }
 
+inline bool is_level(int level) { return level >= PAWL_LEVEL_DEBUG && level <= PAWL_LEVEL_ERROR; }
+
 using internal::function_cast;
+
+// A lambda that a function calls before it returns, without a copy of that function for each.
+template <typename Signature>
+class CallOf;
+template <typename Result, typename... Arguments>
+class CallOf<Result(Arguments...)> {
+ public:
+  // Implicit: the lambda stands in the place of the argument.
+  template <typename Lambda>
+  CallOf(const Lambda& lambda)  // NOLINT(google-explicit-constructor)
+      : lambda_(&lambda), call_([](const void* of, Arguments... arguments) -> Result {
+          return (*static_cast<const Lambda*>(of))(arguments...);
+        }) {}
+  Result operator()(Arguments... arguments) const { return call_(lambda_, arguments...); }
+
+ private:
+  const void* lambda_;
+  Result (*call_)(const void*, Arguments...);
+};
 
 // ---- casts: a pawl_ctx is the C++ object ----
 
@@ -79,6 +89,40 @@ inline const OrchestrationContext& context_of(const pawl_ctx* ctx) {
 inline pawl_ctx* ctx_of(OrchestrationContext& context) {
   return reinterpret_cast<pawl_ctx*>(&context);
 }
+
+// ---- handles and sessions: the bytes of the C++ ones, which are plain values ----
+
+static_assert(sizeof(Handle) <= sizeof(pawl_handle) && std::is_trivially_copyable_v<Handle>);
+inline pawl_handle handle_of(const Handle& handle) {
+  pawl_handle bytes = {};
+  std::memcpy(&bytes, &handle, sizeof handle);
+  return bytes;
+}
+inline Handle handle_of(const pawl_handle& bytes) {
+  Handle handle;
+  std::memcpy(static_cast<void*>(&handle), &bytes, sizeof handle);
+  return handle;
+}
+
+struct SessionOfCode {
+  Session session;
+  const char* id = nullptr;  // the text of pawl_session_of(); null: `session` counts
+};
+static_assert(sizeof(SessionOfCode) <= sizeof(pawl_session) &&
+              std::is_trivially_copyable_v<SessionOfCode>);
+// Null: an empty one.
+inline SessionOfCode session_of(const pawl_session* bytes) {
+  SessionOfCode of;
+  if (bytes != nullptr) std::memcpy(static_cast<void*>(&of), bytes, sizeof of);
+  return of;
+}
+
+inline std::chrono::milliseconds ms_of(std::int64_t count) {
+  return std::chrono::milliseconds(count);
+}
+
+// ---- calls that C functions stand behind ----
+
 // The functions that are registered in place of C functions.
 Poll call_orchestration(Orchestration function, OrchestrationContext& context);
 ActivityResult call_activity(Activity function, ActivityContext& context);

@@ -100,8 +100,8 @@ class Deliveries : private Table {
     bool is_child = false;
     [[nodiscard]] bool is_deleted() const { return key != 0 && state == InstanceState::kDeleted; }
     [[nodiscard]] bool is_alive() const {
-      return state == InstanceState::kRunning || state == InstanceState::kStopped ||
-             state == InstanceState::kSuspended;
+      return key != 0 && (state == InstanceState::kRunning || state == InstanceState::kStopped ||
+                          state == InstanceState::kSuspended);
     }
   };
   Status check_new(const NewInstance& instance);
