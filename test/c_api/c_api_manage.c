@@ -160,6 +160,116 @@ void ids_in_use(void) {
 
 /* ---- watching ---- */
 
+/* Answers calls; "no" is refused, "later" is answered with the next message, "on" is handed on to
+ * another instance, "end" ends it. */
+static pawl_poll answers(pawl_ctx* ctx, void* user) {
+  int64_t later = 0;
+  (void)user;
+  for (;;) {
+    const pawl_handle message = pawl_dequeue_event(ctx, "q");
+    pawl_outcome got;
+    PAWL_AWAIT_C(message, &got);
+    if (got.error != PAWL_ERROR_NONE) return pawl_fail_with(ctx, &got);
+    if (later != 0) {
+      CHECK(pawl_reply_to(ctx, later, "late", 4) == PAWL_ERROR_NONE);
+      later = 0;
+    }
+    if (text_is(got.value, "end")) return pawl_complete(ctx, NULL, 0);
+    if (text_is(got.value, "no")) {
+      CHECK(pawl_refuse(ctx, message, "not that") == PAWL_ERROR_NONE);
+    } else if (text_is(got.value, "later")) {
+      CHECK(pawl_get_call_number(ctx, message, &later) == 1 && later > 0);
+      CHECK(pawl_get_call_number(ctx, message, NULL) == 1);
+    } else if (text_is(got.value, "on")) {
+      pawl_send_options with;
+      pawl_handle sent;
+      pawl_outcome arrived;
+      pawl_send_options_init(&with);
+      with.start_if_ended = "takes";
+      with.key = "once";
+      (void)pawl_enqueue_event(ctx, "other", "q", "on", 2, &with);
+      sent = pawl_raise_event(ctx, "nobody", "e", NULL, 0, NULL);
+      PAWL_AWAIT_C(sent, &arrived);
+      CHECK(arrived.error == PAWL_ERROR_NO_INSTANCE);
+      PAWL_AWAIT_C(pawl_enqueue_event(ctx, "other", "q", NULL, 1, NULL), &arrived);
+      CHECK(arrived.error == PAWL_ERROR_INVALID_ARGUMENT);
+      CHECK(pawl_reply(ctx, message, "sent", 4) == PAWL_ERROR_NONE);
+    } else {
+      CHECK(pawl_reply(ctx, message, NULL, 1) == PAWL_ERROR_INVALID_ARGUMENT);
+      CHECK(pawl_refuse_to(ctx, 0, "none") == PAWL_ERROR_INVALID_ARGUMENT);
+      (void)pawl_reply(ctx, message, got.value.data, got.value.size);
+    }
+  }
+}
+
+static pawl_poll takes(pawl_ctx* ctx, void* user) {
+  pawl_outcome got;
+  (void)user;
+  PAWL_AWAIT_C(pawl_dequeue_event(ctx, "q"), &got);
+  return pawl_complete(ctx, got.value.data, got.value.size);
+}
+
+/* Makes a call, runs the host, and makes it again: the status and the answer. */
+static pawl_status ask(pawl_host* host, pawl_client* client, const char* key, const char* text,
+                       int* error, pawl_buffer* answer) {
+  char made[64];
+  pawl_buffer key_out = {made, sizeof made, 0};
+  pawl_send_options with;
+  pawl_status status;
+  pawl_send_options_init(&with);
+  with.key = key;
+  status =
+      pawl_client_call(client, "a", "q", text, strlen(text), 0, &with, error, answer, &key_out);
+  CHECK(buffer_is(&key_out, key));
+  if (status != PAWL_TIMEOUT) return status;
+  run(host, 50);
+  return pawl_client_call(client, "a", "q", text, strlen(text), 0, &with, error, answer, NULL);
+}
+
+void messages_and_calls(void) {
+  char room[32];
+  char small[2];
+  pawl_buffer answer = {room, sizeof room, 0};
+  pawl_buffer narrow = {small, sizeof small, 0};
+  pawl_send_options with;
+  pawl_client* client;
+  int error = -1;
+  pawl_host* const host = open_host();
+  CHECK_STATUS(pawl_host_add_orchestration(host, "answers", NULL, answers, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_add_orchestration(host, "takes", NULL, takes, NULL), PAWL_OK);
+  CHECK_STATUS(pawl_host_start(host), PAWL_OK);
+  client = open_client(host);
+  CHECK_STATUS(pawl_client_start(client, "answers", "a", NULL, 0, NULL), PAWL_OK);
+  CHECK_STATUS(ask(host, client, "1", "hello", &error, &answer), PAWL_OK);
+  CHECK(error == PAWL_ERROR_NONE && buffer_is(&answer, "hello"));
+  CHECK_STATUS(ask(host, client, "2", "no", &error, &answer), PAWL_OK);
+  CHECK(error == PAWL_ERROR_APPLICATION && buffer_is(&answer, "not that"));
+  CHECK_STATUS(ask(host, client, "3", "later", &error, &answer), PAWL_TIMEOUT);
+  CHECK_STATUS(ask(host, client, "4", "on", &error, &answer), PAWL_OK);
+  CHECK(buffer_is(&answer, "sent"));
+  CHECK_STATUS(ask(host, client, "3", "later", &error, &answer), PAWL_OK);
+  CHECK(error == PAWL_ERROR_NONE && buffer_is(&answer, "late"));
+  CHECK_STATUS(ask(host, client, "3", "other", &error, &answer), PAWL_KEY_REUSED);
+  CHECK_STATUS(ask(host, client, "1", "hello", &error, &narrow), PAWL_RESOURCE_EXHAUSTED);
+  CHECK(narrow.size == 5);
+  CHECK_STATUS(ask(host, client, "5", "end", &error, &answer), PAWL_STALE);
+  run_until(host, client, "other", PAWL_COMPLETED, &answer);
+  pawl_send_options_init(&with);
+  with.key = "once";
+  CHECK_STATUS(pawl_client_enqueue(client, "other", "q", "on", 2, &with), PAWL_OK);
+  CHECK_STATUS(pawl_client_enqueue(client, "other", "q", "off", 3, &with), PAWL_KEY_REUSED);
+  with.key = "";
+  CHECK_STATUS(pawl_client_enqueue(client, "other", "q", "on", 2, &with), PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_call(client, "a", "q", NULL, 0, 0, NULL, NULL, &answer, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_call(client, "a", "q", NULL, 0, 0, NULL, &error, NULL, NULL),
+               PAWL_INVALID_ARGUMENT);
+  CHECK_STATUS(pawl_client_call(NULL, "a", "q", NULL, 0, 0, NULL, &error, &answer, NULL),
+               PAWL_INVALID_ARGUMENT);
+  pawl_client_close(client);
+  CHECK_STATUS(pawl_host_close(host), PAWL_OK);
+}
+
 static void join_values(void* user, const pawl_value* value) {
   strncat(user, value->key.data, value->key.size);
   strncat(user, value->value.data, value->value.size);

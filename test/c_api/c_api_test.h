@@ -73,6 +73,7 @@ void sessions_of_code(void);
 void operators_of_sessions(void);
 void wrong_tags(void);
 void ids_in_use(void);
+void messages_and_calls(void);
 void watching(void);
 void listings_and_verbs(void);
 void verbs_of_a_host(void);
