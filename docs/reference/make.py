@@ -61,7 +61,6 @@ TASKS = {
     "programs": ("Running a program", [
         ("Run a whole program", "Host::* HostOptions"),
         ("Register code", "Registry::* ActivityMode"),
-        ("Give SQLite its memory", "Process::*"),
         ("Start, run and stop a loop", "Runtime::required_memory start run run_for tick fd next_due wake request_stop "
          "stop_requested stop ready error_text"),
     ]),
@@ -72,8 +71,12 @@ TASKS = {
         ("Speak to a service manager", "ServiceNotify::send is_asked watchdog_ms"),
         ("Take the log", "LogSink LogField LogLevel FdLogSink JournalLogSink SyslogLogSink LogForm"),
     ]),
+    "opening": ("Opening a client", [
+        ("Open one with memory of the heap", "HostClient HostClientOptions"),
+        ("Open one in memory of your own", "Client::required_memory open close error_text"),
+        ("Give SQLite its memory", "Process::*"),
+    ]),
     "clients": ("Starting, sending, watching", [
-        ("Open and close", "Client::required_memory open close error_text"),
         ("Start", "Client::start_orchestration StartOptions"),
         ("Send", "Client::raise_event offer_event enqueue_event"),
         ("Watch one", "Client::get_status wait_for_orchestration wait_for_status_change watch_progress OrchestrationStatus "
