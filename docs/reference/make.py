@@ -112,6 +112,7 @@ TASKS = {
     ]),
     "tests": ("Testing", [
         ("Run in virtual time", "World::* WorldOptions"),
+        ("Crash at each write", "for_each_crash PlannedCrash"),
         ("Fake activities", "FakeActivity"),
         ("Look at the log", "Lines"),
         ("Check new code against a database", "replay_check replay_check_main ReplayVisitor ReplayAnswer ReplayTotals"),
