@@ -99,7 +99,7 @@ TASKS = {
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),
     ]),
     "payloads": ("Payloads and errors", [
-        ("Make structs of bytes", "PAWL_JSON PAWL_JSON_ENUM PAWL_JSON_DEFAULTS to_json from_json JsonText JsonArray JsonRest"),
+        ("Make structs of bytes", "PAWL_JSON PAWL_JSON_ENUM PAWL_JSON_DEFAULTS PAWL_JSON_LITERAL to_json from_json JsonText JsonArray JsonRest"),
         ("Define names with types", "ActivityType OrchestrationType EventType QueueType Nothing Reply StepReply"),
         ("Know what went wrong", "Status status_name Diagnostic ErrorKind error_kind_name PAWL_TRY"),
         ("Quote a text by hand", "write_json_text read_json_text"),
