@@ -247,7 +247,7 @@ TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
 // ---- a crash at each write ----
 
 Poll counts(OrchestrationContext& ctx) {
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 2; ++i) {
     PAWL_AWAIT_DONE(ctx.schedule_activity("work", ""));
     PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
@@ -255,7 +255,7 @@ Poll counts(OrchestrationContext& ctx) {
 }
 
 // Plays one story to its end. Returns the number of writes that the World says it made.
-std::uint64_t count_to_three(const WorldOptions& options, int* calls) {
+std::uint64_t count_to_two(const WorldOptions& options, int* calls) {
   Registry registry;
   FakeActivity work;
   EXPECT_EQ(registry.add_orchestration("counts", counts), Status::kOk);
@@ -269,7 +269,7 @@ std::uint64_t count_to_three(const WorldOptions& options, int* calls) {
   OrchestrationStatus status;
   EXPECT_EQ(world.run_until_done("a", &status), Status::kOk);
   EXPECT_EQ(status.output, "done");
-  EXPECT_EQ(world.now_ms() - began, 3'000) << "the next process starts at once";
+  EXPECT_EQ(world.now_ms() - began, 2'000) << "the next process starts at once";
   EXPECT_TRUE(world.running());
   *calls = static_cast<int>(work.calls());
   return world.writes();
@@ -282,11 +282,11 @@ TEST(TestingCrashes, EachWriteIsMetOnceAndTheWorldGoesOn) {
   const std::uint64_t crashes = testing::for_each_crash(1, [&](const WorldOptions& options) {
     met.push_back(options.crash->at);
     int calls = 0;
-    const std::uint64_t made = count_to_three(options, &calls);
+    const std::uint64_t made = count_to_two(options, &calls);
     EXPECT_EQ(options.crash->happened, options.crash->at > 0) << options.crash->at;
     if (options.crash->at == 0) writes = made;
-    EXPECT_LE(calls, options.crash->at == 0 ? 3 : 4) << options.crash->at;
-    repeated += calls == 4 ? 1 : 0;
+    EXPECT_LE(calls, options.crash->at == 0 ? 2 : 3) << options.crash->at;
+    repeated += calls == 3 ? 1 : 0;
   });
   ASSERT_GT(writes, 20U);
   EXPECT_EQ(crashes, writes);
@@ -298,7 +298,7 @@ TEST(TestingCrashes, EachWriteIsMetOnceAndTheWorldGoesOn) {
   WorldOptions options;
   options.crash = &none_left;
   int calls = 0;
-  count_to_three(options, &calls);
+  count_to_two(options, &calls);
   EXPECT_FALSE(none_left.happened) << "there is one write more than writes() says";
   EXPECT_GT(repeated, 2) << "a crash behind an activity and before its commit repeats it";
 }
@@ -308,7 +308,7 @@ TEST(TestingCrashes, AStrideTakesASampleAndAnyValueEnds) {
   const auto plays = [&](std::uint64_t stride, std::vector<std::uint64_t>* met) {
     return testing::for_each_crash(stride, [&](const WorldOptions& options) {
       met->push_back(options.crash->at);
-      count_to_three(options, &calls);
+      count_to_two(options, &calls);
     });
   };
   std::vector<std::uint64_t> met;
@@ -332,8 +332,8 @@ TEST(TestingCrashes, AScenarioEndsTheRuns) {
   const std::uint64_t crashes = testing::for_each_crash(1, [&](const WorldOptions& options) {
     last = options.crash->at;
     int calls = 0;
-    count_to_three(options, &calls);
-    return calls == 3;  // wrong: an activity runs at least once
+    count_to_two(options, &calls);
+    return calls == 2;  // wrong: an activity runs at least once
   });
   EXPECT_EQ(crashes, last);
   EXPECT_GT(last, 0U);
