@@ -1,6 +1,5 @@
 // A Client looks into a database from any process: here from the one that has just run.
 #include <cstdio>
-#include <vector>
 
 #include "pawl/host.hpp"
 #include "pawl/visit.hpp"
@@ -15,15 +14,7 @@ int main() {
       .start_once("good", pawl::InstanceId("two"), "");
   if (host.run_until_done("two") != 0) return 1;
 
-  pawl::ClientOptions options;
-  options.database_path = "10_management.db";
-  std::vector<unsigned char> memory(pawl::Client::required_memory(options));
-  pawl::posix::SystemPort port;
-  pawl::Client client;
-  pawl::Diagnostic why;
-  if (client.open(host.process(), options, port.port(), memory.data(), memory.size(), why) !=
-      pawl::Status::kOk)
-    return 1;
+  pawl::HostClient client(host.process(), "10_management.db");
   auto print = pawl::visit([](const pawl::InstanceInfo& instance) {
     std::printf("%.*s is %s\n", PAWL_TEXT(instance.id),
                 pawl::orchestration_state_name(instance.state));

@@ -63,7 +63,6 @@ TASKS = {
     "programs": ("Running a program", [
         ("Run a whole program", "Host::* HostOptions"),
         ("Register code", "Registry::* ActivityMode"),
-        ("Give SQLite its memory", "Process::*"),
         ("Start, run and stop a loop", "Runtime::required_memory start run run_for tick fd next_due wake request_stop "
          "stop_requested stop ready error_text"),
     ]),
@@ -74,8 +73,12 @@ TASKS = {
         ("Speak to a service manager", "ServiceNotify::send is_asked watchdog_ms"),
         ("Take the log", "LogSink LogField LogLevel FdLogSink JournalLogSink SyslogLogSink LogForm"),
     ]),
+    "opening": ("Opening a client", [
+        ("Open one with memory of the heap", "HostClient HostClientOptions"),
+        ("Open one in memory of your own", "Client::required_memory open close error_text"),
+        ("Give SQLite its memory", "Process::*"),
+    ]),
     "clients": ("Starting, sending, watching", [
-        ("Open and close", "Client::required_memory open close error_text"),
         ("Start", "Client::start_orchestration StartOptions"),
         ("Send, and ask", "Client::raise_event offer_event enqueue_event call"),
         ("Watch one", "Client::get_status wait_for_orchestration wait_for_status_change watch_progress OrchestrationStatus "
@@ -98,7 +101,7 @@ TASKS = {
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),
     ]),
     "payloads": ("Payloads and errors", [
-        ("Make structs of bytes", "PAWL_JSON PAWL_JSON_ENUM PAWL_JSON_DEFAULTS to_json from_json JsonText JsonArray JsonRest"),
+        ("Make structs of bytes", "PAWL_JSON PAWL_JSON_ENUM PAWL_JSON_DEFAULTS PAWL_JSON_LITERAL to_json from_json JsonText JsonArray JsonRest"),
         ("Define names with types", "ActivityType OrchestrationType EventType QueueType Nothing Reply StepReply"),
         ("Know what went wrong", "Status status_name Diagnostic ErrorKind error_kind_name PAWL_TRY"),
         ("Quote a text by hand", "write_json_text read_json_text"),
@@ -111,6 +114,7 @@ TASKS = {
     ]),
     "tests": ("Testing", [
         ("Run in virtual time", "World::* WorldOptions"),
+        ("Crash at each write", "for_each_crash PlannedCrash"),
         ("Fake activities", "FakeActivity"),
         ("Look at the log", "Lines"),
         ("Check new code against a database", "replay_check replay_check_main ReplayVisitor ReplayAnswer ReplayTotals"),

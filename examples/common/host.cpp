@@ -31,23 +31,19 @@ pawl::HostOptions small_host(const char* database_path, const char* node) {
   return options;
 }
 
-bool Caller::open(const char* program, const char* database_path) {
-  pawl::ClientOptions options;
-  options.database_path = database_path;
-  options.payload_bytes_max = 1024;  // the same as in small_host()
-  const std::size_t bytes = pawl::Client::required_memory(options);
-  const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options());
-  // A program for a device would rather keep both in .bss.
-  memory_ = std::make_unique<unsigned char[]>(bytes);
-  sqlite_memory_ = std::make_unique<unsigned char[]>(sqlite_bytes);
-  pawl::Diagnostic why;
-  pawl::Status status = process_.start(process_options(), sqlite_memory_.get(), sqlite_bytes, why);
-  if (status == pawl::Status::kOk)
-    status = client_.open(process_, options, port_.port(), memory_.get(), bytes, why);
-  if (status != pawl::Status::kOk)
-    std::fprintf(stderr, "%s: %s: %.*s\n", program, pawl::status_name(status),
-                 PAWL_TEXT(why.text()));
-  return status == pawl::Status::kOk;
+pawl::HostClientOptions small_client(const char* database_path) {
+  pawl::HostClientOptions options;
+  options.process = process_options();
+  options.client.database_path = database_path;
+  options.client.payload_bytes_max = 1024;  // the same as in small_host()
+  return options;
+}
+
+bool is_open(const pawl::HostClient& client, const char* program) {
+  if (client.status() == pawl::Status::kOk) return true;
+  std::fprintf(stderr, "%s: %s: %.*s\n", program, pawl::status_name(client.status()),
+               PAWL_TEXT(client.error_text()));
+  return false;
 }
 
 }  // namespace example

@@ -1,9 +1,7 @@
-// The common part of the example programs: options of a Host for a small device, and a Caller
-// around a Client.
+// The common part of the example programs: options of a Host and of a HostClient for a small
+// device.
 #ifndef EXAMPLE_HOST_HPP
 #define EXAMPLE_HOST_HPP
-
-#include <memory>
 
 #include "pawl/host.hpp"
 
@@ -14,19 +12,10 @@ namespace example {
 // error.
 pawl::HostOptions small_host(const char* database_path, const char* node);
 
-class Caller {
- public:
-  // False: it failed, and the reason is on stderr.
-  bool open(const char* program, const char* database_path);
-  [[nodiscard]] pawl::Client& client() { return client_; }
-
- private:
-  std::unique_ptr<unsigned char[]> sqlite_memory_;
-  std::unique_ptr<unsigned char[]> memory_;
-  pawl::posix::SystemPort port_;
-  pawl::Process process_;
-  pawl::Client client_;
-};
+// The same for a program that is a client.
+pawl::HostClientOptions small_client(const char* database_path);
+// False: it failed to open, and the reason is on standard error.
+bool is_open(const pawl::HostClient& client, const char* program);
 
 }  // namespace example
 

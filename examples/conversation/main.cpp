@@ -64,9 +64,8 @@ int work(const char* path, const char* node, const char* store, const char* comm
 int say(const char* path, const std::string& id, const std::string& text) {
   conversation::Message message;
   if (text.empty() || message.text.assign(text) != pawl::Status::kOk) usage();
-  example::Caller caller;
-  if (!caller.open("conversation", path)) return 1;
-  pawl::Client& client = caller.client();
+  pawl::HostClient client(example::small_client(path));
+  if (!example::is_open(client, "conversation")) return 1;
   pawl::Status status =
       client.start_orchestration(conversation::kConverse, pawl::InstanceId(id), {});
   if (status == pawl::Status::kAlreadyExists) status = pawl::Status::kOk;  // already there

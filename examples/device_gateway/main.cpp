@@ -61,9 +61,8 @@ int read(int argc, char** argv) {
   if (argc > 5) request.period_ms = number(argv[6]);
   if (argc > 7) request.unavailable_ms = number(argv[7]);
 
-  example::Caller caller;
-  if (!caller.open("device_gateway", option(argc, argv, "--db"))) return 1;
-  pawl::Client& client = caller.client();
+  pawl::HostClient client(example::small_client(option(argc, argv, "--db")));
+  if (!example::is_open(client, "device_gateway")) return 1;
   timespec now = {};
   clock_gettime(CLOCK_REALTIME, &now);  // process ids are used again, so the time is added
   const pawl::InstanceId id("read-" + std::to_string(getpid()) + "-" + std::to_string(now.tv_sec));

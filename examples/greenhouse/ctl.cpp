@@ -133,11 +133,11 @@ int main(int argc, char** argv) {
     std::fputs(kUsage, stderr);
     return 2;
   }
-  example::Caller caller;
-  if (!caller.open("greenhouse-ctl", argv[2])) return 1;
-  const Status status = obey(caller.client(), argv[3], argc, argv);
+  pawl::HostClient client(example::small_client(argv[2]));
+  if (!example::is_open(client, "greenhouse-ctl")) return 1;
+  const Status status = obey(client, argv[3], argc, argv);
   if (status == Status::kOk) return 0;
   std::fprintf(stderr, "greenhouse-ctl: %s %.*s\n", pawl::status_name(status),
-               PAWL_TEXT(caller.client().error_text()));
+               PAWL_TEXT(client.error_text()));
   return 1;
 }

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "pawl/host.hpp"
 
@@ -32,23 +31,9 @@ pawl::Poll update_firmware(pawl::OrchestrationContext& ctx) {
 // Any process that knows the path may send. After kOk the message is durable, whether a worker runs
 // or not.
 pawl::Status send(std::string_view what, const char* id, const char* text) {
-  const pawl::ProcessOptions of_process;
-  pawl::ClientOptions options;
-  options.database_path = "approval.db";
-  std::vector<unsigned char> for_sqlite(pawl::Process::required_memory(of_process));
-  std::vector<unsigned char> for_client(pawl::Client::required_memory(options));
-  pawl::posix::SystemPort port;
-  pawl::Process process;
-  pawl::Client client;
-  pawl::Diagnostic why;
-  PAWL_TRY(process.start(of_process, for_sqlite.data(), for_sqlite.size(), why));
-  PAWL_TRY(client.open(process, options, port.port(), for_client.data(), for_client.size(), why));
-  const pawl::Status sent =
-      what == "ask" ? client.start_orchestration("update_firmware", pawl::InstanceId(id), text)
-                    : client.raise_event(id, "answer", text);
-  client.close();
-  PAWL_TRY(process.stop());
-  return sent;
+  pawl::HostClient client("approval.db");
+  return what == "ask" ? client.start_orchestration("update_firmware", pawl::InstanceId(id), text)
+                       : client.raise_event(id, "answer", text);
 }
 
 int main(int argc, char** argv) {

@@ -34,10 +34,12 @@ pawl::Poll water(pawl::OrchestrationContext& ctx) {
 int main() {
   pawl::Host host("payload_change.db");
   host.add_orchestration("water", water).add_activity("show", show);
-  host.start_once("water", pawl::InstanceId("last-year"), R"({"bed":1})");
-  host.start_once("water", pawl::InstanceId("this-year"), R"({"bed":2,"mode":"kFlood"})");
-  host.start_once("water", pawl::InstanceId("next-year"), R"({"bed":3,"mode":"kDrip","gate":7})");
-  host.start_once("water", pawl::InstanceId("wrong"), R"({"bed":"four"})");
+  host.start_once("water", pawl::InstanceId("last-year"), PAWL_JSON_LITERAL(R"({"bed":1})"));
+  host.start_once("water", pawl::InstanceId("this-year"),
+                  PAWL_JSON_LITERAL(R"({"bed":2,"mode":"kFlood"})"));
+  host.start_once("water", pawl::InstanceId("next-year"),
+                  PAWL_JSON_LITERAL(R"({"bed":3,"mode":"kDrip","gate":7})"));
+  host.start_once("water", pawl::InstanceId("wrong"), PAWL_JSON_LITERAL(R"({"bed":"four"})"));
   if (host.status() != pawl::Status::kOk) return host.run();
   return host.run_until_done("wrong") == 1 ? 0 : 1;  // the last one fails, and says why
 }

@@ -110,12 +110,12 @@ int chat(int argc, char** argv) {
   read_number(argc, argv, "--age-ms", &limits.age_ms_max);
   read_number(argc, argv, "--per-minute", &limits.messages_a_minute);
   read_number(argc, argv, "--messages", &limits.messages_max);
-  example::Caller caller;
-  if (!caller.open("session_broker", path)) return 1;
+  pawl::HostClient client(example::small_client(path));
+  if (!example::is_open(client, "session_broker")) return 1;
   for (std::string line; std::getline(std::cin, line);) {
-    const pawl::Status status = take_line(caller.client(), limits, line);
+    const pawl::Status status = take_line(client, limits, line);
     if (status == pawl::Status::kOk) continue;
-    std::printf("%s: %.*s\n", pawl::status_name(status), PAWL_TEXT(caller.client().error_text()));
+    std::printf("%s: %.*s\n", pawl::status_name(status), PAWL_TEXT(client.error_text()));
     std::fflush(stdout);
   }
   return 0;

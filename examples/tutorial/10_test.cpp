@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <string_view>
 
 #include "pawl/testing.hpp"
 
@@ -17,40 +18,34 @@ pawl::Poll alarm(pawl::OrchestrationContext& ctx) {
   return chief.ok() ? ctx.complete("escalated") : ctx.fail(chief.error());
 }
 
-// Plays one story in a world of its own. The process dies at its disk write number `crash_at`; 0:
-// never. Returns whether it died, and counts a wrong end in `failures`.
-bool play(std::uint64_t crash_at, bool confirm, const char* expected, int* failures) {
+// Plays one story in a world of its own, whatever dies on the way. False: its end is wrong.
+bool play(const pawl::testing::WorldOptions& options, bool confirm, std::string_view expected) {
   pawl::testing::FakeActivity ring;
   pawl::Registry registry;
   if (registry.add_orchestration("alarm", alarm) != pawl::Status::kOk ||
       ring.add_to(registry, "ring") != pawl::Status::kOk)
-    return ++*failures, false;
-  pawl::testing::World world(registry);
-  if (world.start() != pawl::Status::kOk) return ++*failures, false;
-  if (world.client().start_orchestration("alarm", pawl::InstanceId("a"), "") != pawl::Status::kOk)
-    return ++*failures, false;
-  world.crash_at_write(crash_at);
-  const bool crashed = world.advance(60'000) == pawl::Status::kStopped;
-  world.crash_at_write(0);
-  if (crashed && world.start() != pawl::Status::kOk) return ++*failures, true;
-  if (confirm && world.client().raise_event("a", "confirmed", "Ann") != pawl::Status::kOk)
-    return ++*failures, crashed;
+    return false;
+  pawl::testing::World world(registry, options);
   pawl::OrchestrationStatus status;
-  if (world.run_until_done("a", &status) != pawl::Status::kOk || status.output != expected) {
-    std::printf("crash at write %d: the end is wrong\n", static_cast<int>(crash_at));
-    ++*failures;
-  }
-  return crashed;
+  return world.start() == pawl::Status::kOk &&
+         world.client().start_orchestration("alarm", pawl::InstanceId("a"), "") ==
+             pawl::Status::kOk &&
+         world.advance(60'000) == pawl::Status::kOk &&
+         (!confirm || world.client().raise_event("a", "confirmed", "Ann") == pawl::Status::kOk) &&
+         world.run_until_done("a", &status) == pawl::Status::kOk && status.output == expected;
 }
 
 int main() {
-  int failures = 0;
-  play(0, true, "confirmed", &failures);
-  play(0, false, "escalated", &failures);
+  if (!play({}, true, "confirmed") || !play({}, false, "escalated")) return 1;
   std::puts("without crashes: tested");
-  std::uint64_t crashes = 0;
-  while (failures == 0 && play(crashes + 1, false, "escalated", &failures))
-    ++crashes;
-  std::puts(crashes > 0 ? "with a crash at every write: tested" : "there was no crash");
-  return failures == 0 && crashes > 0 ? 0 : 1;
+  bool is_right = true;
+  const std::uint64_t crashes =
+      pawl::testing::for_each_crash(1, [&](const pawl::testing::WorldOptions& options) {
+        is_right = play(options, true, "confirmed");
+        if (!is_right) std::printf("crash at write %d\n", static_cast<int>(options.crash->at));
+        return is_right;
+      });
+  if (!is_right || crashes == 0) return 1;
+  std::puts("with a crash at every write: tested");
+  return 0;
 }

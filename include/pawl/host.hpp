@@ -20,6 +20,7 @@
 #include <memory>
 #include <string_view>
 
+#include "pawl/host_client.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #pragma GCC visibility push(default)

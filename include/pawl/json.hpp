@@ -29,6 +29,7 @@
 
 #include "pawl/json_io.hpp"
 #include "pawl/json_list.hpp"
+#include "pawl/json_literal.hpp"
 #include "pawl/json_types.hpp"
 #include "pawl/status.hpp"
 #pragma GCC visibility push(default)

@@ -28,6 +28,21 @@ struct JsonRoom {
 template <std::size_t N>
 class JsonText {
  public:
+  JsonText() = default;  // empty
+  // Implicit, so that a literal may stand where a JsonText is wanted: JsonText<8> mode = "drip". A
+  // longer literal does not compile; one with a zero byte in it ends there, as every C text does.
+  template <std::size_t M>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr JsonText(const char (&literal)[M]) {
+    static_assert(M - 1 <= N, "the literal is longer than this JsonText");
+    while (size_ < M - 1 && literal[size_] != '\0') {
+      bytes_[size_] = literal[size_];
+      ++size_;
+    }
+  }
+  template <std::size_t M>
+  JsonText(char (&)[M]) = delete;  // no literal: a text that is made at run time is for assign()
+
   // Takes a copy; unless kOk the old text stays.
   // Returns kOk.
   // Requires: at most N bytes (kResourceExhausted), none of which is zero (kInvalidArgument).
@@ -39,7 +54,7 @@ class JsonText {
     return Status::kOk;
   }
   // The text; it lives as long as this, and until the next assign().
-  [[nodiscard]] std::string_view view() const { return {bytes_, size_}; }
+  [[nodiscard]] constexpr std::string_view view() const { return {bytes_, size_}; }
   // The place where the reader of PAWL_JSON puts the bytes.
   internal::JsonRoom room() { return {bytes_, N, &size_}; }
 

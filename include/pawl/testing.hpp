@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -170,6 +171,13 @@ class Worker {
 bool drive(sim::Machine& machine, const std::vector<Worker*>& workers,
            const std::function<bool()>& until, std::int64_t ms);
 
+// The crash of one run of for_each_crash(), for the World of that run.
+struct PlannedCrash {
+  std::uint64_t at = 0;      // the write at which the process dies; 0: it lives
+  bool happened = false;     // set by the World
+  std::uint64_t writes = 0;  // set by the World when it ends: World::writes()
+};
+
 struct WorldOptions {
   std::uint64_t seed = 1;  // decides guids and database ids, and the losses of a power cut
   // Leave database_path and worker_node_id empty: the World has its own. If log is null,
@@ -178,6 +186,9 @@ struct WorldOptions {
   Process* process = nullptr;  // null: shared_process()
   // Each start() declares them, as a program that holds hardware does (Runtime::declare_session()).
   std::vector<std::string> devices;
+  // The World dies at the write that it says, starts again by itself, and goes on in the call that
+  // was under way, at the same moment. null: no crash is planned.
+  PlannedCrash* crash = nullptr;
 };
 
 class World {
@@ -202,6 +213,9 @@ class World {
   // reach the disk; 0: it no longer will. Whatever it does happens between two of these, so a test
   // that counts n up until nothing crashes any more has met every moment.
   void crash_at_write(std::uint64_t nth);
+  // The number of writes and syncs so far that crash_at_write() counts: those of the Runtime while
+  // it works. Opening the database is not among them, nor is what the Client writes.
+  [[nodiscard]] std::uint64_t writes() const { return writes_; }
   // The Runtime declares a device, now and after each later start(), or withdraws it; this takes
   // effect with the next calls below.
   // Returns the same as Runtime::declare_session() and withdraw_session(); kOk if none runs.
@@ -256,6 +270,8 @@ class World {
   Status open_client();
   template <typename Until>
   Status go(std::int64_t ms, Until&& until);
+  template <typename Until>
+  Status go_on(std::int64_t ms, Until&& until);
 
   sim::Machine machine_;
   const Registry& registry_;
@@ -267,7 +283,36 @@ class World {
   std::unique_ptr<Block> client_memory_;
   std::unique_ptr<Client> client_;
   std::uint64_t writes_left_ = 0;  // until the crash; 0: none is planned
+  std::uint64_t writes_ = 0;
 };
+
+}  // namespace pawl::testing
+
+namespace pawl::internal {
+std::uint64_t for_each_crash(std::uint64_t stride,
+                             const std::function<bool(const testing::WorldOptions&)>& scenario);
+}  // namespace pawl::internal
+
+namespace pawl::testing {
+
+// Calls `scenario` with a crash at every write that it makes, or at every stride-th one: first
+// without a crash, and then once for the first write, the (1 + stride)-th and so on. A scenario
+// makes what it needs anew, one World with the options it gets among it, and says what must hold at
+// the end, whatever died on the way; options.crash->at names the write to a person. It returns
+// nothing, or a bool; false ends the runs.
+// Returns the number of runs that had a crash.
+// Requires: a scenario that does the same each time.
+template <typename Scenario>
+std::uint64_t for_each_crash(std::uint64_t stride, Scenario&& scenario) {
+  return internal::for_each_crash(stride, [&scenario](const WorldOptions& options) {
+    if constexpr (std::is_void_v<decltype(scenario(options))>) {
+      scenario(options);
+      return true;
+    } else {
+      return static_cast<bool>(scenario(options));
+    }
+  });
+}
 
 }  // namespace pawl::testing
 #pragma GCC visibility pop

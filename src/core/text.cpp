@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "core/check.hpp"
+#include "core/utf8.hpp"
 
 namespace pawl {
 
@@ -67,13 +68,7 @@ Status Text::append_unsigned(std::uint64_t number, unsigned base, unsigned digit
 }
 
 bool Text::assign_cut(std::string_view text) {
-  std::size_t size = text.size();
-  if (size > capacity_) {
-    size = capacity_;
-    // Bytes 10xxxxxx continue a character: steps back to the first byte of the one that was cut.
-    while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xC0U) == 0x80U)
-      --size;
-  }
+  const std::size_t size = bytes_to_keep(text, capacity_);
   put(text.substr(0, size));
   return size == text.size();
 }

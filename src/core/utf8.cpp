@@ -72,6 +72,14 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
+std::size_t bytes_to_keep(std::string_view text, std::size_t most) {
+  if (text.size() <= most) return text.size();
+  // Bytes 10xxxxxx continue a character: steps back to the first byte of the one that is cut.
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0U) == 0x80U)
+    --most;
+  return most;
+}
+
 bool is_shown(std::uint32_t code) {
   const bool is_control = code < 0x20 || (code >= 0x7f && code < 0xa0);
   const bool is_separator = code == 0x2028 || code == 0x2029;

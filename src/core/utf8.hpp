@@ -25,6 +25,8 @@ struct Utf8 {
 // Requires: `code` is a character, below U+110000.
 [[nodiscard]] Utf8 utf8(std::uint32_t code);
 [[nodiscard]] bool is_utf8(std::string_view text);
+// How many of the first `most` bytes to keep, so that a cut is between two characters.
+[[nodiscard]] std::size_t bytes_to_keep(std::string_view text, std::size_t most);
 // False for characters that a terminal obeys instead of showing: control characters below U+00A0,
 // line and paragraph separators, and all with Unicode's property Bidi_Control.
 [[nodiscard]] bool is_shown(std::uint32_t code);

@@ -4,6 +4,7 @@
 
 #include "codec/policy.hpp"
 #include "core/check.hpp"
+#include "replay/payloads_shown.hpp"
 
 namespace pawl::internal {
 namespace {
@@ -12,6 +13,23 @@ namespace {
 const char* session_meaning(EventKind kind) {
   if (kind == EventKind::kSessionOpen || kind == EventKind::kSessionSettings) return "owner label";
   return kind == EventKind::kActivity ? "session" : "instance id";
+}
+
+// Parts that an event keeps as its payload.
+constexpr char kInput[] = "input";
+constexpr char kValue[] = "value";
+constexpr char kSummary[] = "summary";
+constexpr char kPayload[] = "payload";
+constexpr char kAnswer[] = "answer";
+
+bool is_in_payload(const char* part) {
+  return part == kInput || part == kValue || part == kSummary || part == kPayload ||
+         part == kAnswer;
+}
+
+const char* reply_difference(const Event& recorded, const Event& issued) {
+  if (recorded.number != issued.number) return "call";
+  return recorded.error != issued.error ? "whether it refuses" : kAnswer;
 }
 
 // The part in which two commands differ, or null.
@@ -34,10 +52,13 @@ const char* difference(const Event& recorded, const Event& issued) {
       return recorded.number != issued.number ? "target" : "horizon";
     if (recorded.kind == EventKind::kDequeue) return "whether it waits";
     if (recorded.kind == EventKind::kSessionHold) return "duration";
-    if (recorded.kind == EventKind::kSessionHandoff) return "summary";
-    if (is_send(recorded.kind)) return "payload";
-    if (recorded.kind == EventKind::kReply) return "answer";
-    return recorded.kind == EventKind::kStateWrite ? "value" : "input";
+    if (recorded.kind == EventKind::kSessionHandoff) return kSummary;
+    if (is_send(recorded.kind)) return kPayload;
+    if (recorded.kind == EventKind::kReply) return reply_difference(recorded, issued);
+    if (recorded.kind == EventKind::kStartIfEnded && recorded.number != issued.number)
+      return "start_after";
+    if (recorded.kind != EventKind::kStateWrite) return kInput;
+    return recorded.number != issued.number ? "whether it clears the value" : kValue;
   }
   return recorded.path_hash != issued.path_hash ? "what was awaited before it" : nullptr;
 }
@@ -183,6 +204,12 @@ bool Commands::has_room(const Event& event) {
 }
 
 void Commands::fail_mismatch(const Event& recorded, const Event& issued, const char* what) {
+  run_.fail(Status::kNondeterminism);
+  // A write that was refused has recorded no value.
+  if (is_in_payload(what) && recorded.payload != issued.payload &&
+      recorded.error == ErrorKind::kNone)
+    return show_payloads(what, recorded, event_kind_name(recorded.kind), issued.payload,
+                         run_.diagnostic());
   run_.diagnostic().format(
       "event %u (branch %u, ordinal %u): %s differs: history has %s \"%.*s\" hash %016" PRIx64
       ", the code issues %s \"%.*s\" hash %016" PRIx64,
@@ -190,7 +217,6 @@ void Commands::fail_mismatch(const Event& recorded, const Event& issued, const c
       shown_bytes(recorded.name), recorded.name.data(), recorded.argument_hash,
       event_kind_name(issued.kind), shown_bytes(issued.name), issued.name.data(),
       issued.argument_hash);
-  run_.fail(Status::kNondeterminism);
 }
 
 bool Commands::takes_id(std::string_view id) const {

@@ -4,6 +4,7 @@
 
 #include "core/version.hpp"
 #include "replay/awaits.hpp"
+#include "replay/payloads_shown.hpp"
 
 namespace pawl::internal {
 
@@ -78,7 +79,8 @@ void EndCalls::check_recorded_end(const Event& end) {
   } else if (recorded.version != end.version) {
     what = "version";
   } else if (recorded.payload != end.payload) {
-    what = "payload";
+    show_payloads("payload", recorded, end_kind_name(recorded.end), end.payload, run_.diagnostic());
+    return run_.fail(Status::kNondeterminism);
   } else if (recorded.path_hash != end.path_hash) {
     what = "what was awaited before it";
   } else if (recorded.horizon != end.horizon) {

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <new>
 
+#include "core/utf8.hpp"
+
 namespace pawl::internal {
 
 int shown_bytes(std::string_view name) {
   constexpr std::size_t kNameShown = 48;
-  return static_cast<int>(std::min(name.size(), kNameShown));
+  return static_cast<int>(bytes_to_keep(name, kNameShown));
 }
 
 Run::Run(const PassSetup& setup)

@@ -73,6 +73,18 @@ Status all(Registry& registry, char* out, std::size_t* size) {
   PAWL_TRY(registry.add_orchestration(kWater, water));
   return to_json(Valve(), out, 100, size);
 }
+struct Plan { JsonText<8> mode = "drip"; JsonText<1> none = ""; };
+constexpr Plan kPlan;
+static_assert(kPlan.mode.view() == "drip" && kPlan.none.view().empty());
+constexpr std::string_view kOpen = PAWL_JSON_LITERAL(R"({"number": 7, "is_open": true})");
+static_assert(PAWL_JSON_LITERAL("[1,"
+                                "2]").size() == 5);
+[[maybe_unused]] static Status opens(Client& client) {
+  Plan plan;
+  plan.mode = "flood";
+  PAWL_TRY(client.raise_event("i", "mode", plan.mode.view()));
+  return client.raise_event("i", "opened", kOpen);
+}
 ActivityResult keeps(ActivityContext& ctx) {
   Buses& buses = *static_cast<Buses*>(ctx.user());
   Buses::Lease bus = buses.acquire(ctx, 3);
@@ -84,6 +96,10 @@ ActivityResult keeps(ActivityContext& ctx) {
 
 def flow(text):
     return f"Poll flow(OrchestrationContext& ctx) {{ {text} }}"
+
+
+def json(text):
+    return f'constexpr auto text = PAWL_JSON_LITERAL(R"~({text})~");'
 
 
 # name: (code, what the message says: a pattern for every compiler)
@@ -294,6 +310,47 @@ CASES = {
     "a state made from what it cannot be made from":
         ("bool f(ActivityContext& ctx, Buses& buses) { return static_cast<bool>(buses.acquire(ctx)); }",
          r"T is not constructible from these arguments"),
+    "a JSON literal with a comma too many":
+        (json('{"bed": 7,}'), r"a JSON literal has a byte that may not stand here"),
+    "a JSON literal that ends early":
+        (json('{"bed": [7, 8'), r"a JSON literal ends before its value does"),
+    "a JSON literal with something behind its value":
+        (json('{} 7'), r"a JSON literal has a byte that may not stand here"),
+    "a JSON literal of no value":
+        (json(''), r"a JSON literal ends before its value does"),
+    "a JSON literal with a name that is no text":
+        (json('{bed: 7}'), r"a JSON literal has a byte that may not stand here"),
+    "a JSON literal with a number of another form":
+        (json('[1, 007]'), r"a JSON literal has a number of another form than JSON's"),
+    "a JSON literal with an escape of C":
+        (json('"\\x41"'), r"a JSON literal has an escape that JSON does not know"),
+    "a JSON literal with half of a surrogate pair":
+        (json('"\\ud83d!"'), r"a JSON literal has one half of a surrogate pair"),
+    "a JSON literal with an escaped zero character":
+        (json('"\\u0000"'), r"a JSON literal has a zero character"),
+    "a JSON literal with a zero character":
+        ('constexpr auto text = PAWL_JSON_LITERAL("\\"a\\0b\\"");', r"a JSON literal has a zero character"),
+    "a JSON literal with a line end in a text":
+        ('constexpr auto text = PAWL_JSON_LITERAL("\\"a\\n\\"");', r"a JSON literal has a control character in a text"),
+    "a JSON literal that is no UTF-8":
+        ('constexpr auto text = PAWL_JSON_LITERAL("\\"\\xc0\\xaf\\"");', r"a JSON literal is no UTF-8"),
+    "a JSON literal of too many levels":
+        (json("[" * 17 + "]" * 17), r"a JSON literal has at most 16 levels"),
+    "a JSON literal that is too long":
+        (json(" " * 16384 + "7"), r"a JSON literal has at most 16 KiB"),
+    "a JSON literal that is wrong, in a call":
+        ('Status f(Client& client) { return client.raise_event("i", "go", PAWL_JSON_LITERAL("{")); }',
+         r"a JSON literal ends before its value does"),
+    "a JSON literal that is no literal":
+        ('std::string_view f(const char* text) { return PAWL_JSON_LITERAL(text); }',
+         r"no matching function for call to '(pawl::internal::)?check_json"),
+    "a literal that is longer than its JsonText":
+        ('JsonText<4> f() { return "flood"; }', r"the literal is longer than this JsonText"),
+    "a default that is longer than its JsonText":
+        ('struct Plan { JsonText<4> mode = "flood"; }; Plan f() { return Plan(); }',
+         r"the literal is longer than this JsonText"),
+    "a buffer in the place of a literal":
+        ('JsonText<8> f() { char buffer[8] = {}; JsonText<8> text = buffer; return text; }', r"deleted"),
     "the end of an orchestration without an ending":
         (flow('PAWL_AWAIT_DONE(ctx.schedule_activity("a", ""));'),
          r"no return statement in function|control reaches end of non-void function|non-void function does not return"),

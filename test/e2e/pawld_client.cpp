@@ -7,11 +7,9 @@
 //   pawld_client DATABASE show ID       STATE, a tab, output or error, a tab, the custom status
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string_view>
 
-#include "pawl/pawl.hpp"
-#include "pawl/port_posix.hpp"
+#include "pawl/host_client.hpp"
 
 namespace {
 
@@ -36,24 +34,13 @@ pawl::Status obey(pawl::Client& client, int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  pawl::ProcessOptions process_options;
-  process_options.connections_max = 1;
-  pawl::ClientOptions options;
-  options.database_path = argc > 1 ? argv[1] : "";
-  options.payload_bytes_max = 256 * 1024;
-  const std::size_t sqlite_bytes = pawl::Process::required_memory(process_options);
-  const std::size_t bytes = pawl::Client::required_memory(options);
-  const auto sqlite_memory = std::make_unique<unsigned char[]>(sqlite_bytes);
-  const auto memory = std::make_unique<unsigned char[]>(bytes);
-  pawl::posix::SystemPort port;
-  pawl::Process process;
-  pawl::Diagnostic why;
-  pawl::Status status = process.start(process_options, sqlite_memory.get(), sqlite_bytes, why);
-  pawl::Client client;
-  if (status == pawl::Status::kOk)
-    status = client.open(process, options, port.port(), memory.get(), bytes, why);
+  pawl::HostClientOptions options;
+  options.client.database_path = argc > 1 ? argv[1] : "";
+  options.client.payload_bytes_max = 256 * 1024;
+  pawl::HostClient client(options);
+  pawl::Status status = client.status();
   if (status == pawl::Status::kOk) status = obey(client, argc, argv);
   if (status == pawl::Status::kOk) return 0;
-  std::fprintf(stderr, "%s %.*s\n", pawl::status_name(status), PAWL_TEXT(why.text()));
+  std::fprintf(stderr, "%s %.*s\n", pawl::status_name(status), PAWL_TEXT(client.error_text()));
   return 1;
 }

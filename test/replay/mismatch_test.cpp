@@ -62,7 +62,146 @@ TEST(Mismatch, Input) {
     PAWL_AWAIT(result, ctx.schedule_activity("read", "b"));
     return ctx.complete(result.value());
   });
-  EXPECT_NE(text.find("input differs"), std::string::npos) << text;
+  EXPECT_EQ(text,
+            "event 2 (branch 0, ordinal 0): input differs: history has activity \"read\" with "
+            "\"a\", the code \"b\"");
+}
+
+// ---- both payloads are shown ----
+
+std::string& shown_input() {
+  static std::string input;
+  return input;
+}
+
+Poll reads_shown(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_activity("read", shown_input()));
+  return ctx.complete("");
+}
+
+// History has the first input, the code the second one. Returns what is behind "with".
+std::string shown(const std::string& first, const std::string& second) {
+  Bench bench;
+  shown_input() = first;
+  bench.go(reads_shown, {start()});
+  shown_input() = second;
+  EXPECT_EQ(bench.turn(reads_shown, {}), Status::kNondeterminism);
+  const std::size_t begin = bench.text().find(" with ");
+  EXPECT_NE(begin, std::string::npos) << bench.text();
+  EXPECT_LT(bench.text().size(), Diagnostic::kCapacity - 1) << "nothing was cut behind them";
+  return begin == std::string::npos ? "" : bench.text().substr(begin + 6);
+}
+
+// Rules: R3.1.
+TEST(Mismatch, ShortInputsAreShownWhole) {
+  EXPECT_EQ(shown("{\"bed\":7,\"litres\":12}", "{\"bed\":7,\"litres\":13}"),
+            "\"{\"bed\":7,\"litres\":12}\", the code \"{\"bed\":7,\"litres\":13}\"");
+  EXPECT_EQ(shown("", "a"), "\"\", the code \"a\"");
+  EXPECT_EQ(shown("ab", "a"), "\"ab\", the code \"a\"");
+}
+
+// Rules: R3.1.
+TEST(Mismatch, LongInputsAreCutAroundTheDifference) {
+  const std::string same(1'000, 's');
+  const std::string dots = "\"..." + std::string(16, 's');
+  EXPECT_EQ(shown(same + "a", same + "b"), dots + "a\", the code " + dots + "b\"");
+  EXPECT_EQ(shown(same, same + "b"), dots + "\", the code " + dots + "b\"");
+  const std::string much(1'000, 'x');
+  EXPECT_EQ(shown(same + "a" + much, same + "b"),
+            dots + "a" + std::string(55, 'x') + "...\", the code " + dots + "b\"");
+  EXPECT_EQ(shown("a" + much, "b" + much),
+            "\"a" + std::string(71, 'x') + "...\", the code \"b" + std::string(71, 'x') + "...\"");
+}
+
+// Rules: R3.1.
+TEST(Mismatch, CutsAreBetweenCharacters) {
+  const std::string umlaut = "\xc3\xa4";
+  std::string all;
+  for (int i = 0; i < 200; ++i)
+    all += umlaut;
+  for (const std::string& before : {std::string(), std::string("x")}) {
+    const std::string text = shown(before + all + "a" + all, before + all + "b" + all);
+    EXPECT_EQ(text.find("\\x"), std::string::npos) << text;
+    EXPECT_NE(text.find(umlaut + "a" + umlaut), std::string::npos) << text;
+    EXPECT_NE(text.find(umlaut + "b" + umlaut), std::string::npos) << text;
+    EXPECT_NE(text.find(umlaut + "...\""), std::string::npos) << text;
+  }
+}
+
+// Rules: R3.1.
+TEST(Mismatch, BytesThatAreNoTextAreEscaped) {
+  using std::string_literals::operator""s;
+  EXPECT_EQ(shown("a\0\n"s, "a\x1b[0m"s), "\"a\\x00\\n\", the code \"a\\x1b[0m\"");
+  const std::string zeros(500, '\0');
+  const std::string text = shown(zeros + "a" + zeros, zeros + "b" + zeros);
+  EXPECT_NE(text.find("\\x00a\\x00...\""), std::string::npos) << text;
+  EXPECT_NE(text.find("\\x00b\\x00...\""), std::string::npos) << text;
+  EXPECT_EQ(shown(std::string(300, '\x80') + "a", std::string(300, '\x80') + "b"),
+            "\"...a\", the code \"...b\"");
+}
+
+// Rules: R3.1.
+TEST(Mismatch, ALongNameLeavesRoomForBothInputs) {
+  static std::string name;
+  name = std::string(47, 'n') + "\xc3\xa4" + std::string(200, 'n');
+  static std::string input;
+  const Orchestration code = [](OrchestrationContext& ctx) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity(name, input));
+    return ctx.complete("");
+  };
+  Bench bench;
+  input = "a" + std::string(1'000, 'x');
+  bench.go(code, {start()});
+  input = "b" + std::string(1'000, 'x');
+  EXPECT_EQ(bench.turn(code, {}), Status::kNondeterminism);
+  const std::string text = bench.text();
+  EXPECT_NE(text.find(std::string(47, 'n') + "\" with \"a"), std::string::npos) << text;
+  EXPECT_NE(text.find("the code \"b" + std::string(71, 'x') + "...\""), std::string::npos) << text;
+}
+
+// Rules: R3.1.
+TEST(Mismatch, ValuesStatusAndSummaryAreShown) {
+  using Code = Orchestration;
+  const auto differ = [](Code first, Code second, const char* expected) {
+    const std::string text = mismatch(first, second);
+    EXPECT_NE(text.find(expected), std::string::npos) << text;
+  };
+  const Code value = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.set_kv_value("k", "one"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  const Code other_value = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.set_kv_value("k", "two"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  const Code cleared = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.clear_kv_value("k"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  differ(value, other_value,
+         "value differs: history has state_write \"k\" with \"one\", the code "
+         "\"two\"");
+  differ(value, cleared, "whether it clears the value differs: history has state_write \"k\" hash");
+  const Code status = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.set_custom_status("one"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  const Code other_status = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.set_custom_status("two"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  differ(status, other_status, "with \"one\", the code \"two\"");
+  const Code hands = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.handoff_session("s", "", "one"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  const Code hands_other = [](OrchestrationContext& ctx) {
+    EXPECT_EQ(ctx.handoff_session("s", "", "two"), ErrorKind::kNone);
+    return activity(ctx);
+  };
+  differ(hands, hands_other,
+         "summary differs: history has session_handoff \"s\" with \"one\", the "
+         "code \"two\"");
 }
 
 // Rules: R3.1.
@@ -383,6 +522,7 @@ TEST(Verify, CatchesAStaticCounterInAnInput) {
                 {start()}),
             Status::kNondeterminism);
   EXPECT_NE(bench.text().find("input differs"), std::string::npos) << bench.text();
+  EXPECT_NE(bench.text().find("with \"0\", the code \"1\""), std::string::npos) << bench.text();
   EXPECT_EQ(bench.history().last_id(), 0U);
 }
 
@@ -411,7 +551,10 @@ TEST(Verify, CatchesAnotherOutput) {
           [](OrchestrationContext& ctx) { return ctx.complete(std::to_string(static_counter++)); },
           {start()}),
       Status::kNondeterminism);
-  EXPECT_NE(bench.text().find("payload differs"), std::string::npos) << bench.text();
+  EXPECT_EQ(
+      bench.text(),
+      "event 2 (branch 0, ordinal 0): payload differs: history has completed \"\" with \"0\", "
+      "the code \"1\"");
 }
 
 TEST(Verify, CatchesAnEndOfOneRunOnly) {

@@ -15,6 +15,7 @@ namespace {
 using testing::CodeTest;
 using testing::Worker;
 using testing::World;
+using testing::WorldOptions;
 
 struct Ran {
   std::string what;  // "build" or the input of the work
@@ -212,25 +213,17 @@ TEST_F(SessionRecoveryTest, without_a_loss_it_is_built_once) {
 }
 
 TEST_F(SessionRecoveryTest, a_crash_at_any_write_rebuilds_before_it_works) {
-  bool crashed = true;
-  std::uint64_t nth = 1;
-  for (; crashed && nth < 1'000; nth += 1 + nth / 8) {
+  const std::uint64_t crashes = testing::for_each_crash(7, [&](const WorldOptions& how) {
     g_runs.clear();
-    World world(registry);
+    World world(registry, how);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
     ASSERT_EQ(world.client().start_orchestration("three_turns", InstanceId("i"), ""), Status::kOk);
-    world.crash_at_write(nth);
     OrchestrationStatus status;
-    crashed = world.run_until_done("i", &status) != Status::kOk;
-    if (crashed) {
-      world.crash_at_write(0);
-      ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-      ASSERT_EQ(world.run_until_done("i", &status), Status::kOk) << nth;
-    }
-    EXPECT_EQ(status.output, "123") << nth;
+    ASSERT_EQ(world.run_until_done("i", &status), Status::kOk) << how.crash->at;
+    EXPECT_EQ(status.output, "123") << how.crash->at;
     expect_built_first();
-  }
-  EXPECT_GT(nth, 20U);
+  });
+  EXPECT_GT(crashes, 20U);
 }
 
 // Rules: S39.

@@ -346,7 +346,8 @@ std::vector<Case> cases() {
   const ErrorKind differs = ErrorKind::kNondeterminism;
   add("name", &Edit::other_name, differs,
       {"event 2", "name differs", "history has activity \"echo\"", "issues activity \"ohce\""});
-  add("input", &Edit::other_input, differs, {"event 2", "input differs", "history has", "issues"});
+  add("input", &Edit::other_input, differs,
+      {"event 2", "input differs", "history has", "the code \"2\""});
   add("delay", &Edit::other_delay, differs, {"event 5", "duration differs"});
   add("child version", &Edit::other_child, differs, {"event 4", "version differs", "careful"});
   add("status gone", &Edit::no_status, differs, {"event 6", "history has custom_status"});

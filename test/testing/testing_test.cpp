@@ -11,6 +11,7 @@ namespace {
 
 using std::chrono::hours;
 using testing::FakeActivity;
+using testing::PlannedCrash;
 using testing::World;
 using testing::WorldOptions;
 
@@ -217,10 +218,8 @@ TEST(TestingWorld, DeclaresDevicesAtEachStart) {
 // A crash at every write, with a device and with code that counts in a captured variable. Each of
 // the three readings must be made, and none again after it was recorded.
 TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
-  std::uint64_t nth = 1;
-  for (bool has_crashed = true; has_crashed; nth += PAWL_SAMPLE) {
-    SCOPED_TRACE(nth);
-    ASSERT_LT(nth, 1'000U);
+  const auto story = [](WorldOptions options) {
+    SCOPED_TRACE(options.crash->at);
     Registry registry;
     int made = 0;
     FakeActivity measure;
@@ -232,26 +231,136 @@ TEST(TestingWorld, CrashesAtAnyWriteWithADeviceAndCode) {
     });
     ASSERT_EQ(registry.add_orchestration("sample", sample), Status::kOk);
     ASSERT_EQ(measure.add_to(registry, "measure"), Status::kOk);
-    WorldOptions options;
     options.devices = {"bed-7"};
     World world(registry, options);
     ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
     ASSERT_EQ(world.client().start_orchestration("sample", InstanceId("s"), "quick"), Status::kOk);
-    world.crash_at_write(nth);
     OrchestrationStatus status;
-    Status done = world.run_until_done("s", &status);
-    has_crashed = done == Status::kStopped;
-    if (has_crashed) {
-      world.crash_at_write(0);
-      ASSERT_EQ(world.start(), Status::kOk) << world.error_text();
-      done = world.run_until_done("s", &status);
-    }
-    ASSERT_EQ(done, Status::kOk);
+    ASSERT_EQ(world.run_until_done("s", &status), Status::kOk);
     EXPECT_EQ(status.output, "9");
     EXPECT_GE(made, 3);
-    EXPECT_LE(made, has_crashed ? 4 : 3);
+    EXPECT_LE(made, options.crash->happened ? 4 : 3);
+  };
+  EXPECT_GT(testing::for_each_crash(PAWL_SAMPLE, story), 20U / PAWL_SAMPLE);
+}
+
+// ---- a crash at each write ----
+
+Poll counts(OrchestrationContext& ctx) {
+  for (int i = 0; i < 2; ++i) {
+    PAWL_AWAIT_DONE(ctx.schedule_activity("work", ""));
+    PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(1)));
   }
-  EXPECT_GT(nth, 20U);
+  return ctx.complete("done");
+}
+
+// Plays one story to its end. Returns the number of writes that the World says it made.
+std::uint64_t count_to_two(const WorldOptions& options, int* calls) {
+  Registry registry;
+  FakeActivity work;
+  EXPECT_EQ(registry.add_orchestration("counts", counts), Status::kOk);
+  EXPECT_EQ(work.add_to(registry, "work"), Status::kOk);
+  World world(registry, options);
+  EXPECT_EQ(world.start(), Status::kOk) << world.error_text();
+  EXPECT_EQ(world.writes(), 0U) << "what opens the database does not count";
+  EXPECT_EQ(world.client().start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
+  EXPECT_EQ(world.writes(), 0U) << "nor does the client";
+  const std::int64_t began = world.now_ms();
+  OrchestrationStatus status;
+  EXPECT_EQ(world.run_until_done("a", &status), Status::kOk);
+  EXPECT_EQ(status.output, "done");
+  EXPECT_EQ(world.now_ms() - began, 2'000) << "the next process starts at once";
+  EXPECT_TRUE(world.running());
+  *calls = static_cast<int>(work.calls());
+  return world.writes();
+}
+
+TEST(TestingCrashes, EachWriteIsMetOnceAndTheWorldGoesOn) {
+  std::vector<std::uint64_t> met;
+  std::uint64_t writes = 0;
+  int repeated = 0;
+  const std::uint64_t crashes = testing::for_each_crash(1, [&](const WorldOptions& options) {
+    met.push_back(options.crash->at);
+    int calls = 0;
+    const std::uint64_t made = count_to_two(options, &calls);
+    EXPECT_EQ(options.crash->happened, options.crash->at > 0) << options.crash->at;
+    if (options.crash->at == 0) writes = made;
+    EXPECT_LE(calls, options.crash->at == 0 ? 2 : 3) << options.crash->at;
+    repeated += calls == 3 ? 1 : 0;
+  });
+  ASSERT_GT(writes, 20U);
+  EXPECT_EQ(crashes, writes);
+  ASSERT_EQ(met.size(), writes + 1);
+  for (std::uint64_t at = 0; at <= writes; ++at)
+    EXPECT_EQ(met[at], at);
+  PlannedCrash none_left;
+  none_left.at = writes + 1;
+  WorldOptions options;
+  options.crash = &none_left;
+  int calls = 0;
+  count_to_two(options, &calls);
+  EXPECT_FALSE(none_left.happened) << "there is one write more than writes() says";
+  EXPECT_GT(repeated, 2) << "a crash behind an activity and before its commit repeats it";
+}
+
+TEST(TestingCrashes, AStrideTakesASampleAndAnyValueEnds) {
+  int calls = 0;
+  const auto plays = [&](std::uint64_t stride, std::vector<std::uint64_t>* met) {
+    return testing::for_each_crash(stride, [&](const WorldOptions& options) {
+      met->push_back(options.crash->at);
+      count_to_two(options, &calls);
+    });
+  };
+  std::vector<std::uint64_t> met;
+  const std::uint64_t crashes = plays(10, &met);
+  EXPECT_EQ(crashes, met.size() - 1);
+  ASSERT_GT(met.size(), 3U);
+  EXPECT_EQ((std::vector<std::uint64_t>{met[0], met[1], met[2], met[3]}),
+            (std::vector<std::uint64_t>{0, 1, 11, 21}));
+  for (const std::uint64_t stride : {std::uint64_t{100'000}, UINT64_MAX}) {
+    met.clear();
+    EXPECT_EQ(plays(stride, &met), 1U);
+    EXPECT_EQ(met, (std::vector<std::uint64_t>{0, 1}));
+  }
+  std::uint64_t of_none = 0;
+  EXPECT_EQ(testing::for_each_crash(0, [&](const WorldOptions&) { ++of_none; }), 0U);
+  EXPECT_EQ(of_none, 1U) << "a scenario without a World";
+}
+
+TEST(TestingCrashes, AScenarioEndsTheRuns) {
+  std::uint64_t last = 0;
+  const std::uint64_t crashes = testing::for_each_crash(1, [&](const WorldOptions& options) {
+    last = options.crash->at;
+    int calls = 0;
+    count_to_two(options, &calls);
+    return calls == 2;  // wrong: an activity runs at least once
+  });
+  EXPECT_EQ(crashes, last);
+  EXPECT_GT(last, 0U);
+  EXPECT_EQ(testing::for_each_crash(1, [](const WorldOptions&) { return false; }), 0U);
+}
+
+TEST(TestingCrashes, APowerCutBeforeItLeavesThePlan) {
+  PlannedCrash crash;
+  crash.at = 8;
+  WorldOptions options;
+  options.crash = &crash;
+  Registry registry;
+  FakeActivity work;
+  ASSERT_EQ(registry.add_orchestration("counts", counts), Status::kOk);
+  ASSERT_EQ(work.add_to(registry, "work"), Status::kOk);
+  {
+    World world(registry, options);
+    ASSERT_EQ(world.start(), Status::kOk);
+    world.reboot(1'000);
+    ASSERT_EQ(world.start(), Status::kOk);
+    ASSERT_EQ(world.client().start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
+    EXPECT_EQ(world.run_until_done("a"), Status::kOk);
+    EXPECT_TRUE(crash.happened);
+    world.crash();
+    EXPECT_EQ(world.run_until_idle(), Status::kStopped) << "only the planned crash is mended";
+  }
+  EXPECT_GT(crash.writes, 8U);
 }
 
 TEST(TestingFakeActivity, AnswersInTheirOrderWhateverTheirKind) {

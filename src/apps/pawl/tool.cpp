@@ -10,8 +10,6 @@
 #include "apps/pawl/file_place.hpp"
 #include "apps/pawl/units.hpp"
 #include "pawl/files.hpp"
-#include "pawl/port_posix.hpp"
-#include "pawl/process.hpp"
 #include "pawl/version.h"
 
 namespace pawl::tool {
@@ -82,16 +80,6 @@ int exit_of(Status status) {
     default: return kFailed;
   }
 }
-
-// The parts of an open client, in reverse order of their destruction.
-struct Tool::Opened {
-  posix::SystemPort port;
-  Process process;
-  std::vector<unsigned char> for_sqlite;
-  std::vector<unsigned char> for_client;
-  Client client;
-  ~Opened() { client.close(); }
-};
 
 Tool::Tool() : app_("Looks into a Pawl database, and changes it.", "pawl"), out_(stdout_) {
   app_.require_subcommand(1, 1);
@@ -207,40 +195,29 @@ const std::string& Tool::database_that_is_there() {
 }
 
 void Tool::open() {
-  ProcessOptions process_options;
-  process_options.connections_max = 1;
-  ClientOptions options;
-  options.database_path = database_that_is_there();
-  options.create = false;
-  options.payload_bytes_max = process_options.payload_bytes_max;  // the largest allowed value
-  opened_ = std::make_unique<Opened>();
-  Opened& is = *opened_;
-  is.for_sqlite.resize(Process::required_memory(process_options));
-  is.for_client.resize(Client::required_memory(options));
-  Diagnostic why;
-  Status status =
-      is.process.start(process_options, is.for_sqlite.data(), is.for_sqlite.size(), why);
-  if (status == Status::kOk)
-    status = is.client.open(is.process, options, is.port.port(), is.for_client.data(),
-                            is.for_client.size(), why);
-  if (status != Status::kOk) fail(exit_of(status), status_name(status), std::string(why.text()));
+  HostClientOptions options;
+  options.client.database_path = database_that_is_there();
+  options.client.create = false;
+  options.client.payload_bytes_max = options.process.payload_bytes_max;  // the largest value
+  client_ = std::make_unique<HostClient>(options);
+  must(client_->status());
 }
 
 Client& Tool::client() {
-  if (opened_ == nullptr) open();
-  return opened_->client;
+  if (client_ == nullptr) open();
+  return *client_;
 }
 
 bool Tool::clock_is_trusted() {
   static_cast<void>(client());
-  return opened_->port.port().clock->synced();
+  return client_->clock().synced();
 }
 
-void Tool::close() { opened_.reset(); }
+void Tool::close() { client_.reset(); }
 
 void Tool::must(Status status) {
   if (status != Status::kOk)
-    fail(exit_of(status), status_name(status), std::string(client().error_text()));
+    fail(exit_of(status), status_name(status), std::string(client_->error_text()));
 }
 
 void Tool::done(std::string_view command, std::string_view id) {

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "apps/pawl/console.hpp"
-#include "pawl/client.hpp"
 #include "pawl/export.hpp"
+#include "pawl/host_client.hpp"
 #include "pawl/json_out.hpp"
 
 namespace pawl::tool {
@@ -90,7 +90,6 @@ class Tool {
   [[nodiscard]] CLI::App& app() { return app_; }
 
  private:
-  struct Opened;
   void open();
   int report(const ToolFailure& failure) const;
   [[nodiscard]] ToolFailure usage_failure(const CLI::ParseError& error) const;
@@ -102,7 +101,7 @@ class Tool {
   StdoutSink stdout_;
   JsonOut out_;
   std::function<int()> chosen_;
-  std::unique_ptr<Opened> opened_;
+  std::unique_ptr<HostClient> client_;
 };
 
 // ---- options whose values people write ----

@@ -239,9 +239,12 @@ World::World(const Registry& registry, const WorldOptions& options)
   if (options_.runtime.database_path.empty()) options_.runtime.database_path = kDatabase;
   if (!options_.runtime.worker_node_id.has_value()) options_.runtime.worker_node_id = kNode;
   if (options_.runtime.log == nullptr) options_.runtime.log = &lines_;
+  if (options_.crash != nullptr) writes_left_ = options_.crash->at;
 }
 
-World::~World() = default;
+World::~World() {
+  if (options_.crash != nullptr) options_.crash->writes = writes_;
+}
 
 Status World::start() {
   diagnostic_.clear();
@@ -285,7 +288,7 @@ Status World::stop() {
 
 void World::crash() {
   if (running()) worker_->kill();
-  writes_left_ = 0;
+  if (options_.crash == nullptr) writes_left_ = 0;
   machine_.fail_write(0, Status::kOk, false);
 }
 
@@ -312,7 +315,7 @@ void World::reboot(std::int64_t off_ms) {
 // the same as a death in the middle of the write. Only writes of the Runtime's ticks count, so the
 // disk works between ticks.
 template <typename Until>
-Status World::go(std::int64_t ms, Until&& until) {
+Status World::go_on(std::int64_t ms, Until&& until) {
   if (!running()) return Status::kStopped;
   std::uint64_t before = 0;
   const auto arm = [&] {
@@ -322,10 +325,15 @@ Status World::go(std::int64_t ms, Until&& until) {
     machine_.fail_write(writes_left_, Status::kIo, true);
   };
   const auto settle = [&] {
-    if (writes_left_ == 0) return;
     const std::uint64_t written = machine_.writes() + machine_.syncs() - before;
+    writes_ += written;
+    if (writes_left_ == 0) return;
     machine_.fail_write(0, Status::kOk, false);
-    if (written >= writes_left_) return crash();
+    if (written >= writes_left_) {
+      writes_left_ = 0;
+      if (options_.crash != nullptr) options_.crash->happened = true;
+      return crash();
+    }
     worker_->watch.release();
     writes_left_ -= written;
   };
@@ -342,6 +350,16 @@ Status World::go(std::int64_t ms, Until&& until) {
   if (!holds) settle();
   if (!running()) return Status::kStopped;
   return holds ? Status::kOk : Status::kTimeout;
+}
+
+// After the planned crash the next process goes on.
+template <typename Until>
+Status World::go(std::int64_t ms, Until&& until) {
+  const std::int64_t end = machine_.boot_ms() + ms;
+  const bool is_ahead = options_.crash != nullptr && !options_.crash->happened;
+  const Status status = go_on(ms, until);
+  if (!is_ahead || !options_.crash->happened) return status;
+  return start() == Status::kOk ? go_on(end - machine_.boot_ms(), until) : Status::kStopped;
 }
 
 Status World::run_until_idle() {
@@ -383,3 +401,27 @@ Status World::history(std::string_view id, std::string* out, std::int64_t execut
 }
 
 }  // namespace pawl::testing
+
+namespace pawl::internal {
+
+std::uint64_t for_each_crash(std::uint64_t stride,
+                             const std::function<bool(const testing::WorldOptions&)>& scenario) {
+  std::uint64_t crashes = 0;
+  bool goes_on = true;
+  const auto run = [&](std::uint64_t at) {
+    testing::PlannedCrash crash;
+    crash.at = at;
+    testing::WorldOptions options;
+    options.crash = &crash;
+    goes_on = scenario(options);
+    crashes += crash.happened ? 1 : 0;
+    return crash.writes;
+  };
+  const std::uint64_t writes = run(0);
+  const std::uint64_t step = std::max(stride, std::uint64_t{1});
+  for (std::uint64_t at = 1; goes_on && at <= writes; at += std::min(step, writes))
+    run(at);
+  return crashes;
+}
+
+}  // namespace pawl::internal
