@@ -30,8 +30,8 @@ TASKS = {
     ]),
     "messages": ("Messages, children and values of an orchestration", [
         ("Receive messages", "OrchestrationContext::schedule_wait dequeue_event try_dequeue_event"),
-        ("Send messages", "OrchestrationContext::enqueue_event raise_event"),
-        ("Answer calls", "OrchestrationContext::reply refuse call_address"),
+        ("Send messages", "MessageCalls::enqueue_event raise_event"),
+        ("Answer calls", "MessageCalls::reply refuse call_address"),
         ("Start other orchestrations", "OrchestrationContext::schedule_sub_orchestration start_orchestration ChildOptions "
          "DetachedOptions"),
         ("Show what I do", "OrchestrationContext::set_custom_status reset_custom_status get_custom_status trace"),

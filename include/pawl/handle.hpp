@@ -67,12 +67,6 @@ class SendHandle : public Handle {
   explicit SendHandle(const Handle& handle) : Handle(handle) {}
 };
 
-// The address of a call (Client::call()) that waits for its answer: code may keep the number, in a
-// value or in the input of its next execution, and answer it later.
-struct CallAddress {
-  std::int64_t number = 0;
-};
-
 // Waits for the first of several handles. For PAWL_AWAIT only; a second await makes a new select.
 class [[nodiscard]] Selection {
  public:

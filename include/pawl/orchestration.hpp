@@ -26,7 +26,6 @@
 #include "pawl/kv.hpp"
 #include "pawl/log.hpp"
 #include "pawl/name.hpp"
-#include "pawl/send_options.hpp"
 #include "pawl/session.hpp"
 #include "pawl/typed.hpp"
 #pragma GCC visibility push(default)
@@ -36,10 +35,6 @@ namespace pawl {
 class OrchestrationContext;
 namespace internal {
 class [[gnu::visibility("hidden")]] Pass;
-struct TurnSends;
-// The part of a commit that sends the messages of a turn. Only the calls that send one name it, so
-// a program without them does not link it.
-extern const TurnSends kTurnSends;
 struct [[gnu::visibility("hidden")]] BranchRun;
 }  // namespace internal
 
@@ -64,8 +59,6 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   using TypedContextCalls::complete;
   using TypedContextCalls::continue_as_new;
   using TypedContextCalls::dequeue_event;
-  using TypedContextCalls::enqueue_event;
-  using TypedContextCalls::raise_event;
   using TypedContextCalls::schedule_activity;
   using TypedContextCalls::schedule_sub_orchestration;
   using TypedContextCalls::schedule_wait;
@@ -232,49 +225,6 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   // payload_bytes_max (kLimit). Else nothing is recorded.
   ErrorKind start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                                 const DetachedOptions& options = DetachedOptions());
-  // ---- messages to other instances, and to this one: sent in the commit of this turn, once ----
-  // Puts a message into a queue of an instance, or raises an event for it, as the Client's calls of
-  // these names do; also if the turn ends or continues as new, and in an execution that is asked to
-  // stop. The options are theirs: a start for an instance that is not there or has ended, a key.
-  // The code need not await the answer, and a turn does not wait for it; the worker logs a refusal
-  // ("message_refused").
-  // Returns a handle; the outcome is ok and empty: the message has arrived; kNoInstance: there is
-  // no instance of this id, or it has ended; kLimit: its mailbox is full, or the database has no
-  // room; kApplication: it is a child that has ended, or another message came with this key.
-  // Requires: names as above and an id (kInvalidArgument at the await); a payload and an input of
-  // at most payload_bytes_max (kLimit at the await).
-  SendHandle enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
-                           const SendOptions& options = SendOptions()) {
-    return send_message(internal::kTurnSends, true, id, queue, payload, options);
-  }
-  SendHandle raise_event(std::string_view id, std::string_view name, std::string_view payload,
-                         const SendOptions& options = SendOptions()) {
-    return send_message(internal::kTurnSends, false, id, name, payload, options);
-  }
-  // Answers a call (Client::call()), in the commit of this turn: with a value, or with an error,
-  // which is an answer, too. The first answer counts. `message`: the awaited handle of
-  // dequeue_event(), or of a try, that took the call.
-  // Returns kNone, also if the sender does not wait any more; kNotFound: the message is no call, or
-  // was not received here.
-  // Requires: a value or text of at most payload_bytes_max (kLimit). Else nothing is recorded.
-  ErrorKind reply(const Handle& message, std::string_view value) {
-    return reply_to(internal::kTurnSends, call_address(message), ErrorKind::kNone, value);
-  }
-  ErrorKind refuse(const Handle& message, std::string_view text) {
-    return reply_to(internal::kTurnSends, call_address(message), ErrorKind::kApplication, text);
-  }
-  // The same for a call that an earlier turn, or an earlier execution of this instance, received.
-  // Returns the same.
-  // Requires: as above, and an address that call_address() gave (kInvalidArgument).
-  ErrorKind reply(const CallAddress& call, std::string_view value) {
-    return reply_to(internal::kTurnSends, call, ErrorKind::kNone, value);
-  }
-  ErrorKind refuse(const CallAddress& call, std::string_view text) {
-    return reply_to(internal::kTurnSends, call, ErrorKind::kApplication, text);
-  }
-  // The address of the call that this handle took; none: the message is no call, or was not
-  // received here.
-  [[nodiscard]] std::optional<CallAddress> call_address(const Handle& message) const;
   // Makes a random id and records it in the turn itself: no activity, no extra commit.
   Guid new_guid();
   // Reads the clock: UTC as well as this machine knows it, in ms since 1970. The value is recorded.
@@ -436,12 +386,8 @@ class OrchestrationContext : public TypedContextCalls<OrchestrationContext> {
   OrchestrationContext(internal::Pass& pass, internal::BranchRun& branch)
       : pass_(pass), branch_(branch) {}
   friend class TypedContextCalls<OrchestrationContext>;
+  friend struct internal::MessageAccess;
   Handle refuse_payload();
-  ErrorKind reply_to(const internal::TurnSends& sends, const std::optional<CallAddress>& call,
-                     ErrorKind error, std::string_view payload);
-  SendHandle send_message(const internal::TurnSends& sends, bool to_queue, std::string_view id,
-                          std::string_view name, std::string_view payload,
-                          const SendOptions& options);
   internal::TypedBytes typed_bytes();
   Handle open_branch_with(Poll (*call)(void*, OrchestrationContext&), void* callable);
   internal::Pass& pass_;

@@ -18,6 +18,7 @@
 
 #include "pawl/handle.hpp"
 #include "pawl/json.hpp"
+#include "pawl/message_calls.hpp"
 #include "pawl/name.hpp"
 #pragma GCC visibility push(default)
 
@@ -233,8 +234,10 @@ struct TypedEnd {
 // The typed calls of OrchestrationContext. Each does what the call of this name does with a text; a
 // value that cannot become JSON is kBadPayload, at the await or as the answer.
 template <typename Self>
-class TypedContextCalls {
+class TypedContextCalls : public MessageCalls<Self> {
  public:
+  using MessageCalls<Self>::enqueue_event;
+  using MessageCalls<Self>::raise_event;
   template <typename In, typename Out>
   TypedHandle<Out> schedule_activity(const ActivityType<In, Out>& type,
                                      const internal::Same<In>& input) {

@@ -171,25 +171,28 @@ ErrorKind OrchestrationContext::start_orchestration(std::string_view name, const
   return pass_.calls().start_detached(branch_, call);
 }
 
-SendHandle OrchestrationContext::send_message(const internal::TurnSends& sends, bool to_queue,
-                                              std::string_view id, std::string_view name,
-                                              std::string_view payload,
-                                              const SendOptions& options) {
+SendHandle internal::MessageAccess::send_message(OrchestrationContext& context,
+                                                 const TurnSends& sends, bool to_queue,
+                                                 std::string_view id, std::string_view name,
+                                                 std::string_view payload,
+                                                 const SendOptions& options) {
   const EventKind kind = to_queue ? EventKind::kEnqueueEvent : EventKind::kRaiseEvent;
-  return SendHandle(pass_.calls().send_message(branch_, sends, {kind, id, name, payload, options}));
+  return SendHandle(context.pass_.calls().send_message(context.branch_, sends,
+                                                       {kind, id, name, payload, options}));
 }
 
-std::optional<CallAddress> OrchestrationContext::call_address(const Handle& message) const {
-  const std::optional<MessageId> number = pass_.awaits().received_call(message);
+std::optional<CallAddress> internal::MessageAccess::call_address(
+    const OrchestrationContext& context, const Handle& message) {
+  const std::optional<MessageId> number = context.pass_.awaits().received_call(message);
   if (!number.has_value()) return {};
   return CallAddress{*number};
 }
 
-ErrorKind OrchestrationContext::reply_to(const internal::TurnSends& sends,
+ErrorKind internal::MessageAccess::reply(OrchestrationContext& context, const TurnSends& sends,
                                          const std::optional<CallAddress>& call, ErrorKind error,
                                          std::string_view payload) {
   if (!call.has_value()) return ErrorKind::kNotFound;
-  return pass_.calls().reply(branch_, sends, call->number, error, payload);
+  return context.pass_.calls().reply(context.branch_, sends, call->number, error, payload);
 }
 
 Handle OrchestrationContext::refuse_payload() { return pass_.calls().refuse_payload(branch_); }

@@ -56,7 +56,7 @@ DUE_EXCEPTIONS = {
 }
 # Columns whose numbers are those of an enum, and the enums.
 STATES = {
-    "state": ("State", "WorkState", "InstanceState"),
+    "state": ("State", "WorkState", "InstanceState", "CallState"),
     "kind": ("MessageKind", "EventKind"),
     "base": ("TimeBase",),
     "end": ("EndKind",),

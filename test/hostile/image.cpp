@@ -496,6 +496,15 @@ class ImageMaker {
     must(client().enqueue_event("waits", "first", "one"));
     must(client().enqueue_event("waits", "nobody asks", "two"));
     must(client().raise_event("waits", "go", "went"));
+    for (const char* key : {"key one", "key two", "key three"}) {
+      SendOptions keyed;
+      keyed.key = key;
+      must(client().enqueue_event("waits", "nobody asks", key, keyed));
+    }
+    CallAnswer answer;
+    if (client().call("waits", "nobody asks", "call", std::chrono::milliseconds(0), &answer) !=
+        Status::kTimeout)
+      must(Status::kIo);
     must(client().suspend_instance("terminated"));
     must(client().suspend_instance("suspended"));
     must(client().cancel_instance("cancelled", "enough"));

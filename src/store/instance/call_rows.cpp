@@ -45,7 +45,7 @@ Status CallRows::read_call(MessageId number, CallRow* out, char* buffer, std::si
 
 constexpr auto kInsertCall =
     PAWL_QUERY("INSERT INTO calls(number,instance,state,error,answer,crc) VALUES(?1,?2,",
-               sql::number<CallState::kOpen>, ",0,NULL,?3)");
+               sql::number<CallState::kOpen>, ",", sql::number<ErrorKind::kNone>, ",NULL,?3)");
 constexpr auto kDeleteAnswered =
     PAWL_QUERY("DELETE FROM calls WHERE instance=?1 AND state<>", sql::number<CallState::kOpen>,
                " AND number<=(SELECT number FROM calls WHERE instance=?1 AND state<>",

@@ -159,7 +159,7 @@ Status MessageKeys::remember(InstanceKey instance, const MessageKey& key) {
 }
 
 constexpr auto kInsertKeys =
-    PAWL_QUERY("INSERT INTO message_keys(instance,prev,entries) VALUES(?1,?2,?3)");
+    PAWL_QUERY("INSERT INTO message_keys(instance,prev,entries,id) VALUES(?1,?2,?3,?4)");
 constexpr auto kReplaceKeys =
     PAWL_QUERY("UPDATE message_keys SET prev=?2,entries=?3 WHERE id=?4 AND instance=?1");
 
@@ -179,9 +179,8 @@ Status MessageKeys::write_row(InstanceKey instance, const Entry& older, const En
   Statement row = connection_.use(query);
   row.bind(instance).bind_or_null(ring->last);
   row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)});
-  if (replaces) row.bind(oldest);
-  PAWL_TRY(fail_written(row.run(), "keep keys"));
-  ring->last = replaces ? oldest : connection_.last_insert_id();
+  ring->last = replaces ? oldest : context_.next_token();
+  PAWL_TRY(fail_written(row.bind(ring->last).run(), "keep keys"));
   ring->rows += replaces ? 0 : 1;
   return Status::kOk;
 }

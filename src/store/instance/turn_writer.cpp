@@ -166,7 +166,7 @@ Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds)
 // Behind all else that the turn writes about its own instance, which may be the receiver: after an
 // end it has ended, and a message may begin its next execution.
 Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds) {
-  if (turn.events->sends() == nullptr ||
+  if (turn.events == nullptr || turn.events->sends() == nullptr ||
       !(kinds.has(EventKind::kEnqueueEvent) || kinds.has(EventKind::kRaiseEvent)))
     return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id)
@@ -177,7 +177,8 @@ Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds
 
 // Before an end of this turn, which answers the calls that are left.
 Status TurnWriter::answer_calls(const TurnCommit& turn, const EventKinds& kinds) {
-  if (turn.events->sends() == nullptr || !kinds.has(EventKind::kReply)) return Status::kOk;
+  if (turn.events == nullptr || turn.events->sends() == nullptr || !kinds.has(EventKind::kReply))
+    return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id)
     if (turn.events->event(id).kind == EventKind::kReply && id > turn.carried)
       PAWL_TRY(turn.events->sends()->reply(deliveries_, turn, id));
