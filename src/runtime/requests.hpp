@@ -33,6 +33,7 @@ struct StartRequest {
   std::string_view input;
   std::string_view trace;  // empty: none
   std::int64_t start_after_ms = 0;
+  OptionalMs time_limit_ms;  // none: that of the definition
   IdInUse in_use;
 };
 
@@ -51,6 +52,7 @@ struct Request {
   struct Outcome {
     bool room = true;
     bool more = false;
+    InstanceKey key = 0;  // of the instance that was started
   };
   // The parts of the loop that write requests.
   struct Parts {
@@ -84,8 +86,9 @@ struct Request {
   bool force = false;       // a deletion
   bool begun = false;       // a deletion: only the sweep is left
   PruneLimits limits = {};  // a pruning
-  const StartRequest* start = nullptr;  // null: it starts nothing
-  void* block = nullptr;                // from the pool; holds the start and all texts
+  // Null: it starts nothing. A change of the time limit has that alone.
+  const StartRequest* start = nullptr;
+  void* block = nullptr;  // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
   Status status = Status::kOk;  // decided in the batch, answered after the commit
