@@ -89,7 +89,7 @@ TASKS = {
     ]),
     "managing": ("Managing instances", [
         ("Cancel, suspend, terminate, restart", "Client::cancel_instance cancel_instances terminate_instance "
-         "suspend_instance resume_instance restart_instance RestartOptions RestartFrom"),
+         "suspend_instance resume_instance change_time_limit restart_instance RestartOptions RestartFrom"),
         ("List and look into", "Client::list_instances get_instance_info list_executions read_history list_activities list_work list_messages "
          "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
@@ -134,7 +134,8 @@ SHARED = (
     "kOrchestrationsMax kActivitiesMax", "OrchestrationEntry ActivityEntry", "find_orchestration find_activity",
     "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
     "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",
-    "start_orchestration cancel_instance raise_event", "enqueue_event terminate_instance suspend_instance resume_instance",
+    "start_orchestration cancel_instance raise_event",
+    "enqueue_event terminate_instance suspend_instance resume_instance change_time_limit",
     "delete_instance prune_executions", "list_work list_messages", "list_children get_instance_tree",
     "get_instance_info get_instance_stats", "size empty capacity", "begin end", "ActivityType OrchestrationType",
     "declare_device withdraw_device", "returns fails",

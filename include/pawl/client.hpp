@@ -71,8 +71,8 @@ class Client : public TypedSenderCalls<Client> {
   // ended is a child; kQuota: there is no room for anything new (SpaceOptions::quota_bytes,
   // reserve_bytes, log_bytes_max), error_text() has the numbers.
   // Requires: `name` of 1..256 bytes without control characters, an id as InstanceId says, a valid
-  // version and trace_id if they are set, and start_after not below 0 (kInvalidArgument); `input`
-  // of at most payload_bytes_max (kResourceExhausted).
+  // version and trace_id if they are set, start_after not below 0, and a time_limit above 0
+  // (kInvalidArgument); `input` of at most payload_bytes_max (kResourceExhausted).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions());
   // Asks an instance to stop: from now on its awaits answer kCancelled, except in a clean-up scope
@@ -237,6 +237,13 @@ class Client : public TypedSenderCalls<Client> {
   // Lets a suspended or stopped instance go on; does nothing to one that runs.
   // Returns kOk; kNotFound; kStale: it has ended.
   Status resume_instance(std::string_view id);
+  // Gives the instance this time limit, which counts from now, in place of the one it has
+  // (StartOptions::time_limit). None removes that, and the one of its definition, until a start
+  // begins its next execution.
+  // Returns kOk; kNotFound; kStale: it has ended, is being terminated, or was asked to stop, which
+  // stays so; error_text() says which.
+  // Requires: a limit above 0 (kInvalidArgument).
+  Status change_time_limit(std::string_view id, std::optional<std::chrono::milliseconds> limit);
 
   // Lists instances in the order of their creation.
   // Returns kOk.

@@ -74,6 +74,10 @@ struct InstanceInfo {
   // fire when one comes, at a time that is not known. 0 as soon as one has been seen.
   std::int64_t timers_without_clock = 0;
   std::int64_t unread_messages = 0;  // OrchestrationStatus::unread_messages
+  OptionalMs time_limit_ms;          // StartOptions::time_limit; none: it has none
+  // The time that is left of it, in Pawl time; 0: it is over, and the next tick of a Runtime asks
+  // the instance to stop. None: there is no limit, it was over, or the instance has ended.
+  OptionalMs time_left_ms;
 };
 
 // The amounts that one instance holds now.

@@ -7,17 +7,23 @@
 #ifndef PAWL_REGISTRY_HPP
 #define PAWL_REGISTRY_HPP
 
+#include <chrono>
 #include <cstddef>
 #include <string_view>
 
 #include "pawl/activity.hpp"
 #include "pawl/name.hpp"
+#include "pawl/optional_ms.hpp"
 #include "pawl/orchestration_code.hpp"
 #include "pawl/status.hpp"
 #include "pawl/typed_code.hpp"
 #pragma GCC visibility push(default)
 
 namespace pawl {
+
+namespace internal {
+struct TimeLimitSteps;
+}
 
 class Registry : public TypedRegistration<Registry> {
  public:
@@ -46,6 +52,12 @@ class Registry : public TypedRegistration<Registry> {
     internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
   };
 
+  // The time limit of one name.
+  struct TimeLimit {
+    std::string_view name;
+    std::chrono::milliseconds limit;  // above 0
+  };
+
   // Gives room for `count` orchestrations more than kOrchestrationsMax, at most for
   // kOrchestrationsMost in all. LimitOptions::orchestrations_max says how many a Runtime takes.
   // Requires: one call at most; `places` that outlive the registry, which is not copied afterwards.
@@ -68,6 +80,15 @@ class Registry : public TypedRegistration<Registry> {
   // means the latest that is registered, which is the default.
   // Returns kOk; kNotFound: it is not registered.
   Status set_default_version(std::string_view name, std::string_view version);
+  // Gives time limits to instances whose start gives none (StartOptions::time_limit), children
+  // included; each counts from the first turn. A later call replaces all.
+  // Returns kOk; kNotFound: one is not registered. Unless kOk nothing changes.
+  // Requires: limits above 0 (kInvalidArgument); `limits` that outlive the registry.
+  Status set_time_limits(const TimeLimit* limits, std::size_t count);
+  template <std::size_t kCount>
+  Status set_time_limits(const TimeLimit (&limits)[kCount]) {
+    return set_time_limits(limits, kCount);
+  }
   // Registers a function; `user` comes back as ActivityContext::user().
   // Returns kOk; kAlreadyExists: the name is there; kResourceExhausted: there are kActivitiesMax.
   // Requires: a name as above, a function, and a mode that is not kCooperative (kInvalidArgument).
@@ -99,6 +120,8 @@ class Registry : public TypedRegistration<Registry> {
   [[nodiscard]] const OrchestrationEntry* find_orchestration(std::string_view name,
                                                              std::string_view version = {}) const;
   [[nodiscard]] const ActivityEntry* find_activity(std::string_view name) const;
+  // None: set_time_limits() gave this name none.
+  [[nodiscard]] OptionalMs time_limit_ms(std::string_view name) const;
   // Everything that is registered, in order of registration; `index` is below the count.
   [[nodiscard]] std::size_t orchestration_count() const { return orchestration_count_; }
   [[nodiscard]] const OrchestrationEntry& orchestration(std::size_t index) const {
@@ -111,6 +134,7 @@ class Registry : public TypedRegistration<Registry> {
   }
 
  private:
+  friend struct internal::TimeLimitSteps;
   Status add(const ActivityEntry& entry);
   OrchestrationEntry& place(std::size_t index) {
     return index < kOrchestrationsMax ? orchestrations_[index]
@@ -119,6 +143,9 @@ class Registry : public TypedRegistration<Registry> {
   OrchestrationEntry orchestrations_[kOrchestrationsMax];
   OrchestrationEntry* more_orchestrations_ = nullptr;
   std::size_t more_count_ = 0;
+  const TimeLimit* time_limits_ = nullptr;
+  std::size_t time_limit_count_ = 0;
+  const internal::TimeLimitSteps* time_limit_steps_ = nullptr;
   ActivityEntry activities_[kActivitiesMax];
   std::size_t orchestration_count_ = 0;
   std::size_t activity_count_ = 0;

@@ -196,7 +196,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // that the Client's call would return; null: no answer is wanted.
   // Returns kOk: it was asked; kStopped.
   // Requires: fewer than requests_max calls that wait, and texts that fit (kResourceExhausted); a
-  // valid version, and start_after not below 0 (kInvalidArgument).
+  // valid version, start_after not below 0, and a time_limit above 0 (kInvalidArgument).
   Status start_orchestration(std::string_view name, const InstanceId& id, std::string_view input,
                              const StartOptions& options = StartOptions(), Answer answer = nullptr,
                              void* user = nullptr);
@@ -223,6 +223,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
   Status resume_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);
+  Status change_time_limit(std::string_view id, std::optional<std::chrono::milliseconds> limit,
+                           Answer answer = nullptr, void* user = nullptr);
   // Does what Client's call of the same name does. Both calls may take several ticks when there is
   // much to remove; later requests wait for them.
   // Returns as those above.
@@ -268,6 +270,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   friend class TypedSenderCalls<Runtime>;
   Status start_new(std::string_view name, std::string_view id, std::string_view input,
                    const StartOptions& options, Answer answer, void* user);
+  Status start_limited(std::string_view name, std::string_view id, std::string_view input,
+                       const StartOptions& options, Answer answer, void* user);
   Status start_used(std::string_view name, std::string_view id, std::string_view input,
                     const StartOptions& options, Answer answer, void* user);
   Status piggyback(const Request& request);
@@ -276,14 +280,16 @@ class Runtime : public TypedSenderCalls<Runtime> {
   RuntimeCore* core_ = nullptr;
 };
 
-// Two calls, so that a program whose ids are all new does not link the code for those in use.
+// Three calls, so that a program whose ids are all new does not link the code for those in use, and
+// one without time limits that for them.
 inline Status Runtime::start_orchestration(std::string_view name, const InstanceId& id,
                                            std::string_view input, const StartOptions& options,
                                            Answer answer, void* user) {
   const bool is_new =
       options.if_running == IfRunning::kRefuse && options.if_ended == IfEnded::kRefuse;
-  return is_new ? start_new(name, id, input, options, answer, user)
-                : start_used(name, id, input, options, answer, user);
+  if (!is_new) return start_used(name, id, input, options, answer, user);
+  return options.time_limit.has_value() ? start_limited(name, id, input, options, answer, user)
+                                        : start_new(name, id, input, options, answer, user);
 }
 
 }  // namespace pawl

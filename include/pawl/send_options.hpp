@@ -39,9 +39,13 @@ struct StartOptions {
   // a request. At most kTraceIdBytesMax bytes; empty: none. Children and detached instances have
   // the one of the instance that started them.
   Name trace_id = {};
-  // How an id in use is treated. The next execution has the name, input, version, start_after and
-  // trace_id of this call, and the values, the custom status and the unread messages of the
-  // instance (rule R10.5). The id of an instance that is being removed is not in use.
+  // The longest that the instance may take, above 0: from this call, or the end of start_after.
+  // Then it is asked to stop, as by cancel_instance() (rule R8.9). None: the limit of its
+  // definition (Registry::set_time_limits()), or no limit.
+  std::optional<std::chrono::milliseconds> time_limit = std::nullopt;
+  // How an id in use is treated. The next execution has the name, input, version, start_after,
+  // time_limit and trace_id of this call, and the values, the custom status and the unread messages
+  // of the instance (rule R10.5). The id of an instance that is being removed is not in use.
   IfRunning if_running = IfRunning::kRefuse;
   IfEnded if_ended = IfEnded::kRefuse;
 };

@@ -20,6 +20,15 @@ void format_guid(std::uint64_t high, std::uint64_t low, char* out) {
   *out = '\0';
 }
 
+// The time limit of a start, as the limit of the same meaning that an activity has. False: it is out
+// of its range.
+bool encode_limit(const StartOptions& options, PolicyText* out) {
+  if (!options.time_limit.has_value()) return true;
+  ActivityPolicy policy;
+  policy.schedule_to_close_ms = options.time_limit->count();
+  return policy.schedule_to_close_ms > 0 && encode_policy(policy, out);
+}
+
 }  // namespace
 
 ActivityPolicy Calls::policy_of(const ActivityOptions& options) {
@@ -141,7 +150,9 @@ HandleForm Calls::form_of_send(const SendCall& call) const {
   if (!is_valid_root_id(call.id)) return HandleForm::kBadId;
   if (start.options.version.has_value() && !is_valid_version(start.options.version->view()))
     return HandleForm::kBadVersion;
-  if (start.options.start_after.count() < 0 || !is_valid_trace_id(start.options.trace_id.view()))
+  PolicyText limit;
+  if (start.options.start_after.count() < 0 || !is_valid_trace_id(start.options.trace_id.view()) ||
+      !encode_limit(start.options, &limit))
     return HandleForm::kBadOptions;
   return start.input.size() > run_.limits().payload_bytes_max ? HandleForm::kBadPayload
                                                               : HandleForm::kCommand;
@@ -157,6 +168,9 @@ void Calls::issue_start_if_ended(const SendCall& call) {
   event.tag = start.options.trace_id.view();
   event.number = start.options.start_after.count();
   event.payload = start.input;
+  PolicyText limit;
+  static_cast<void>(encode_limit(start.options, &limit));  // form_of_send() has tried it
+  event.policy = limit.view();
   event.argument_hash =
       Hash64().add(static_cast<std::uint64_t>(event.number)).add(start.input).value();
   static_cast<void>(commands_.issue(event));

@@ -91,6 +91,12 @@ Status new_instance(ClientCore& core, std::string_view name, std::string_view id
   out->input = input;
   out->trace = options.trace_id.view();
   out->start_after_ms = options.start_after.count();
+  if (options.time_limit.has_value()) out->time_limit_ms = options.time_limit->count();
+  if (out->time_limit_ms.has_passed(0)) {
+    core.diagnostic().format("time_limit is %lld ms",
+                             static_cast<long long>(out->time_limit_ms.value()));
+    return Status::kInvalidArgument;
+  }
   return Status::kOk;
 }
 

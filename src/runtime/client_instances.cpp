@@ -185,6 +185,22 @@ Status Client::resume_instance(std::string_view id) {
   });
 }
 
+Status Client::change_time_limit(std::string_view id,
+                                 std::optional<std::chrono::milliseconds> limit) {
+  return call([&](ClientCore& core) {
+    OptionalMs limit_ms;
+    if (limit.has_value()) limit_ms = limit->count();
+    if (limit_ms.has_passed(0)) {
+      core.diagnostic().format("a time limit is above 0");
+      return Status::kInvalidArgument;
+    }
+    const Status status = core.in_batch(
+        {id}, [&](Store& store) { return store.instance().verbs.change_time_limit(id, limit_ms); });
+    if (status == Status::kStale) core.diagnostic() = core.store().diagnostic();
+    return status;
+  });
+}
+
 // ---- lists and counts ----
 
 Status Client::list_instances(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor) {

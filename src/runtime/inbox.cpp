@@ -350,25 +350,25 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
   instance.with_turn =
       turn != nullptr && turn->verdict == Turn::Verdict::kCommit &&
       !(turn->commit.mailbox->read_up_to.has_value() && has_message_behind(request));
-  InstanceKey key = 0;
   const Status created =
       with_free_id(*loop_.store, parts_.removals.removed(), &outcome->more, [&](bool* in_removal) {
-        return loop_.instance().deliveries.start_orchestration(instance, &key, in_removal);
+        return loop_.instance().deliveries.start_orchestration(instance, &outcome->key, in_removal);
       });
   if (turn == nullptr) return created;
   if (created != Status::kOk || !instance.with_turn || outcome->more) {
     turn->verdict = Turn::Verdict::kSkip;
     return created;
   }
-  turn->key = key;
-  turn->item->key = key;
-  turn->commit.key = key;
+  turn->key = outcome->key;
+  turn->item->key = outcome->key;
+  turn->commit.key = outcome->key;
   return created;
 }
 
 // The start of an id that may be in use. Its first turn comes with a later tick.
 Status Inbox::write_start_of_used(Request& request, Request::Outcome* outcome) {
-  const NewInstance instance = new_instance(request);
+  NewInstance instance = new_instance(request);
+  instance.time_limit_ms = request.start->time_limit_ms;
   InstanceKey key = 0;
   return with_free_id(*loop_.store, parts_.removals.removed(), &outcome->more,
                       [&](bool* in_removal) {
@@ -392,6 +392,7 @@ Status Inbox::send_message(const Request& request, MessageId number, Request::Ou
   NewInstance instance;
   if (request.start != nullptr) {
     instance = new_instance(request);
+    instance.time_limit_ms = request.start->time_limit_ms;
     posted.start_if_ended = &instance;
   }
   return with_free_id(

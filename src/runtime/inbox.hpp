@@ -102,11 +102,11 @@ class Inbox {
   TurnLoader& loader_;
   WarmCache& warm_;
   const Request::Parts parts_;
-  const MessageSteps* steps_ = nullptr;  // null: no call has sent a message yet
-  std::size_t taken_ = 0;                // calls taken by the batch at hand
-  bool may_piggyback_messages_ = false;  // on the batch at hand
-  MessageId last_message_ = 0;           // then: the highest one stored
-  MailboxLimits limits_;                 // then: the limits in force
+  const MessageSteps* steps_ = nullptr;             // null: no call has sent a message yet
+  std::size_t taken_ = 0;                           // calls taken by the batch at hand
+  bool may_piggyback_messages_ = false;             // on the batch at hand
+  MessageId last_message_ = 0;                      // then: the highest one stored
+  MailboxLimits limits_;                            // then: the limits in force
   std::optional<std::size_t> before_repeated_key_;  // the batch at hand ends before this call
 };
 

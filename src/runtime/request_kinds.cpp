@@ -16,6 +16,14 @@ Status write_start(const Parts& parts, Request& request, Turn* turn, Outcome* ou
   return parts.inbox.write_start(request, turn, outcome);
 }
 
+Status write_start_limited(const Parts& parts, Request& request, Turn* turn, Outcome* outcome) {
+  const StartRequest& start = *request.start;
+  PAWL_TRY(parts.inbox.write_start(request, turn, outcome));
+  if (outcome->more) return Status::kOk;
+  return parts.loop.instance().rows.write_time_limit(outcome->key,
+                                                     {start.time_limit_ms, start.start_after_ms});
+}
+
 Status write_start_of_used(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
   return parts.inbox.write_start_of_used(request, outcome);
 }
@@ -44,6 +52,11 @@ Status write_resume(const Parts& parts, Request& request, Turn* /*turn*/, Outcom
   return parts.loop.instance().verbs.resume_instance(request.id);
 }
 
+Status write_time_limit(const Parts& parts, Request& request, Turn* /*turn*/,
+                        Outcome* /*outcome*/) {
+  return parts.loop.instance().verbs.change_time_limit(request.id, request.start->time_limit_ms);
+}
+
 Status write_delete(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* outcome) {
   return parts.removals.delete_instance(request, &outcome->more);
 }
@@ -64,6 +77,7 @@ Status write_withdrawal(const Parts& parts, Request& request, Turn* /*turn*/,
 }  // namespace
 
 const Kind kStart = {write_start, true};
+const Kind kStartLimited = {write_start_limited, true};
 const Kind kStartOfUsed = {write_start_of_used};
 const Kind kRaise = {write_message, false, false, MessageKind::kEvent, &kSteps};
 const Kind kOffer = {write_offer, false, false, MessageKind::kOffer, &kSteps};
@@ -72,6 +86,7 @@ const Kind kCancel = {write_cancel};
 const Kind kTerminate = {write_terminate};
 const Kind kSuspend = {write_suspend};
 const Kind kResume = {write_resume};
+const Kind kChangeTimeLimit = {write_time_limit};
 const Kind kDelete = {write_delete, false, true};
 const Kind kPrune = {write_prune, false, true};
 const Kind kDeclare = {write_declaration, false, false, {}, nullptr, &Devices::declared};

@@ -9,7 +9,8 @@
 namespace pawl::request_kinds {
 
 extern const Request::Kind kStart;
-extern const Request::Kind kStartOfUsed;  // of an id that may be in use
+extern const Request::Kind kStartLimited;  // with a time limit
+extern const Request::Kind kStartOfUsed;   // of an id that may be in use
 extern const Request::Kind kRaise;
 extern const Request::Kind kOffer;
 extern const Request::Kind kEnqueue;
@@ -17,6 +18,7 @@ extern const Request::Kind kCancel;
 extern const Request::Kind kTerminate;
 extern const Request::Kind kSuspend;
 extern const Request::Kind kResume;
+extern const Request::Kind kChangeTimeLimit;
 extern const Request::Kind kDelete;
 extern const Request::Kind kPrune;
 extern const Request::Kind kDeclare;

@@ -33,6 +33,7 @@ struct StartRequest {
   std::string_view input;
   std::string_view trace;  // empty: none
   std::int64_t start_after_ms = 0;
+  OptionalMs time_limit_ms;  // none: that of the definition
   IdInUse in_use;
 };
 
@@ -51,6 +52,7 @@ struct Request {
   struct Outcome {
     bool room = true;
     bool more = false;
+    InstanceKey key = 0;  // of the instance that was started
   };
   // The parts of the loop that write requests.
   struct Parts {
@@ -79,13 +81,14 @@ struct Request {
   Answer answer = nullptr;
   void* user = nullptr;
   OfferAnswer offer_answer = nullptr;  // an offer: called in place of `answer`
-  bool received = false;    // an offer: a wait received it, in the turn that it is piggybacked on
-  bool standby = false;     // a declaration
-  bool force = false;       // a deletion
-  bool begun = false;       // a deletion: only the sweep is left
+  bool received = false;  // an offer: a wait received it, in the turn that it is piggybacked on
+  bool standby = false;   // a declaration
+  bool force = false;     // a deletion
+  bool begun = false;     // a deletion: only the sweep is left
   Status status = Status::kOk;  // decided in the batch, answered after the commit
   PruneLimits limits = {};      // a pruning
-  const StartRequest* start = nullptr;    // null: it starts nothing
+  // Null: it starts nothing. A change of the time limit has that alone.
+  const StartRequest* start = nullptr;
   const std::string_view* key = nullptr;  // of a message; null: it has none
   void* block = nullptr;                  // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
@@ -107,9 +110,10 @@ class Requests {
 
   Status push(const Request& request) {
     if (size_ == capacity_) return Status::kResourceExhausted;
-    const std::size_t bytes = (request.start == nullptr ? 0 : bytes_of(*request.start)) +
-                              (request.key == nullptr ? 0 : sizeof(*request.key) + request.key->size()) +
-                              request.id.size() + request.name.size() + request.text.size() + 1;
+    const std::size_t bytes =
+        (request.start == nullptr ? 0 : bytes_of(*request.start)) +
+        (request.key == nullptr ? 0 : sizeof(*request.key) + request.key->size()) +
+        request.id.size() + request.name.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;
     Request& kept =

@@ -27,6 +27,14 @@ Status start_request(std::string_view name, std::string_view input, const StartO
   return Status::kOk;
 }
 
+// The same with the time limit, for calls that take any.
+Status limited_request(std::string_view name, std::string_view input, const StartOptions& options,
+                       StartRequest* out) {
+  if (options.time_limit.has_value()) out->time_limit_ms = options.time_limit->count();
+  return out->time_limit_ms.has_passed(0) ? Status::kInvalidArgument
+                                          : start_request(name, input, options, out);
+}
+
 // Counters are kept by registered name, and the state of a cooperative activity lives in its slot:
 // both must fit.
 Status check_registry(const Registry& registry, const Options& options, Diagnostic& diagnostic) {
@@ -200,10 +208,19 @@ Status Runtime::start_new(std::string_view name, std::string_view id, std::strin
   return piggyback(request);
 }
 
+Status Runtime::start_limited(std::string_view name, std::string_view id, std::string_view input,
+                              const StartOptions& options, Answer answer, void* user) {
+  StartRequest start;
+  PAWL_TRY(limited_request(name, input, options, &start));
+  Request request = {&request_kinds::kStartLimited, id, {}, {}, answer, user};
+  request.start = &start;
+  return piggyback(request);
+}
+
 Status Runtime::start_used(std::string_view name, std::string_view id, std::string_view input,
                            const StartOptions& options, Answer answer, void* user) {
   StartRequest start;
-  PAWL_TRY(start_request(name, input, options, &start));
+  PAWL_TRY(limited_request(name, input, options, &start));
   Request request = {&request_kinds::kStartOfUsed, id, {}, {}, answer, user};
   request.start = &start;
   return piggyback(request);
@@ -223,7 +240,7 @@ Status Runtime::send_message(Request request, const SendOptions& options) {
   StartRequest start;
   if (options.start_if_ended.has_value()) {
     const StartIfEnded& wanted = *options.start_if_ended;
-    PAWL_TRY(start_request(wanted.definition, wanted.input, wanted.options, &start));
+    PAWL_TRY(limited_request(wanted.definition, wanted.input, wanted.options, &start));
     request.start = &start;
   }
   if (options.key.has_value()) {
@@ -266,6 +283,17 @@ Status Runtime::suspend_instance(std::string_view id, Answer answer, void* user)
 
 Status Runtime::resume_instance(std::string_view id, Answer answer, void* user) {
   return piggyback({&request_kinds::kResume, id, {}, {}, answer, user});
+}
+
+Status Runtime::change_time_limit(std::string_view id,
+                                  std::optional<std::chrono::milliseconds> limit, Answer answer,
+                                  void* user) {
+  StartRequest changed;
+  if (limit.has_value()) changed.time_limit_ms = limit->count();
+  if (changed.time_limit_ms.has_passed(0)) return Status::kInvalidArgument;
+  Request request = {&request_kinds::kChangeTimeLimit, id, {}, {}, answer, user};
+  request.start = &changed;
+  return piggyback(request);
 }
 
 Status Runtime::delete_instance(std::string_view id, bool force, Answer answer, void* user) {

@@ -4,6 +4,7 @@
 
 #include "core/check.hpp"
 #include "runtime/runtime_limits.hpp"
+#include "runtime/time_limits.hpp"
 
 namespace pawl {
 namespace {
@@ -205,6 +206,9 @@ Status Turns::write(Turn& turn) {
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
     status = loop_.instance().turns.ack_orchestration_item(turn.commit);
+    const internal::TimeLimitSteps* const limits = internal::TimeLimitSteps::of(loop_.registry);
+    if (status == Status::kOk && limits != nullptr)
+      status = limits->write(loop_.registry, turn, loop_.instance().rows);
   } else if (turn.item->broken == Status::kOk) {
     status = loop_.instance().ready.abandon_orchestration_item(
         turn.key, turn.item->revision, parking_of(turn), false, turn.why, turn.why_text);

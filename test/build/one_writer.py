@@ -20,6 +20,7 @@ GROUPS = [
     ("worker_queue", ("state", "token", "inc", "epoch", "boot_seq", "run_due", "due", "waits_for", "attempt", "strikes",
                       "reboots", "unregistered"), "what state an item of work is in"),
     ("instances", ("state", "finished_at"), "what state an instance is in, and when it ended"),
+    ("instances", ("time_limit", "limit_seg"), "how long an instance may take"),
     ("executions", ("end", "ended_stamp"), "how an execution ended, and when"),
     ("workers", ("buried",), "that a worker is buried"),
     ("workers", ("draining",), "that a worker is drained"),

@@ -26,7 +26,7 @@ STORE = PROJECT / "src/store"
 # Columns on which a due time hangs, by table: the kinds whose earliest due time changes with them.
 UPDATED = {
     "orchestrator_queue": {"due": ["Timer"], "base": ["Timer"]},
-    "instances": {"parked_until": ["Parked", "Timer"], "home": ["Timer"]},
+    "instances": {"parked_until": ["Parked", "Timer"], "limit_due": ["Limit"], "home": ["Timer"]},
     "worker_queue": {name: ["Work"] for name in
                      ("due", "start_due", "close_due", "run_due", "silent_due", "unavailable_due")},
     "sessions": {"stop_due": ["Stop"], "look_at": ["Look"]},
@@ -35,13 +35,13 @@ UPDATED = {
 }
 INSERTED = {
     "orchestrator_queue": {"due": ["Timer"]},
-    "instances": {"parked_until": ["Parked"]},
+    "instances": {"parked_until": ["Parked"], "limit_due": ["Limit"]},
     "worker_queue": UPDATED["worker_queue"],
     "sessions": UPDATED["sessions"],
 }
 DELETED = {
     "orchestrator_queue": ["Timer"],
-    "instances": ["Parked"],
+    "instances": ["Parked", "Limit"],
     "worker_queue": ["Work"],
     "sessions": ["Stop", "Look"],
 }

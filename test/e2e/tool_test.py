@@ -334,8 +334,19 @@ def keys_of_json():
     expect(run("start", "keeper", "@@x", "--id", "new") == [{"done": "start", "id": "new"}], "start")
     expect(run("show", "new")[0]["instance"]["id"] == "new", "show")
     for command, arguments in (("raise", ["new", "go", '{"a":[1,2]}']), ("enqueue", ["new", "queue", "[1,2]"]),
-                               ("suspend", ["new"]), ("resume", ["new"]), ("cancel", ["new"])):
+                               ("suspend", ["new"]), ("resume", ["new"]), ("time-limit", ["new", "2h"])):
         expect(run(command, *arguments) == [{"done": command, "id": "new"}], command)
+    limited = run("show", "new")[0]["instance"]
+    expect(limited["time_limit_ms"] == 7_200_000 and 7_000_000 < limited["time_left_ms"] <= 7_200_000, f"a time limit: {limited}")
+    expect("left" in pawl("hostile.db", "list", "--prefix", "new"), "the list shows it")
+    run("time-limit", "new", "0")
+    expect("time_limit_ms" not in run("show", "new")[0]["instance"], "no time limit")
+    run("start", "keeper", "--id", "limited", "--time-limit", "1h")
+    expect(run("show", "limited")[0]["instance"]["time_limit_ms"] == 3_600_000, "a start with a time limit")
+    run("start", "keeper", "--id", "bad", "--time-limit", "0", status=1)
+    pawl("hostile.db", "delete", "--force", "limited")
+    expect(run("cancel", "new") == [{"done": "cancel", "id": "new"}], "cancel")
+    run("time-limit", "new", "1h", status=1)
     expect(run("cancel", "--prefix", "ne") == [{"done": "cancel", "instances": 0}], "asked before")
     expect(run("terminate", "new", "--reason", HOSTILE)[0]["done"] == "terminate", "terminate")
     # A message starts what is not there, and a start says what an id in use means (R10.5).

@@ -507,6 +507,7 @@ class ImageMaker {
       must(Status::kIo);
     must(client().suspend_instance("terminated"));
     must(client().suspend_instance("suspended"));
+    must(client().change_time_limit("suspended", std::chrono::hours(24)));
     must(client().cancel_instance("cancelled", "enough"));
     must(client().set_quota(std::int64_t{1} << 30));
   }

@@ -44,14 +44,16 @@ TEST(RandomOptions, ProgramsEndAndNothingIsLost) {
     if (HasFailure()) return;
   }
   std::printf(
-      "%u messages, %u received, %u kills, %u reboots, %u cancelled, %u restarted, %u suspended,"
+      "%u messages, %u received, %u kills, %u reboots, %u cancelled, %u over their limit,"
+      " %u restarted, %u suspended,"
       " %u executions, %u completed, %u failed\n",
-      all.messages, all.received, all.kills, all.reboots, all.cancels, all.restarts,
-      all.suspensions, all.executions, all.completed, all.failed);
+      all.messages, all.received, all.kills, all.reboots, all.cancels, all.limits_over,
+      all.restarts, all.suspensions, all.executions, all.completed, all.failed);
   if (only != 0) return;
   // A world in which one of these never happens would pass all checks.
-  for (const unsigned happened : {all.messages, all.received, all.kills, all.reboots, all.cancels,
-                                  all.restarts, all.suspensions, all.completed, all.failed})
+  for (const unsigned happened :
+       {all.messages, all.received, all.kills, all.reboots, all.cancels, all.limits_over,
+        all.restarts, all.suspensions, all.completed, all.failed})
     EXPECT_GT(happened, seeds / 4);
 }
 

@@ -51,6 +51,8 @@ struct Execution final : HistoryVisitor {
     // An execution that was ended before it began has only its end.
     if ((event.id == 1) != (kind == "started") && (event.id != 1 || kind != "ended"))
       problem = "does not begin with its start";
+    if (kind == "cancel_requested" && event.payload.substr(0, 14) == "time limit of ")
+      ++limits_over;
     if (has_ended && kind != "return") problem = "has an event behind its end";
     has_ended = has_ended || kind == "ended";
     const bool completes = kind == "activity_done" || kind == "timer_fired" ||
@@ -64,6 +66,7 @@ struct Execution final : HistoryVisitor {
   }
   std::int64_t last = 0;
   bool has_ended = false;
+  int limits_over = 0;
   std::string kinds;
   std::set<std::int64_t> completed;
   std::map<std::int64_t, std::string> received;  // text by the id of its delivery
@@ -78,6 +81,7 @@ void WorldCounts::add(const WorldCounts& other) {
   kills += other.kills;
   reboots += other.reboots;
   cancels += other.cancels;
+  limits_over += other.limits_over;
   restarts += other.restarts;
   suspensions += other.suspensions;
   stopped_by_limit += other.stopped_by_limit;
@@ -235,6 +239,8 @@ void RandomWorld::note_least(const Options& options) {
   lower(least_.limits.warm_bytes, options.limits.warm_bytes);
   lower(least_.retention.message_keys, options.retention.message_keys);
   lower(least_.retention.message_key_age, options.retention.message_key_age);
+  longest_grace_ = std::max(longest_grace_, options.timing.cancel_grace);
+  has_endless_grace_ = has_endless_grace_ || options.timing.cancel_grace.count() == 0;
   lower(least_.timing.activity_grace, options.timing.activity_grace);
   lower(least_.leases.session_lock_timeout, options.leases.session_lock_timeout);
   lower(least_.leases.worker_lock_timeout, options.leases.worker_lock_timeout);
@@ -352,12 +358,15 @@ void RandomWorld::start_root() {
   const std::string id = kRoot + std::to_string(roots_.size());
   Root& root = roots_[id];
   Status status = Status::kOk;
-  note("start of " + id);
   StartOptions how;
+  how.time_limit = draw_limit();
   how.if_running = any(2) == 0 ? IfRunning::kTake : IfRunning::kRefuse;
   how.if_ended = IfEnded::kNextExecution;
+  note("start of " + id + " for " +
+       std::to_string(how.time_limit.value_or(std::chrono::milliseconds(0)).count()) + " ms");
   const bool died = dies_in(
       [&] { status = sender_->client.start_orchestration(kRoot, InstanceId(id), "in", how); });
+  note_limit(root, how.time_limit, !died && !is_begun_by_code(id));
   root.is_acknowledged = !died && status == Status::kOk;
   root.is_maybe = died;
   if (died) {
@@ -367,6 +376,25 @@ void RandomWorld::start_root() {
              status != Status::kAlreadyExists) {  // one that another sent to was started by that
     fail("a start answers " + std::string(status_name(status)));
   }
+}
+
+// Two of three have none.
+// Whether code of another instance may begin an execution of this one (random_code.cpp).
+bool RandomWorld::is_begun_by_code(const std::string& id) {
+  return id.back() == '1' || id.back() == '3';
+}
+
+std::optional<std::chrono::milliseconds> RandomWorld::draw_limit() {
+  const std::size_t most[] = {1, 1'000, 60'000};
+  if (any(3) != 0) return std::nullopt;
+  return std::chrono::milliseconds(1 + any(most[any(3)]));
+}
+
+void RandomWorld::note_limit(Root& root, std::optional<std::chrono::milliseconds> limit,
+                             bool is_known) {
+  root.may_be_limited = root.may_be_limited || limit.has_value();
+  root.over_at.reset();
+  if (limit.has_value() && is_known) root.over_at = machine_.wall_ms() + limit->count();
 }
 
 void RandomWorld::send(std::size_t at) {
@@ -392,6 +420,8 @@ void RandomWorld::send(const Sent& sent) {
   SendOptions how;
   if (sent.has_key) how.key = token;
   if (sent.starts) how.start_if_ended = StartIfEnded{kRoot, "begun"};
+  // It may begin an execution without a limit.
+  if (sent.starts) roots_[id].over_at.reset();
   Life* const life = workers_[any(kWorkers)].get();
   if (life != nullptr && any(3) == 0 && payload.size() <= life->options.limits.payload_bytes_max) {
     piggybacked_.push_back(std::make_unique<Piggybacked>(Piggybacked{this, id, token}));
@@ -434,7 +464,7 @@ void RandomWorld::manage(std::size_t at) {
   const auto found = std::next(roots_.begin(), static_cast<std::ptrdiff_t>(at));
   const std::string& id = found->first;
   Root& root = found->second;
-  const std::size_t what = any(24);
+  const std::size_t what = any(28);
   Status status = Status::kOk;
   const char* name = "";
   const bool died = dies_in([&] {
@@ -464,6 +494,12 @@ void RandomWorld::manage(std::size_t at) {
       name = "delete";
       root.is_deleted = true;
       status = client.delete_instance(id, any(2) == 0);
+    } else if (what > 23) {
+      name = "limit";
+      const std::optional<std::chrono::milliseconds> limit = draw_limit();
+      status = client.change_time_limit(id, limit);
+      if (status != Status::kStale && status != Status::kNotFound)
+        note_limit(root, limit, status == Status::kOk && !dying_ && !is_begun_by_code(id));
     } else if (what == 22) {
       name = "prune";
       removes_executions_ = true;
@@ -565,6 +601,7 @@ void RandomWorld::settle() {
       step(false);
     if (all_ended()) return;
     if (round == 0) check_waiting();
+    check_limits(round);
     for (auto& [id, root] : roots_) {
       static_cast<void>(sender_->client.resume_instance(id));
       // Only in the last rounds, so that some programs have ended by themselves before they are
@@ -592,6 +629,26 @@ void RandomWorld::check_waiting() {
     const bool runs = status.state == OrchestrationState::kRunning ||
                       status.state == OrchestrationState::kSuspended;
     if (runs && status.execution_id > 0 && failure_.empty()) check_messages(id, root, false);
+  }
+}
+
+// Checks what time limits did while nothing came between: for `calm_rounds` of a minute since
+// suspended instances were resumed. Rules: R8.9.
+void RandomWorld::check_limits(int calm_rounds) {
+  for (const auto& [id, root] : roots_) {
+    InstanceInfo info;
+    if (sender_->client.get_instance_info(id, &info) != Status::kOk) continue;
+    if (info.time_left_ms == OptionalMs(0))
+      return fail(id + " is over its limit and was not asked");
+    const bool is_over = root.over_at.has_value() && *root.over_at < machine_.wall_ms();
+    if (is_over && !root.is_restarted && info.time_left_ms.has_value())
+      return fail(id + " has time left, and is over its limit");
+    const std::chrono::milliseconds calm = calm_rounds * std::chrono::minutes(1);
+    const bool is_given_time =
+        is_over && *root.over_at < machine_.wall_ms() - calm.count() - 60'000 &&
+        calm > longest_grace_ + std::chrono::seconds(10) && !has_endless_grace_;
+    if (is_given_time && !root.is_restarted && info.state == OrchestrationState::kRunning)
+      return fail(id + " runs beyond its limit and grace");
   }
 }
 
@@ -675,6 +732,9 @@ void RandomWorld::check_messages(const std::string& id, const Root& root, bool h
       return fail(where + " has no end");
     for (const auto& [event, token] : one.received)
       if (token != "x") ++received[token];
+    if (one.limits_over > 0 && !root.may_be_limited)
+      return fail(where + " was asked to stop by a limit that it does not have");
+    counts_.limits_over += static_cast<unsigned>(one.limits_over);
     ++counts_.executions;
   }
   for (const auto& [token, count] : received) {

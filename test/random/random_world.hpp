@@ -8,6 +8,8 @@
 // - each acknowledged message is received once, or still waits, or went with its instance, or is
 //   unread at the end of it;
 // - each command has at most one result, and events are numbered without a gap;
+// - an instance to which a time limit was given ends within it and the graces that the workers had,
+//   unless it was restarted; one without a limit is never asked to stop by it;
 // - no instance is stopped, and none failed except by its program, by a call, or by a limit that a
 //   worker had;
 // - the log has no line at level error except for these, and for a write that was made to fail;
@@ -18,6 +20,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +37,7 @@ struct WorldCounts {
   unsigned kills = 0;
   unsigned reboots = 0;
   unsigned cancels = 0;
+  unsigned limits_over = 0;  // requests of a time limit
   unsigned restarts = 0;
   unsigned suspensions = 0;
   unsigned stopped_by_limit = 0;  // lines of the log
@@ -74,6 +78,9 @@ class RandomWorld {
     bool is_deleted = false;       // a deletion was asked for
     bool is_touched = false;       // terminated: its end is not the program's
     bool is_restarted = false;     // messages may be received anew
+    bool may_be_limited = false;   // a time limit was given, or may have been
+    // The wall clock at which its time limit is over; none: it has none, or that is not known.
+    std::optional<std::int64_t> over_at;
     std::set<std::string> messages;
   };
 
@@ -97,6 +104,7 @@ class RandomWorld {
   void start_root();
   void send(std::size_t root);
   void send(const Sent& sent);
+  [[nodiscard]] static bool is_begun_by_code(const std::string& id);
   void manage(std::size_t root);
   void trouble();
   void step(bool has_trouble);
@@ -104,6 +112,9 @@ class RandomWorld {
 
   void settle();
   void check_waiting();
+  void check_limits(int calm_rounds);
+  void note_limit(Root& root, std::optional<std::chrono::milliseconds> limit, bool is_known);
+  std::optional<std::chrono::milliseconds> draw_limit();
   bool all_ended();
   void check();
   void check_root(const std::string& id, Root& root);
@@ -127,6 +138,8 @@ class RandomWorld {
   std::vector<Sent> keyed_;
   Options least_;                  // least of each limit that may end or stop an instance
   bool has_slow_handoff_ = false;  // in some life
+  std::chrono::milliseconds longest_grace_{0};  // of cancel requests, in some life
+  bool has_endless_grace_ = false;
   std::chrono::milliseconds longest_sleep_{0};  // with all processes asleep
   bool has_narrow_worker_ = false;              // some worker does not take every activity
   bool removes_executions_ = false;

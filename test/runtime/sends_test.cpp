@@ -86,6 +86,7 @@ Poll starts(OrchestrationContext& ctx) {
   StartOptions how;
   how.version = Name("2.0.0");
   how.start_after = std::chrono::seconds(5);
+  how.time_limit = std::chrono::hours(1);
   SendOptions options;
   options.start_if_ended = StartIfEnded{"takes", "new,", how};
   PAWL_AWAIT(sent, ctx.enqueue_event("made", "q", "one", options));
@@ -274,6 +275,7 @@ TEST_F(Sends, TheySayWhatToStartAndHaveKeys) {
   EXPECT_EQ(end_of("s"), "completed ok ok ok application");
   InstanceInfo info;
   ASSERT_EQ(client()->get_instance_info("made", &info), Status::kOk);
+  EXPECT_EQ(info.time_limit_ms.value_or(0), 3'600'000);
   EXPECT_EQ(all_of("made"), "completed new,one,two,");
   ASSERT_EQ(client()->get_instance_info("made", &info), Status::kOk);
   EXPECT_EQ(info.version, "2.0.0");

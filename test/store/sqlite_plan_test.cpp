@@ -134,6 +134,9 @@ class Plans : public StoreWorld {
     ASSERT_EQ(by->instance().directory.get_metrics(&metrics), Status::kOk);
     must_batch(by, [&] { return by->instance().verbs.suspend_instance("a"); });
     must_batch(by, [&] { return by->instance().verbs.resume_instance("a"); });
+    must_batch(by, [&] { return by->instance().verbs.change_time_limit("b", 1); });
+    clock.advance(2);
+    wake_delayed(by, 5);
     must_batch(by, [&] { return by->instance().verbs.terminate_instance("a", ""); });
     must_batch(by,
                [&] { return by->instance().removal.prune_executions(2, {}, 9, &removed, &done); });

@@ -1,4 +1,6 @@
-// cancel, terminate, suspend, resume, restart; delete, delete-ended, prune, quota.
+// cancel, terminate, suspend, resume, time-limit, restart; delete, delete-ended, prune, quota.
+#include <chrono>
+
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"
 
@@ -137,6 +139,15 @@ int restart(Tool& tool, const RestartGiven& given) {
   return kDone;
 }
 
+// A limit of 0 is none.
+int change_time_limit(Tool& tool, const std::string& id, std::int64_t limit_ms) {
+  std::optional<std::chrono::milliseconds> limit;
+  if (limit_ms > 0) limit = std::chrono::milliseconds(limit_ms);
+  tool.must(tool.client().change_time_limit(id, limit));
+  tool.done("time-limit", id);
+  return kDone;
+}
+
 using Verb = Status (Client::*)(std::string_view);
 
 void add_verb(Tool& tool, const std::string& name, const std::string& help, Verb verb) {
@@ -169,6 +180,13 @@ void add_instance_changes(Tool& tool) {
 
   add_verb(tool, "suspend", "No turns until it is resumed", &Client::suspend_instance);
   add_verb(tool, "resume", "Lets a suspended or stopped one go on", &Client::resume_instance);
+
+  auto id = std::make_shared<std::string>();
+  auto limit = std::make_shared<std::optional<std::int64_t>>();
+  command = tool.add("time-limit", "How long it may take from now on; 0: no limit",
+                     [&tool, id, limit] { return change_time_limit(tool, *id, **limit); });
+  add_id(command, id.get());
+  add_duration(command, "DURATION", limit.get(), "The limit")->required();
 
   auto again = std::make_shared<RestartGiven>();
   command = tool.add("restart", "Lets one that failed or is stopped go on",

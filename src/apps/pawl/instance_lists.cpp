@@ -27,7 +27,9 @@ class PrintInstances final : public InstanceVisitor {
   std::size_t printed = 0;
 
  private:
-  static std::string note_of(const InstanceInfo& info) {
+  std::string note_of(const InstanceInfo& info) const {
+    if (info.time_left_ms.has_value())
+      return tool_.screen().duration(info.time_left_ms.value()) + " left";
     if (info.unread_messages > 0) return number(info.unread_messages) + " unread messages";
     if (info.timers_without_clock == 0) return "";
     return number(info.timers_without_clock) + " timers wait for a trusted clock";
@@ -118,6 +120,12 @@ void show_fields(Tool& tool, const std::string& id) {
   if (info.timers_without_clock > 0)
     print_field(screen, "clock",
                 number(info.timers_without_clock) + " timers wait for a trusted clock");
+  if (info.time_limit_ms.has_value())
+    print_field(screen, "time limit",
+                screen.duration(info.time_limit_ms.value()) +
+                    (info.time_left_ms.has_value()
+                         ? ", " + screen.duration(info.time_left_ms.value()) + " left"
+                         : ""));
   OrchestrationStatus status;
   tool.must(tool.client().get_status(id, &status));
   if (status.error != ErrorKind::kNone) print_field(screen, "error", error_kind_name(status.error));

@@ -19,6 +19,7 @@ struct StartGiven {
   std::string id;
   std::string version;
   std::optional<std::int64_t> after_ms;
+  std::optional<std::int64_t> limit_ms;
   bool takes_running = false;
   std::string if_ended;
 };
@@ -42,6 +43,7 @@ int start(Tool& tool, const StartGiven& given) {
   StartOptions options;
   if (!given.version.empty()) options.version = Name(given.version);
   options.start_after = milliseconds(given.after_ms.value_or(0));
+  if (given.limit_ms.has_value()) options.time_limit = milliseconds(*given.limit_ms);
   if (given.takes_running) options.if_running = IfRunning::kTake;
   if (!given.if_ended.empty())
     options.if_ended = given.if_ended == "next" ? IfEnded::kNextExecution : IfEnded::kNextIfFailed;
@@ -278,6 +280,7 @@ void add_sending(Tool& tool) {
   command->add_option("--version", given->version, "Of the code; else the worker's default")
       ->type_name("VERSION");
   add_duration(command, "--after", &given->after_ms, "The first turn comes so much later");
+  add_duration(command, "--time-limit", &given->limit_ms, "It is asked to stop after so long");
   command->add_flag("--take-running", given->takes_running,
                     "An instance of the id that runs will do");
   command

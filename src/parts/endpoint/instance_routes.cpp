@@ -93,10 +93,21 @@ void list_instances(Call& call) {
   });
 }
 
+namespace {
+
+std::optional<std::chrono::milliseconds> time_limit_of(const Call& call) {
+  const std::int64_t limit_ms = call.number("time_limit_ms");
+  if (limit_ms == 0) return std::nullopt;
+  return std::chrono::milliseconds(limit_ms);
+}
+
+}  // namespace
+
 void start_instance(Call& call) {
   const std::string_view id = call.text("id");
   StartOptions options;
   options.start_after = std::chrono::milliseconds(call.number("start_after_ms"));
+  options.time_limit = time_limit_of(call);
   if (const auto version = call.given("version")) options.version = Name(*version);
   options.if_running = static_cast<IfRunning>(call.word("if_running").value_or(0));
   options.if_ended = static_cast<IfEnded>(call.word("if_ended").value_or(0));
@@ -300,6 +311,10 @@ void terminate_instance(Call& call) {
 
 void suspend_instance(Call& call) { call.done(call.client().suspend_instance(call.segment(2))); }
 void resume_instance(Call& call) { call.done(call.client().resume_instance(call.segment(2))); }
+
+void change_time_limit(Call& call) {
+  call.done(call.client().change_time_limit(call.segment(2), time_limit_of(call)));
+}
 
 void restart_instance(Call& call) {
   const RestartFrom from =

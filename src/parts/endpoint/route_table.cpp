@@ -80,6 +80,7 @@ constexpr Parameter kOfStart[] = {required(name_of("name", "Of the orchestration
                                   required(name_of("id", "Of the instance.")),
                                   text("version", "Of the code; none: the default."),
                                   span("start_after_ms", "The first turn comes so much later."),
+                                  span("time_limit_ms", "How long it may take; 0: as defined."),
                                   word("if_running", "The id is in use.", {if_running_word, 2}, 0),
                                   word("if_ended", "It has ended.", {if_ended_word, 3}, 0)};
 constexpr Parameter kOfMessage[] = {
@@ -98,6 +99,7 @@ constexpr Parameter kOfWatch[] = {
     text("revision", "Of an answer before; none: answer at once."),
     number("timeout_ms", "How long it waits.", 0, kWatchMsMax, kWatchMs)};
 constexpr Parameter kOfEnd[] = {text("reason", "Stays in the history.")};
+constexpr Parameter kOfTimeLimit[] = {span("time_limit_ms", "From now on; 0: no limit.")};
 constexpr Parameter kOfRestart[] = {word("from", "Where it begins.", {restart_word, 2}, 0),
                                     text("version", "For start."),
                                     name_of("by", "Who asked; none: operator.")};
@@ -313,6 +315,10 @@ constexpr Route kRoutes[] = {
         .fails("404 409"),
     post("/v1/instances/{id}/resume", "resume", resume_instance,
          "Lets a suspended or stopped one go on.")
+        .fails("404 409"),
+    post("/v1/instances/{id}/time_limit", "change_time_limit", change_time_limit,
+         "Changes how long it may take before it is asked to stop.")
+        .takes(kOfTimeLimit)
         .fails("404 409"),
     post("/v1/instances/{id}/restart", "restart", restart_instance,
          "Lets a failed or stopped one go on, in a next execution.")

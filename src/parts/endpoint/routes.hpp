@@ -240,6 +240,7 @@ void cancel_instance(Call& call);
 void terminate_instance(Call& call);
 void suspend_instance(Call& call);
 void resume_instance(Call& call);
+void change_time_limit(Call& call);
 void restart_instance(Call& call);
 void list_sessions(Call& call);
 void get_session(Call& call);

@@ -27,6 +27,9 @@ struct FieldsOf<InstanceInfo> {
       PAWL_FIELD(updated_ms, "UTC."),
       PAWL_FIELD(timers_without_clock, "Open timers on UTC that wait for a trusted clock."),
       PAWL_FIELD(unread_messages, "Messages that no code had received by its end."),
+      PAWL_FIELD(time_limit_ms, "How long it may take; absent: it has no limit."),
+      PAWL_FIELD(time_left_ms,
+                 "Of the limit; absent: there is none, it was over, or it has ended."),
   };
 };
 

@@ -44,6 +44,7 @@ struct NewInstance {
   std::string_view input;
   std::string_view trace;           // empty: none
   std::int64_t start_after_ms = 0;  // how long it is parked before its first turn
+  OptionalMs time_limit_ms;         // behind start_after_ms; none: that of its definition
   // This very batch acknowledges its first turn, without messages: no start message is stored.
   bool with_turn = false;
 };

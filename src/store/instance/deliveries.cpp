@@ -158,8 +158,14 @@ Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink&
 }
 
 Status Deliveries::begin(const NewInstance& instance, const Holder& holder, InstanceKey* key) {
-  if (holder.key == 0) return insert_checked(instance, ParentLink(), key);
+  const bool is_new = holder.key == 0;
   *key = holder.key;
+  if (is_new) PAWL_TRY(insert_checked(instance, ParentLink(), key));
+  // The next execution has the limit of its start, or none.
+  if (!is_new || instance.time_limit_ms.has_value())
+    PAWL_TRY(written(
+        rows_.instances.write_time_limit(*key, {instance.time_limit_ms, instance.start_after_ms})));
+  if (is_new) return Status::kOk;
   // One that failed has kept the values as it found them, for a restart.
   PAWL_TRY(rows_.instances.settle_values(holder.key, holder.execution));
   NextBegin next;

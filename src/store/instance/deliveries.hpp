@@ -29,12 +29,14 @@ class Deliveries : private Table {
  public:
   Deliveries(StoreContext& context, Rows& rows) : Table(context), rows_(rows) {}
 
-  // kAlreadyExists; kInvalidArgument; kQuota: no room (set_quota_and_reserve()). *in_removal = true
+  // Looks at no time limit. kAlreadyExists; kInvalidArgument; kQuota: no room
+  // (set_quota_and_reserve()). *in_removal = true
   // with kOk: a deleted instance has the id, nothing was written, and the call may be made again
   // when its rows are swept; null: that is kAlreadyExists.
   Status start_orchestration(const NewInstance& instance, InstanceKey* key,
                              bool* in_removal = nullptr);
-  // The same for an id that may be in use. A program that has no such start does not link it.
+  // The same for an id that may be in use, and with a time limit. A program that has no such start
+  // does not link it.
   // kChildInstance: what ended is a child.
   Status start_orchestration(const NewInstance& instance, const IdInUse& in_use, InstanceKey* key,
                              bool* in_removal);

@@ -35,11 +35,12 @@ static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
   " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
   " AND q.due IS NOT NULL AND q.base=",                                                       \
       sql::number<TimeBase::kUtc>,                                                            \
-      ") ELSE 0 END AS timers_without_clock,i.trace," PAWL_UNREAD " AS unread"
+      ") ELSE 0 END AS timers_without_clock,i.trace,i.time_limit,i.limit_due," PAWL_UNREAD    \
+      " AS unread"
 
 constexpr auto kInfoColumns = sql::Columns(PAWL_INFO_COLUMNS);
 
-InstanceInfo info_of(const Statement& row) {
+InstanceInfo info_of(const Statement& row, std::int64_t now) {
   InstanceInfo info;
   info.key = row.integer(PAWL_COLUMN(kInfoColumns, i.key));
   info.id = row.bytes(PAWL_COLUMN(kInfoColumns, i.id));
@@ -53,6 +54,13 @@ InstanceInfo info_of(const Statement& row) {
   info.timers_without_clock = row.integer(PAWL_COLUMN(kInfoColumns, timers_without_clock));
   info.trace_id = row.bytes(PAWL_COLUMN(kInfoColumns, i.trace));
   info.unread_messages = row.integer(PAWL_COLUMN(kInfoColumns, unread));
+  const std::int64_t limit = row.integer(PAWL_COLUMN(kInfoColumns, i.time_limit));
+  if (limit > 0) info.time_limit_ms = limit;
+  if (!row.is_null(PAWL_COLUMN(kInfoColumns, i.limit_due))) {
+    const std::int64_t left =
+        subtract_saturating(row.integer(PAWL_COLUMN(kInfoColumns, i.limit_due)), now);
+    info.time_left_ms = left > 0 ? left : 0;
+  }
   return info;
 }
 
@@ -70,6 +78,13 @@ bool passes(const InstanceInfo& info, const InstanceFilter& filter) {
 }
 
 }  // namespace
+
+// Without a batch in this boot the row of the clock is that of an earlier one, and its mark is
+// later.
+std::int64_t InstanceDirectory::pawl_now() {
+  const std::int64_t now = rows_.place.pawl_now();
+  return now > context_.clock.mark ? now : context_.clock.mark;
+}
 
 constexpr auto kList = PAWL_QUERY("SELECT " PAWL_INFO_COLUMNS "," PAWL_IS_THERE
                                   " AS is_there FROM instances AS i WHERE i.key>?1 ORDER BY i.key");
@@ -92,7 +107,7 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
       page->more = false;
       break;
     }
-    const InstanceInfo info = info_of(row);
+    const InstanceInfo info = info_of(row, pawl_now());
     if (info.key <= page->after) return no_progress("instances");
     page->after = info.key;
     if (row.integer(PAWL_COLUMN(kList, is_there)) == 0 || !passes(info, filter)) continue;
@@ -133,7 +148,7 @@ Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* pa
       return no_progress("instances");
     page->after = row.integer(PAWL_COLUMN(kInfoColumns, i.key));
     if (children_only && row.integer(PAWL_COLUMN(kInfoColumns, i.parent)) != of) continue;
-    visitor.on_instance(info_of(row));
+    visitor.on_instance(info_of(row, pawl_now()));
     ++reported;
   }
   return fail(row.status(), "list a tree");
@@ -147,7 +162,7 @@ Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor
   PAWL_TRY(scope.status());
   Statement row = connection_.use(kInfo);
   if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
-  visitor.on_instance(info_of(row));
+  visitor.on_instance(info_of(row, pawl_now()));
   return Status::kOk;
 }
 

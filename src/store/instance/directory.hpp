@@ -45,6 +45,7 @@ class InstanceDirectory : private Table {
   Status get_metrics(Metrics* out);
 
  private:
+  std::int64_t pawl_now();
   Status list_ids(const InstanceFilter& filter, Page* page, InstanceVisitor& visitor);
   Status visit_ended(InstanceKey key, ExecutionInfo* info, ExecutionVisitor& visitor);
   Status copy_custom_status(std::string_view text, InstanceStatus* out, char* buffer,

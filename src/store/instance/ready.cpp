@@ -25,6 +25,8 @@ constexpr int kUnregisteredInstancesLeft = 16;  // young ones that are left wher
 
 constexpr int kNewestLooksMax = 32;  // while there are many unregistered instances
 
+constexpr std::size_t kReasonBytesMax = 64;  // with any limit
+
 constexpr int kBehindLooksMax = 512;  // instances of one home, or due timers
 
 // The columns of every query for candidates: they decide whether one can be run.
@@ -549,6 +551,38 @@ Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
   return Status::kOk;
 }
 
+constexpr auto kEndFirstLimit = PAWL_QUERY(
+    "UPDATE instances SET limit_due=NULL WHERE key=(SELECT i.key FROM instances AS i"
+    "\fINDEXED BY i_limit\rWHERE i.limit_due IS NOT NULL AND i.limit_due<=?1 ORDER BY i.limit_due "
+    "LIMIT 1) RETURNING key,CASE WHEN EXISTS(SELECT 1 FROM orchestrator_queue\fINDEXED BY "
+    "oq_instance\rWHERE instance=key AND kind=",
+    sql::number<MessageKind::kCancel>,
+    ") THEN '' ELSE 'time limit of '||time_limit||' ms is over' END", kLimitMoves);
+
+// Only the first request counts, so nothing is written where one waits.
+Status ReadyInstances::stop_overdue(std::size_t limit, std::size_t* stopped) {
+  if (rows_.due.knows_none(DueKind::kLimit)) return Status::kOk;
+  for (; *stopped < limit; ++*stopped) {
+    InstanceKey key = 0;
+    Message request;
+    FixedText<kReasonBytesMax> reason;
+    {
+      Statement row = connection_.use(kEndFirstLimit);
+      if (!row.bind(batch_.now).row()) return fail_written(row.status(), "end a time limit");
+      key = row.integer(0);
+      reason.assign_cut(row.bytes(1));
+    }
+    if (reason.empty()) continue;
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+    request.kind = MessageKind::kCancel;
+    request.payload = reason.view();
+    const Status sent = rows_.instances.insert_message(key, request);
+    // A damaged row may have a limit behind its end.
+    if (sent != Status::kStale) PAWL_TRY(written(sent));
+  }
+  return Status::kOk;
+}
+
 constexpr auto kUnpark = PAWL_QUERY(
     "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
     "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
@@ -562,6 +596,7 @@ Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
       connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
       "wake parked instances"));
   *woken = static_cast<std::size_t>(connection_.changes());
+  if (*woken < limit) PAWL_TRY(stop_overdue(limit, woken));
   // Overdue work ends first, so that no item past its limit is handed over once more.
   if (*woken < limit) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));
   if (*woken < limit) PAWL_TRY(moves_.end_unavailable_work(limit - *woken, woken));

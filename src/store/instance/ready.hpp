@@ -40,9 +40,9 @@ class ReadyInstances : private Table {
                                     bool strike, ErrorKind why, std::string_view text);
   // In a batch: gives stopped instances another chance, since new code was started; bounded.
   Status retry_stopped(std::size_t limit, std::size_t* retried);
-  // Wakes delayed items and parked instances whose time has come, items past a limit of their
-  // policy (these get kTimeout or their next attempt), work of absent devices, and sessions that a
-  // runtime must look at; bounded.
+  // Wakes delayed items and parked instances whose time has come, asks instances past their time
+  // limit to stop, and ends items past a limit of their policy (these get kTimeout or their next
+  // attempt), work of absent devices, and sessions that a runtime must look at; bounded.
   Status wake_delayed(std::size_t limit, std::size_t* woken);
 
  private:
@@ -72,6 +72,7 @@ class ReadyInstances : private Table {
   Status list_home(ReadyList& list, Incarnation home);
   Status list_behind_in(ReadyList& list, Incarnation home);
   Status fire_due_timers(InstanceKey key);
+  Status stop_overdue(std::size_t limit, std::size_t* stopped);
 
   std::size_t unregistered_cursor_ = 0;  // the name of marked instances that comes next
   Incarnation home_cursor_ = 0;          // the home where the look at other homes goes on

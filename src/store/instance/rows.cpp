@@ -74,8 +74,8 @@ constexpr auto kWriteState = PAWL_QUERY(
     "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
     "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
-    "last_event=coalesce(?18,last_event) WHERE key=?1",
-    kParkedMoves | kTimerMoves);
+    "last_event=coalesce(?18,last_event),limit_due=iif(?6,NULL,limit_due) WHERE key=?1",
+    kParkedMoves | kTimerMoves | kLimitMoves);
 
 Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
   Statement row = connection_.use(kWriteState);
@@ -116,8 +116,9 @@ constexpr auto kMend = PAWL_QUERY(
     "root=iif(\ftypeof(root)='integer'\r,root,NULL),"
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
     "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
-    "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0) WHERE key=?1",
-    kParkedComes | kTimerMoves);
+    "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0),"
+    "limit_due=iif(\ftypeof(limit_due)='integer'\r,limit_due,NULL) WHERE key=?1",
+    kParkedComes | kTimerMoves | kLimitMoves);
 
 // The damaged columns are written first: otherwise a large text in them would be copied with the
 // row, for which SQLite's memory may not suffice.
@@ -212,6 +213,21 @@ constexpr auto kNextExecution = PAWL_QUERY(
     "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status),name=coalesce(?5,name),"
     "trace=iif(?5 IS NULL,trace,?6) WHERE key=?1");
+
+constexpr auto kWriteLimit = PAWL_QUERY(
+    "UPDATE instances SET time_limit=?2,limit_due=?3,limit_seg=?4 "
+    "WHERE key=?1 AND (time_limit IS NULL OR ?5)",
+    kLimitMoves);
+
+Status InstanceRows::write_time_limit(InstanceKey key, const TimeLimit& limit) {
+  Statement row = connection_.use(kWriteLimit);
+  OptionalMs due;
+  if (limit.limit_ms.value_or(0) > 0)
+    due = make_due(make_due(batch_.now, limit.after_ms), limit.limit_ms.value());
+  row.bind(key).bind_optional(limit.limit_ms).bind_due(due, kLimitComes);
+  row.bind(batch_.boot_seq).bind(limit.is_of_definition ? 0 : 1);
+  return fail(row.run(), "write a time limit");
+}
 
 constexpr auto kReadAgain =
     PAWL_QUERY("UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kNo>,

@@ -71,6 +71,13 @@ struct NextBegin {
   OptionalMs parked_until;
 };
 
+// How long an instance may take from now on, before it is asked to stop.
+struct TimeLimit {
+  OptionalMs limit_ms;            // 0: an operator removed it; none: nothing gave one
+  std::int64_t after_ms = 0;      // a delayed start, which comes before it
+  bool is_of_definition = false;  // holds only where nothing gave or removed one
+};
+
 struct Due {
   TimeBase base = TimeBase::kPawl;
   std::int64_t due = 0;
@@ -116,6 +123,9 @@ class InstanceRows : private Table {
   Status write_state(InstanceKey key, const InstanceWrite& write);
   Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);
   void log_damage(RowRef row, InstanceKey instance, std::string_view text);
+  // Nothing is due any more after the end that write_state() writes; the limit itself stays for a
+  // restart.
+  Status write_time_limit(InstanceKey key, const TimeLimit& limit);
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
   // otherwise.
   Status insert_message(InstanceKey instance, const Message& message);

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "codec/event.hpp"
+#include "codec/policy.hpp"
 #include "pawl/orchestration.hpp"
 #include "store/instance/deliveries.hpp"
 #include "store/instance/removal.hpp"
@@ -32,6 +33,9 @@ NewInstance start_of(const TurnCommit& turn, const Event& event) {
   instance.input = event.payload;
   instance.trace = event.tag.empty() ? turn.trace : event.tag;
   instance.start_after_ms = event.number;
+  ActivityPolicy limit;
+  if (decode_policy(event.policy, &limit) && limit.schedule_to_close_ms > 0)
+    instance.time_limit_ms = limit.schedule_to_close_ms;
   return instance;
 }
 

@@ -55,6 +55,29 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
   return written(rows_.instances.write_state(found.key, write));
 }
 
+constexpr auto kWasAskedToStop = PAWL_QUERY(
+    "SELECT EXISTS(SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND "
+    "kind=",
+    sql::number<MessageKind::kCancel>,
+    ") OR EXISTS(SELECT 1 FROM history AS h JOIN instances AS i ON i.key=h.instance AND "
+    "i.execution=h.execution WHERE i.key=?1 AND h.kind=",
+    sql::number<EventKind::kCancelRequested>, ")");
+
+Status InstanceVerbs::change_time_limit(std::string_view id, OptionalMs limit_ms) {
+  require_batch();
+  Managed found;
+  Status status = find_managed(id, &found);
+  if (status == Status::kOk) {
+    Statement row = connection_.use(kWasAskedToStop);
+    if (!row.bind(found.key).row()) return fail(row.status(), "find a cancel request");
+    if (found.terminating || row.integer(0) != 0) status = Status::kStale;
+  }
+  if (status == Status::kStale)
+    context_.diagnostic.format("the instance %s", found.ended ? "has ended" : "was asked to stop");
+  PAWL_TRY(status);
+  return written(rows_.instances.write_time_limit(found.key, {limit_ms.value_or(0)}));
+}
+
 constexpr auto kFind =
     PAWL_QUERY("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
@@ -154,7 +177,9 @@ bool is_ended_from_outside(ErrorKind error) {
 constexpr auto kFindRestarted = PAWL_QUERY(
     "SELECT key,state,execution,parent IS NOT NULL AS is_child,"
     "(SELECT coalesce(max(h.id),0) FROM history AS h "
-    "WHERE h.instance=i.key AND h.execution=i.execution) AS last_stored,behaviour "
+    "WHERE h.instance=i.key AND h.execution=i.execution) AS "
+    "last_stored,behaviour,\ftypeof(time_limit)='integer'\r AND time_limit>0 AS "
+    "has_limit,time_limit "
     "FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceVerbs::find(std::string_view id, Found* out) {
@@ -168,6 +193,8 @@ Status InstanceVerbs::find(std::string_view id, Found* out) {
   whole = fits(row.integer(PAWL_COLUMN(kFindRestarted, last_stored), &whole), &out->last_event) &&
           whole;
   out->behaviour = row.integer(PAWL_COLUMN(kFindRestarted, behaviour), &whole);
+  if (row.integer(PAWL_COLUMN(kFindRestarted, has_limit)) != 0)
+    out->time_limit_ms = row.integer(PAWL_COLUMN(kFindRestarted, time_limit), &whole);
   if (whole && out->execution >= 1 && out->execution < std::numeric_limits<EventId>::max())
     return Status::kOk;
   return refuse(Status::kCorrupt, "a number of its row cannot be read");
@@ -415,6 +442,9 @@ Status InstanceVerbs::begin(const Found& found, const Restart& how, const Messag
   next.start.name = how.by;
   next.anew = how.from == RestartFrom::kStart;
   next.version = how.version;
+  // A stopped instance has not ended, so its limit goes on.
+  if (found.state == InstanceState::kFailed && found.time_limit_ms > 0)
+    PAWL_TRY(rows_.instances.write_time_limit(found.key, {found.time_limit_ms}));
   return rows_.instances.begin_execution(found.key, next);
 }
 

@@ -30,6 +30,9 @@ class InstanceVerbs : private Table {
   Status suspend_instance(std::string_view id);
   // In a batch; works on a stopped instance, too. kNotFound; kStale: it has ended.
   Status resume_instance(std::string_view id);
+  // In a batch: gives it a time limit that counts from now, or none. kNotFound; kStale: it has
+  // ended, is being terminated, or was asked to stop; the diagnostic says which.
+  Status change_time_limit(std::string_view id, OptionalMs limit_ms);
   // In a batch: implements Client::restart_instance(), with its answers; the diagnostic has the
   // reason.
   Status restart_instance(const Restart& how);
@@ -49,6 +52,7 @@ class InstanceVerbs : private Table {
     bool is_child = false;
     EventId last_event = 0;  // the last one stored
     std::int64_t behaviour = 0;
+    std::int64_t time_limit_ms = 0;  // 0: none
   };
 
   Status find(std::string_view id, Found* out);

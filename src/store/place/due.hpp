@@ -12,10 +12,10 @@
 
 namespace pawl::store {
 
-// The columns, in this order: orchestrator_queue.due, instances.parked_until, the due times of
-// worker_queue, sessions.stop_due, sessions.look_at.
-enum class DueKind : std::uint8_t { kTimer, kParked, kWork, kStop, kLook };
-inline constexpr int kDueKinds = 5;
+// The columns, in this order: orchestrator_queue.due, instances.parked_until, instances.limit_due,
+// the due times of worker_queue, sessions.stop_due, sessions.look_at.
+enum class DueKind : std::uint8_t { kTimer, kParked, kLimit, kWork, kStop, kLook };
+inline constexpr int kDueKinds = 6;
 
 // Marks of a sql::Query. Comes: a row of the kind got a due time. Moves: rows of the kind may have
 // lost their due time, or have another one.
@@ -30,6 +30,8 @@ inline constexpr unsigned kTimerComes = comes(DueKind::kTimer);
 inline constexpr unsigned kTimerMoves = moves(DueKind::kTimer);
 inline constexpr unsigned kParkedComes = comes(DueKind::kParked);
 inline constexpr unsigned kParkedMoves = moves(DueKind::kParked);
+inline constexpr unsigned kLimitComes = comes(DueKind::kLimit);
+inline constexpr unsigned kLimitMoves = moves(DueKind::kLimit);
 inline constexpr unsigned kWorkComes = comes(DueKind::kWork);
 inline constexpr unsigned kWorkMoves = moves(DueKind::kWork);
 inline constexpr unsigned kStopComes = comes(DueKind::kStop);

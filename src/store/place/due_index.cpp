@@ -56,6 +56,9 @@ Status DueIndex::find_unknown(Incarnation me, bool turns) {
 constexpr auto kFirstParked = PAWL_QUERY(
     "SELECT parked_until,key FROM instances\fINDEXED BY i_parked\r"
     "WHERE parked_until IS NOT NULL ORDER BY parked_until LIMIT 1");
+constexpr auto kFirstLimit = PAWL_QUERY(
+    "SELECT limit_due,key FROM instances\fINDEXED BY i_limit\r"
+    "WHERE limit_due IS NOT NULL ORDER BY limit_due LIMIT 1");
 constexpr auto kFirstStop = PAWL_QUERY(
     "SELECT stop_due,sid FROM sessions\fINDEXED BY s_stopping\r"
     "WHERE state=",
@@ -72,6 +75,8 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
       return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
     case DueKind::kParked:
       return first_number(connection_.use(kFirstParked), RowRef::Table::kInstances, &first->at);
+    case DueKind::kLimit:
+      return first_number(connection_.use(kFirstLimit), RowRef::Table::kInstances, &first->at);
     case DueKind::kWork: return find_first_work(&first->at);
     case DueKind::kStop:
       return first_number(connection_.use(kFirstStop), RowRef::Table::kSessions, &first->at);

@@ -30,7 +30,7 @@ class DueIndex : private Table {
   DueIndex(StoreContext& context, WorkerRows& workers) : Table(context), workers_(workers) {}
 
   // `turns`: includes what only a worker that runs orchestrations can do (timers, parked
-  // instances).
+  // instances, time limits).
   Status next_due(Incarnation me, bool turns, NextDue* out);
 
   // ---- for the other classes of the storage ----
@@ -54,7 +54,7 @@ class DueIndex : private Table {
   FirstDue& first_due(DueKind kind) { return first_due_[static_cast<int>(kind)]; }
   // Kinds that only a worker that runs turns asks for.
   [[nodiscard]] static bool is_of_turns(int kind) {
-    return kind == static_cast<int>(DueKind::kTimer) || kind == static_cast<int>(DueKind::kParked);
+    return kind <= static_cast<int>(DueKind::kLimit);
   }
   Status find_unknown(Incarnation me, bool turns);
   Status find_first_of(DueKind kind, Incarnation me, FirstDue* first);

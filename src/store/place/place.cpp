@@ -239,6 +239,11 @@ constexpr auto kCredit = PAWL_QUERY(
     sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
     kTimerMoves);
 
+constexpr auto kCreditLimits = PAWL_QUERY(
+    "UPDATE instances\fINDEXED BY i_limit\rSET limit_due=limit_due-?1 WHERE limit_due IS NOT NULL "
+    "AND limit_due<9223372036854775807 AND limit_seg<=?2",
+    kLimitMoves);
+
 Status Place::sync_clock(const ClockSample& sample) {
   const SyncResult result = sync(context_.clock, sample, SyncLimits());
   if (!result.changed) return Status::kOk;
@@ -261,8 +266,10 @@ Status Place::sync_clock(const ClockSample& sample) {
   batch_.clock_credit_ms = result.gap;
   PAWL_TRY(note_clock("credited", sample, result.gap));
   // Due times that mean "never" stay unchanged.
-  return fail(connection_.use(kCredit).bind(result.gap).bind(result.credit_seg_max).run(),
-              "credit");
+  for (const sql::QueryRef credit : {sql::QueryRef(kCredit), sql::QueryRef(kCreditLimits)})
+    PAWL_TRY(
+        fail(connection_.use(credit).bind(result.gap).bind(result.credit_seg_max).run(), "credit"));
+  return Status::kOk;
 }
 
 constexpr auto kNoteClock = PAWL_QUERY(

@@ -710,6 +710,7 @@ function instanceHead({ instance, status, stats }) {
     fact("Took", isOver && duration(instance.updated_ms - instance.created_ms)),
     fact("Parent", textOf(instance, "parent_id") && instanceLink(instance, "parent_id")),
     fact("History", `${many(stats.history_events, "event")}, ${size(stats.history_bytes)}`),
+    fact("Time limit", instance.time_limit_ms && duration(instance.time_limit_ms)), fact("Time left", instance.time_left_ms && duration(instance.time_left_ms)),
     fact("Messages waiting", stats.messages_waiting), fact("Unread messages", instance.unread_messages), fact("Timers that wait for a clock", instance.timers_without_clock)),
   h("div", { class: "outcome" }, outcome.map(([key, title]) => [h("h3", { class: key === "output" && status.error ? "small error" : "small dim" }, title), textBlock(textOf(status, key))]))];
 }
