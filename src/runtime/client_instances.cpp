@@ -187,7 +187,7 @@ Status Client::resume_instance(std::string_view id) {
 
 Status Client::change_time_limit(std::string_view id,
                                  std::optional<std::chrono::milliseconds> limit) {
-  return call([&](ClientCore& core) {
+  return enter([&](ClientCore& core) {
     OptionalMs limit_ms;
     if (limit.has_value()) limit_ms = limit->count();
     if (limit_ms.has_passed(0)) {
