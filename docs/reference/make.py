@@ -53,6 +53,7 @@ TASKS = {
         ("Know my session", "ActivityContext::session_id session_epoch claimed_now session_summary session_folder "
          "session_lease_left_ms abort_session"),
         ("Return", "ActivityContext::ok fail fail_permanently hand_back commit_now"),
+        ("Be completed later", "ActivityContext::completion_token complete_later CompletionToken WhileOutside"),
         ("Be cancelled in time", "ActivityContext::is_cancelled cancel_reason time_left_ms CancelReason"),
         ("Say how far I am", "ActivityContext::heartbeat last_progress trace"),
         ("Run in steps", "ActivityContext::again_after when_readable is_readable"),
@@ -76,6 +77,7 @@ TASKS = {
         ("Open and close", "Client::required_memory open close error_text"),
         ("Start", "Client::start_orchestration StartOptions"),
         ("Send", "Client::raise_event offer_event enqueue_event"),
+        ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Watch one", "Client::get_status wait_for_orchestration wait_for_status_change watch_progress OrchestrationStatus "
          "OrchestrationState"),
         ("Read values", "Client::get_kv_value get_all_kv_values wait_for_kv_value get_kv_value_typed "

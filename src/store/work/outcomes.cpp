@@ -97,7 +97,8 @@ Status WorkRows::poison_for(WorkItemId item, const rules::Counts& counts,
 Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
   Counted row;
   const Status read = read_counts(item, &row);
-  if (read == Status::kNotFound || row.state == rules::WorkState::kCancelledRunning)
+  if (read == Status::kNotFound || row.state == rules::WorkState::kCancelledRunning ||
+      rules::is_outside(row.state))
     return Status::kOk;
   PAWL_TRY(read);
   return rules::is_poison(row.counts, of(limits)) ? poison_for(item, row.counts, limits)
@@ -105,7 +106,7 @@ Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) 
 }
 
 constexpr auto kCountCrash =
-    PAWL_QUERY("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
+    PAWL_QUERY("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<",
                sql::number<rules::WorkState::kCancelledRunning>);
 
 Status WorkRows::count_crash(WorkItemId item, const CrashLimits& limits) {
@@ -203,8 +204,8 @@ Status WorkRows::end_overdue(const WorkRow& row) {
   const rules::Overdue limit = rules::passed_limit(row.limits, batch_.now);
   Diagnostic why;
   PAWL_TRY(describe_overdue(row, limit, &why));
-  const bool exclusive = row.its_session.exclusive;
-  if (rules::after_overdue(limit, row.policy.retry, row.failures, exclusive) ==
+  const bool goes_on = row.its_session.exclusive && rules::is_in_hand(row.state);
+  if (rules::after_overdue(limit, row.policy.retry, row.failures, goes_on) ==
       rules::AfterFailure::kRetry)
     return retry_work(row, why.text());
   return time_out(row, rules::error_of(limit), why.text());

@@ -53,6 +53,7 @@ struct WorkWrite {
   std::int64_t strikes = 0;
   std::int64_t reboots = 0;
   std::int64_t unregistered = 0;
+  std::string_view token_hash;  // kLocked: of its completion token
 };
 
 class WorkRows : private Table {
