@@ -40,6 +40,7 @@ class [[gnu::visibility("hidden")]] ClientCore;
 class Client : public TypedSenderCalls<Client> {
  public:
   // Each of these also takes a definition of pawl/typed.hpp and a value.
+  using TypedSenderCalls::complete_activity;
   using TypedSenderCalls::enqueue_event;
   using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
@@ -109,22 +110,17 @@ class Client : public TypedSenderCalls<Client> {
                        const SendOptions& options = SendOptions());
   // Ends the activity that has this completion token (ActivityContext::complete_later()) with its
   // result, as its own ok() would. The first answer counts.
-  // Returns kOk, also for the same answer as the first one, of which the last 256 of all activities
-  // are remembered; kStale: another answer came first; kNotFound: no activity waits for the token:
-  // it was retried or cancelled, a limit passed, its session or instance ended, or the token is
-  // wrong. error_text() has the reason.
-  // Requires: a text that may be a token (kInvalidArgument); `result` of at most payload_bytes_max
-  // (kResourceExhausted).
+  // Returns kOk, also for the same answer again (the last 256 are remembered); kStale: another one
+  // came first; kNotFound: no activity waits for the token: it was retried or cancelled, a limit
+  // passed, its session or instance ended, or it is wrong.
+  // Requires: a token's form (kInvalidArgument); at most payload_bytes_max (kResourceExhausted).
   Status complete_activity(std::string_view token, std::string_view result);
-  // Ends it with an error, as fail() or, if `permanent`, fail_permanently() would: otherwise another
-  // attempt may follow, which has another token. A longer text is cut as there.
+  // Ends it as fail() or fail_permanently() would; another attempt may follow, with another token.
   // Returns the same as complete_activity().
-  // Requires: a text that may be a token (kInvalidArgument).
   Status fail_activity(std::string_view token, std::string_view text, bool permanent = false);
-  // Says that the work outside goes on (ActivityOptions::heartbeat_timeout), and stores its progress
-  // unless that is empty. Watchers of watch_progress() do not see it.
+  // Says that the work outside goes on, and stores its progress unless that is empty.
   // Returns kOk; kNotFound: no activity waits for the token any more, and nothing need go on.
-  // Requires: a text that may be a token, at most kProgressBytesMax bytes (kInvalidArgument).
+  // Requires: a token's form, at most kProgressBytesMax bytes (kInvalidArgument).
   Status heartbeat_activity(std::string_view token, std::string_view progress = {});
   // Reads an instance's state and result.
   // Returns kOk; kNotFound.

@@ -7,6 +7,7 @@
 // - each acknowledged instance is there, or was deleted, or went by its retention;
 // - each acknowledged message is received once, or still waits, or went with its instance, or is
 //   unread at the end of it;
+// - the first acknowledged answer with a token is the one that counts;
 // - each command has at most one result, and events are numbered without a gap;
 // - no instance is stopped, and none failed except by its program, by a call, or by a limit that a
 //   worker had;
@@ -40,6 +41,7 @@ struct WorldCounts {
   unsigned executions = 0;
   unsigned completed = 0;
   unsigned failed = 0;
+  unsigned outside = 0;  // answers that were acknowledged
   void add(const WorldCounts& other);
 };
 
@@ -88,6 +90,8 @@ class RandomWorld {
   void start_root();
   void send(std::size_t root);
   void manage(std::size_t root);
+  void answer_from_outside();
+  void answer_all();
   void trouble();
   void step(bool has_trouble);
   void pass(std::int64_t ms);
@@ -122,6 +126,11 @@ class RandomWorld {
   bool removes_instances_ = false;
   bool dying_ = false;  // a write is made to fail
   std::uint64_t dies_at_ = 0;
+  struct Token {
+    std::string text;
+    std::string answer;  // that was acknowledged; empty: none was
+  };
+  std::vector<Token> tokens_;
   int messages_sent_ = 0;
   int lives_ = 0;
   std::string failure_;

@@ -14,19 +14,19 @@ struct Answered {
 
 int complete(Tool& tool, const Answered& given) {
   tool.must(tool.client().complete_activity(given.token, read_payload(given.text)));
-  tool.done("complete", "the activity");
+  tool.done("complete", given.token);
   return kDone;
 }
 
 int fail_activity(Tool& tool, const Answered& given) {
   tool.must(tool.client().fail_activity(given.token, given.text, given.permanent));
-  tool.done("fail", "the activity");
+  tool.done("fail", given.token);
   return kDone;
 }
 
 int heartbeat(Tool& tool, const Answered& given) {
   tool.must(tool.client().heartbeat_activity(given.token, given.text));
-  tool.done("heartbeat", "the activity");
+  tool.done("heartbeat", given.token);
   return kDone;
 }
 

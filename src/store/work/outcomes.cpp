@@ -97,8 +97,7 @@ Status WorkRows::poison_for(WorkItemId item, const rules::Counts& counts,
 Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) {
   Counted row;
   const Status read = read_counts(item, &row);
-  if (read == Status::kNotFound || row.state == rules::WorkState::kCancelledRunning ||
-      rules::is_outside(row.state))
+  if (read == Status::kNotFound || row.state == rules::WorkState::kCancelledRunning)
     return Status::kOk;
   PAWL_TRY(read);
   return rules::is_poison(row.counts, of(limits)) ? poison_for(item, row.counts, limits)
@@ -106,7 +105,7 @@ Status WorkRows::poison_if_at_limit(WorkItemId item, const CrashLimits& limits) 
 }
 
 constexpr auto kCountCrash =
-    PAWL_QUERY("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<",
+    PAWL_QUERY("UPDATE worker_queue SET crashes=crashes+1 WHERE id=?1 AND state<>",
                sql::number<rules::WorkState::kCancelledRunning>);
 
 Status WorkRows::count_crash(WorkItemId item, const CrashLimits& limits) {
