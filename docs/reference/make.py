@@ -77,7 +77,6 @@ TASKS = {
         ("Open and close", "Client::required_memory open close error_text"),
         ("Start", "Client::start_orchestration StartOptions"),
         ("Send", "Client::raise_event offer_event enqueue_event"),
-        ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Watch one", "Client::get_status wait_for_orchestration wait_for_status_change watch_progress OrchestrationStatus "
          "OrchestrationState"),
         ("Read values", "Client::get_kv_value get_all_kv_values wait_for_kv_value get_kv_value_typed "
@@ -89,6 +88,7 @@ TASKS = {
          "suspend_instance resume_instance restart_instance RestartOptions RestartFrom"),
         ("List and look into", "Client::list_instances get_instance_info list_executions read_history list_activities list_work list_messages "
          "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
+        ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
     ]),
     "operating": ("Operating sessions, workers and database files", [
@@ -130,7 +130,8 @@ SHARED = (
     "kOrchestrationsMax kActivitiesMax", "OrchestrationEntry ActivityEntry", "find_orchestration find_activity",
     "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
     "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",
-    "start_orchestration cancel_instance raise_event", "enqueue_event terminate_instance suspend_instance resume_instance",
+    "start_orchestration cancel_instance raise_event",
+    "enqueue_event complete_activity fail_activity heartbeat_activity terminate_instance suspend_instance resume_instance",
     "delete_instance prune_executions", "list_work list_messages", "list_children get_instance_tree",
     "get_instance_info get_instance_stats", "size empty capacity", "begin end", "ActivityType OrchestrationType",
     "declare_device withdraw_device", "returns fails",

@@ -172,6 +172,87 @@ TEST_F(Outside, a_result_of_any_length_up_to_the_limit_is_taken) {
   }
 }
 
+// The main loop of a board takes the answer of an interrupt to its Runtime.
+TEST_F(Outside, the_loops_own_thread_answers_with_the_next_tick) {
+  ask_at("a", asks(retried(3)));
+  Worker& worker = *workers.back();
+  const auto answered = [&](const char* token, const char* text) {
+    return answer_of(worker, [&](Status* answer) {
+      return worker.runtime->complete_activity(token, text, keep_answer, answer);
+    });
+  };
+  EXPECT_EQ(answer_of(worker,
+                      [&](Status* answer) {
+                        return worker.runtime->heartbeat_activity(tokens[0], "half", keep_answer,
+                                                                  answer);
+                      }),
+            Status::kOk);
+  EXPECT_EQ(activities(), std::vector<std::string>{"ask outside 1 1 [] [half] []"});
+  EXPECT_EQ(worker.runtime->heartbeat_activity(tokens[0], std::string(kProgressBytesMax + 1, 'p')),
+            Status::kInvalidArgument);
+  EXPECT_EQ(answer_of(worker,
+                      [&](Status* answer) {
+                        return worker.runtime->fail_activity(tokens[0], "busy", false, keep_answer,
+                                                             answer);
+                      }),
+            Status::kOk);
+  ASSERT_TRUE(drive_until([&] { return tokens.size() == 2; }));
+  pass(100);
+  EXPECT_EQ(answered("no token", "yes"), Status::kInvalidArgument);
+  EXPECT_EQ(answered(tokens[0].c_str(), "yes"), Status::kStale);
+  const std::uint64_t before = worker.runtime->stats().commits;
+  EXPECT_EQ(answered(tokens[1].c_str(), "yes"), Status::kOk);
+  EXPECT_EQ(worker.runtime->stats().commits, before + 1);
+  EXPECT_EQ(end_of("i"), "completed yes");
+  EXPECT_EQ(answered(tokens[1].c_str(), "yes"), Status::kOk);
+  EXPECT_EQ(answered(tokens[1].c_str(), "no"), Status::kStale);
+  code(asks());
+  start("j", "code");
+  ASSERT_TRUE(drive_until([&] { return tokens.size() == 3; }));
+  pass(100);
+  ASSERT_EQ(worker.runtime->fail_activity(tokens[2], "never", true), Status::kOk);
+  EXPECT_EQ(end_of("j"), "completed application: never");
+}
+
+struct Until {
+  int steps = 0;
+};
+bool g_heard = false;
+ActivityStep until_answered(ActivityContext& ctx, Until& state) {
+  g_heard = ctx.is_cancelled();
+  if (g_heard) return ctx.fail("answered");
+  if (state.steps++ == 0) static_cast<void>(ctx.heartbeat(ctx.completion_token().view()));
+  return ctx.again_after(seconds(1));
+}
+
+TEST_F(Outside, an_activity_that_still_runs_is_asked_to_return_when_it_is_answered) {
+  add("until_answered", until_answered);
+  ASSERT_EQ(registry.allow_complete_later("until_answered"), Status::kOk);
+  options.timing.heartbeat_interval = seconds(1);
+  for (const bool by_loop : {true, false}) {
+    g_heard = false;
+    code([](OrchestrationContext& ctx) {
+      PAWL_AWAIT(done, ctx.schedule_activity("until_answered", ""));
+      return ctx.complete(text_of(done));
+    });
+    const std::string id = by_loop ? "loop" : "client";
+    if (workers.empty()) start_worker("a");
+    start(id, "code");
+    pass(5'000);
+    auto keep = visit([&](const ActivityInfo& one) {
+      EXPECT_EQ(one.state, ActivityState::kRunning);
+      tokens.emplace_back(one.last_progress);
+    });
+    ASSERT_EQ(client()->list_activities(id, keep), Status::kOk);
+    ASSERT_EQ(
+        by_loop ? workers[0]->runtime->complete_activity(tokens.back(), "yes") : complete("yes"),
+        Status::kOk);
+    EXPECT_EQ(end_of(id), "completed yes");
+    pass(3'000);
+    EXPECT_TRUE(g_heard) << id;
+  }
+}
+
 TEST_F(Outside, only_the_last_answers_are_remembered) {
   code([](OrchestrationContext& ctx) {
     PAWL_AWAIT(done, ctx.schedule_activity("ask", ""));

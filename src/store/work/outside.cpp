@@ -46,11 +46,6 @@ void OutsideWork::draw(port::Clock& clock, WorkItemId item, CompletionToken* tok
   *hash = sha256({text.view()});
 }
 
-constexpr auto kLeave = PAWL_QUERY(
-    "UPDATE worker_queue SET state=?2,token=NULL,inc=NULL,epoch=NULL,locked_until=NULL,"
-    "boot_seq=NULL,outside_stamp=?3,silent_due=?4 WHERE id=?1",
-    kWorkMoves);
-
 Status OutsideWork::leave(const WorkDone& done, WhileOutside session) {
   WorkRow row;
   const Status read = rows_.work.read_work(done.item, &row);
@@ -59,16 +54,13 @@ Status OutsideWork::leave(const WorkDone& done, WhileOutside session) {
   if (rules::ends_cancelled(row.handed_over(), returned(done)))
     return rows_.work.delete_work(row.id, row.session);
   if (!rules::accepts(row.handed_over(), returned(done))) return Status::kStale;
-  {
-    Statement leave = connection_.use(kLeave);
-    leave.bind(row.id);
-    leave.bind(stored(session == WhileOutside::kHoldsSession ? rules::WorkState::kOutsideHolding
-                                                             : rules::WorkState::kOutside));
-    leave.bind(batch_.stamp_ms);
-    const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
-    leave.bind_due(silence_ms == 0 ? OptionalMs() : make_due(batch_.now, silence_ms), kWorkComes);
-    PAWL_TRY(fail(leave.run(), "leave an activity to an answer from outside"));
-  }
+  WorkWrite left;
+  left.state = session == WhileOutside::kHoldsSession ? rules::WorkState::kOutsideHolding
+                                                      : rules::WorkState::kOutside;
+  left.outside_stamp = batch_.stamp_ms;
+  const std::int64_t silence_ms = row.policy.heartbeat_timeout_ms;
+  if (silence_ms != 0) left.silent_due = make_due(batch_.now, silence_ms);
+  PAWL_TRY(rows_.work.write_state(row.id, left));
   if (row.session == 0) return Status::kOk;
   ++context_.made_ready;  // the session's next work may start, or it makes room for another one
   PAWL_TRY(rows_.sessions.note_activity(row.session));
@@ -129,16 +121,16 @@ Status OutsideWork::answer(std::string_view token, const WorkResult& result) {
                      : rows_.work.end_work(row.id, result.error, result.payload));
 }
 
-constexpr auto kRemember = PAWL_QUERY(
-    "INSERT INTO answers(id,item,token_hash,answer)"
-    " SELECT coalesce(max(id),0)+1,?1,?2,?3 FROM answers");
-constexpr auto kForgetOldest =
-    PAWL_QUERY("DELETE FROM answers WHERE id<=(SELECT max(id) FROM answers)-?1");
+constexpr auto kRemember =
+    PAWL_QUERY("INSERT INTO answers(id,item,token_hash,answer) VALUES(?1,?2,?3,?4)");
+constexpr auto kForgetOldest = PAWL_QUERY(
+    "DELETE FROM answers WHERE id<=(SELECT id FROM answers ORDER BY id DESC LIMIT 1 OFFSET ?1)");
 
 Status OutsideWork::remember(const Named& token, const Sha256& answer) {
   {
     Statement insert = connection_.use(kRemember);
-    insert.bind(token.item).bind_blob(token.hash.view()).bind_blob(answer.view());
+    insert.bind(context_.next_token()).bind(token.item);
+    insert.bind_blob(token.hash.view()).bind_blob(answer.view());
     PAWL_TRY(fail(insert.run(), "remember an answer"));
   }
   Statement forget = connection_.use(kForgetOldest);
