@@ -82,7 +82,7 @@ Status HandOver::fill_slots() {
     folders_.put_path(item, &folder);
     item.session_info.folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
-    slot.result.token = drawn_;
+    slot.result.secret = drawn_;
     if (item.silence_ms > 0)
       slot.silent_boot_ms = loop_.place().boot_ms_of(loop_.batch.now + item.silence_ms);
     if (item.deadline.has_value())
@@ -261,7 +261,6 @@ bool HandOver::has_room(std::string_view activity_name) const {
 
 bool HandOver::draw_token(std::string_view activity_name, WorkItemId id, Sha256* hash) const {
   const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
-  drawn_ = CompletionToken();
   if (entry == nullptr || entry->outside == nullptr) return false;
   entry->outside->draw(*loop_.port.clock, id, &drawn_, hash);
   return true;

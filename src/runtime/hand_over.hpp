@@ -55,7 +55,7 @@ class HandOver final : private WorkFilter {
   LoopContext& loop_;
   Slots& slots_;
   const SessionFolders& folders_;
-  mutable CompletionToken drawn_;  // of the item that a fetch hands over; empty: it has none
+  mutable store::OutsideWork::Secret drawn_;  // for the item that a fetch hands over
   bool passed_over_ = false;
   bool was_draining_ = false;   // in the batch before this one
   bool has_looked_ = false;     // in the batch at hand

@@ -11,7 +11,8 @@
 namespace pawl::internal {
 
 struct OutsideSteps {
-  void (*draw)(port::Clock& clock, WorkItemId item, CompletionToken* token, Sha256* hash);
+  void (*draw)(port::Clock& clock, WorkItemId item, store::OutsideWork::Secret* secret,
+               Sha256* hash);
   Status (store::OutsideWork::*leave)(const WorkDone& done, WhileOutside session);
 };
 

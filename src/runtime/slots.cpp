@@ -285,7 +285,6 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.steps.wait_fd = -1;
   slot.steps.had_last_step = false;
   slot.hands_back = false;
-  slot.result.token = CompletionToken();
   slot.result.outside.reset();
   slot.asked.reason.store(CancelReason::kNone, std::memory_order_relaxed);
   slot.asked.knows_stop.store(Slot::Asked::KnowsStop::kNo, std::memory_order_relaxed);
@@ -618,10 +617,13 @@ ActivityResult ActivityContext::hand_back() {
   return ActivityResult(ActivityResult::State::kFailed);
 }
 
-CompletionToken ActivityContext::completion_token() const { return slot_.result.token; }
+CompletionToken ActivityContext::completion_token() const {
+  if (slot_.entry->outside == nullptr) return {};
+  return store::OutsideWork::token_of(slot_.item.id, slot_.result.secret);
+}
 
 ActivityResult ActivityContext::complete_later(WhileOutside session) {
-  if (slot_.result.token.empty()) {
+  if (slot_.entry->outside == nullptr) {
     slot_.answer(ErrorKind::kInvalidArgument,
                  "the activity is not one of Registry::allow_complete_later()");
     return ActivityResult(ActivityResult::State::kFailed);

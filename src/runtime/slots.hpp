@@ -136,7 +136,7 @@ struct Slot {
     ErrorKind error = ErrorKind::kNone;
     bool answered = false;
     bool permanent = false;               // fail_permanently()
-    CompletionToken token;                // empty: it cannot be completed from outside
+    store::OutsideWork::Secret secret;    // of its completion token, if it may have one
     std::optional<WhileOutside> outside;  // complete_later()
   };
 

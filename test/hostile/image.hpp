@@ -32,7 +32,7 @@ Options options_of(const char* node);
 // Makes the database. Without damage, a worker with known_code() lets nearly all of it end.
 void make_image(Ending ending, Process& process, sim::Machine& machine);
 
-// Of the activities that are completed from outside: one was.
+// The tokens of activities that are completed from outside: one was.
 std::vector<std::string> outside_tokens();
 
 // From this call on, held activities return, and failing ones succeed.

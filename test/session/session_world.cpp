@@ -160,7 +160,8 @@ std::optional<Job> Worker::fetch() {
     const Status fetched =
         store.work().fetch.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
     if (fetched == Status::kOk && found) job = keep(item);
-    if (job.has_value()) job->token = std::string(drawn_.view());
+    if (job.has_value() && draws_tokens)
+      job->token = std::string(store::OutsideWork::token_of(item.id, drawn_).view());
     return fetched;
   });
   must(status, *store_, "fetch");
@@ -385,7 +386,6 @@ bool Worker::runs_session(InstanceKey scope, std::string_view name) const {
 }
 
 bool Worker::draw_token(std::string_view /*activity_name*/, WorkItemId id, Sha256* hash) const {
-  drawn_ = CompletionToken();
   if (draws_tokens) store::OutsideWork::draw(*port_.clock, id, &drawn_, hash);
   return draws_tokens;
 }

@@ -138,7 +138,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   bool draw_token(std::string_view activity_name, WorkItemId id, Sha256* hash) const override;
 
   World& world_;
-  mutable CompletionToken drawn_;  // of the item that is fetched
+  mutable store::OutsideWork::Secret drawn_;  // for the item that is fetched
   port::Port port_;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<Evidence> evidence_;

@@ -34,16 +34,19 @@ Sha256 hash_of(const WorkResult& answer) {
 
 }  // namespace
 
-void OutsideWork::draw(port::Clock& clock, WorkItemId item, CompletionToken* token, Sha256* hash) {
-  std::uint64_t secret[2] = {};
-  clock.random(secret, sizeof secret);
+void OutsideWork::draw(port::Clock& clock, WorkItemId item, Secret* secret, Sha256* hash) {
+  clock.random(secret->words, sizeof secret->words);
+  const CompletionToken token = token_of(item, *secret);
+  *hash = sha256({token.view()});
+}
+
+CompletionToken OutsideWork::token_of(WorkItemId item, const Secret& secret) {
   FixedText<CompletionToken::kBytesMax> text;
   const bool fits = text.append_number(item) == Status::kOk && text.append('-') == Status::kOk &&
-                    text.append_hex(secret[0], kSecretDigits / 2) == Status::kOk &&
-                    text.append_hex(secret[1], kSecretDigits / 2) == Status::kOk;
+                    text.append_hex(secret.words[0], kSecretDigits / 2) == Status::kOk &&
+                    text.append_hex(secret.words[1], kSecretDigits / 2) == Status::kOk;
   PAWL_CHECK("store-90", fits);
-  *token = CompletionToken(text.view());
-  *hash = sha256({text.view()});
+  return CompletionToken(text.view());
 }
 
 Status OutsideWork::leave(const WorkDone& done, WhileOutside session) {

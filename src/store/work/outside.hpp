@@ -30,11 +30,17 @@ inline constexpr std::int64_t kAnswersKept = 256;
 
 class OutsideWork : private Table {
  public:
+  // The random bits of a token.
+  struct Secret {
+    std::uint64_t words[2] = {};
+  };
+
   OutsideWork(StoreContext& context, Rows& rows, SessionOwners& owners)
       : Table(context), rows_(rows), owners_(owners) {}
 
-  // Draws the token of a hand-over.
-  static void draw(port::Clock& clock, WorkItemId item, CompletionToken* token, Sha256* hash);
+  // Draws the secret of a hand-over, and makes the token of it.
+  static void draw(port::Clock& clock, WorkItemId item, Secret* secret, Sha256* hash);
+  static CompletionToken token_of(WorkItemId item, const Secret& secret);
 
   // The execution has ended, and gives its worker's lock back; the limits of the item go on. The
   // return is a sign of life. kStale: another answer was faster, or the execution is lost.
