@@ -126,6 +126,7 @@ TEST_F(OutsideSessions, an_early_failure_in_an_exclusive_session_is_not_retried)
   start_worker("a");
   start("i", "code");
   EXPECT_EQ(end_of("i"), "completed application: no");
+  EXPECT_EQ(tokens.size(), 1U);
 }
 
 TEST_F(OutsideSessions, an_early_failure_elsewhere_is_retried) {
