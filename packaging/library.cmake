@@ -110,12 +110,13 @@ endif()
 configure_file(packaging/pawl.pc.in ${PROJECT_BINARY_DIR}/package/pawl.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/package/pawl.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT dev)
 
-# In the libraries is cJSON, too.
+# In the libraries are cJSON and SHA-256 of libmd, too.
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT licences)
 get_property(pawl_cjson_dir GLOBAL PROPERTY pawl_cjson_dir)
 if(EXISTS ${pawl_cjson_dir}/LICENSE)
   install(FILES ${pawl_cjson_dir}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.cJSON COMPONENT licences)
 endif()
+install(FILES src/core/libmd/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR} RENAME LICENSE.libmd COMPONENT licences)
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY examples/tutorial DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT doc)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT doc FILES_MATCHING PATTERN *.md PATTERN *.svg PATTERN *.png)

@@ -23,6 +23,8 @@ import tempfile
 COMPILED_IN = (
     (r"(^|/)cJSON\.h$", "cJSON", "MIT",
      "cJSON.h", r"#define CJSON_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"),
+    (r"(^|/)sha2\.h$", "libmd", "BSD-3-Clause",
+     "README.md", r"of libmd (\d+\.\d+\.\d+)"),
     (r"(^|/)CLI/CLI\.hpp$", "CLI11", "BSD-3-Clause",
      "Version.hpp", r"#define CLI11_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"),
 )

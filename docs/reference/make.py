@@ -55,6 +55,7 @@ TASKS = {
         ("Know my session", "ActivityContext::session_id session_epoch claimed_now session_summary session_folder "
          "session_lease_left_ms abort_session"),
         ("Return", "ActivityContext::ok fail fail_permanently hand_back commit_now"),
+        ("Be completed later", "ActivityContext::completion_token complete_later CompletionToken WhileOutside"),
         ("Be cancelled in time", "ActivityContext::is_cancelled cancel_reason time_left_ms CancelReason"),
         ("Say how far I am", "ActivityContext::heartbeat last_progress trace"),
         ("Run in steps", "ActivityContext::again_after when_readable is_readable"),
@@ -92,6 +93,7 @@ TASKS = {
          "suspend_instance resume_instance change_time_limit restart_instance RestartOptions RestartFrom"),
         ("List and look into", "Client::list_instances get_instance_info list_executions read_history list_activities list_work list_messages "
          "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
+        ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
     ]),
     "operating": ("Operating sessions, workers and database files", [
@@ -135,7 +137,8 @@ SHARED = (
     "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
     "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",
     "start_orchestration cancel_instance raise_event",
-    "enqueue_event terminate_instance suspend_instance resume_instance change_time_limit",
+    "enqueue_event complete_activity fail_activity heartbeat_activity terminate_instance suspend_instance resume_instance "
+    "change_time_limit",
     "delete_instance prune_executions", "list_work list_messages", "list_children get_instance_tree",
     "get_instance_info get_instance_stats", "size empty capacity", "begin end", "ActivityType OrchestrationType",
     "declare_device withdraw_device", "returns fails",

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "pawl/completion.hpp"
 #include "pawl/error.hpp"
 #include "pawl/exceptions.hpp"
 #include "pawl/log.hpp"
@@ -30,6 +31,7 @@ namespace internal {
 struct TypedBytes;
 template <typename In, typename Out, typename Mode>
 struct TypedCode;
+struct [[gnu::visibility("hidden")]] OutsideSteps;
 struct [[gnu::visibility("hidden")]] Slot;
 }  // namespace internal
 
@@ -167,6 +169,20 @@ class ActivityContext {
   // once if this worker is stopping; otherwise after 1, 2, 4 .. 60 s, by attempt().
   // Returns what the activity returns.
   ActivityResult hand_back();
+
+  // ---- completed from outside ----
+  // The token of this hand-over, for a link or a device: it completes the activity
+  // (Client::complete_activity()). It is valid at once: an answer that comes before the activity
+  // has returned counts, and is_cancelled() is true then. It is good for this attempt alone: after
+  // a failure that is retried, a cancellation, a limit or a crash of this attempt no activity waits
+  // for it. Empty: Registry::allow_complete_later() does not name the activity.
+  [[nodiscard]] CompletionToken completion_token() const;
+  // Ends this execution, and leaves the activity to an answer from outside. Until then it has
+  // neither slot nor lease, and no crash or reboot is counted. start_to_close and schedule_to_close
+  // go on; so does heartbeat_timeout, for Client::heartbeat_activity(). Its session goes on without
+  // it, unless it holds the session; the loss or the closing of the session fails it.
+  // Returns what the activity returns. Without a token the activity fails with kInvalidArgument.
+  ActivityResult complete_later(WhileOutside session = WhileOutside::kFreesSession);
 
   // ---- of a cooperative activity ----
   // Asks for the next step after `wait` (0..kDurationMax; a longer wait is cut to that). 0: with

@@ -40,6 +40,7 @@ class [[gnu::visibility("hidden")]] ClientCore;
 class Client : public TypedSenderCalls<Client> {
  public:
   // Each of these also takes a definition of pawl/typed.hpp and a value.
+  using TypedSenderCalls::complete_activity;
   using TypedSenderCalls::enqueue_event;
   using TypedSenderCalls::offer_event;
   using TypedSenderCalls::raise_event;
@@ -120,6 +121,20 @@ class Client : public TypedSenderCalls<Client> {
   Status call(std::string_view id, std::string_view queue, std::string_view payload,
               std::chrono::milliseconds timeout, CallAnswer* out,
               const SendOptions& options = SendOptions());
+  // Ends the activity that has this completion token (ActivityContext::complete_later()) with its
+  // result, as its own ok() would. The first answer counts.
+  // Returns kOk, also for the same answer again (the last 256 are remembered); kStale: another one
+  // came first; kNotFound: no activity waits for the token: it was retried or cancelled, a limit
+  // passed, its session or instance ended, or it is wrong.
+  // Requires: a token's form (kInvalidArgument); at most payload_bytes_max (kResourceExhausted).
+  Status complete_activity(std::string_view token, std::string_view result);
+  // Ends it as fail() or fail_permanently() would; another attempt may follow, with another token.
+  // Returns the same as complete_activity().
+  Status fail_activity(std::string_view token, std::string_view text, bool permanent = false);
+  // Says that the work outside goes on, and stores its progress unless that is empty.
+  // Returns kOk; kNotFound: no activity waits for the token any more, and nothing need go on.
+  // Requires: a token's form, at most kProgressBytesMax bytes (kInvalidArgument).
+  Status heartbeat_activity(std::string_view token, std::string_view progress = {});
   // Reads an instance's state and result.
   // Returns kOk; kNotFound.
   Status get_status(std::string_view id, OrchestrationStatus* out);

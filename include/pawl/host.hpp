@@ -82,6 +82,13 @@ class Host : public TypedRegistration<Host> {
     return added("add_cooperative", name, registry().add_cooperative(name, code, user));
   }
 
+  // Allows an activity that was added to answer complete_later(), as Registry's function does.
+  // Returns the Host.
+  Host& allow_complete_later(std::string_view activity_name) {
+    return added("allow_complete_later", activity_name,
+                 registry().allow_complete_later(activity_name));
+  }
+
   // Takes the memory, opens or creates the database, and begins to work. The calls below do it,
   // too.
   // Returns the first error so far; kOk: it runs.

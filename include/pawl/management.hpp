@@ -141,21 +141,23 @@ class ExecutionVisitor {
   ~ExecutionVisitor() = default;
 };
 
-enum class ActivityState : std::uint8_t { kReady, kRunning, kDelayed };
-inline constexpr std::size_t kActivityStateCount = 3;
+enum class ActivityState : std::uint8_t { kReady, kRunning, kDelayed, kOutside };
+inline constexpr std::size_t kActivityStateCount = 4;
 [[nodiscard]] const char* activity_state_name(ActivityState state);
 
 // An activity of the current execution that has no outcome yet.
 struct ActivityInfo {
   std::int64_t activity_id = 0;  // the event that scheduled it
   std::string_view name;         // empty: its event is damaged
-  // kDelayed: it pauses before an attempt, or no worker has registered its name.
+  // kDelayed: it pauses before an attempt, or no worker has registered its name. kOutside: it has
+  // returned, and is completed from outside (ActivityContext::complete_later()).
   ActivityState state = ActivityState::kReady;
-  std::int64_t attempt = 0;        // hand-overs so far
-  std::int64_t retry_attempt = 1;  // 1 + the attempts that failed
-  std::string_view node;           // kRunning: the worker's
-  std::string_view last_progress;  // the last stored heartbeat
-  std::string_view last_error;     // from the attempt that failed last
+  std::int64_t attempt = 0;           // hand-overs so far
+  std::int64_t retry_attempt = 1;     // 1 + the attempts that failed
+  std::string_view node;              // kRunning: the worker's
+  std::string_view last_progress;     // the last stored heartbeat
+  std::string_view last_error;        // from the attempt that failed last
+  std::int64_t outside_since_ms = 0;  // kOutside: UTC; else 0
 };
 
 class ActivityVisitor {
@@ -174,11 +176,12 @@ struct WorkInfo {
   std::int64_t activity_id = 0;  // the event that scheduled it
   std::string_view name;         // empty: its event is damaged
   ActivityState state = ActivityState::kReady;
-  std::int64_t attempt = 0;  // hand-overs so far
-  std::string_view session;  // empty: none
-  std::string_view tag;      // empty: none
-  std::string_view node;     // kRunning: the worker's
-  bool is_unserved = false;  // it waits for a worker that has registered its name
+  std::int64_t attempt = 0;           // hand-overs so far
+  std::string_view session;           // empty: none
+  std::string_view tag;               // empty: none
+  std::string_view node;              // kRunning: the worker's
+  bool is_unserved = false;           // it waits for a worker that has registered its name
+  std::int64_t outside_since_ms = 0;  // kOutside: UTC; else 0
 };
 
 // An activity must match all members that are set.
@@ -345,6 +348,7 @@ struct Metrics {
   std::int64_t activities_ready = 0;
   std::int64_t activities_running = 0;
   std::int64_t activities_delayed = 0;
+  std::int64_t activities_outside = 0;  // they have returned, and are completed from outside
   // Sessions that have work and no owner: no worker has room for them, can run the work, or has
   // declared the device.
   std::int64_t sessions_waiting = 0;

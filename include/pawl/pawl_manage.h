@@ -148,7 +148,8 @@ pawl_status pawl_client_read_history(pawl_client* client, const char* id, int64_
 typedef enum pawl_activity_state {
   PAWL_ACTIVITY_READY = 0,
   PAWL_ACTIVITY_RUNNING = 1,
-  PAWL_ACTIVITY_DELAYED = 2 /* it pauses before an attempt, or no worker has its name */
+  PAWL_ACTIVITY_DELAYED = 2, /* it pauses before an attempt, or no worker has its name */
+  PAWL_ACTIVITY_OUTSIDE = 3  /* it will be completed from outside */
 } pawl_activity_state;
 typedef struct pawl_activity_info {
   size_t size;

@@ -47,7 +47,8 @@ class Clock {
   // Whether the wall clock is trusted now. An unknown answer is no.
   [[nodiscard]] virtual bool synced() = 0;
   [[nodiscard]] virtual BootId boot_id() = 0;
-  // Fills `out` with random bytes (ids, never secrets).
+  // Fills `out` with random bytes, for ids and for completion tokens: bytes that nothing outside of
+  // the process can guess.
   virtual void random(void* out, std::size_t size) = 0;
 
  protected:

@@ -49,7 +49,8 @@ class Registry : public TypedRegistration<Registry> {
     ActivityCode code;
     ActivityMode mode = ActivityMode::kInline;
     void* user = nullptr;
-    internal::CooperativeCode cooperative;  // kCooperative only; `code` is empty then
+    internal::CooperativeCode cooperative;            // kCooperative only; `code` is empty then
+    const internal::OutsideSteps* outside = nullptr;  // set by allow_complete_later()
   };
 
   // The time limit of one name.
@@ -114,6 +115,11 @@ class Registry : public TypedRegistration<Registry> {
     if (code.step == nullptr) return Status::kInvalidArgument;
     return add({name, ActivityCode(), ActivityMode::kCooperative, user, code});
   }
+
+  // Allows an activity to answer complete_later(): each of its hand-overs gets a completion token,
+  // whose hash is stored with that commit.
+  // Returns kOk; kNotFound: it is not registered.
+  Status allow_complete_later(std::string_view activity_name);
 
   // Finds exactly this version; with none, the one that set_default_version() set. Null: it is not
   // registered.

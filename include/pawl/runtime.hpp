@@ -219,6 +219,12 @@ class Runtime : public TypedSenderCalls<Runtime> {
   Status enqueue_event(std::string_view id, std::string_view queue, std::string_view payload,
                        const SendOptions& options = SendOptions(), Answer answer = nullptr,
                        void* user = nullptr);
+  Status complete_activity(std::string_view token, std::string_view result, Answer answer = nullptr,
+                           void* user = nullptr);
+  Status fail_activity(std::string_view token, std::string_view text, bool permanent = false,
+                       Answer answer = nullptr, void* user = nullptr);
+  Status heartbeat_activity(std::string_view token, std::string_view progress = {},
+                            Answer answer = nullptr, void* user = nullptr);
   Status terminate_instance(std::string_view id, std::string_view reason, Answer answer = nullptr,
                             void* user = nullptr);
   Status suspend_instance(std::string_view id, Answer answer = nullptr, void* user = nullptr);

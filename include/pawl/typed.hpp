@@ -356,6 +356,15 @@ class TypedSenderCalls {
     PAWL_TRY(encoded.status());
     return self().offer_event(id, type.name(), encoded.text(), rest...);
   }
+  // Ends an activity by its token (a Client's).
+  // Returns the same as the call with a text.
+  template <typename In, typename Out>
+  Status complete_activity(std::string_view token, const ActivityType<In, Out>& /*type*/,
+                           const internal::Same<Out>& result) {
+    const internal::Encoded<Out> encoded(self().typed_bytes(), result);
+    PAWL_TRY(encoded.status());
+    return self().complete_activity(token, encoded.text());
+  }
   // Puts a message into a queue.
   // Returns the same as the call with a text.
   template <typename T, typename... Rest>

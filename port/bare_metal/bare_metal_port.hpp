@@ -28,7 +28,8 @@ class Board {
   [[nodiscard]] virtual std::int64_t wall_ms() = 0;
   [[nodiscard]] virtual bool is_wall_trusted() = 0;
   // Fills `out`. Two boots must not draw the same bytes: use a random number generator, or the
-  // board's entropy combined with a counter that survives a reset.
+  // board's entropy combined with a counter that survives a reset. Completion tokens need bytes
+  // that cannot be guessed, so a board that gives them to others needs the generator.
   virtual void random(void* out, std::size_t size) = 0;
   // Sleeps until an interrupt, at most until this time (none: no limit). May return early.
   virtual void sleep(OptionalMs until_boot_ms) = 0;

@@ -19,6 +19,7 @@ const char* activity_state_name(ActivityState state) {
     case ActivityState::kReady: return "ready";
     case ActivityState::kRunning: return "running";
     case ActivityState::kDelayed: return "delayed";
+    case ActivityState::kOutside: return "outside";
   }
   return "unknown";
 }

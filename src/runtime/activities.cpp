@@ -1,5 +1,6 @@
 #include "runtime/activities.hpp"
 
+#include "runtime/outside.hpp"
 #include "store/worker/term_rules.hpp"
 
 namespace pawl {
@@ -226,7 +227,7 @@ void Activities::renew_leases() {
 
 // A turn that was stale or skipped leaves its results in their slots for the next tick.
 bool Activities::goes_with_turn(const internal::Slot& slot, const TurnList& turns) const {
-  if (slot.is_repeated()) return false;
+  if (!slot.has_outcome()) return false;
   std::size_t read = 0;
   for (const Turn& turn : turns) {
     read += turn.is_start ? 0U : 1U;
@@ -271,10 +272,15 @@ Status Activities::write_result(internal::Slot& slot, bool* written) {
   const WorkResult result = {slot.result.error,
                              std::string_view(slot.result.bytes, slot.result.size),
                              slot.result.permanent};
-  const Status stored = slot.puts_back()
-                            ? loop_.work().items.abandon_work_item(done, put_back_delay_ms(slot),
-                                                                   false, loop_.crash_limits())
-                            : loop_.work().items.ack_work_item(done, result);
+  Status stored = Status::kOk;
+  if (slot.puts_back()) {
+    stored = loop_.work().items.abandon_work_item(done, put_back_delay_ms(slot), false,
+                                                  loop_.crash_limits());
+  } else if (slot.result.outside.has_value()) {
+    stored = (loop_.work().outside.*slot.entry->outside->leave)(done, *slot.result.outside);
+  } else {
+    stored = loop_.work().items.ack_work_item(done, result);
+  }
   if (stored != Status::kOk && stored != Status::kStale) return stored;
   if (stored == Status::kStale || slot.refused) {
     slot.refused = true;
@@ -352,6 +358,9 @@ void Activities::release_result(internal::Slot& slot) {
   if (slot.result.answered) named.ran.add(slot.took_ms);
   if (slot.lacks_folder) {
     // The activity did not run; the missing folder is logged elsewhere.
+  } else if (slot.result.outside.has_value()) {
+    // A refused one was answered before it returned, or is not wanted any more: no result is lost.
+    log_ended(slot, slot.refused ? "refused" : "outside");
   } else if (slot.refused) {
     ++loop_.stats.activities_refused;
     ++named.refused;

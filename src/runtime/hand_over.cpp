@@ -1,6 +1,7 @@
 #include "runtime/hand_over.hpp"
 
 #include "core/check.hpp"
+#include "runtime/outside.hpp"
 
 namespace pawl {
 namespace {
@@ -81,6 +82,7 @@ Status HandOver::fill_slots() {
     folders_.put_path(item, &folder);
     item.session_info.folder = folder.view();
     internal::Slot& slot = take_slot(item, *entry);
+    slot.result.secret = drawn_;
     if (item.silence_ms > 0)
       slot.silent_boot_ms = loop_.place().boot_ms_of(loop_.batch.now + item.silence_ms);
     if (item.deadline.has_value())
@@ -108,8 +110,9 @@ bool HandOver::may_hand_over(const Turn& turn, const NewWork& work, const Event&
   const bool is_plain = work.policy.empty() && work.tag.empty() &&
                         (work.session.empty() || !loop_.options.sessions.work_root.has_value()) &&
                         event.payload.size() <= loop_.options.limits.payload_bytes_max;
-  return is_plain && entry != nullptr && loop_.options.worker_tag_filter.serves({}) &&
-         slots_.room(entry->mode) && may_run_with(0);
+  // A token's hash is written with a fetch.
+  return is_plain && entry != nullptr && entry->outside == nullptr &&
+         loop_.options.worker_tag_filter.serves({}) && slots_.room(entry->mode) && may_run_with(0);
 }
 
 // If this worker need not look for work, and passed over none for want of a slot, then no work
@@ -254,6 +257,13 @@ bool HandOver::has_handler(std::string_view activity_name) const {
 bool HandOver::has_room(std::string_view activity_name) const {
   const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
   return entry != nullptr && slots_.room(entry->mode);
+}
+
+bool HandOver::draw_token(std::string_view activity_name, WorkItemId id, Sha256* hash) const {
+  const Registry::ActivityEntry* const entry = loop_.registry.find_activity(activity_name);
+  if (entry == nullptr || entry->outside == nullptr) return false;
+  entry->outside->draw(*loop_.port.clock, id, &drawn_, hash);
+  return true;
 }
 
 bool HandOver::runs_item(WorkItemId id) const { return slots_.find(id) != nullptr; }

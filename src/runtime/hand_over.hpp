@@ -40,6 +40,7 @@ class HandOver final : private WorkFilter {
   [[nodiscard]] bool runs_item(WorkItemId id) const override;
   [[nodiscard]] bool runs_session(InstanceKey scope, std::string_view name) const override;
   [[nodiscard]] bool may_run_with(std::int32_t crashes) const override;
+  bool draw_token(std::string_view activity_name, WorkItemId id, Sha256* hash) const override;
 
   void look_for_room();
   Status fill_slots();
@@ -54,6 +55,7 @@ class HandOver final : private WorkFilter {
   LoopContext& loop_;
   Slots& slots_;
   const SessionFolders& folders_;
+  mutable store::OutsideWork::Secret drawn_;  // for the item that a fetch hands over
   bool passed_over_ = false;
   bool was_draining_ = false;   // in the batch before this one
   bool has_looked_ = false;     // in the batch at hand

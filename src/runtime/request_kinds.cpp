@@ -36,6 +36,31 @@ Status write_offer(const Parts& parts, Request& request, Turn* turn, Outcome* /*
   return parts.inbox.write_offer(request, turn);
 }
 
+// The activity may still run here, and is then asked to return.
+Status answer_activity(const Parts& parts, const Request& request, ErrorKind error,
+                       bool permanent) {
+  parts.loop.agenda.do_now(Job::kCheckHeld);
+  return parts.loop.work().outside.answer(request.id, {error, request.text, permanent});
+}
+
+Status write_completion(const Parts& parts, Request& request, Turn* /*turn*/,
+                        Outcome* /*outcome*/) {
+  return answer_activity(parts, request, ErrorKind::kNone, false);
+}
+
+Status write_failure(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return answer_activity(parts, request, ErrorKind::kApplication, false);
+}
+
+Status write_failure_for_good(const Parts& parts, Request& request, Turn* /*turn*/,
+                              Outcome* /*outcome*/) {
+  return answer_activity(parts, request, ErrorKind::kApplication, true);
+}
+
+Status write_heartbeat(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
+  return parts.loop.work().outside.heartbeat(request.id, request.text);
+}
+
 Status write_cancel(const Parts& parts, Request& request, Turn* /*turn*/, Outcome* /*outcome*/) {
   return parts.loop.instance().deliveries.cancel_instance(request.id, request.text);
 }
@@ -82,6 +107,10 @@ const Kind kStartOfUsed = {write_start_of_used};
 const Kind kRaise = {write_message, false, false, MessageKind::kEvent, &kSteps};
 const Kind kOffer = {write_offer, false, false, MessageKind::kOffer, &kSteps};
 const Kind kEnqueue = {write_message, false, false, MessageKind::kQueue, &kSteps};
+const Kind kComplete = {write_completion};
+const Kind kFail = {write_failure};
+const Kind kFailForGood = {write_failure_for_good};
+const Kind kHeartbeat = {write_heartbeat};
 const Kind kCancel = {write_cancel};
 const Kind kTerminate = {write_terminate};
 const Kind kSuspend = {write_suspend};

@@ -14,6 +14,10 @@ extern const Request::Kind kStartOfUsed;   // of an id that may be in use
 extern const Request::Kind kRaise;
 extern const Request::Kind kOffer;
 extern const Request::Kind kEnqueue;
+extern const Request::Kind kComplete;
+extern const Request::Kind kFail;
+extern const Request::Kind kFailForGood;
+extern const Request::Kind kHeartbeat;
 extern const Request::Kind kCancel;
 extern const Request::Kind kTerminate;
 extern const Request::Kind kSuspend;

@@ -262,6 +262,23 @@ Status Runtime::enqueue_event(std::string_view id, std::string_view queue, std::
   return send_message({&request_kinds::kEnqueue, id, queue, payload, answer, user}, options);
 }
 
+Status Runtime::complete_activity(std::string_view token, std::string_view result, Answer answer,
+                                  void* user) {
+  return piggyback({&request_kinds::kComplete, token, {}, result, answer, user});
+}
+
+Status Runtime::fail_activity(std::string_view token, std::string_view text, bool permanent,
+                              Answer answer, void* user) {
+  const Request::Kind& kind = permanent ? request_kinds::kFailForGood : request_kinds::kFail;
+  return piggyback({&kind, token, {}, cut_text(text, kErrorTextBytesMax), answer, user});
+}
+
+Status Runtime::heartbeat_activity(std::string_view token, std::string_view progress, Answer answer,
+                                   void* user) {
+  if (progress.size() > kProgressBytesMax) return Status::kInvalidArgument;
+  return piggyback({&request_kinds::kHeartbeat, token, {}, progress, answer, user});
+}
+
 Status Runtime::declare_session(std::string_view device, bool standby, Answer answer, void* user) {
   Request request = {&request_kinds::kDeclare, device, {}, {}, answer, user};
   request.standby = standby;

@@ -66,6 +66,7 @@ void Slot::answer(ErrorKind kind, std::string_view text) {
   result.error = kind;
   result.answered = true;
   hands_back = false;  // the last answer counts
+  result.outside.reset();
 }
 
 void Slot::call(Slot& slot) {
@@ -91,6 +92,7 @@ void Slot::take_as_hand_back() {
   const bool gave_up = result.error == ErrorKind::kApplication && !result.permanent;
   if (known == KnowsStop::kByFlag || (known == KnowsStop::kByReason && gave_up))
     hands_back = !aborts_session;
+  if (hands_back) result.outside.reset();
 }
 
 void Slot::run() {
@@ -122,8 +124,9 @@ void Slot::show_progress(std::string_view text) {
 
 OptionalMs Slot::progress_due() const {
   if (refused || in_batch.writes_progress || !progress.has_update()) return {};
-  // The next attempt begins with this progress. An activity that ended for good leaves none.
-  if (state == State::kFinished) return is_repeated() ? OptionalMs(0) : OptionalMs();
+  // The next attempt begins with this progress, and a heartbeat from outside goes on from it. An
+  // activity that ended for good leaves none.
+  if (state == State::kFinished) return has_outcome() ? OptionalMs() : OptionalMs(0);
   OptionalMs due = add_saturating(written_boot_ms, shared->heartbeat_interval_ms);
   if (silent_boot_ms.has_value())
     due.keep_earlier(subtract_saturating(silent_boot_ms.value(), item.silence_ms / 4));
@@ -282,6 +285,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   slot.steps.wait_fd = -1;
   slot.steps.had_last_step = false;
   slot.hands_back = false;
+  slot.result.outside.reset();
   slot.asked.reason.store(CancelReason::kNone, std::memory_order_relaxed);
   slot.asked.knows_stop.store(Slot::Asked::KnowsStop::kNo, std::memory_order_relaxed);
   // 32 hex digits and three numbers always fit.
@@ -611,6 +615,22 @@ ActivityResult ActivityContext::hand_back() {
   slot_.result.permanent = false;
   slot_.hands_back = true;
   return ActivityResult(ActivityResult::State::kFailed);
+}
+
+CompletionToken ActivityContext::completion_token() const {
+  if (slot_.entry->outside == nullptr) return {};
+  return store::OutsideWork::token_of(slot_.item.id, slot_.result.secret);
+}
+
+ActivityResult ActivityContext::complete_later(WhileOutside session) {
+  if (slot_.entry->outside == nullptr) {
+    slot_.answer(ErrorKind::kInvalidArgument,
+                 "the activity is not one of Registry::allow_complete_later()");
+    return ActivityResult(ActivityResult::State::kFailed);
+  }
+  slot_.answer(ErrorKind::kNone, {});
+  slot_.result.outside = session;
+  return ActivityResult(ActivityResult::State::kOk);
 }
 
 ActivityStep ActivityContext::again_after(std::chrono::milliseconds wait) {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/arena.hpp"
@@ -134,7 +135,9 @@ struct Slot {
     void* block = nullptr;  // from the pool; an inline or cooperative result after the run
     ErrorKind error = ErrorKind::kNone;
     bool answered = false;
-    bool permanent = false;  // fail_permanently()
+    bool permanent = false;               // fail_permanently()
+    store::OutsideWork::Secret secret;    // of its completion token, if it may have one
+    std::optional<WhileOutside> outside;  // complete_later()
   };
 
   State state = State::kFree;
@@ -200,6 +203,8 @@ struct Slot {
     return puts_back() || (result.error == ErrorKind::kApplication && !result.permanent &&
                            !aborts_session && item.may_retry);
   }
+  // True: the storage takes the result as the outcome.
+  [[nodiscard]] bool has_outcome() const { return !is_repeated() && !result.outside.has_value(); }
   // True: the item goes back without an outcome, whatever its policy says.
   [[nodiscard]] bool puts_back() const { return lacks_folder || hands_back; }
   [[nodiscard]] WorkDone done() const {

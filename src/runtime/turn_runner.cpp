@@ -88,7 +88,7 @@ Status TurnRunner::gather_messages(Turn& turn, Message** messages, std::size_t* 
 }
 
 bool TurnRunner::is_piggybacked_result(const internal::Slot& slot, const Turn& turn) {
-  return slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
+  return slot.state == internal::Slot::State::kFinished && !slot.refused && slot.has_outcome() &&
          slot.item.instance == turn.key;
 }
 

@@ -77,7 +77,7 @@ Status Turns::list_wanted(bool lists, WantedList* wanted) {
     wanted->add(memory_.left_over[i]);
   left_over_count_ = 0;
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.state == internal::Slot::State::kFinished && !slot.refused && !slot.is_repeated() &&
+    if (slot.state == internal::Slot::State::kFinished && !slot.refused && slot.has_outcome() &&
         warm_.find(slot.item.instance) != nullptr)
       wanted->add({slot.item.instance, {}});
   });

@@ -85,13 +85,23 @@ enum class WorkState : std::uint8_t {
   kLocked = 1,            // handed over
   kDelayed = 2,           // until a time, or until a worker that can run it registers
   kCancelledRunning = 3,  // cancelled while handed over: its execution may still go on
+  kOutside = 4,           // its execution has ended, and its answer comes from outside
+  kOutsideHolding = 5,    // the same, and for its session it goes on
 };
 
 // From a stored number. An item with an unknown number is held by no worker.
 [[nodiscard]] constexpr WorkState work_state_of(std::int64_t stored) {
-  return stored >= 0 && stored <= static_cast<std::int64_t>(WorkState::kCancelledRunning)
+  return stored >= 0 && stored <= static_cast<std::int64_t>(WorkState::kOutsideHolding)
              ? static_cast<WorkState>(stored)
              : WorkState::kDelayed;
+}
+// Whether an execution of it may be under way, which a worker holds.
+[[nodiscard]] constexpr bool is_in_hand(WorkState state) {
+  return state == WorkState::kLocked || state == WorkState::kCancelledRunning;
+}
+// Whether its execution has ended, and its answer comes from outside.
+[[nodiscard]] constexpr bool is_outside(WorkState state) {
+  return state == WorkState::kOutside || state == WorkState::kOutsideHolding;
 }
 
 // A living registration that a session may go to.

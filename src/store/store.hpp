@@ -42,6 +42,7 @@
 #include "store/sql/database.hpp"
 #include "store/work/fetch.hpp"
 #include "store/work/items.hpp"
+#include "store/work/outside.hpp"
 #include "store/worker/workers.hpp"
 
 namespace pawl {
@@ -72,11 +73,13 @@ struct Work {
       : rows(of.work),
         unregistered(of.unregistered),
         items(context, of, sessions.owners, sessions.openings, sessions.moves),
+        outside(context, of, sessions.owners),
         fetch(context, of, sessions.owners, batches) {}
 
   WorkRows& rows;
   UnregisteredWork& unregistered;
   WorkItems items;
+  OutsideWork outside;
   WorkFetch fetch;
 };
 

@@ -20,6 +20,7 @@ TABLES = {
     "What activities see": 11,
     "What clients call": 21,
     "Retries": 7,
+    "Completed from outside": 10,
     "Timers": 4,
     "Positional events": 5,
     "Queues": 6,

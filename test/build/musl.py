@@ -58,7 +58,7 @@ def read_sources(project, compiler, include, folder):
     for source in sources:
         command = [compiler, "-std=c++17", "-fno-exceptions", "-fno-rtti", "-fsyntax-only", "-nostdinc", "-nostdinc++",
                    *AS_GLIBC, "-include", "prelude.hpp",
-                   *(f"-I{project / part}" for part in ("include", "src", ""))]
+                   *(f"-I{project / part}" for part in ("include", "src", "src/core/libmd", ""))]
         command += [word for header in headers for word in ("-isystem", header)]
         done = subprocess.run([*command, str(source)], capture_output=True, text=True)
         if done.returncode != 0:

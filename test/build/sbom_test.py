@@ -128,11 +128,11 @@ def main(project, build, scratch):
     names = {one["SPDXID"]: one["name"] for one in document["packages"]}
     parts = {file["fileName"]: sorted(names[one] for one in related(document, file["SPDXID"], "STATIC_LINK"))
              for file in document["files"]}
-    wanted = {f"./usr/lib/{library.name}": ["cJSON"], "./usr/share/doc/LICENSE": [], "./usr/bin/pawl": ["CLI11", "cJSON"]}
+    wanted = {f"./usr/lib/{library.name}": ["cJSON", "libmd"], "./usr/share/doc/LICENSE": [], "./usr/bin/pawl": ["CLI11", "cJSON", "libmd"]}
     if parts != wanted:
         found.append(f"compiled in: {parts}")
-    versions = [one["versionInfo"] for one in document["packages"] if one["name"] in ("cJSON", "CLI11")]
-    if len(versions) != 2 or not all(re.fullmatch(r"\d+\.\d+\.\d+", one) for one in versions):
+    versions = [one["versionInfo"] for one in document["packages"] if one["name"] in ("cJSON", "CLI11", "libmd")]
+    if len(versions) != 3 or not all(re.fullmatch(r"\d+\.\d+\.\d+", one) for one in versions):
         found.append(f"versions of what is compiled in: {versions}")
     return found
 

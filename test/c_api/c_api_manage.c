@@ -376,7 +376,7 @@ static void on_event(void* user, const pawl_history_event* event) {
 }
 static void on_activity(void* user, const pawl_activity_info* info) {
   CHECK(info->size == sizeof *info && info->activity_id > 0);
-  CHECK(info->state >= PAWL_ACTIVITY_READY && info->state <= PAWL_ACTIVITY_DELAYED);
+  CHECK(info->state >= PAWL_ACTIVITY_READY && info->state <= PAWL_ACTIVITY_OUTSIDE);
   add(user, info->name);
 }
 static void on_work(void* user, const pawl_work_info* info) {

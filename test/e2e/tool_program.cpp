@@ -7,6 +7,11 @@
 //
 //   tool_program DATABASE talk
 //
+// Or starts three instances whose activities are completed from outside, and report their tokens as
+// progress.
+//
+//   tool_program DATABASE ask
+//
 // Or runs rounds without end, one commit after another, until it is killed; or runs ROUNDS rounds
 // and kills itself.
 //
@@ -48,6 +53,17 @@ pawl::ActivityResult talk(pawl::ActivityContext& ctx) {
     if (ctx.heartbeat(piece) != pawl::Status::kOk) return ctx.fail("too long");
   static_cast<void>(std::getchar());
   return ctx.heartbeat("bye") == pawl::Status::kOk ? ctx.ok("") : ctx.fail("too long");
+}
+
+pawl::ActivityResult ask(pawl::ActivityContext& ctx) {
+  if (ctx.heartbeat(ctx.completion_token().view()) != pawl::Status::kOk)
+    return ctx.fail("too long");
+  return ctx.complete_later();
+}
+
+pawl::Poll asking(pawl::OrchestrationContext& ctx) {
+  PAWL_AWAIT(answer, ctx.schedule_activity("ask", ""));
+  return answer.ok() ? ctx.complete(answer.value()) : ctx.fail(answer.error());
 }
 
 pawl::Poll talker(pawl::OrchestrationContext& ctx) {
@@ -111,6 +127,9 @@ pawl::Poll trying(pawl::OrchestrationContext& ctx) {
 void fill(pawl::Registry& registry) {
   const pawl::Status added[] = {registry.add_activity("talk", talk),
                                 registry.add_orchestration("talker", talker),
+                                registry.add_activity("ask", ask),
+                                registry.allow_complete_later("ask"),
+                                registry.add_orchestration("asking", asking),
                                 registry.add_activity("echo", echo),
                                 registry.add_activity("hopeless", hopeless),
                                 registry.add_orchestration("keeper", keeper),
@@ -126,6 +145,7 @@ void fill(pawl::Registry& registry) {
 struct Goal {
   pawl::Runtime* runtime;
   bool talks;
+  bool asks;
   bool is_busy;
   std::uint64_t rounds;  // how many rounds a busy one makes; 0: without end
   static bool reached(void* self) noexcept {
@@ -133,6 +153,7 @@ struct Goal {
     const pawl::RuntimeStats stats = goal->runtime->stats();
     if (goal->rounds > 0 && stats.activities_completed >= goal->rounds) std::raise(SIGKILL);
     if (goal->is_busy) return false;
+    if (goal->asks) return stats.activities_started == 3;
     if (goal->talks) return stats.orchestrations_completed == 1;
     return stats.orchestrations_completed + stats.orchestrations_failed == 7 &&
            stats.activities_retried == 1;
@@ -197,6 +218,7 @@ int main(int argc, char** argv) {
     status = runtime.start(process, registry, options, port.port(), for_pawl.get(), bytes, why);
   if (status != pawl::Status::kOk) die("start", status, why.text());
   const bool talks = std::string_view(argv[2]) == "talk";
+  const bool asks = std::string_view(argv[2]) == "ask";
   if (is_busy) {
     status = runtime.start_orchestration("forever", pawl::InstanceId("forever"), "x");
     // A copy of the database continues the instance that it already has.
@@ -205,10 +227,15 @@ int main(int argc, char** argv) {
   } else if (talks) {
     status = runtime.start_orchestration("talker", pawl::InstanceId("talk"), "");
     if (status != pawl::Status::kOk) die("talk", status, runtime.error_text());
+  } else if (asks) {
+    for (const char* id : {"asks-1", "asks-2", "asks-3"}) {
+      status = runtime.start_orchestration("asking", pawl::InstanceId(id), "");
+      if (status != pawl::Status::kOk) die(id, status, runtime.error_text());
+    }
   } else {
     start_all(runtime, payload);
   }
-  Goal goal = {&runtime, talks, is_busy, rounds};
+  Goal goal = {&runtime, talks, asks, is_busy, rounds};
   status = runtime.run_for(std::chrono::seconds(100), Goal::reached, &goal);
   if (status != pawl::Status::kOk) die("run", status, runtime.error_text());
   if (process.memory_use().failures != 0)

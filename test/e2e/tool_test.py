@@ -316,10 +316,10 @@ def keys_of_json():
     page = documented()
     seen = {}
 
-    def run(command, *arguments, status=0, lines=None):
+    def run(command, *arguments, status=0, lines=None, database="hostile.db"):
         # In front of the command or behind it; behind --with stand words of the program.
         words = ["--json", command, *arguments] if command == "check" else [command, *arguments, "--json"]
-        out = pawl("hostile.db", *words, status=status)
+        out = pawl(database, *words, status=status)
         rows = [json.loads(line) for line in out.splitlines()] if status in (0, 5) else []
         expect(is_shown(out), f"{command}: {out!r}")
         expect(lines is None or len(rows) == lines, f"{command}: {len(rows)} lines")
@@ -370,6 +370,24 @@ def keys_of_json():
            [{"error": "application", "value": "not that"}], "a refusal")
     expect(pawl("hostile.db", "call", "refused", "queue", "no", "--key", "k", status=5) ==
            "refused: application: not that\n", "in words")
+    # Activities that are completed from outside.
+    subprocess.run([*PROGRAM, "asks.db", "ask"], cwd=SCRATCH, check=True, timeout=120)
+    tokens = {}
+    for row in run("queue", "--state", "outside", database="asks.db"):
+        expect(row["work"]["state"] == "outside" and row["work"]["outside_since_ms"] > 0, f"it is outside: {row}")
+    expect("an answer since" in pawl("asks.db", "queue"), "and people see since when")
+    for id in ("asks-1", "asks-2", "asks-3"):
+        tokens[id] = run("show", id, database="asks.db")[0]["activities"][0]["last_progress"]
+    one, two, three = tokens["asks-1"], tokens["asks-2"], tokens["asks-3"]
+    expect(run("heartbeat", one, "half", database="asks.db")[0] == {"done": "heartbeat", "id": one}, "heartbeat")
+    expect(run("complete", one, "yes", database="asks.db")[0] == {"done": "complete", "id": one}, "complete")
+    run("complete", one, "yes", database="asks.db")
+    run("complete", one, "no", status=1, database="asks.db")
+    run("heartbeat", one, status=3, database="asks.db")
+    expect(run("fail", two, "no", "--permanent", database="asks.db")[0] == {"done": "fail", "id": two}, "fail")
+    run("complete", three, database="asks.db")
+    expect("invalid_argument" in pawl("asks.db", "complete", "x", status=1), "what is no token")
+    expect("no activity waits" in pawl("asks.db", "complete", "1-" + 32 * "0", status=3), "a token of none")
     # Each end has an exit code of its own.
     expect(run("wait", "failing", status=5)[0]["error"] == "application", "it failed")
     expect(is_shown(pawl("hostile.db", "wait", "failing", status=5)), "with a hostile text")

@@ -35,6 +35,18 @@ pawl::ActivityResult block(pawl::ActivityContext& ctx) {
   return ctx.ok("");
 }
 
+// Reports its token as progress, and leaves.
+pawl::ActivityResult ask(pawl::ActivityContext& ctx) {
+  if (ctx.heartbeat(ctx.completion_token().view()) != pawl::Status::kOk)
+    return ctx.fail("too long");
+  return ctx.complete_later();
+}
+
+pawl::Poll asking(pawl::OrchestrationContext& ctx) {
+  PAWL_AWAIT(got, ctx.schedule_activity("ask", ""));
+  return got.ok() ? ctx.complete(got.value()) : ctx.fail(got.error());
+}
+
 pawl::Poll hello(pawl::OrchestrationContext& ctx) {
   PAWL_AWAIT(got, ctx.schedule_activity("echo", ctx.input()));
   if (ctx.set_kv_value("greeting", got.value()) != pawl::ErrorKind::kNone)
@@ -182,10 +194,13 @@ int main(int argc, char** argv) {
   pawl::Host host(host_options);
   host.add_activity("echo", echo)
       .add_activity("refuse", refuse)
+      .add_activity("ask", ask)
+      .allow_complete_later("ask")
       .add_activity("hang", hang, pawl::ActivityMode::kThreaded)
       .add_activity("block", block)
       .add_orchestration("hello", hello)
       .add_orchestration("failing", failing)
+      .add_orchestration("asking", asking)
       .add_orchestration("waiting", waiting)
       .add_orchestration("queue", queue)
       .add_orchestration("busy", busy)

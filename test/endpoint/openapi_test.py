@@ -108,7 +108,7 @@ def address(path, query, values):
     return path + ("?" + query if query else "")
 
 
-THERE = {"id": "one", "key": "greeting", "name": "go", "session": "bay", "node": "me", "device": "none", "file": "index.html"}
+THERE = {"id": "one", "key": "greeting", "name": "go", "session": "bay", "node": "me", "device": "none", "file": "index.html"}  # and a token
 QUERIES = {("post", "/v1/instances"): "name=hello&id=again", ("post", "/v1/sessions/{session}/hold"): "hold_ms=10",
            ("get", "/v1/instances/{id}/watch"): "timeout_ms=0",
            ("post", "/v1/workers/{node}/drain"): "stop_timeout_ms=0"}
@@ -128,6 +128,10 @@ def every_route(at):
     answer_fits("get", "/v1/instances/{id}/messages", at.get("/v1/instances/six/messages"))
     at.start("parent", "five")
     at.until_state("five", "completed")
+    at.start("asking", "seven")
+    THERE["token"] = at.until("/v1/instances/seven", lambda one: one["activities"] and
+                              one["activities"][0]["state"] == "outside").json["activities"][0]["last_progress"]
+    answer_fits("get", "/v1/instances/{id}", at.get("/v1/instances/seven"))
     # What ends things comes last.
     for method, path, _ in sorted(routes(), key=lambda one: (one[0] == "delete", one[0] == "post", one[1])):
         ask = {"get": at.get, "post": at.post, "delete": at.delete}[method]

@@ -246,6 +246,33 @@ def queue(at):
     check(at.get("/v1/instances/none/messages").status == 404, "messages of an instance that is not there")
 
 
+def outside(at):
+    tokens = []
+    for i in range(3):
+        at.start("asking", f"ask {i}")
+        rows = at.until(f"/v1/instances/ask%20{i}", lambda one: any(
+            row["state"] == "outside" for row in one["activities"])).json["activities"]
+        check(rows[0]["outside_since_ms"] > 0, f"since when: {rows}")
+        tokens.append(rows[0]["last_progress"])
+    check(len(at.get("/v1/queue?state=outside").json["queue"]) == 3, "by state")
+    one, two, three = tokens
+    check(at.post(f"/v1/activities/{one}/heartbeat", b"half").status == 200, "a heartbeat")
+    got = at.get("/v1/instances/ask%200").json["activities"][0]
+    check(got["last_progress"] == "half", f"it is stored: {got}")
+    check(at.post(f"/v1/activities/{one}/complete", b"yes").status == 200, "an answer")
+    check(at.post(f"/v1/activities/{one}/complete", b"yes").status == 200, "the same again")
+    got = at.post(f"/v1/activities/{one}/complete", b"no")
+    check(got.status == 409 and got.json["error"] == "stale", f"another one: {got.body}")
+    check(at.post(f"/v1/activities/{one}/heartbeat").status == 404, "it is over")
+    check(at.until_state("ask 0", "completed").json["status"]["output"] == "yes", "its result")
+    check(at.post(f"/v1/activities/{two}/fail?permanent=true", b"bad luck").status == 200, "a failure")
+    check(at.until_state("ask 1", "failed").json["status"]["output"] == "bad luck", "its error")
+    check(at.post(f"/v1/activities/{three}/fail", b"worse luck").status == 200, "a failure without attempts left")
+    at.until_state("ask 2", "failed")
+    check(at.post("/v1/activities/none/complete").status == 400, "no token")
+    check(at.post(f"/v1/activities/1-{32 * '0'}/complete").status == 404, "a token of none")
+
+
 def numbers(at):
     metrics = at.get("/v1/metrics").json
     check(metrics["instances_completed"] > 0 and metrics["complete"], f"metrics: {metrics}")
@@ -261,7 +288,7 @@ def numbers(at):
 
 with Program() as program:
     program.announced = {"activity_unregistered": (1, 1)}
-    for part in (instances, hostile, filters, history, operations, watch, sessions, queue, numbers):
+    for part in (instances, hostile, filters, history, operations, watch, sessions, queue, outside, numbers):
         part(program)
     check(program.stop() < 30, "it ends")
     check(program.process.returncode == 0, f"in order: {program.process.returncode}")

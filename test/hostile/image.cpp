@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,8 +14,9 @@ using std::chrono::milliseconds;
 using testing::Block;
 using testing::Worker;
 
-bool g_holds = true;      // work does not end, or fails
-bool g_is_newer = false;  // the code of "changes" is not what its history says
+bool g_holds = true;                          // work does not end, or fails
+bool g_is_newer = false;                      // the code of "changes" is not what its history says
+std::map<std::string, std::string> g_tokens;  // of "ask", the last of each input
 
 // ---- activities ----
 
@@ -39,6 +41,12 @@ ActivityResult flaky(ActivityContext& ctx) {
 
 ActivityResult second_time(ActivityContext& ctx) {
   return ctx.retry_attempt() == 1 ? ctx.fail("once") : ctx.ok("twice");
+}
+
+ActivityResult ask(ActivityContext& ctx) {
+  g_tokens[std::string(ctx.input())] = std::string(ctx.completion_token().view());
+  return ctx.complete_later(ctx.input() == "holds" ? WhileOutside::kHoldsSession
+                                                   : WhileOutside::kFreesSession);
 }
 
 // ---- instances that wait ----
@@ -103,6 +111,21 @@ Poll gathers(OrchestrationContext& ctx) {
 
 Poll naps(OrchestrationContext& ctx) {
   PAWL_AWAIT_DONE(ctx.schedule_timer(milliseconds(8'000)));
+  return ctx.complete("");
+}
+
+Poll asks(OrchestrationContext& ctx) {
+  ActivityOptions options;
+  options.target = Target::exclusive_session("x3");
+  options.retry.max_attempts = 2;
+  options.start_to_close = std::chrono::seconds(200);
+  options.heartbeat_timeout = std::chrono::seconds(150);
+  const Handle all[] = {ctx.schedule_activity("ask", "answered"),
+                        ctx.schedule_activity("ask", "frees", options),
+                        ctx.schedule_activity("ask", "holds", options),
+                        ctx.schedule_activity("note", "behind it", options)};
+  for (const Handle& one : all)
+    PAWL_AWAIT_DONE(one);
   return ctx.complete("");
 }
 
@@ -341,6 +364,7 @@ constexpr Code kCode[] = {
     {"retries", retries},
     {"holds", holds},
     {"gathers", gathers},
+    {"asks", asks},
     {"naps", naps},
     {"asks for unknown work", asks_for_unknown_work},
     {"asks for unserved tag", asks_for_unserved_tag},
@@ -406,6 +430,7 @@ constexpr Start kStarts[] = {
     {"terminated", "sleeps", ""},
     {"suspended", "gathers", ""},
     {"cancelled", "holds", ""},
+    {"asks", "asks", ""},
 };
 
 // The client of an image, which lives as long as its machine has not rebooted.
@@ -510,6 +535,7 @@ class ImageMaker {
     must(client().change_time_limit("suspended", std::chrono::hours(24)));
     must(client().cancel_instance("cancelled", "enough"));
     must(client().set_quota(std::int64_t{1} << 30));
+    must(client().complete_activity(g_tokens["answered"], "yes"));
   }
   // Sends what the workers do not come to any more, and what lasts for long.
   void send_late() {
@@ -553,6 +579,8 @@ Registry filled() {
     EXPECT_EQ(registry.add_orchestration(code.name, code.function), Status::kOk);
   EXPECT_EQ(registry.add_activity("note", note), Status::kOk);
   EXPECT_EQ(registry.add_activity("flaky", flaky), Status::kOk);
+  EXPECT_EQ(registry.add_activity("ask", ask), Status::kOk);
+  EXPECT_EQ(registry.allow_complete_later("ask"), Status::kOk);
   EXPECT_EQ(registry.add_activity("second time", second_time), Status::kOk);
   EXPECT_EQ(registry.add_cooperative("hold", hold), Status::kOk);
   EXPECT_EQ(registry.add_cooperative("slow", slow), Status::kOk);
@@ -560,6 +588,13 @@ Registry filled() {
 }
 
 }  // namespace
+
+std::vector<std::string> outside_tokens() {
+  std::vector<std::string> out;
+  for (const auto& [input, token] : g_tokens)
+    out.push_back(token);
+  return out;
+}
 
 const char* ending_name(Ending ending) {
   switch (ending) {

@@ -6,6 +6,9 @@
 #ifndef PAWL_TEST_HOSTILE_IMAGE_HPP
 #define PAWL_TEST_HOSTILE_IMAGE_HPP
 
+#include <string>
+#include <vector>
+
 #include "pawl/pawl.hpp"
 #include "pawl/port_sim.hpp"
 #include "pawl/testing.hpp"
@@ -28,6 +31,9 @@ Options options_of(const char* node);
 
 // Makes the database. Without damage, a worker with known_code() lets nearly all of it end.
 void make_image(Ending ending, Process& process, sim::Machine& machine);
+
+// The tokens of activities that are completed from outside: one was.
+std::vector<std::string> outside_tokens();
 
 // From this call on, held activities return, and failing ones succeed.
 void let_work_end();

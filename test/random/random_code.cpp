@@ -1,6 +1,8 @@
 #include "random_code.hpp"
 
 #include <iterator>
+#include <mutex>
+#include <utility>
 
 #include "generator.hpp"
 
@@ -8,6 +10,8 @@ namespace pawl::test {
 namespace {
 
 const std::map<std::string, Program>* g_programs = nullptr;
+std::mutex g_tokens_lock;  // activities run on threads, too
+std::vector<std::string> g_tokens;
 
 constexpr const char* kActivities[] = {"inline", "thread", "steps"};
 
@@ -44,6 +48,12 @@ ActivityResult answer(ActivityContext& ctx) {
   const std::uint64_t chance = chance_of(ctx);
   if (chance % 5 == 0) return ctx.fail("as it happens");
   if (chance % 7 == 0) static_cast<void>(ctx.heartbeat("half"));
+  if (chance % 11 < 3) {
+    const std::lock_guard<std::mutex> lock(g_tokens_lock);
+    g_tokens.emplace_back(ctx.completion_token().view());
+    return ctx.complete_later(chance % 2 == 0 ? WhileOutside::kFreesSession
+                                              : WhileOutside::kHoldsSession);
+  }
   return ctx.ok(ctx.input());
 }
 
@@ -134,7 +144,15 @@ Status fill(Registry& registry) {
   }
   PAWL_TRY(registry.add_activity(kActivities[0], answer));
   PAWL_TRY(registry.add_activity(kActivities[1], answer, ActivityMode::kThreaded));
-  return registry.add_cooperative(kActivities[2], in_steps);
+  PAWL_TRY(registry.add_cooperative(kActivities[2], in_steps));
+  for (const char* name : kActivities)
+    PAWL_TRY(registry.allow_complete_later(name));
+  return Status::kOk;
+}
+
+std::vector<std::string> take_tokens() {
+  const std::lock_guard<std::mutex> lock(g_tokens_lock);
+  return std::exchange(g_tokens, {});
 }
 
 }  // namespace pawl::test

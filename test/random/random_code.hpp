@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "pawl/pawl.hpp"
 #include "program.hpp"
@@ -17,6 +18,8 @@ void set_programs(const std::map<std::string, Program>* programs);
 // A program whose activities and children have names that fill() registers.
 Program make_program(std::uint64_t seed);
 Status fill(Registry& registry);
+// The tokens that activities gave out since the last call of this, for the world to answer.
+std::vector<std::string> take_tokens();
 
 inline constexpr char kRoot[] = "root";
 

@@ -88,6 +88,7 @@ void WorldCounts::add(const WorldCounts& other) {
   executions += other.executions;
   completed += other.completed;
   failed += other.failed;
+  outside += other.outside;
 }
 
 // A worker, with the options of this life.
@@ -142,6 +143,7 @@ RandomWorld::RandomWorld(std::uint64_t seed)
       Status::kOk)
     fail("the process does not start: " + std::string(why.text()));
   if (fill(registry_) != Status::kOk) fail("the registry is too small");
+  static_cast<void>(take_tokens());  // those of another world
   for (std::size_t i = 0; i < kRoots; ++i)
     programs_[kRoot + std::to_string(i)] = make_program(seed * kRoots + i);
   set_programs(&programs_);
@@ -351,7 +353,8 @@ void RandomWorld::act() {
   const std::size_t root = any(roots_.size());
   if (what < 8 && !keyed_.empty() && any(3) == 0) return send(keyed_[any(keyed_.size())]);
   if (what < 8) return send(root);
-  if (what < 10) manage(root);
+  if (what < 10) return manage(root);
+  answer_from_outside();
 }
 
 void RandomWorld::start_root() {
@@ -521,6 +524,71 @@ void RandomWorld::manage(std::size_t at) {
          std::string(sender_->client.error_text()));
 }
 
+// Gives an answer with the token of some attempt, which may be over, and which may have an answer.
+void RandomWorld::answer_from_outside() {
+  for (std::string& text : take_tokens())
+    tokens_.push_back({std::move(text), {}});
+  if (tokens_.empty()) return;
+  // The last ones, since most of those before are stale.
+  const std::size_t last = std::min<std::size_t>(tokens_.size(), 8);
+  Token& token = tokens_[tokens_.size() - 1 - any(last)];
+  const std::size_t what = any(8);
+  const std::string text = what < 4 && !token.answer.empty() && any(2) == 0
+                               ? token.answer.substr(1)
+                               : "o" + std::to_string(++messages_sent_);
+  std::string given = token.text;
+  const bool is_wrong = what == 7;
+  if (is_wrong) given.back() = given.back() == 'a' ? 'b' : 'a';
+  std::string kind = "k";
+  Status status = Status::kOk;
+  const bool died = dies_in([&] {
+    Client& client = sender_->client;
+    if (what == 4) {
+      kind = "heartbeat";
+      status = client.heartbeat_activity(given, text);
+    } else if (what == 5 || what == 6) {
+      kind = what == 5 ? "f" : "p";
+      status = client.fail_activity(given, text, what == 6);
+    } else {
+      status = client.complete_activity(given, text);
+    }
+  });
+  note(kind + text + " for " + given + ": " + (died ? "dies" : status_name(status)));
+  if (died) {
+    tokens_.erase(tokens_.begin() + (&token - tokens_.data()));
+    sender_->node.kill();
+    sender_.reset();
+    return;
+  }
+  if (status != Status::kOk && status != Status::kNotFound && status != Status::kStale)
+    return fail("an answer answers " + std::string(status_name(status)) + ": " +
+                std::string(sender_->client.error_text()));
+  if (is_wrong && status != Status::kNotFound) return fail("a wrong token is taken");
+  if (is_wrong) return;
+  if (kind == "heartbeat") {
+    if (status == Status::kOk && !token.answer.empty())
+      fail("an activity that was answered is alive");
+    return;
+  }
+  const std::string answer = kind + text;
+  if (!token.answer.empty() && (status == Status::kOk) != (answer == token.answer))
+    return fail("after " + token.answer + ", " + answer + " is " + status_name(status));
+  if (status != Status::kOk || !token.answer.empty()) return;
+  token.answer = answer;
+  ++counts_.outside;
+}
+
+void RandomWorld::answer_all() {
+  for (const std::string& text : take_tokens())
+    tokens_.push_back({text, {}});
+  for (const Token& token : tokens_) {
+    const Status status = sender_->client.complete_activity(token.text, "at the end");
+    if (status != Status::kOk && status != Status::kNotFound && status != Status::kStale)
+      fail("an answer at the end answers " + std::string(status_name(status)));
+  }
+  tokens_.clear();
+}
+
 void RandomWorld::trouble() {
   const std::size_t what = any(10);
   if (what == 0) return reboot();
@@ -599,6 +667,7 @@ void RandomWorld::settle() {
     const std::int64_t until = machine_.boot_ms() + 60'000;
     while (machine_.boot_ms() < until && failure_.empty())
       step(false);
+    answer_all();
     if (all_ended()) return;
     if (round == 0) check_waiting();
     check_limits(round);

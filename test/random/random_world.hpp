@@ -7,6 +7,7 @@
 // - each acknowledged instance is there, or was deleted, or went by its retention;
 // - each acknowledged message is received once, or still waits, or went with its instance, or is
 //   unread at the end of it;
+// - the first acknowledged answer with a token is the one that counts;
 // - each command has at most one result, and events are numbered without a gap;
 // - an instance to which a time limit was given ends within it and the graces that the workers had,
 //   unless it was restarted; one without a limit is never asked to stop by it;
@@ -44,6 +45,7 @@ struct WorldCounts {
   unsigned executions = 0;
   unsigned completed = 0;
   unsigned failed = 0;
+  unsigned outside = 0;  // answers that were acknowledged
   void add(const WorldCounts& other);
 };
 
@@ -106,6 +108,8 @@ class RandomWorld {
   void send(const Sent& sent);
   [[nodiscard]] static bool is_begun_by_code(const std::string& id);
   void manage(std::size_t root);
+  void answer_from_outside();
+  void answer_all();
   void trouble();
   void step(bool has_trouble);
   void pass(std::int64_t ms);
@@ -146,6 +150,11 @@ class RandomWorld {
   bool removes_instances_ = false;
   bool dying_ = false;  // a write is made to fail
   std::uint64_t dies_at_ = 0;
+  struct Token {
+    std::string text;
+    std::string answer;  // that was acknowledged; empty: none was
+  };
+  std::vector<Token> tokens_;
   int messages_sent_ = 0;
   int lives_ = 0;
   std::string failure_;

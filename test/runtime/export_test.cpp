@@ -183,6 +183,7 @@ TEST(Export, Metrics) {
                                &one.activities_ready,
                                &one.activities_running,
                                &one.activities_delayed,
+                               &one.activities_outside,
                                &one.sessions_waiting,
                                &one.sessions_active,
                                &one.sessions_idle,
@@ -199,13 +200,13 @@ TEST(Export, Metrics) {
       R"({"instances_running":1,"instances_completed":2,"instances_failed":3,"instances_stopped":4,)"
       R"("instances_suspended":5,"executions":6,"events":7,"messages_waiting":8,)"
       R"("unread_messages":9,"timers_waiting":10,)"
-      R"("activities_ready":11,"activities_running":12,"activities_delayed":13,)"
-      R"("sessions_waiting":14,"sessions_active":15,"sessions_idle":16,"sessions_lost":17,)"
-      R"("sessions_created":18,"sessions_ended":2,"sessions_lasted_ms":{"up_to":[1000,10000,60000,)"
+      R"("activities_ready":11,"activities_running":12,"activities_delayed":13,"activities_outside":14,)"
+      R"("sessions_waiting":15,"sessions_active":16,"sessions_idle":17,"sessions_lost":18,)"
+      R"("sessions_created":19,"sessions_ended":2,"sessions_lasted_ms":{"up_to":[1000,10000,60000,)"
       R"(600000,3600000,86400000,604800000],"counts":[1,0,0,0,0,0,0,1],"total":700001000,)"
       R"("most":700000000},"sessions_activities":{"up_to":[0,1,10,100,1000,10000,100000],)"
-      R"("counts":[0,1,1,0,0,0,0,0],"total":4,"most":3},"used_bytes":19,"log_bytes":20,)"
-      R"("quota_bytes":21,"refuses_new":false,"complete":true})");
+      R"("counts":[0,1,1,0,0,0,0,0],"total":4,"most":3},"used_bytes":20,"log_bytes":21,)"
+      R"("quota_bytes":22,"refuses_new":false,"complete":true})");
 }
 
 }  // namespace

@@ -113,6 +113,9 @@ void ModelSimulation::settle() {
     process.frozen_until = 0;
   for (int i = 0; i < 600 && !broken(); ++i) {
     pass(2'000);
+    for (std::size_t at = 0; at < outside_.size() && !broken(); ++at)
+      answer(outside_[at], ErrorKind::kNone);
+    outside_.clear();
     if (i > 20 && model_->items().empty()) break;
   }
   expect(model_->items().empty(), "work was stranded");
@@ -131,6 +134,7 @@ void ModelSimulation::trouble() {
   Process& process = processes_[index];
   const int what = pick(0, 199);
   model_->set_now(now());
+  if (chance(15)) answer_one();
   if (what < 60) {
     schedule();
   } else if (what < 68) {
@@ -350,6 +354,7 @@ void ModelSimulation::start(int index) {
   if (world_) {
     process.worker = std::make_unique<Worker>(*world_);
     process.worker->handlers = {"a"};
+    process.worker->draws_tokens = true;
     process.worker->options = options_;
     process.worker->limits = {1'000, 1'000, 1'000};
     process.storage = process.worker->node.port().storage;
@@ -508,6 +513,8 @@ void ModelSimulation::end_executions(int index) {
         expect(process.worker->abandon(one.job, delay_ms, strike) == status,
                "the answers to work that is given back differ");
       called("work that is given back");
+    } else if (!calm_ && chance(20)) {
+      leave_outside(process, one);
     } else {
       acknowledge(process, one, fails ? ErrorKind::kApplication : ErrorKind::kNone,
                   !calm_ && chance(4));
@@ -560,6 +567,74 @@ void ModelSimulation::acknowledge(Process& process, const Execution& one, ErrorK
     expect(other == status, "the answers to a result differ");
   }
   called("a result");
+}
+
+void ModelSimulation::leave_outside(Process& process, const Execution& one) {
+  const bool holds = chance(50);
+  const bool aborts = chance(4);
+  const Status status = model_->leave(one.done, holds, aborts);
+  if (aborts && one.done.session != 0) moved_[one.done.session] = clock_;
+  if (status == Status::kOk) ++counts_.left;
+  outside_.push_back(one);
+  if (world_) {
+    const Status other = process.worker->batch([&](Store& store) {
+      WorkDone done = one.job.done();
+      done.abort_session = aborts;
+      return store.work().outside.leave(
+          done, holds ? WhileOutside::kHoldsSession : WhileOutside::kFreesSession);
+    });
+    expect(other == status, "the answers to work that goes outside differ");
+  }
+  called("work that goes outside");
+}
+
+// Answers some activity of the last ones that went outside, or one that still runs.
+void ModelSimulation::answer_one() {
+  const int index = pick(0, kNodes - 1);
+  std::vector<Execution>& running = processes_[index].executions;
+  const ErrorKind error = chance(30) ? ErrorKind::kApplication : ErrorKind::kNone;
+  if (!running.empty() && chance(20)) {
+    Execution& one =
+        running[static_cast<std::size_t>(pick(0, static_cast<int>(running.size()) - 1))];
+    one.lost = true;
+    outside_.push_back(one);
+    return answer(Execution(one), error);
+  }
+  if (outside_.empty()) return;
+  const int last = static_cast<int>(outside_.size()) - 1;
+  answer(Execution(outside_[static_cast<std::size_t>(pick(std::max(0, last - 9), last))]), error);
+}
+
+// Any process may answer: here it is a worker that lives, with a batch of its own.
+void ModelSimulation::answer(const Execution& one, ErrorKind error) {
+  int index = 0;
+  while (index < kNodes && !alive(processes_[index]))
+    ++index;
+  if (index == kNodes) return;
+  const std::pair<InstanceKey, EventId> activity = {one.job.item.instance, one.job.item.event};
+  const auto count = [&] {
+    const auto had = model_->outcomes().find(activity);
+    return had == model_->outcomes().end() ? 0 : had->second;
+  };
+  const auto row = model_->items().find(one.done.item);
+  const bool is_last = row != model_->items().end() && last_token_[one.done.item] == one.done.token;
+  const int before = count();
+  const std::int64_t changes = model_->changes();
+  model_->set_now(now());
+  const Status status = model_->answer(one.done, error);
+  if (model_->changes() != changes) {
+    ++counts_.answered;
+    expect(status == Status::kOk && is_last, "an answer to an attempt that is over counts");
+    if (error == ErrorKind::kNone) expect(count() == before + 1, "an answer without an outcome");
+    if (count() == before) put_off_[one.done.item] = clock_ + retries_[activity].base.count() / 2;
+  }
+  if (world_) {
+    const Status other = processes_[index].worker->batch([&](Store& store) {
+      return store.work().outside.answer(one.job.token, {error, "answer", false});
+    });
+    expect(other == status, "the answers to an answer differ");
+  }
+  called("an answer");
 }
 
 void ModelSimulation::bury_dead(int index) {
@@ -692,7 +767,8 @@ void ModelSimulation::check_handed_over(int index, const ModelStore::HandedOver&
     if (other.session != one.session || id >= one.item) continue;
     expect(!other.barrier, "work handed over before the barrier in front of it has ended");
     if (session.row.exclusive)
-      expect(other.state == WorkState::kCancelledRunning, "exclusive work out of order");
+      expect(other.state == WorkState::kCancelledRunning || other.state == WorkState::kOutside,
+             "exclusive work out of order");
   }
   if (session.row.exclusive) check_exclusive(index, session);
   for (const Execution& other : process.executions)
@@ -758,7 +834,8 @@ ModelSimulation::Room ModelSimulation::room_of(const Process& process) const {
         one.head != 0 ||
         std::any_of(model_->items().begin(), model_->items().end(), [key = key](const auto& item) {
           return item.second.session == key && (item.second.state == WorkState::kLocked ||
-                                                item.second.state == WorkState::kCancelledRunning);
+                                                item.second.state == WorkState::kCancelledRunning ||
+                                                item.second.state == WorkState::kOutsideHolding);
         });
     if (!is_busy && one.last_activity_at + options_.evict_idle_ms <= model_->now())
       out.idle[key] = one.last_activity_at;
@@ -891,7 +968,9 @@ void ModelSimulation::check_idle(const std::vector<SessionKey>& owned) {
     const auto session = model_->sessions().find(key);
     if (session == model_->sessions().end() || session->second.row.owner.has_value()) continue;
     for (const auto& [id, item] : model_->items())
-      expect(item.session != key, "released as idle with work queued");
+      expect(item.session != key ||
+                 (item.state == WorkState::kOutside && !session->second.row.fails_on_loss),
+             "released as idle with work queued");
   }
 }
 

@@ -47,6 +47,8 @@ class ModelSimulation {
     int moved = 0;
     int taken_over = 0;  // from a process that was away
     int made_room = 0;   // for a session that waited
+    int left = 0;        // to an answer from outside
+    int answered = 0;
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -123,6 +125,10 @@ class ModelSimulation {
   void renew(int index);
   void end_executions(int index);
   void acknowledge(Process& process, const Execution& one, ErrorKind error, bool aborts);
+  // The execution leaves its activity to an answer, which may come at any time, or twice.
+  void leave_outside(Process& process, const Execution& one);
+  void answer_one();
+  void answer(const Execution& one, ErrorKind error);
   void bury_dead(int index);
   bool fetch(int index);
 
@@ -176,6 +182,7 @@ class ModelSimulation {
   std::map<InstanceKey, std::vector<EventId>> open_;  // instances, and the activities they wait for
   std::map<std::pair<InstanceKey, EventId>, Retry> retries_;
   std::vector<std::pair<int, Execution>> past_;
+  std::vector<Execution> outside_;  // also those that were answered or have ended
   std::set<LockToken> tokens_;
   std::map<WorkItemId, LockToken> last_token_;
   std::map<SessionKey, Epoch> last_epoch_;

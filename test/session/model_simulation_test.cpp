@@ -44,19 +44,23 @@ void simulate(const char* name, Beside beside, std::uint64_t seeds) {
     sum.moved += one.moved;
     sum.taken_over += one.taken_over;
     sum.made_room += one.made_room;
+    sum.left += one.left;
+    sum.answered += one.answered;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf(
       "%s: %lld calls, %.0f a second; handed over %d, accepted %d, refused %d, retries %d, "
-      "moved %d, taken over %d, made room %d\n",
+      "moved %d, taken over %d, made room %d, went outside %d, answered %d\n",
       name, static_cast<long long>(calls), static_cast<double>(calls) / took.count(),
       sum.handed_over, sum.accepted, sum.refused, sum.retries, sum.moved, sum.taken_over,
-      sum.made_room);
+      sum.made_room, sum.left, sum.answered);
   const int runs = static_cast<int>(seeds);
   EXPECT_GT(sum.accepted, 50 * runs);
   EXPECT_GT(sum.refused, 5 * runs);
   EXPECT_GT(sum.retries, runs);
   EXPECT_GT(sum.moved, runs);
+  EXPECT_GT(sum.left, runs);
+  EXPECT_GT(sum.answered, runs);
   EXPECT_GT(sum.taken_over, runs);
   // Not every schedule makes room, and an emulated board runs only two.
   if (runs >= 6) {

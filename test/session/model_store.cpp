@@ -130,6 +130,19 @@ bool ModelStore::has_work(SessionKey session) const {
                      [session](const auto& one) { return one.second.session == session; });
 }
 
+bool ModelStore::has_work_for_owner(const Session& session) const {
+  return std::any_of(items_.begin(), items_.end(), [&session](const auto& one) {
+    return one.second.session == session.key &&
+           (one.second.state != WorkState::kOutside || session.row.fails_on_loss);
+  });
+}
+
+bool ModelStore::is_held(SessionKey session) const {
+  return std::any_of(items_.begin(), items_.end(), [session](const auto& one) {
+    return one.second.session == session && one.second.state == WorkState::kOutsideHolding;
+  });
+}
+
 ModelStore::Session* ModelStore::find_session(InstanceKey scope, const std::string& name) {
   for (auto& [key, session] : sessions_)
     if (session.scope == scope && session.name == name) return &session;
@@ -164,6 +177,7 @@ void ModelStore::recompute_head(SessionKey key) {
   WorkItemId ready = 0;
   WorkItemId delayed = 0;
   bool runs = false;
+  const bool held = is_held(key);
   for (const auto& [id, item] : items_) {
     if (item.session != key) continue;
     if (item.barrier && barrier == 0) barrier = id;
@@ -173,6 +187,7 @@ void ModelStore::recompute_head(SessionKey key) {
   }
   const bool exclusive = found->second.row.exclusive;
   const bool waits = (barrier != 0 && barrier < ready) ||
+                     (held && (exclusive || (ready != 0 && items_.at(ready).barrier))) ||
                      (exclusive && (runs || (delayed != 0 && delayed < ready)));
   found->second.head = waits ? 0 : ready;
 }
@@ -196,6 +211,7 @@ void ModelStore::cancel(WorkItemId id, rules::Ended how) {
   if (how == rules::Ended::kKeepUntilEnd && lacks(PureRule::kKeptUntilEnd))
     how = rules::Ended::kDelete;
   if (how == rules::Ended::kDelete) return erase_work(id);
+  items_.at(id).answerable.reset();
   if (how == rules::Ended::kKeepUntilEnd) items_.at(id).state = WorkState::kCancelledRunning;
 }
 
@@ -238,10 +254,19 @@ void ModelStore::put_back(Item& item, std::int64_t delay_ms, bool strike) {
   item.due = delay_ms > 0 ? OptionalMs(make_due(now_, delay_ms)) : OptionalMs();
   item.strikes += strike ? 1 : 0;
   item.token.reset();
+  item.answerable.reset();
   item.holder = 0;
   item.epoch = 0;
   item.locked_until = 0;
   recompute_head(item.session);
+}
+
+void ModelStore::retry(Item& item) {
+  ++item.failures;
+  Hash64 seed;
+  seed.add(database_id_).add(static_cast<std::uint64_t>(item.instance));
+  seed.add(std::uint64_t{1}).add(item.event);
+  put_back(item, rules::retry_delay_ms(item.retry, item.failures, seed.value()), false);
 }
 
 Epoch ModelStore::apply(SessionKey key, const rules::Transition& change, std::int64_t lease_ms,
@@ -346,7 +371,7 @@ rules::IdleRow idle_row(const ModelStore::Session& session, bool has_work, bool 
 void ModelStore::release_idle(Incarnation me, std::int64_t default_ms) {
   std::vector<SessionKey> idle;
   for (const auto& [key, session] : sessions_) {
-    const bool has = !lacks(PureRule::kIdle) && has_work(key);
+    const bool has = !lacks(PureRule::kIdle) && has_work_for_owner(session);
     if (session.row.owner == me && rules::is_idle(idle_row(session, has, has), now_, default_ms))
       idle.push_back(key);
   }
@@ -358,7 +383,7 @@ bool ModelStore::release_longest_idle(Incarnation me, std::int64_t idle_ms) {
   const Session* longest = nullptr;
   for (const auto& [key, session] : sessions_) {
     if (session.row.owner != me) continue;
-    const rules::IdleRow row = idle_row(session, has_work(key), running(key).any());
+    const rules::IdleRow row = idle_row(session, has_work(key), running(key).any() || is_held(key));
     if (!rules::makes_room_at(row, idle_ms).has_passed(now_)) continue;
     const bool is_longer =
         longest != nullptr &&
@@ -813,11 +838,7 @@ Status ModelStore::acknowledge(const HandedOver& done, ErrorKind error, bool abo
   const SessionKey key = item.session;
   if (key != 0) sessions_.at(key).last_activity_at = now_;
   if (verdict == rules::Acknowledged::kRetries) {
-    ++item.failures;
-    Hash64 seed;
-    seed.add(database_id_).add(static_cast<std::uint64_t>(item.instance));
-    seed.add(std::uint64_t{1}).add(item.event);
-    put_back(item, rules::retry_delay_ms(item.retry, item.failures, seed.value()), false);
+    retry(item);
     return Status::kOk;
   }
   store_outcome(item);
@@ -854,6 +875,51 @@ Status ModelStore::renew(const HandedOver& done, Incarnation me, const WorkerTer
   its->second.locked_until =
       std::max(its->second.locked_until, lease_until(options.session_lock_timeout_ms));
   its->second.last_activity_at = now_;
+  return Status::kOk;
+}
+
+Status ModelStore::leave(const HandedOver& done, bool holds, bool aborts) {
+  const auto found = items_.find(done.item);
+  if (found == items_.end()) return Status::kStale;
+  Item& item = found->second;
+  const rules::Returned returned = {done.token, done.epoch, done.session};
+  if (rules::ends_cancelled(handed_over(item, done), returned)) {
+    erase_work(item.id);
+    return Status::kOk;
+  }
+  if (!rules::accepts(handed_over(item, done), returned)) return Status::kStale;
+  ++changes_;
+  item.state = holds ? WorkState::kOutsideHolding : WorkState::kOutside;
+  item.token.reset();
+  item.holder = 0;
+  item.epoch = 0;
+  item.locked_until = 0;
+  if (item.session == 0) return Status::kOk;
+  sessions_.at(item.session).last_activity_at = now_;
+  recompute_head(item.session);
+  if (aborts) change_owner(item.session, 0, 0, false);
+  return Status::kOk;
+}
+
+Status ModelStore::answer(const HandedOver& token, ErrorKind error) {
+  const auto found = items_.find(token.item);
+  const bool waits = found != items_.end() && found->second.answerable == token.token &&
+                     rules::may_be_answered(found->second.state);
+  if (!waits) {
+    constexpr std::size_t kKept = 256;
+    const std::size_t first = answers_.size() > kKept ? answers_.size() - kKept : 0;
+    for (std::size_t i = first; i < answers_.size(); ++i)
+      if (answers_[i].first == token.token)
+        return answers_[i].second == error ? Status::kOk : Status::kStale;
+    return Status::kNotFound;
+  }
+  answers_.emplace_back(token.token, error);
+  Item& item = found->second;
+  const bool exclusive = item.session != 0 && sessions_.at(item.session).row.exclusive;
+  if (item.session != 0) sessions_.at(item.session).last_activity_at = now_;
+  const rules::AfterFailure next =
+      rules::after_answer(item.state, exclusive, {error, false}, retry_of(item), item.failures);
+  next == rules::AfterFailure::kRetry ? retry(item) : end_work(item.id);
   return Status::kOk;
 }
 
@@ -951,7 +1017,7 @@ bool ModelStore::may_claim(const Fetcher& who, Looks& looks, WorkItemId item) {
 
 ModelStore::HandedOver ModelStore::hand_over(const Fetcher& who, Item& item) {
   ++changes_;
-  item.token = next_token_++;
+  item.token = item.answerable = next_token_++;
   item.holder = who.me;
   item.state = WorkState::kLocked;
   item.locked_until = lease_until(who.options->worker_lock_timeout_ms);

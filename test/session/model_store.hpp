@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "codec/policy.hpp"
 #include "pawl/session.hpp"
@@ -114,6 +115,7 @@ class ModelStore {
     Epoch epoch = 0;
     std::int64_t locked_until = 0;
     OptionalMs due;
+    std::optional<LockToken> answerable;  // the hand-over whose completion token counts
   };
   struct Registered {
     Incarnation me = 0;
@@ -188,6 +190,10 @@ class ModelStore {
   Status acknowledge(const HandedOver& done, ErrorKind error, bool aborts);
   Status abandon(const HandedOver& done, std::int64_t delay_ms, bool strike);
   Status renew(const HandedOver& done, Incarnation me, const WorkerTerms& options);
+  // The execution leaves its activity to an answer from outside.
+  Status leave(const HandedOver& done, bool holds, bool aborts);
+  // An answer with the completion token of this hand-over. A failure may be retried.
+  Status answer(const HandedOver& token, ErrorKind error);
 
   // ---- rows ----
   // Rises with every change of a row, except changes of its lease.
@@ -254,6 +260,10 @@ class ModelStore {
   bool release_longest_idle(Incarnation me, std::int64_t idle_ms);
   void release_idle(Incarnation me, std::int64_t default_ms);
   [[nodiscard]] bool has_work(SessionKey session) const;
+  // Less the work whose absence from the session lets its owner release it.
+  [[nodiscard]] bool has_work_for_owner(const Session& session) const;
+  [[nodiscard]] bool is_held(SessionKey session) const;
+  void retry(Item& item);
 
   // ---- fetching ----
   void take_expired_locks(const Fetcher& who, Looks& looks, std::optional<HandedOver>& found);
@@ -281,6 +291,7 @@ class ModelStore {
   std::map<WorkItemId, Item> items_;
   std::map<Incarnation, Registered> workers_;
   std::map<std::pair<InstanceKey, EventId>, int> outcomes_;
+  std::vector<std::pair<LockToken, ErrorKind>> answers_;  // by hand-over, in their order
 };
 
 }  // namespace pawl::test

@@ -152,8 +152,8 @@ constexpr Removal kRemovals[] = {
      WorkerRule::kRunsItem},
     {"idle_without_work",
      "S6: idle is who has no activity in the queue",
-     {"EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid)"
-      " AS has_work FROM sessions s INDEXED BY s_owner",
+     {"EXISTS(SELECT 1 FROM worker_queue q INDEXED BY wq_session WHERE q.sid=s.sid"
+      " AND (q.state<>4 OR s.fail<>0)) AS has_work FROM sessions s INDEXED BY s_owner",
       "0 AS has_work FROM sessions s INDEXED BY s_owner"}},
     {"stop_waits",
      "S7: an orderly stop waits for activities in hand",

@@ -160,6 +160,8 @@ std::optional<Job> Worker::fetch() {
     const Status fetched =
         store.work().fetch.fetch_work_item(how, buffer, sizeof buffer, &item, &found);
     if (fetched == Status::kOk && found) job = keep(item);
+    if (job.has_value() && draws_tokens)
+      job->token = std::string(store::OutsideWork::token_of(item.id, drawn_).view());
     return fetched;
   });
   must(status, *store_, "fetch");
@@ -381,6 +383,11 @@ bool Worker::runs_session(InstanceKey scope, std::string_view name) const {
   return std::any_of(running.begin(), running.end(), [scope, name](const Job& job) {
     return job.item.session_info.scope == scope && job.session == name;
   });
+}
+
+bool Worker::draw_token(std::string_view /*activity_name*/, WorkItemId id, Sha256* hash) const {
+  if (draws_tokens) store::OutsideWork::draw(*port_.clock, id, &drawn_, hash);
+  return draws_tokens;
 }
 
 bool Worker::may_run_with(std::int32_t crashes) const {

@@ -42,6 +42,7 @@ struct Job {
   std::string session;
   std::string tag;
   std::string input;
+  std::string token;  // to complete it from outside; empty: none
   [[nodiscard]] WorkDone done() const { return {item.id, item.token, item.epoch, item.session}; }
 };
 
@@ -118,6 +119,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   TagFilter tags;
   std::vector<Job> running;  // the executions that the filter sees here
   bool one_crashed_at_a_time = false;
+  bool draws_tokens = false;     // its work may be completed from outside
   std::int64_t observe_ms = -1;  // observation interval for expired leases; -1: from the options
   std::int64_t oversleep_ms = 12'000;
   std::int64_t pid = 0;             // 0: its real process id
@@ -133,8 +135,10 @@ class Worker final : private ChangeSink, private WorkFilter {
   bool runs_item(WorkItemId id) const override;
   bool runs_session(InstanceKey scope, std::string_view name) const override;
   bool may_run_with(std::int32_t crashes) const override;
+  bool draw_token(std::string_view activity_name, WorkItemId id, Sha256* hash) const override;
 
   World& world_;
+  mutable store::OutsideWork::Secret drawn_;  // for the item that is fetched
   port::Port port_;
   std::unique_ptr<store::SqliteStore> store_;
   std::unique_ptr<Evidence> evidence_;

@@ -85,7 +85,10 @@ void print_work(Tool& tool, const QueueGiven& given) {
     table.row({"work " + number(one.key), copy(one.instance_id), number(one.activity_id),
                copy(one.name), activity_state_name(one.state), number(one.attempt),
                copy(one.session), copy(one.tag), copy(one.node),
-               one.is_unserved ? "a worker that has it" : ""});
+               one.is_unserved ? "a worker that has it"
+               : one.outside_since_ms != 0
+                   ? "an answer since " + tool.screen().time(one.outside_since_ms)
+                   : ""});
   });
   Page page;
   do {

@@ -123,6 +123,7 @@ void add_all(Tool& tool) {
   add_instance_lists(tool);
   add_directory_lists(tool);
   add_sending(tool);
+  add_answering(tool);
   add_instance_changes(tool);
   add_removals(tool);
   add_session_changes(tool);

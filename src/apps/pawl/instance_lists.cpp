@@ -65,13 +65,15 @@ class PrintActivities final : public ActivityVisitor {
  public:
   explicit PrintActivities(Tool& tool)
       : tool_(tool),
-        table_(tool.screen(),
-               {"ACTIVITY", "NAME", "STATE", "ATTEMPT", "TRY", "ON", "PROGRESS", "LAST ERROR"}) {}
+        table_(tool.screen(), {"ACTIVITY", "NAME", "STATE", "ATTEMPT", "TRY", "ON", "SINCE",
+                               "PROGRESS", "LAST ERROR"}) {}
   void on_activity(const ActivityInfo& one) noexcept override {
     if (tool_.json()) return write_json(one, tool_.out());
     table_.row({"activity " + number(one.activity_id), copy(one.name),
                 activity_state_name(one.state), number(one.attempt), number(one.retry_attempt),
-                copy(one.node), copy(one.last_progress), copy(one.last_error)});
+                copy(one.node),
+                one.outside_since_ms == 0 ? "" : tool_.screen().time(one.outside_since_ms),
+                copy(one.last_progress), copy(one.last_error)});
   }
 
  private:

@@ -17,6 +17,7 @@ namespace pawl::tool {
 void add_instance_lists(Tool& tool);    // list, show, children, tree, history, values
 void add_directory_lists(Tool& tool);   // workers, sessions, leaks, queue, metrics
 void add_sending(Tool& tool);           // start, raise, enqueue, wait, watch
+void add_answering(Tool& tool);         // complete, fail, heartbeat
 void add_instance_changes(Tool& tool);  // cancel, terminate, suspend, resume, restart
 void add_removals(Tool& tool);          // delete, delete-ended, prune, quota
 void add_session_changes(Tool& tool);   // transfer, evict, close, hold, handoff ..

@@ -166,7 +166,8 @@ void print_people(const Frame& is, const Rates& rates, const Screen& screen) {
                          number(m.instances_stopped) + " stopped, " +
                          number(m.instances_suspended) + " suspended");
   field("activities", number(m.activities_ready) + " ready, " + number(m.activities_running) +
-                          " running, " + number(m.activities_delayed) + " delayed");
+                          " running, " + number(m.activities_delayed) + " delayed, " +
+                          number(m.activities_outside) + " outside");
   field("sessions", number(m.sessions_active) + " active, " + number(m.sessions_idle) + " idle, " +
                         number(m.sessions_waiting) + " waiting, " + number(m.sessions_lost) +
                         " lost");

@@ -130,10 +130,11 @@ constexpr int number_of_activity_state(ActivityState state) {
     PAWL_SAME(kReady, PAWL_ACTIVITY_READY);
     PAWL_SAME(kRunning, PAWL_ACTIVITY_RUNNING);
     PAWL_SAME(kDelayed, PAWL_ACTIVITY_DELAYED);
+    PAWL_SAME(kOutside, PAWL_ACTIVITY_OUTSIDE);
   }
   return -1;
 }
-static_assert(is_same(number_of_activity_state, PAWL_ACTIVITY_DELAYED + 1));
+static_assert(is_same(number_of_activity_state, PAWL_ACTIVITY_OUTSIDE + 1));
 
 constexpr int number_of_session_state(SessionState state) {
   using Enum = SessionState;

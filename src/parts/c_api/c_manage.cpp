@@ -35,7 +35,7 @@ Status take_work_filter(const pawl_work_filter* given, pawl::WorkListFilter* out
   pawl_work_filter whole;
   PAWL_TRY(take(StructOf<pawl_work_filter>::kLayout, given, &whole));
   if (whole.any_state == 0) {
-    if (whole.state < PAWL_ACTIVITY_READY || whole.state > PAWL_ACTIVITY_DELAYED)
+    if (whole.state < PAWL_ACTIVITY_READY || whole.state > PAWL_ACTIVITY_OUTSIDE)
       return Status::kInvalidArgument;
     out->state = static_cast<pawl::ActivityState>(whole.state);
   }

@@ -90,6 +90,7 @@ constexpr Parameter kOfCall[] = {
     required(name_of("key", "Of the call: asked again with it, it is the same one.")),
     number("timeout_ms", "How long it waits.", 0, kWatchMsMax, kWatchMs), kOfMessage[0],
     kOfMessage[1]};
+constexpr Parameter kOfFailure[] = {flag("permanent", "No other attempt follows.")};
 constexpr Parameter kOfDelete[] = {flag("force", "Also one that runs.")};
 constexpr Parameter kOfHistory[] = {
     number("execution", "0: the current one.", 0, INT64_MAX, 0),
@@ -333,6 +334,19 @@ constexpr Route kRoutes[] = {
         "A page of the activities that have no outcome. All that is given must hold.")
         .takes(kOfQueue)
         .gives(schema::kQueue),
+    post("/v1/activities/{token}/complete", "complete_activity", complete_activity,
+         "Completes an activity from outside. The body is its result, as it is.")
+        .takes_body("The result, as it is.")
+        .fails("404 409 413"),
+    post("/v1/activities/{token}/fail", "fail_activity", fail_activity,
+         "Fails one from outside; another attempt may follow. The body is the error's text.")
+        .takes(kOfFailure)
+        .takes_body("The text of the error.")
+        .fails("404 409 413"),
+    post("/v1/activities/{token}/heartbeat", "heartbeat_activity", heartbeat_activity,
+         "Says that it goes on. The body is its progress.")
+        .takes_body("The progress, or nothing.")
+        .fails("404 413"),
     get("/v1/sessions", "list_sessions", list_sessions,
         "A page of sessions. All that is given must hold.")
         .takes(kOfSessions)

@@ -83,12 +83,16 @@ struct FieldsOf<ActivityInfo> {
   static constexpr Field kAll[] = {
       PAWL_FIELD(activity_id, "The event that asked for it."),
       PAWL_FIELD(name, "Name of the activity; absent if its event is damaged.").unless_empty(),
-      PAWL_FIELD(state, "Its state; delayed: before an attempt, or no worker has its name."),
+      PAWL_FIELD(
+          state,
+          "Its state; delayed: before an attempt, or no worker has its name; outside: it has "
+          "returned, and is completed from outside."),
       PAWL_FIELD(attempt, "Hand-overs so far."),
       PAWL_FIELD(retry_attempt, "1 and the attempts that failed."),
       PAWL_FIELD(node, "The worker that runs it.").unless_empty(),
       PAWL_FIELD(last_progress, "Text of its last heartbeat that was stored.").unless_empty(),
       PAWL_FIELD(last_error, "Error of the attempt that failed last.").unless_empty(),
+      PAWL_FIELD(outside_since_ms, "UTC; absent unless it is outside.").unless_empty(),
   };
 };
 
@@ -101,12 +105,16 @@ struct FieldsOf<WorkInfo> {
       PAWL_FIELD(execution_id, "The execution that asked for it."),
       PAWL_FIELD(activity_id, "The event that asked for it."),
       PAWL_FIELD(name, "Name of the activity; absent if its event is damaged.").unless_empty(),
-      PAWL_FIELD(state, "Its state; delayed: before an attempt, or no worker has its name."),
+      PAWL_FIELD(
+          state,
+          "Its state; delayed: before an attempt, or no worker has its name; outside: it has "
+          "returned, and is completed from outside."),
       PAWL_FIELD(attempt, "Hand-overs so far."),
       PAWL_FIELD(session, "The session that it runs on.").unless_empty(),
       PAWL_FIELD(tag, "Only workers of this tag take it.").unless_empty(),
       PAWL_FIELD(node, "The worker that runs it.").unless_empty(),
       PAWL_FIELD(is_unserved, "It waits for a worker that has its name."),
+      PAWL_FIELD(outside_since_ms, "UTC; absent unless it is outside.").unless_empty(),
   };
 };
 
@@ -241,6 +249,7 @@ struct FieldsOf<Metrics> {
       PAWL_FIELD(activities_ready, kActivities).measured("pawl_activities", "ready"),
       PAWL_FIELD(activities_running, kActivities).measured("pawl_activities", "running"),
       PAWL_FIELD(activities_delayed, kActivities).measured("pawl_activities", "delayed"),
+      PAWL_FIELD(activities_outside, kActivities).measured("pawl_activities", "outside"),
       PAWL_FIELD(sessions_waiting,
                  "Sessions and devices that have work and no owner: no worker has room, can run "
                  "it, or has declared the device.")

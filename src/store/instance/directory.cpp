@@ -252,16 +252,17 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
 }
 
 #define PAWL_ACTIVITIES(from, where)                                                           \
-  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta"          \
+  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta,"         \
+  "q.outside_stamp"                                                                            \
   " FROM worker_queue q" from                                                                  \
   " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
   " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
   " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
 constexpr auto kListActivities =
     PAWL_QUERY(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
-               " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>,
+               " AND q.state<>", sql::number<rules::WorkState::kCancelledRunning>,
                " UNION ALL " PAWL_ACTIVITIES("", "<"), sql::number<kIndexedWorkFrom>,
-               " AND q.state<", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
+               " AND q.state<>", sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY 1");
 #undef PAWL_ACTIVITIES
 
 Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution,
@@ -274,7 +275,8 @@ Status InstanceDirectory::list_activities(InstanceKey key, ExecutionId execution
     ActivityInfo info;
     info.activity_id = row.integer(PAWL_COLUMN(kListActivities, q.event));
     info.name = context_.activity_name(row.bytes(PAWL_COLUMN(kListActivities, h.meta)));
-    info.state = static_cast<ActivityState>(row.integer(PAWL_COLUMN(kListActivities, q.state)));
+    info.state = public_state(row.integer(PAWL_COLUMN(kListActivities, q.state)));
+    info.outside_since_ms = row.integer(PAWL_COLUMN(kListActivities, q.outside_stamp));
     info.attempt = row.integer(PAWL_COLUMN(kListActivities, q.attempt));
     info.retry_attempt = add_saturating(row.integer(PAWL_COLUMN(kListActivities, q.failures)), 1);
     info.node = row.bytes(PAWL_COLUMN(kListActivities, w.node));
@@ -454,6 +456,8 @@ Status InstanceDirectory::count_work(Metrics* out) {
     switch (row.integer(0)) {
       case 0: ++out->activities_ready; break;
       case 2: ++out->activities_delayed; break;
+      case 4:
+      case 5: ++out->activities_outside; break;
       default: ++out->activities_running; break;  // also items cancelled while they run
     }
   }

@@ -107,8 +107,7 @@ bool lets_go_of_device(const SessionRow& session, const Use& added, const Holder
 // ---- absent devices ----
 
 bool is_unavailable(WorkState state, bool is_declared) {
-  const bool runs = state == WorkState::kLocked || state == WorkState::kCancelledRunning;
-  return !runs && !is_declared;
+  return !is_in_hand(state) && !is_outside(state) && !is_declared;
 }
 
 }  // namespace pawl::rules

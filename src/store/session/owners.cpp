@@ -111,7 +111,8 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
   }
 }
 
-// All soft sessions of an owner.
+// All soft sessions of an owner. Work that is outside is no work of it, unless it would fail with
+// the ownership.
 constexpr auto kOwnedSoft = PAWL_QUERY(
     "SELECT sid,state,hard,fail,lifecycle,idle_ms,hold_until,last_activity_at,"
     "head_id IS NOT NULL OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\r"
@@ -120,8 +121,14 @@ constexpr auto kOwnedSoft = PAWL_QUERY(
     ") OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\rWHERE r.sid=s.sid"
     " AND r.state=",
     sql::number<rules::WorkState::kCancelledRunning>,
-    ") AS is_busy,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"
-    " AS has_work FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 AND sid>?2 ORDER "
+    ") OR EXISTS(SELECT 1 FROM worker_queue r\fINDEXED BY wq_session\rWHERE r.sid=s.sid"
+    " AND r.state=",
+    sql::number<rules::WorkState::kOutsideHolding>,
+    ") AS is_busy,EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid"
+    " AND (q.state<>",
+    sql::number<rules::WorkState::kOutside>,
+    " OR s.fail<>0)) AS has_work FROM sessions s\fINDEXED BY s_owner\rWHERE owner=?1 AND hard=0 "
+    "AND sid>?2 ORDER "
     "BY sid");
 
 rules::IdleRow SessionOwners::idle_row(const Statement& row) {

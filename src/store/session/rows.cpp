@@ -231,6 +231,12 @@ constexpr auto kHead = PAWL_QUERY(
     " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>,
     " ORDER BY id LIMIT 1),0) THEN NULL"
+    " WHEN EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kOutsideHolding>,
+    ") AND (excl<>0 OR (SELECT barrier FROM worker_queue\fINDEXED BY wq_session\r"
+    "WHERE sid=?1 AND state=",
+    sql::number<rules::WorkState::kReady>,
+    " ORDER BY id LIMIT 1) IS NOT NULL) THEN NULL"
     " WHEN excl=0 THEN (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     " WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>,

@@ -149,7 +149,7 @@ CREATE TABLE worker_queue(
   attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, strikes INTEGER NOT NULL,
   reboots INTEGER NOT NULL, unregistered INTEGER NOT NULL,
   tag TEXT, policy TEXT, failures INTEGER, last_error TEXT, progress BLOB, barrier INTEGER,
-  waits_for TEXT,
+  waits_for TEXT, token_hash BLOB, outside_stamp INTEGER,
   start_due INTEGER, close_due INTEGER, run_due INTEGER, silent_due INTEGER,
   deadline INTEGER GENERATED ALWAYS AS (CASE
     WHEN start_due IS NULL AND close_due IS NULL AND run_due IS NULL AND silent_due IS NULL THEN NULL
@@ -167,6 +167,8 @@ CREATE INDEX wq_locked ON worker_queue(locked_until)
   WHERE state IN (1,3) AND id>=1152921504606846976;
 CREATE INDEX wq_unavailable ON worker_queue(unavailable_due) WHERE unavailable_due IS NOT NULL;
 CREATE INDEX wq_event ON worker_queue(instance, execution, event) WHERE id>=1152921504606846976;
+CREATE TABLE answers(
+  id INTEGER PRIMARY KEY, item INTEGER NOT NULL, token_hash BLOB NOT NULL, answer BLOB NOT NULL);
 CREATE TABLE kv(
   instance INTEGER NOT NULL, key TEXT NOT NULL, execution INTEGER NOT NULL,
   cleared INTEGER NOT NULL, value BLOB, updated_stamp INTEGER NOT NULL, crc INTEGER NOT NULL,

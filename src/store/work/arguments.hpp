@@ -12,6 +12,7 @@
 
 #include "core/clock_rules.hpp"
 #include "core/ids.hpp"
+#include "core/sha256.hpp"
 #include "core/text.hpp"
 #include "pawl/error.hpp"
 #include "pawl/optional_ms.hpp"
@@ -84,6 +85,12 @@ class WorkFilter {
   // Whether an item with this many crashes may run now. Crashed items do not run beside each other;
   // the last attempt runs alone in its process.
   [[nodiscard]] virtual bool may_run_with(std::int32_t crashes) const = 0;
+  // For an activity that may be completed from outside: draws the token of its hand-over, and sets
+  // its hash. False: it may not.
+  virtual bool draw_token(std::string_view /*activity_name*/, WorkItemId /*id*/,
+                          Sha256* /*hash*/) const {
+    return false;
+  }
 
  protected:
   ~WorkFilter() = default;

@@ -532,6 +532,9 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   write.ends_start_due = true;
   write.attempts = 1;
   write.unregistered = -row.unregistered;
+  Sha256 token_hash;
+  if (fetch.how.filter->draw_token(out.activity_name, row.id, &token_hash))
+    write.token_hash = token_hash.view();
   PAWL_TRY(rows_.work.write_state(row.id, write));
   if (out.claimed_now && row.session_scope != 0) PAWL_TRY(rows_.events.report_use(row.session));
   if (row.session != 0) {

@@ -273,12 +273,12 @@ bool passes(const WorkInfo& info, const WorkListFilter& filter) {
 
 constexpr auto kListWork = PAWL_QUERY(
     "SELECT q.id,i.id,q.execution,q.event,q.state,q.attempt,s.name,q.tag,w.node,"
-    "q.waits_for IS NOT NULL AS is_unserved,h.meta," PAWL_IS_THERE
+    "q.waits_for IS NOT NULL AS is_unserved,h.meta,q.outside_stamp," PAWL_IS_THERE
     " AS is_there FROM worker_queue AS q"
     " LEFT JOIN instances AS i ON i.key=q.instance LEFT JOIN sessions AS s ON s.sid=q.sid"
     " LEFT JOIN workers AS w ON w.inc=q.inc LEFT JOIN history AS h"
     " ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
-    " WHERE q.id>?1 AND q.state<",
+    " WHERE q.id>?1 AND q.state<>",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY q.id");
 
 Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
@@ -308,7 +308,8 @@ Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisito
     info.execution_id = row.integer(PAWL_COLUMN(kListWork, q.execution));
     info.activity_id = row.integer(PAWL_COLUMN(kListWork, q.event));
     info.name = context_.activity_name(row.bytes(PAWL_COLUMN(kListWork, h.meta)));
-    info.state = static_cast<ActivityState>(row.integer(PAWL_COLUMN(kListWork, q.state)));
+    info.state = public_state(row.integer(PAWL_COLUMN(kListWork, q.state)));
+    info.outside_since_ms = row.integer(PAWL_COLUMN(kListWork, q.outside_stamp));
     info.attempt = row.integer(PAWL_COLUMN(kListWork, q.attempt));
     info.session = row.bytes(PAWL_COLUMN(kListWork, s.name));
     info.tag = row.bytes(PAWL_COLUMN(kListWork, q.tag));

@@ -203,8 +203,8 @@ Status WorkRows::end_overdue(const WorkRow& row) {
   const rules::Overdue limit = rules::passed_limit(row.limits, batch_.now);
   Diagnostic why;
   PAWL_TRY(describe_overdue(row, limit, &why));
-  const bool exclusive = row.its_session.exclusive;
-  if (rules::after_overdue(limit, row.policy.retry, row.failures, exclusive) ==
+  const bool goes_on = row.its_session.exclusive && rules::is_in_hand(row.state);
+  if (rules::after_overdue(limit, row.policy.retry, row.failures, goes_on) ==
       rules::AfterFailure::kRetry)
     return retry_work(row, why.text());
   return time_out(row, rules::error_of(limit), why.text());

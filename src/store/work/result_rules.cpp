@@ -27,6 +27,14 @@ Acknowledged acknowledge(const LastHandOver& row, const Returned& done, const At
              : Acknowledged::kCompletes;
 }
 
+bool may_be_answered(WorkState state) { return state == WorkState::kLocked || is_outside(state); }
+
+AfterFailure after_answer(WorkState state, bool exclusive, const Failure& failure,
+                          const Retry& retry, std::int64_t failures) {
+  if (exclusive && is_in_hand(state)) return AfterFailure::kFail;
+  return after_failure(retry, failures, failure);
+}
+
 Ended cancel(WorkState state, bool exclusive) {
   return state == WorkState::kCancelledRunning ? Ended::kLeave : end_with_outcome(state, exclusive);
 }

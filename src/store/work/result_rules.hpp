@@ -1,6 +1,6 @@
 // Results: which result of an execution counts, and what ends an item that has none.
 //
-// Rules: docs/rules, S4, S15 and S19. Ownership, thread rule: pure functions of plain
+// Rules: docs/rules, S4, S15, S19 and S58. Ownership, thread rule: pure functions of plain
 // values. Errors: none.
 #ifndef PAWL_STORE_WORK_RESULT_RULES_HPP
 #define PAWL_STORE_WORK_RESULT_RULES_HPP
@@ -49,6 +49,17 @@ struct AttemptResult {
 [[nodiscard]] Acknowledged acknowledge(const LastHandOver& row, const Returned& done,
                                        const AttemptResult& result, const Retry& retry,
                                        std::int64_t failures);
+
+// ---- answers from outside ----
+
+// Whether an item may have a token that an answer names: while it is handed over, and then outside.
+[[nodiscard]] bool may_be_answered(WorkState state);
+// The step after an answer. Another attempt cannot begin beside an execution that goes on in an
+// exclusive session.
+[[nodiscard]] AfterFailure after_answer(WorkState state, bool exclusive, const Failure& failure,
+                                        const Retry& retry, std::int64_t failures);
+
+// ---- ends without a result ----
 
 // The fate of an item that is cancelled, or whose outcome is stored while it may be handed over.
 enum class Ended : std::uint8_t {

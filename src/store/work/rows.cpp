@@ -78,9 +78,11 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
 constexpr auto kWriteState = PAWL_QUERY(
     "UPDATE worker_queue SET state=?2,token=iif(?3,token,?4),inc=iif(?3,inc,?5),"
     "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
-    "run_due=?9,silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
+    "run_due=iif(?20 IS "
+    "NULL,?9,run_due),silent_due=?10,due=?11,waits_for=?12,start_due=iif(?13,NULL,start_due),"
     "close_due=iif(?14,NULL,close_due),attempt=attempt+?15,strikes=strikes+?16,"
-    "reboots=reboots+?17,unregistered=unregistered+?18 WHERE id=?1",
+    "reboots=reboots+?17,unregistered=unregistered+?18,"
+    "token_hash=iif(?20 IS NULL,?19,token_hash),outside_stamp=?20 WHERE id=?1",
     kWorkMoves);
 
 Status WorkRows::write_state(WorkItemId item, const WorkWrite& write) {
@@ -97,6 +99,8 @@ Status WorkRows::write_state(WorkItemId item, const WorkWrite& write) {
   row.bind_text_or_null(write.waits_for);
   row.bind(write.ends_start_due ? 1 : 0).bind(write.ends_close_due ? 1 : 0);
   row.bind(write.attempts).bind(write.strikes).bind(write.reboots).bind(write.unregistered);
+  row.bind_blob_or_null(write.token_hash);
+  write.outside_stamp.has_value() ? row.bind(*write.outside_stamp) : row.bind_null();
   return fail(row.run(), "change work");
 }
 

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "store/context.hpp"
@@ -53,6 +54,9 @@ struct WorkWrite {
   std::int64_t strikes = 0;
   std::int64_t reboots = 0;
   std::int64_t unregistered = 0;
+  std::string_view token_hash;  // kLocked: of its completion token
+  // It goes outside now, UTC, and its run_due and hash stay. None: it does not.
+  std::optional<std::int64_t> outside_stamp;
 };
 
 class WorkRows : private Table {

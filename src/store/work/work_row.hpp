@@ -7,6 +7,7 @@
 
 #include "codec/policy.hpp"
 #include "core/ids.hpp"
+#include "pawl/management.hpp"
 #include "store/work/arguments.hpp"
 #include "store/work/eligibility_rules.hpp"
 #include "store/work/result_rules.hpp"
@@ -16,6 +17,12 @@ namespace pawl::store {
 
 [[nodiscard]] constexpr std::int64_t stored(rules::WorkState state) {
   return static_cast<std::int64_t>(state);
+}
+// From a stored number that is not that of kCancelledRunning. Which of the two states outside it is
+// matters to its session alone.
+[[nodiscard]] constexpr ActivityState public_state(std::int64_t stored) {
+  const rules::WorkState state = rules::work_state_of(stored);
+  return rules::is_outside(state) ? ActivityState::kOutside : static_cast<ActivityState>(state);
 }
 [[nodiscard]] inline rules::Returned returned(const WorkDone& done) {
   return {done.token, done.epoch, done.session};

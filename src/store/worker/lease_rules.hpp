@@ -26,7 +26,7 @@ struct IdleRow {
   bool device = false;
   bool fails_on_loss = false;
   bool is_opened = false;  // an orchestration opened it; else it is shared
-  bool has_work = false;   // in the queue, in any state: waiting behind busy slots is no idleness
+  bool has_work = false;   // in the queue: waiting behind busy slots is no idleness
   bool is_busy = false;    // some of that work runs, or could be handed over now
   OptionalMs idle_ms;      // from its settings
   std::int64_t hold_until = 0;

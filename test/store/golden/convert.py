@@ -21,7 +21,8 @@ def columns(connection, schema, table):
 def copy(new, table):
     known = set(columns(new, "old", table))
     names = ",".join(name for name in columns(new, "main", table) if name in known)
-    new.execute(f"INSERT INTO main.{table}({names}) SELECT {names} FROM old.{table}{ORDER.get(table, '')}")
+    if names:  # else the table is new
+        new.execute(f"INSERT INTO main.{table}({names}) SELECT {names} FROM old.{table}{ORDER.get(table, '')}")
 
 
 def adapt(new):

@@ -104,17 +104,35 @@ TEST(ResultRules, acknowledge) {
 }
 
 TEST(ResultRules, stored_states) {
-  for (std::int64_t number = 0; number < 4; ++number)
+  for (std::int64_t number = 0; number < 6; ++number) {
     EXPECT_EQ(static_cast<std::int64_t>(work_state_of(number)), number);
-  for (std::int64_t number = 0; number < 6; ++number)
     EXPECT_EQ(static_cast<std::int64_t>(state_of(number)), number);
+  }
   for (const std::int64_t number : {-1, 256, 257}) {
     SCOPED_TRACE(number);
     EXPECT_EQ(work_state_of(number), WorkState::kDelayed);
     EXPECT_EQ(state_of(number), State::kClosed);
   }
-  EXPECT_EQ(work_state_of(4), WorkState::kDelayed);
+  EXPECT_EQ(work_state_of(6), WorkState::kDelayed);
   EXPECT_EQ(state_of(6), State::kClosed);
+}
+
+// Rules: S58.
+TEST(ResultRules, answers_from_outside) {
+  const Failure failed = {ErrorKind::kApplication, false};
+  Retry retry;
+  retry.max_attempts = 2;
+  for (const WorkState state :
+       {WorkState::kReady, WorkState::kLocked, WorkState::kDelayed, WorkState::kCancelledRunning,
+        WorkState::kOutside, WorkState::kOutsideHolding}) {
+    SCOPED_TRACE(static_cast<int>(state));
+    EXPECT_EQ(may_be_answered(state), state == WorkState::kLocked || is_outside(state));
+    EXPECT_EQ(after_answer(state, false, failed, retry, 0), AfterFailure::kRetry);
+    EXPECT_EQ(after_answer(state, false, failed, retry, 1), AfterFailure::kFail);
+    EXPECT_EQ(after_answer(state, false, {}, retry, 0), AfterFailure::kFail);
+    EXPECT_EQ(after_answer(state, true, failed, retry, 0),
+              is_in_hand(state) ? AfterFailure::kFail : AfterFailure::kRetry);
+  }
 }
 
 TEST(ResultRules, cancel_and_end) {

@@ -503,6 +503,7 @@ function attemptText(activity) {
   const retries = (activity.retry_attempt ?? 1) - 1;
   const again = Math.max(0, activity.attempt - 1 - retries);
   const parts = [activity.state + (textOf(activity, "node") && ` on ${shown(activity, "node")}`)];
+  if (activity.outside_since_ms) parts.push(`left ${agoText(activity.outside_since_ms)} for an answer from outside`);
   if (retries > 0) parts.push(`${many(retries, "failed attempt")}`);
   if (again > 0) parts.push(`handed over again ${again}× (a process died or stopped)`);
   return parts.join(" · ");
@@ -927,7 +928,7 @@ function sessionsView() {
 
 const samples = []; // answers of /v1/runtime; kept while the page is open
 const CHARTS = ["commits", "flushes", "bytes_written", "turns", "activities_completed", "orchestrations_completed"];
-const TILES = ["instances_running", "messages_waiting", "timers_waiting", "activities_running", "activities_ready", "activities_delayed", "sessions_active", "sessions_waiting", "events", "used_bytes", "log_bytes", "quota_bytes"];
+const TILES = ["instances_running", "messages_waiting", "timers_waiting", "activities_running", "activities_ready", "activities_delayed", "activities_outside", "sessions_active", "sessions_waiting", "events", "used_bytes", "log_bytes", "quota_bytes"];
 const isBytes = (key) => key.includes("bytes");
 const rateText = (key, rate) => `${isBytes(key) ? size(rate) : rate < 10 ? rate.toFixed(1) : count(Math.round(rate))}/s`;
 

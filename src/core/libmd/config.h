@@ -1,0 +1,1 @@
+/* sha2.c includes it; nothing is to be configured. */

@@ -1,0 +1,1 @@
+/* sha2.c includes it; the names have one version here. */
