@@ -86,6 +86,8 @@ TASKS = {
          "OrchestrationState"),
         ("Read values", "Client::get_kv_value get_all_kv_values wait_for_kv_value get_kv_value_typed "
          "wait_for_kv_value_typed"),
+    ]),
+    "calls": ("Calls of a runtime's own thread", [
         ("Do so on the thread of a runtime", "Runtime::*"),
     ]),
     "managing": ("Managing instances", [

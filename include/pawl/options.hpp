@@ -154,7 +154,7 @@ struct RetentionOptions {
   // those not older than this in Pawl time, 1 s to a year. They are numbers of the database, so the
   // Runtime that started last decides for all processes.
   std::uint32_t message_keys = 64;
-  std::chrono::milliseconds message_key_age = std::chrono::hours(24);
+  std::chrono::milliseconds message_key_age{86'400'000};
 };
 
 // The database file and its log.

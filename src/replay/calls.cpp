@@ -20,8 +20,8 @@ void format_guid(std::uint64_t high, std::uint64_t low, char* out) {
   *out = '\0';
 }
 
-// The time limit of a start, as the limit of the same meaning that an activity has. False: it is out
-// of its range.
+// The time limit of a start, as the limit of the same meaning that an activity has. False: it is
+// out of its range.
 bool encode_limit(const StartOptions& options, PolicyText* out) {
   if (!options.time_limit.has_value()) return true;
   ActivityPolicy policy;

@@ -34,6 +34,7 @@ WIDER = {
     "OrchestrationContext": "what an orchestration may do is one page of the manual; each call is a line",
     "Client": "likewise of a client",
     "include/pawl/client.hpp": "likewise of a client",
+    "Runtime": "likewise of a loop",
     "RuntimeStats": "plain counters, a line each",
     "StoreContext": "plain values that all tables share; of meta each column",
 }

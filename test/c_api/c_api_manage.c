@@ -426,7 +426,7 @@ static void list_rows(pawl_client* client) {
   page = first_page(100);
   CHECK_STATUS(pawl_client_list_work(client, &of_work, &page, on_work, &got), PAWL_OK);
   CHECK(got.rows == 1);
-  of_work.state = 3;
+  of_work.state = PAWL_ACTIVITY_OUTSIDE + 1;
   CHECK_STATUS(pawl_client_list_work(client, &of_work, &page, on_work, &got),
                PAWL_INVALID_ARGUMENT);
   memset(&got, 0, sizeof got);

@@ -86,8 +86,8 @@ TEST(Names, OfKindsAreTheirOwn) {
     ++known;
     names.insert(name);
   }
-  EXPECT_EQ(known, 28);
-  EXPECT_EQ(names.size(), 28U);
+  EXPECT_EQ(known, 32);
+  EXPECT_EQ(names.size(), 32U);
   EXPECT_STREQ(error_kind_name(ErrorKind::kSessionLost), "session_lost");
   EXPECT_STREQ(error_kind_name(static_cast<ErrorKind>(200)), "unknown");
   EXPECT_STREQ(message_kind_name(MessageKind::kTimerFired), "timer_fired");

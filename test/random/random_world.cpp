@@ -381,12 +381,12 @@ void RandomWorld::start_root() {
   }
 }
 
-// Two of three have none.
 // Whether code of another instance may begin an execution of this one (random_code.cpp).
 bool RandomWorld::is_begun_by_code(const std::string& id) {
   return id.back() == '1' || id.back() == '3';
 }
 
+// Two of three have none.
 std::optional<std::chrono::milliseconds> RandomWorld::draw_limit() {
   const std::size_t most[] = {1, 1'000, 60'000};
   if (any(3) != 0) return std::nullopt;

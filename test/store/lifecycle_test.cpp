@@ -208,7 +208,7 @@ TEST_P(Lifecycle, DatabaseMadeFromItsDumpIsStillOurs) {
       "'sqlite_%' ORDER BY type='index',name");
   sql += raw_text(
       "SELECT 'INSERT INTO meta "
-      "VALUES(1,'||quote(database_id)||',1,1,NULL,0,0,0,NULL,0,0,0,0,0,0,0,0);' "
+      "VALUES(1,'||quote(database_id)||',1,1,NULL,0,0,0,NULL,0,0,0,0,0,0,0,0,64,86400000);' "
       "FROM meta");
   drop_database(made);
   raw("PRAGMA application_id=0x5061776c;PRAGMA user_version=2;" + sql);
