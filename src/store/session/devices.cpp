@@ -179,10 +179,13 @@ Status SessionMoves::end_unavailable_work(std::size_t limit, std::size_t* ended)
     const Suspicion work(connection_, RowRef::Table::kWork, item);
     bool declared = false;
     PAWL_TRY(rows_.sessions.has_declarer(session, &declared));
-    if (!rules::is_unavailable(state, declared)) {
+    // Work without the limit has none to be over: the row was damaged.
+    const bool has_limit = policy.unavailable_ms > 0;
+    if (!has_limit || !rules::is_unavailable(state, declared)) {
       Statement postpone = connection_.use(kPostpone);
-      postpone.bind(item).bind(make_due(batch_.now, policy.unavailable_ms));
-      PAWL_TRY(fail(postpone.run(), "postpone a limit"));
+      OptionalMs due;
+      if (has_limit) due = make_due(batch_.now, policy.unavailable_ms);
+      PAWL_TRY(fail(postpone.bind(item).bind_optional(due).run(), "postpone a limit"));
       continue;
     }
     Diagnostic why;
