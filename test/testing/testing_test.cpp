@@ -292,7 +292,7 @@ TEST(TestingCrashes, EachWriteIsMetOnceAndTheWorldGoesOn) {
   EXPECT_EQ(crashes, writes);
   ASSERT_EQ(met.size(), writes + 1);
   for (std::uint64_t at = 0; at <= writes; ++at)
-    EXPECT_EQ(met[at], at);
+    EXPECT_EQ(met[static_cast<std::size_t>(at)], at);
   PlannedCrash none_left;
   none_left.at = writes + 1;
   WorldOptions options;

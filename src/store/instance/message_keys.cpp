@@ -37,7 +37,7 @@ char* put_entry(char* at, const Entry& entry) {
 template <typename Entry>
 bool take_entry(std::string_view* from, Entry* out) {
   if (from->size() < kLengthBytes) return false;
-  const std::size_t length = take(from, kLengthBytes);
+  const auto length = static_cast<std::size_t>(take(from, kLengthBytes));
   if (length == 0 || length > kNameBytesMax || from->size() < length + 24) return false;
   out->key.text = from->substr(0, length);
   from->remove_prefix(length);
