@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Carries a database of format 1 over to the schema of this tree, which has its tables and columns.
+"""Carries a database of format 1 or 2 over to the schema of this tree, which has its tables and columns.
 
     convert.py OLD NEW      run in the root of the tree; nothing else has OLD open
 
@@ -39,7 +39,7 @@ def main():
         page_bytes = re.search(r"kPageBytes = (\d+);", text)[1]
         new.execute(f"PRAGMA page_size={page_bytes}")
         new.execute("ATTACH ? AS old", (old,))
-        if new.execute("PRAGMA old.user_version").fetchone() != (1,):
+        if new.execute("PRAGMA old.user_version").fetchone() not in ((1,), (2,)):
             sys.exit(f"{old} has another format than this script converts")
         new.execute("BEGIN")
         for statement in re.search(r'kSchema\[\] = R"sql\((.*?)\)sql"', text, re.S)[1].split(";")[:-1]:
