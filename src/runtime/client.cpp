@@ -189,7 +189,7 @@ void make_key(const port::Port& port, Name* out) {
   port.clock->random(random, sizeof random);
   char text[2 * sizeof random] = {};
   for (std::size_t i = 0; i < sizeof text; ++i)
-    text[i] = "0123456789abcdef"[random[i / 2] >> (i % 2 == 0 ? 4U : 0U) & 15U];
+    text[i] = "0123456789abcdef"[unsigned{random[i / 2]} >> (i % 2 == 0 ? 4U : 0U) & 15U];
   *out = std::string_view(text, sizeof text);
 }
 
