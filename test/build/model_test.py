@@ -23,6 +23,7 @@ TABLES = {
     "Completed from outside": 10,
     "Timers": 4,
     "Positional events": 5,
+    "Messages that start, repeat, answer": 15,
     "Queues": 6,
     "State of an instance": 8,
     "Sessions": 11,
