@@ -230,6 +230,7 @@ TEST_F(MessageKeys, AMessageWithoutRoomLeavesNoKey) {
   for (const char* key : {"1", "2"})
     ASSERT_EQ(send(key, key), Status::kOk);
   EXPECT_EQ(send("3", "3"), Status::kResourceExhausted);
+  EXPECT_EQ(send_here(*workers.back(), "3", "3"), Status::kResourceExhausted);
   EXPECT_EQ(send("1", "1"), Status::kOk) << "it is there, so it needs no room";
   ASSERT_EQ(client()->resume_instance("a"), Status::kOk);
   pass(1'000);
