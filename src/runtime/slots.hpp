@@ -136,8 +136,8 @@ struct Slot {
     ErrorKind error = ErrorKind::kNone;
     bool answered = false;
     bool permanent = false;               // fail_permanently()
-    store::OutsideWork::Secret secret;    // of its completion token, if it may have one
     std::optional<WhileOutside> outside;  // complete_later()
+    store::OutsideWork::Secret secret;    // of its completion token, if it may have one
   };
 
   State state = State::kFree;
@@ -159,8 +159,8 @@ struct Slot {
   bool hands_back = false;          // hand_back(), or it gave up for the stop
   Asked asked;
   Progress progress;
-  std::int64_t written_boot_ms = 0;  // boot time of the last written progress, or of the hand-over
   Latest<std::int64_t> session_lease_boot_ms;
+  std::int64_t written_boot_ms = 0;  // boot time of the last written progress, or of the hand-over
   Loss loss;
   InBatch in_batch;
   Steps steps;

@@ -45,8 +45,7 @@ struct Turn {
   // Set if the turn runs once more because its end was put off: the run before had read messages up
   // to this number. Null: it was not put off.
   const MessageId* ended_at = nullptr;
-  EventId restored = 0;       // for TurnInput
-  std::uint32_t request = 0;  // is_start: index of the call
+  EventId restored = 0;  // for TurnInput
   struct Posted {
     std::uint32_t count = 0;
     std::uint32_t bytes = 0;
@@ -57,7 +56,8 @@ struct Turn {
   Span<const Trace> traces;
   internal::Slot** results = nullptr;  // finished activities, piggybacked on this turn
   std::size_t result_count = 0;
-  OptionalMs delay_ms;  // kAbandon
+  std::uint32_t request = 0;  // is_start: index of the call
+  OptionalMs delay_ms;        // kAbandon
   std::int64_t took_ms = 0;
   std::string_view why_text;
 

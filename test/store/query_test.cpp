@@ -40,19 +40,24 @@ TEST(Query, IsKnownByTheAddressOfItsText) {
 }
 
 TEST(Query, ExpandsToWhatWasEncoded) {
-  std::string all;
-  for (char character = 1; character < 0x7f; ++character)
+  std::string all = "\n\f\r";
+  for (char character = ' '; character <= '~'; ++character)
     all += character;
   std::string before;
-  for (std::size_t i = 0; i < sql::words::kCount; ++i) {
-    const std::string word(sql::kWords + sql::words::kIndex.word[i]);
+  std::size_t count = 0;
+  for (std::size_t slot = 0; slot < sql::words::kSlots; ++slot) {
+    const std::string word(sql::words::kIndex.word(slot));
+    if (word.empty()) continue;
+    ++count;
     EXPECT_LT(before, word) << "words are in order, each once";
     before = word;
     all += word.substr(0, word.size() - 1) + "|" + word + word;
     EXPECT_EQ(sql::encoded_bytes(word), 1U) << word;
   }
+  EXPECT_EQ(count, sql::words::kIndex.count);
+  EXPECT_GT(sql::words::kDepth, 1U) << "words are made of others";
   std::string encoded;
-  sql::words::encode(all, [&](char byte) { encoded += byte; });
+  sql::encode(all, [&](char byte) { encoded += byte; });
   std::string expanded(all.size() + 1, '\0');
   expanded.resize(sql::expand(encoded.c_str(), expanded.data()));
   EXPECT_EQ(expanded, all);

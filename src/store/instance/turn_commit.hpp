@@ -83,9 +83,9 @@ struct NextExecution {
   // there is none.
   std::string_view cancel_reason;
   EventId cancel_handed_on = 0;
+  Removed* removed = nullptr;  // with keep_executions; added to
   // How many executions stay, the next one included; 0: all. Bounded as a sweep is.
   std::int64_t keep_executions = 0;
-  Removed* removed = nullptr;  // with keep_executions; added to
 };
 
 // How many sessions may be open.

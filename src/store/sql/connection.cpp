@@ -75,6 +75,17 @@ std::string_view Statement::bytes(int column) const {
   return connection_.read_bytes(prepared_, column);
 }
 
+Connection::Suspicion::Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
+    : connection_(connection), before_(connection.suspect_), outer_(connection.named_by_) {
+  connection.named_by_ = before_;
+  connection.suspect_ = RowRef{table, key};
+}
+
+Connection::Suspicion::~Suspicion() {
+  connection_.suspect_ = before_;
+  connection_.named_by_ = outer_;
+}
+
 Statement Connection::use(QueryRef query) {
   marks_ |= query.marks();
   int failure = 0;

@@ -94,15 +94,8 @@ class Connection {
   // While it lives, failures and damage are blamed on this row; the innermost one counts.
   class Suspicion {
    public:
-    Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
-        : connection_(connection), before_(connection.suspect_), outer_(connection.named_by_) {
-      connection.named_by_ = before_;
-      connection.suspect_ = RowRef{table, key};
-    }
-    ~Suspicion() {
-      connection_.suspect_ = before_;
-      connection_.named_by_ = outer_;
-    }
+    Suspicion(Connection& connection, RowRef::Table table, std::int64_t key);
+    ~Suspicion();
     Suspicion(const Suspicion&) = delete;
     Suspicion& operator=(const Suspicion&) = delete;
 

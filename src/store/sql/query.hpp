@@ -176,7 +176,7 @@ class Query {
     std::size_t at = 0;
     for (const char mark : from.marks())
       bytes_[at++] = mark;
-    words::encode(from.text(), [&](char byte) { bytes_[at++] = byte; });
+    encode(from.text(), [&](char byte) { bytes_[at++] = byte; });
   }
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;

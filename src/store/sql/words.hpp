@@ -1,8 +1,9 @@
 // Words: statements, and those of the schema, are stored with a byte for each word that many have.
 //
-// Purpose: the texts of the statements are a sixth of Pawl's constants, and two thirds of them are
-// the same hundred words. A text is encoded when it is compiled, and expanded when it is prepared,
-// which happens once. Rejected: shorter names of tables and columns, which people read.
+// Purpose: the texts of the statements are a sixth of Pawl's constants, and most of them is what
+// others have, too. A text is encoded when it is compiled, and expanded when it is prepared, which
+// happens once. The words are stored the same way, made of shorter ones. Rejected: shorter names of
+// tables and columns, which people read.
 // Ownership: constants. Thread rule: any.
 #ifndef PAWL_STORE_SQL_WORDS_HPP
 #define PAWL_STORE_SQL_WORDS_HPP
@@ -16,195 +17,301 @@ namespace pawl::sql {
 // The longest text of a statement, with its terminating zero.
 inline constexpr std::size_t kTextBytesMax = 1792;
 
-// In the order of their characters, each with a zero behind it. Chosen by how many bytes they save;
-// a word may be any sequence of characters that texts have in common.
+// In the order of their characters, each with a zero behind it. Chosen by how many bytes they save
+// in hello; a word may be any sequence of characters that texts have in common.
 inline constexpr char kWords[] =
+    "\n  \0"
     "\fINDEXED BY \0"
-    "\fINDEXED BY oq_instance\0"
-    "\fINDEXED BY s_\0"
+    "\fINDEXED BY wq_session\rWHERE \0"
     "\rWHERE \0"
     " AND \0"
     " AS \0"
+    " BLOB\0"
     " FROM \0"
-    " FROM instances\0"
-    " FROM sessions\0"
+    " FROM instances\fINDEXED BY i_\0"
+    " FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance\0"
+    " FROM sessions\fINDEXED BY s_\0"
     " IN (\0"
     " INTEGER\0"
-    " INTEGER NOT NULL DEFAULT\0"
+    " INTEGER NOT NULL DEFAUL\0"
     " INTEGER NOT NULL,\n  \0"
     " INTEGER NOT NULL, \0"
+    " INTEGER PRIMARY KEY\0"
     " INTEGER, \0"
     " IS NOT NULL\0"
     " IS NULL\0"
-    " LIMIT \0"
+    " LEFT JOIN \0"
     " LIMIT 1\0"
-    " NOT NULL\0"
     " ON \0"
-    " OR\0"
+    " OR \0"
     " ORDER BY \0"
     " SET \0"
-    " THEN \0"
-    " WHEN \0"
+    " TEXT\0"
     " WHERE \0"
-    " WHERE id\0"
-    " WHERE sid=?1\0"
-    "(SELECT \0"
-    ") VALUES(\0"
+    ") AS has_wor\0"
+    ") VALUES(?1,?2\0"
+    ") WHERE \0"
     ")='integer'\r\0"
-    ",0)\0"
-    ",0,\0"
+    ",\n  \0"
+    ", \0"
+    ",0\0"
+    ",?\0"
+    ",EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid\0"
+    ",crc\0"
     ",i.\0"
-    ",q.\0"
-    ",ready_at\0"
     ",s.\0"
-    ".id\0"
+    "9223372036854775807\0"
+    "=0\0"
+    "=1\0"
+    "=?\0"
     "=?1\0"
     "=?1 AND \0"
     "=?2\0"
-    "=excluded.\0"
-    "=iif(\0"
+    "=excluded\0"
     "=iif(\ftypeof(\0"
-    "=q.\0"
-    "?,?,?,\0"
-    "?2,?3\0"
-    "CREATE \0"
     "CREATE INDEX \0"
-    "DELETE\0"
+    "CREATE TABLE \0"
+    "DELETE FROM \0"
     "EXISTS(SELECT 1 FROM \0"
+    "HEN \0"
     "INSERT INTO \0"
     "JOIN \0"
-    "LEFT JOIN \0"
+    "NOT NULL\0"
     "NULL\0"
+    "PRIMARY\0"
     "SELECT \0"
+    "SELECT count(*)\0"
+    "T \0"
     "UPDATE \0"
-    "WHERE \0"
-    "_until\0"
-    "activities\0"
-    "ate\0"
+    "_due\0"
+    "_queue\0"
+    "_stamp\0"
+    "activit\0"
+    "at\0"
+    "ated_stamp\0"
     "behaviour\0"
     "boot_seq\0"
     "buried\0"
+    "bytes\0"
     "coalesce(\0"
-    "count(*)\0"
     "crashes\0"
-    "created_at\0"
-    "created_stamp\0"
-    "devices\0"
+    "deadline\0"
     "due\0"
-    "ended_stamp\0"
+    "ed\0"
+    "en\0"
     "epoch\0"
+    "er\0"
+    "error\0"
+    "es\0"
     "event\0"
     "excl\0"
     "execution\0"
     "expires_at\0"
+    "fail\0"
     "finished_at\0"
-    "found_status\0"
+    "folder_\0"
+    "h.\0"
     "hard\0"
     "head_id\0"
     "history\0"
-    "id FROM \0"
-    "id LIMIT 1\0"
-    "id,\0"
+    "home\0"
+    "i ON i.key=\0"
+    "id\0"
+    "idle_ms\0"
+    "iif(\0"
     "inc\0"
+    "ing\0"
     "instance\0"
+    "instances\0"
     "key\0"
     "kind\0"
     "last_activity_at\0"
+    "last_event\0"
+    "le\0"
     "lifecycle\0"
+    "limit\0"
     "limited_by\0"
-    "lock_visible\0"
+    "lock_\0"
     "locked_until\0"
     "look_at\0"
-    "message_bytes_max\0"
+    "max\0"
+    "messag\0"
     "meta\0"
     "name\0"
-    "needs_bytes\0"
-    "needs_messages\0"
+    "name,i.version,i.behaviour,i.stop_\0"
+    "needs_\0"
     "node\0"
-    "orchestrator_queue\0"
+    "notify\0"
+    "orchestrator\0"
     "owner\0"
+    "owner_label\0"
     "parent\0"
     "parked_until\0"
     "payload\0"
+    "q.\0"
+    "re\0"
     "ready\0"
-    "ready_id\0"
-    "reboots\0"
-    "revision\0"
+    "ready_id IS NOT NULL AND parked_until IS NULL AND unregister\0"
+    "reated_at\0"
     "root\0"
+    "s.\0"
+    "s_\0"
     "scope\0"
-    "session\0"
+    "se\0"
     "sessions\0"
     "sid\0"
-    "sta\0"
+    "sion\0"
+    "st\0"
     "state\0"
-    "state=\0"
-    "strikes\0"
-    "unregistered\0"
-    "updated_stamp\0"
-    "version\0"
-    "waiting\0"
+    "stop_\0"
+    "tag\0"
+    "time\0"
+    "unavaila\0"
+    "unregister\0"
+    "until\0"
+    "ustom_stat\0"
+    "visible\0"
+    "w ON w.inc=\0"
+    "wait\0"
     "worker\0"
     "worker_queue\0"
-    "workers\0"
-    "wq_session\r\0";
+    "wq_\0";
 
 namespace words {
 
-inline constexpr unsigned kFirstCode = 0x80;  // texts are ASCII
-
-constexpr std::size_t count() {
-  std::size_t found = 0;
-  for (const char* at = kWords; *at != '\0'; ++found)
-    at += std::string_view(at).size() + 1;
-  return found;
+// A text is ASCII, whose only control characters are those that SQL takes as white space and the
+// marks of query.hpp. All other bytes stand for words.
+[[nodiscard]] constexpr bool is_code(unsigned char byte) {
+  return byte >= 0x80 ||
+         (byte < 0x20 && byte != '\0' && byte != '\n' && byte != '\f' && byte != '\r');
 }
-inline constexpr std::size_t kCount = count();
-static_assert(kCount <= 0x80, "one byte each");
+inline void text_has_a_code() {}  // is not constexpr, so a text with such a byte does not compile
 
+constexpr std::size_t kSlots = 0x20 + 0x80;
+[[nodiscard]] constexpr std::size_t slot_of(unsigned char code) {
+  return code < 0x20 ? code : code - (0x80U - 0x20U);
+}
+[[nodiscard]] constexpr unsigned char code_of(std::size_t slot) {
+  return static_cast<unsigned char>(slot < 0x20 ? slot : slot + (0x80U - 0x20U));
+}
+[[nodiscard]] constexpr std::size_t next_slot(std::size_t slot) {
+  do
+    ++slot;
+  while (slot < kSlots && !is_code(code_of(slot)));
+  return slot;
+}
+
+// Where each word is, for the compiler alone.
 struct Index {
-  std::uint16_t word[kCount] = {};    // where it begins
-  std::uint8_t first[0x80 + 1] = {};  // the first word with this character or a later one
+  std::uint16_t begin[kSlots] = {};
+  std::uint8_t length[kSlots] = {};
+  std::uint8_t first[0x80 + 1] = {};  // the first slot whose word has this character or a later one
+  std::size_t count = 0;
 
   constexpr Index() {
+    std::size_t slot = next_slot(0);
     std::size_t at = 0;
     unsigned next = 0;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      word[i] = static_cast<std::uint16_t>(at);
+    for (; kWords[at] != '\0'; ++count, slot = next_slot(slot)) {
+      begin[slot] = static_cast<std::uint16_t>(at);
+      length[slot] = static_cast<std::uint8_t>(std::string_view(kWords + at).size());
       for (; next <= static_cast<unsigned char>(kWords[at]); ++next)
-        first[next] = static_cast<std::uint8_t>(i);
-      at += std::string_view(kWords + at).size() + 1;
+        first[next] = static_cast<std::uint8_t>(slot);
+      at += length[slot] + 1U;
     }
     for (; next <= 0x80; ++next)
-      first[next] = kCount;
+      first[next] = static_cast<std::uint8_t>(slot);
+  }
+  [[nodiscard]] constexpr std::string_view word(std::size_t slot) const {
+    return {kWords + begin[slot], length[slot]};
   }
 };
 inline constexpr Index kIndex;
 
-// Encodes the text, calling put(byte) for each byte.
+// Encodes the text with words of up to `longest` characters, calling put(byte) for each byte.
 template <typename Put>
-constexpr void encode(std::string_view text, Put&& put) {
+constexpr void encode(std::string_view text, std::size_t longest, Put&& put) {
   for (std::size_t at = 0; at < text.size();) {
     const auto character = static_cast<unsigned char>(text[at]);
+    if (is_code(character)) text_has_a_code();
     std::size_t length = 1;
-    unsigned code = character;
+    unsigned char byte = character;
     for (std::size_t i = kIndex.first[character]; i < kIndex.first[character + 1U]; ++i) {
-      const std::string_view word(kWords + kIndex.word[i]);
-      if (word.size() > length && text.substr(at, word.size()) == word) {
+      const std::string_view word = kIndex.word(i);
+      if (word.size() > length && word.size() <= longest && text.substr(at, word.size()) == word) {
         length = word.size();
-        code = kFirstCode + static_cast<unsigned>(i);
+        byte = code_of(i);
       }
     }
-    put(static_cast<char>(code));
+    put(static_cast<char>(byte));
     at += length;
   }
 }
 
+// How many words stand in one another in a text at most.
+constexpr std::size_t depth_of(std::string_view text, std::size_t longest) {
+  std::size_t depth = 0;
+  encode(text, longest, [&](char byte) {
+    const auto code = static_cast<unsigned char>(byte);
+    if (!is_code(code)) return;
+    const std::string_view word = kIndex.word(slot_of(code));
+    const std::size_t inner = 1 + depth_of(word, word.size() - 1);
+    if (inner > depth) depth = inner;
+  });
+  return depth;
+}
+
+// The words as a program has them, each encoded with shorter ones.
+constexpr std::size_t coded_bytes() {
+  std::size_t bytes = 0;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    const std::string_view word = kIndex.word(slot);
+    if (word.empty()) continue;
+    encode(word, word.size() - 1, [&](char) { ++bytes; });
+    ++bytes;
+  }
+  return bytes;
+}
+struct Coded {
+  char text[coded_bytes()] = {};
+  std::uint16_t word[kSlots] = {};  // where it begins
+
+  constexpr Coded() {
+    std::size_t at = 0;
+    for (std::size_t slot = 0; slot < kSlots; ++slot) {
+      const std::string_view plain = kIndex.word(slot);
+      if (plain.empty()) continue;
+      word[slot] = static_cast<std::uint16_t>(at);
+      encode(plain, plain.size() - 1, [&](char byte) { text[at++] = byte; });
+      ++at;
+    }
+  }
+};
+inline constexpr Coded kCoded;
+
+constexpr std::size_t deepest() {
+  std::size_t depth = 0;
+  for (std::size_t slot = 0; slot < kSlots; ++slot) {
+    const std::string_view word = kIndex.word(slot);
+    const std::size_t inner = word.empty() ? 0 : 1 + depth_of(word, word.size() - 1);
+    if (inner > depth) depth = inner;
+  }
+  return depth;
+}
+inline constexpr std::size_t kDepth = deepest();
+
 }  // namespace words
+
+// Encodes the text, calling put(byte) for each byte.
+template <typename Put>
+constexpr void encode(std::string_view text, Put&& put) {
+  words::encode(text, text.size(), put);
+}
 
 // The bytes of a text when it is encoded, without a zero behind them.
 [[nodiscard]] constexpr std::size_t encoded_bytes(std::string_view text) {
   std::size_t bytes = 0;
-  words::encode(text, [&](char) { ++bytes; });
+  encode(text, [&](char) { ++bytes; });
   return bytes;
 }
 
@@ -212,15 +319,19 @@ constexpr void encode(std::string_view text, Put&& put) {
 // kTextBytesMax bytes, which each text fits in. A text that was never encoded expands to itself.
 constexpr std::size_t expand(const char* encoded, char* out) {
   std::size_t length = 0;
-  for (; *encoded != '\0'; ++encoded) {
-    const auto code = static_cast<unsigned char>(*encoded);
-    if (code < words::kFirstCode) {
-      out[length++] = *encoded;
-      continue;
+  const char* behind[words::kDepth] = {};  // the words that are being expanded
+  for (std::size_t depth = 0;;) {
+    const auto code = static_cast<unsigned char>(*encoded++);
+    if (words::is_code(code)) {
+      behind[depth++] = encoded;
+      encoded = words::kCoded.text + words::kCoded.word[words::slot_of(code)];
+    } else if (code != '\0') {
+      out[length++] = static_cast<char>(code);
+    } else if (depth != 0) {
+      encoded = behind[--depth];
+    } else {
+      break;
     }
-    const char* word = kWords + words::kIndex.word[code - words::kFirstCode];
-    for (; *word != '\0'; ++word)
-      out[length++] = *word;
   }
   out[length] = '\0';
   return length;

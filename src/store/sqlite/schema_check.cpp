@@ -42,7 +42,7 @@ struct EncodedStatement {
 
   constexpr EncodedStatement() {
     std::size_t at = 0;
-    sql::words::encode(statement(kIndex), [&](char byte) { bytes[at++] = byte; });
+    sql::encode(statement(kIndex), [&](char byte) { bytes[at++] = byte; });
   }
 };
 template <std::size_t kIndex>

@@ -44,9 +44,9 @@ struct WorkItem {
   Epoch epoch = 0;
   bool exclusive = false;
   bool claimed_now = false;        // first hand-over of this epoch
+  bool may_retry = false;          // a retry follows if this attempt fails
   std::int32_t attempt = 0;        // number of hand-overs
   std::int32_t retry_attempt = 1;  // 1 + attempts that failed
-  bool may_retry = false;          // a retry follows if this attempt fails
   std::int32_t crashes = 0;
   std::int64_t locked_until = 0;
   OptionalMs deadline;           // the earliest that its limits allow
