@@ -78,8 +78,10 @@ pawl::Status run_latency(Machine& machine) {
   return keep_steps(machine, n, "orchestration");
 }
 
-// The same through a Client on another thread, as from another process: its commit, then the bell.
-pawl::Status run_latency_client(Machine& machine) {
+// N times by a Client on another thread, as from another process: its commit, then the bell.
+using ClientStep = pawl::Status (*)(pawl::Client&, std::uint64_t number);
+
+pawl::Status by_client(Machine& machine, ClientStep step) {
   const std::size_t n = machine.setup.n;
   std::vector<double>& latencies_ms = machine.figures.latencies_ms;
   latencies_ms.reserve(n);
@@ -98,13 +100,8 @@ pawl::Status run_latency_client(Machine& machine) {
   std::thread caller;
   const auto call = [&] {
     for (std::uint64_t i = 0; i < n && status == pawl::Status::kOk; ++i) {
-      char id[32];
-      std::snprintf(id, sizeof(id), "hello-%llu", static_cast<unsigned long long>(i));
       const double begin_ms = now_ms();
-      pawl::OrchestrationStatus end;
-      status = client.start_orchestration("hello", pawl::InstanceId(id), "world");
-      if (status == pawl::Status::kOk)
-        status = client.wait_for_orchestration(id, std::chrono::seconds(60), &end);
+      status = step(client, i);
       latencies_ms.push_back(now_ms() - begin_ms);
     }
     machine.runtime().request_stop();
@@ -119,7 +116,41 @@ pawl::Status run_latency_client(Machine& machine) {
   machine.end();
   PAWL_TRY(machine.explain("client", status, client.error_text()));
   machine.figures.commits += n;  // the Client's own commits
-  return keep_steps(machine, n, "orchestration");
+  return pawl::Status::kOk;
+}
+
+pawl::Status run_latency_client(Machine& machine) {
+  const ClientStep step = [](pawl::Client& client, std::uint64_t number) {
+    char id[32];
+    std::snprintf(id, sizeof(id), "hello-%llu", static_cast<unsigned long long>(number));
+    PAWL_TRY(client.start_orchestration("hello", pawl::InstanceId(id), "world"));
+    pawl::OrchestrationStatus end;
+    return client.wait_for_orchestration(id, std::chrono::seconds(60), &end);
+  };
+  PAWL_TRY(by_client(machine, step));
+  return keep_steps(machine, machine.setup.n, "orchestration");
+}
+
+void call_options(const Setup& setup, pawl::Options* options) {
+  constexpr std::size_t kEventsACall = 4;
+  fit_history(kEventsACall * setup.n, options);
+}
+
+pawl::Status run_call(Machine& machine) {
+  PAWL_TRY(machine.start_one(0, "answerer", ""));
+  PAWL_TRY(machine.run_to_turns(1));
+  const ClientStep step = [](pawl::Client& client, std::uint64_t number) {
+    char key[32];
+    std::snprintf(key, sizeof(key), "%llu", static_cast<unsigned long long>(number));
+    pawl::SendOptions options;
+    options.key = key;
+    pawl::CallAnswer answer;
+    PAWL_TRY(
+        client.call("answerer-0", "asked", "world", std::chrono::seconds(60), &answer, options));
+    return answer.value.view() == "Hello, world!" ? pawl::Status::kOk : pawl::Status::kCorrupt;
+  };
+  PAWL_TRY(by_client(machine, step));
+  return keep_steps(machine, machine.setup.n, "call");
 }
 
 double mean(const double* values, std::size_t count) {
@@ -537,6 +568,8 @@ constexpr Scenario kScenarios[] = {
     {"plain", "the same without sessions", run_plain, nullptr},
     {"latency", "N times: start a hello, wait for it, then the next", run_latency, nullptr},
     {"latency_client", "the same by a Client on another thread", run_latency_client, nullptr},
+    {"call", "N times: a Client on another thread asks, and one instance answers", run_call,
+     call_options},
     {"event", "N times: raise an event that one instance waits for, until that has ended",
      run_event, nullptr},
     {"timer", "N timers due over 1 s; latencies are from due to commit", run_timer, nullptr},

@@ -130,6 +130,16 @@ pawl::Poll listener(pawl::OrchestrationContext& ctx) {
   return ctx.complete(received.ok() ? received.value() : "");
 }
 
+pawl::Poll answerer(pawl::OrchestrationContext& ctx) {
+  for (;;) {
+    const pawl::Handle asked = ctx.dequeue_event("asked");
+    PAWL_AWAIT(message, asked);
+    if (!message.ok()) return ctx.fail(message.error());
+    const std::string answer = "Hello, " + std::string(message.value()) + "!";
+    if (ctx.reply(asked, answer) != pawl::ErrorKind::kNone) return ctx.fail("not a call");
+  }
+}
+
 // The input is "SAMPLES PHASE_MS".
 pawl::Poll sensor(pawl::OrchestrationContext& ctx) {
   const std::string_view input = ctx.input();
@@ -166,7 +176,7 @@ bool add_work(pawl::Registry* registry) {
   } orchestrations[] = {{"hello", hello},     {"chain", chain},   {"chain_on", chain_on},
                         {"fanout", fanout},   {"pinned", pinned}, {"plain", plain},
                         {"sleeper", sleeper}, {"until", until},   {"listener", listener},
-                        {"sensor", sensor},   {"naps", naps}};
+                        {"sensor", sensor},   {"naps", naps},     {"answerer", answerer}};
   bool added =
       registry->add_activity("greet", greet) == pawl::Status::kOk &&
       registry->add_activity("step", step) == pawl::Status::kOk &&
