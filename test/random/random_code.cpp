@@ -84,12 +84,42 @@ Poll send_to_another(OrchestrationContext& ctx, const std::string& id) {
   return Poll::done();
 }
 
+ErrorKind answer_call(OrchestrationContext& ctx, const CallAddress& call,
+                      const std::string& token) {
+  return token.back() % 3 == 0 ? ctx.refuse(call, "no " + token) : ctx.reply(call, "r" + token);
+}
+
+// Each execution of some instances answers a call: one that the execution before left to it, and
+// one that comes soon. A third of those is left to the next execution.
+Poll answer_calls(OrchestrationContext& ctx) {
+  if (const std::optional<std::string_view> left = ctx.get_kv_value("call"); left.has_value()) {
+    const std::string text(*left);
+    const CallAddress call{std::stoll(text)};
+    static_cast<void>(answer_call(ctx, call, text.substr(text.find(' ') + 1)));
+    static_cast<void>(ctx.clear_kv_value("call"));
+  }
+  const Handle asked = ctx.dequeue_event("asked");
+  const Handle late = ctx.schedule_timer(std::chrono::seconds(20));
+  PAWL_AWAIT(first, ctx.select(asked, late));
+  if (!first.ok() || first.index() != 0) return Poll::done();
+  PAWL_AWAIT(message, asked);
+  const std::optional<CallAddress> call = ctx.call_address(asked);
+  if (!message.ok() || !call.has_value()) return Poll::done();
+  const std::string token(message.value());
+  if (token.back() % 3 == 1)
+    static_cast<void>(ctx.set_kv_value("call", std::to_string(call->number) + " " + token));
+  else
+    static_cast<void>(answer_call(ctx, *call, token));
+  return Poll::done();
+}
+
 // Some instances have a session of their own, which they never close.
 Poll root(OrchestrationContext& ctx) {
   const std::string id(ctx.instance_id());
   const auto found = g_programs->find(id);
   if (found == g_programs->end()) return ctx.fail("no program");
   if (id.back() % 4 != 3) PAWL_CALL(send_to_another(ctx, id));
+  if (id.back() % 2 == 1) PAWL_CALL(answer_calls(ctx));
   if (id.back() % 2 == 0) {
     SessionSettings settings;
     settings.exclusive = id.back() % 4 == 0;

@@ -46,14 +46,15 @@ TEST(RandomOptions, ProgramsEndAndNothingIsLost) {
   std::printf(
       "%u messages, %u received, %u kills, %u reboots, %u cancelled, %u over their limit,"
       " %u restarted, %u suspended,"
-      " %u executions, %u completed, %u failed, %u answered from outside\n",
+      " %u executions, %u completed, %u failed, %u answered from outside, %u calls answered\n",
       all.messages, all.received, all.kills, all.reboots, all.cancels, all.limits_over,
-      all.restarts, all.suspensions, all.executions, all.completed, all.failed, all.outside);
+      all.restarts, all.suspensions, all.executions, all.completed, all.failed, all.outside,
+      all.answers);
   if (only != 0) return;
   // A world in which one of these never happens would pass all checks.
   for (const unsigned happened :
        {all.messages, all.received, all.kills, all.reboots, all.cancels, all.limits_over,
-        all.restarts, all.suspensions, all.completed, all.failed, all.outside})
+        all.restarts, all.suspensions, all.completed, all.failed, all.outside, all.answers})
     EXPECT_GT(happened, seeds / 4);
 }
 

@@ -89,6 +89,7 @@ void WorldCounts::add(const WorldCounts& other) {
   completed += other.completed;
   failed += other.failed;
   outside += other.outside;
+  answers += other.answers;
 }
 
 // A worker, with the options of this life.
@@ -352,6 +353,7 @@ void RandomWorld::act() {
   if (roots_.empty()) return;
   const std::size_t root = any(roots_.size());
   if (what < 8 && !keyed_.empty() && any(3) == 0) return send(keyed_[any(keyed_.size())]);
+  if (what < 8 && any(4) == 0) return ask(root);
   if (what < 8) return send(root);
   if (what < 10) return manage(root);
   answer_from_outside();
@@ -459,6 +461,64 @@ void RandomWorld::send(const Sent& sent) {
              status != Status::kResourceExhausted && status != Status::kQuota) {
     fail("a message answers " + std::string(status_name(status)) + ": " +
          std::string(sender_->client.error_text()));
+  }
+}
+
+// Makes a call, or makes one again.
+void RandomWorld::ask(std::size_t root) {
+  if (!asked_.empty() && any(2) == 0) return ask(asked_[any(asked_.size())], false);
+  const auto found = std::next(roots_.begin(), static_cast<std::ptrdiff_t>(root));
+  asked_.push_back({found->first, "c" + std::to_string(++messages_sent_), false, {}});
+  ask(asked_.back(), false);
+}
+
+// Whether what the instance knew of keys and answers may be gone.
+bool RandomWorld::may_forget(const Root& root) const {
+  return root.is_deleted || removes_instances_ || least_.retention.message_keys < kKeysEnough ||
+         least_.retention.message_key_age < kKeyAgeEnough;
+}
+
+// Rules: R13.1 to R13.5.
+void RandomWorld::ask(Asked& call, bool at_end) {
+  Root& root = roots_[call.root];
+  SendOptions how;
+  how.key = call.token;
+  CallAnswer answer;
+  Status status = Status::kOk;
+  const bool died = dies_in([&] {
+    status = sender_->client.call(call.root, "asked", call.token, std::chrono::milliseconds(0),
+                                  &answer, how);
+  });
+  std::string text = status == Status::kStale ? "none" : std::string(answer.value);
+  note(call.token + " asks " + call.root + ": " + (died ? "dies" : status_name(status)) + " " +
+       text);
+  if (died) {
+    sender_->node.kill();
+    sender_.reset();
+    return;
+  }
+  if (status == Status::kOk &&
+      text != (answer.error == ErrorKind::kNone ? "r" : "no ") + call.token)
+    return fail(call.token + " is answered with " + text);
+  const bool is_answer =
+      status == Status::kOk || (status == Status::kStale && call.is_acknowledged);
+  if (is_answer && !call.answer.empty() && call.answer != text && !may_forget(root))
+    return fail(call.token + " is answered with " + text + " after " + call.answer);
+  if (status == Status::kTimeout && !call.answer.empty() && !may_forget(root))
+    return fail(call.token + " has no answer any more");
+  if (status == Status::kTimeout && at_end) return fail(call.token + " is open at the end");
+  if (status == Status::kOk && call.answer.empty()) ++counts_.answers;
+  if (is_answer) call.answer = text;
+  if (is_answer || status == Status::kTimeout) {
+    if (!call.is_acknowledged) ++counts_.messages;
+    call.is_acknowledged = true;
+    root.messages.insert(call.token);
+  } else if (status != Status::kNotFound && status != Status::kStale &&
+             status != Status::kResourceExhausted && status != Status::kQuota) {
+    fail("a call answers " + std::string(status_name(status)) + ": " +
+         std::string(sender_->client.error_text()));
+  } else if (call.is_acknowledged && !may_forget(root)) {
+    fail(call.token + " was acknowledged, and now answers " + status_name(status));
   }
 }
 
@@ -738,6 +798,8 @@ bool RandomWorld::all_ended() {
 }
 
 void RandomWorld::check() {
+  for (Asked& call : asked_)
+    if (failure_.empty()) ask(call, true);
   for (auto& [id, root] : roots_)
     if (failure_.empty()) check_root(id, root);
   if (failure_.empty()) check_file();

@@ -8,6 +8,7 @@
 // - each acknowledged message is received once, or still waits, or went with its instance, or is
 //   unread at the end of it;
 // - the first acknowledged answer with a token is the one that counts;
+// - a call that was acknowledged has one answer, which stays the same, and none is open at the end;
 // - each command has at most one result, and events are numbered without a gap;
 // - an instance to which a time limit was given ends within it and the graces that the workers had,
 //   unless it was restarted; one without a limit is never asked to stop by it;
@@ -46,6 +47,7 @@ struct WorldCounts {
   unsigned completed = 0;
   unsigned failed = 0;
   unsigned outside = 0;  // answers that were acknowledged
+  unsigned answers = 0;  // of calls
   void add(const WorldCounts& other);
 };
 
@@ -73,6 +75,12 @@ class RandomWorld {
     std::string payload;
     bool has_key = false;
     bool starts = false;
+  };
+  struct Asked {
+    std::string root;
+    std::string token;
+    bool is_acknowledged = false;
+    std::string answer;  // that was given; empty: none yet
   };
   struct Root {
     bool is_acknowledged = false;  // its start was acknowledged
@@ -106,6 +114,9 @@ class RandomWorld {
   void start_root();
   void send(std::size_t root);
   void send(const Sent& sent);
+  void ask(std::size_t root);
+  void ask(Asked& call, bool at_end);
+  [[nodiscard]] bool may_forget(const Root& root) const;
   [[nodiscard]] static bool is_begun_by_code(const std::string& id);
   void manage(std::size_t root);
   void answer_from_outside();
@@ -140,6 +151,7 @@ class RandomWorld {
   std::unique_ptr<Sender> sender_;
   std::vector<std::unique_ptr<Piggybacked>> piggybacked_;
   std::vector<Sent> keyed_;
+  std::vector<Asked> asked_;
   Options least_;                  // least of each limit that may end or stop an instance
   bool has_slow_handoff_ = false;  // in some life
   std::chrono::milliseconds longest_grace_{0};  // of cancel requests, in some life
