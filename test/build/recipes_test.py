@@ -15,9 +15,10 @@ import subprocess
 import sys
 
 YOCTO, BUILDROOT = "docs/howto/yocto.md", "docs/howto/buildroot.md"
+CMAKE = ("CMakeLists.txt", "toolchains/sources.cmake", "toolchains/cjson.cmake")  # have the options
 OPTION = r"-D(\w+)=(\S*)"
 # What both give to CMake: an image needs no tests, its build has no network, and the endpoint needs a library more.
-OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH_CJSON", "PAWL_ENDPOINT"}
+OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH", "PAWL_ENDPOINT"}
 # A statement of BitBake: a variable, a class, a shell function, a task. Lines that end with \ are joined before.
 STATEMENT = re.compile(r'(?:([\w:${}-]+(?:\[[\w.]+\])?) (?:\?=|=|\+=|=\+) "([^"]*)"|inherit [\w ]+|\w+\(\) \{\n(?:    .*\n)+\}|addtask \w[\w ]+|#.*)\n')
 # Buildroot gives these to pawl.mk, and make prints those.
@@ -29,7 +30,7 @@ class Tree:
     """What the recipes repeat."""
 
     def __init__(self, project):
-        self.cmake = (project / "CMakeLists.txt").read_text(encoding="utf-8") + (project / "toolchains/cjson.cmake").read_text(encoding="utf-8")
+        self.cmake = "".join((project / file).read_text(encoding="utf-8") for file in CMAKE)
         header = (project / "include/pawl/version.h").read_text(encoding="utf-8")
         self.version = ".".join(re.findall(r"#define PAWL_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
         self.url = re.search(r"PAWL_CJSON_URL (\S+)", self.cmake)[1]

@@ -207,7 +207,7 @@ class Consumers:
         run("cc", "-O1", "-fPIC", "-c", source / "cJSON.c", "-o", cjson / "cJSON.o")
         run("ar", "rc", cjson / "lib/libcjson.a", cjson / "cJSON.o")
         said = run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++",
-                   "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={cjson}", "-DPAWL_FETCH_CJSON=OFF", env=self.environment)
+                   "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={cjson}", "-DPAWL_FETCH=OFF", env=self.environment)
         expect("libcjson.a" in said.stdout, "cJSON is the installed static library")
         cache = (folder / "build/CMakeCache.txt").read_text()
         expect("PAWL_WERROR:BOOL=OFF" in cache, "a parent's compiler may warn of what ours does not")
@@ -216,7 +216,7 @@ class Consumers:
         self.only_what_is_linked("add_subdirectory", folder / "build")
         exported = run("nm", "--defined-only", folder / "build/hello").stdout
         expect("pawl_cJSON_Parse" in exported and not re.search(r" cJSON_Parse\b", exported), "and its functions are renamed")
-        without = run("cmake", "-S", folder, "-B", folder / "without", "-G", "Ninja", "-DPAWL_FETCH_CJSON=OFF",
+        without = run("cmake", "-S", folder, "-B", folder / "without", "-G", "Ninja", "-DPAWL_FETCH=OFF",
                       env=self.environment, check=False)
         expect(without.returncode != 0 and "PAWL_CJSON_DIR" in without.stdout, "no cJSON, not to be fetched: says what would help")
 
