@@ -1,6 +1,6 @@
 # Code of others that is compiled into the library: where its source is, and names of ours for its functions.
 
-option(PAWL_FETCH "Get the source of cJSON from the network if it is nowhere on this machine" ON)
+option(PAWL_FETCH "Get the sources of cJSON and libmd from the network if they are nowhere on this machine" ON)
 
 # pawl_find_source(title FILES file... [INSTALLED folder] [OR text]): sets pawl_NAME_dir, and a global property of that
 # name, to the folder with these files; NAME is the title in small letters. It is the first that there is: the folder
