@@ -74,6 +74,7 @@ void operators_of_sessions(void);
 void wrong_tags(void);
 void ids_in_use(void);
 void messages_and_calls(void);
+void time_limits(void);
 void watching(void);
 void listings_and_verbs(void);
 void verbs_of_a_host(void);

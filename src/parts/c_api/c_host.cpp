@@ -157,6 +157,21 @@ pawl_status pawl_host_set_default_version(pawl_host* host, const char* name, con
   return status_of(status);
 }
 
+pawl_status pawl_host_set_time_limit(pawl_host* host, const char* name, int64_t limit_ms) {
+  Status status = may_register(host, name, true);
+  if (status != Status::kOk) return status_of(status);
+  std::size_t at = 0;
+  while (at < host->limits_count && host->limits[at].name != name)
+    ++at;
+  const std::size_t count = at == host->limits_count ? at + 1 : host->limits_count;
+  const pawl::Registry::TimeLimit before = host->limits[at];
+  host->limits[at] = {name, ms_of(limit_ms)};
+  status = host->host.registry().set_time_limits(host->limits, count);
+  if (status == Status::kOk) host->limits_count = count;
+  if (status != Status::kOk) host->limits[at] = before;
+  return status_of(status);
+}
+
 pawl_status pawl_host_start(pawl_host* host) {
   if (host == nullptr) return PAWL_INVALID_ARGUMENT;
   const Status status = host->host.start();
@@ -260,6 +275,12 @@ pawl_status pawl_host_suspend(pawl_host* host, const char* id, pawl_answer_fn an
 }
 pawl_status pawl_host_resume(pawl_host* host, const char* id, pawl_answer_fn answer, void* user) {
   return ask_with(host, &pawl::Runtime::resume_instance, id, answer, user);
+}
+pawl_status pawl_host_change_time_limit(pawl_host* host, const char* id, int64_t limit_ms,
+                                        pawl_answer_fn answer, void* user) {
+  return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
+    return host->host.runtime().change_time_limit(name_of(id), limit_of(limit_ms), pass_on, asked);
+  });
 }
 pawl_status pawl_host_delete(pawl_host* host, const char* id, int force, pawl_answer_fn answer,
                              void* user) {

@@ -21,6 +21,7 @@ struct StartOptionsTable {
       PAWL_C_MS(start_after),
       PAWL_C_ENUM(if_running, if_running, PAWL_RUNNING_TAKE),
       PAWL_C_ENUM(if_ended, if_ended, PAWL_ENDED_NEXT_IF_FAILED),
+      PAWL_C_MS(time_limit),
   };
 };
 
@@ -179,6 +180,8 @@ struct InstanceInfoTable {
       PAWL_C_SAME(updated_ms),
       PAWL_C_SAME(timers_without_clock),
       PAWL_C_SAME(unread_messages),
+      PAWL_C_MEMBER(time_limit, time_limit_ms),
+      PAWL_C_MEMBER(time_left, time_left_ms),
   };
 };
 
