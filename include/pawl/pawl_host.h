@@ -116,6 +116,9 @@ pawl_status pawl_host_add_orchestration(pawl_host* host, const char* name, const
 pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
                                    pawl_activity_fn function, void* user);
 pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn step, void* user);
+/* Allows an activity to call pawl_activity_complete_later(): each of its hand-overs gets a token.
+ * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
+pawl_status pawl_host_allow_complete_later(pawl_host* host, const char* name);
 /* Sets the version that an execution begins with when none was asked for; null: the latest.
  * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
 pawl_status pawl_host_set_default_version(pawl_host* host, const char* name, const char* version);
@@ -190,6 +193,12 @@ pawl_status pawl_host_suspend(pawl_host* host, const char* id, pawl_answer_fn an
 pawl_status pawl_host_resume(pawl_host* host, const char* id, pawl_answer_fn answer, void* user);
 pawl_status pawl_host_change_time_limit(pawl_host* host, const char* id, int64_t limit_ms,
                                         pawl_answer_fn answer, void* user);
+pawl_status pawl_host_complete_activity(pawl_host* host, const char* token, const void* result,
+                                        size_t size, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_fail_activity(pawl_host* host, const char* token, const char* text,
+                                    int permanent, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_heartbeat_activity(pawl_host* host, const char* token, const void* progress,
+                                         size_t size, pawl_answer_fn answer, void* user);
 pawl_status pawl_host_delete(pawl_host* host, const char* id, int force, pawl_answer_fn answer,
                              void* user);
 pawl_status pawl_host_prune(pawl_host* host, const char* id, int64_t keep_last,

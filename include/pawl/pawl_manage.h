@@ -168,6 +168,7 @@ typedef struct pawl_activity_info {
   int64_t activity_id; /* the event that scheduled it */
   int64_t attempt;
   int64_t retry_attempt;
+  int64_t outside_since_ms; /* PAWL_ACTIVITY_OUTSIDE: UTC; else 0 */
 } pawl_activity_info;
 typedef void (*pawl_activity_info_fn)(void* user, const pawl_activity_info* info);
 /* Lists the activities of the current execution without an outcome. PAWL_NOT_FOUND. */
@@ -188,6 +189,7 @@ typedef struct pawl_work_info {
   int64_t attempt;
   int state;       /* pawl_activity_state */
   int is_unserved; /* it waits for a worker that has its name */
+  int64_t outside_since_ms;
 } pawl_work_info;
 typedef void (*pawl_work_fn)(void* user, const pawl_work_info* info);
 /* An activity must match all members that are set. */

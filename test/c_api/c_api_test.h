@@ -75,6 +75,8 @@ void wrong_tags(void);
 void ids_in_use(void);
 void messages_and_calls(void);
 void time_limits(void);
+void completed_from_outside(void);
+void completed_by_the_host(void);
 void watching(void);
 void listings_and_verbs(void);
 void verbs_of_a_host(void);
