@@ -79,9 +79,9 @@ ${about}\nThese are guide, reference and rules.")
 set(debian_out ${PROJECT_BINARY_DIR}/package/debian)
 file(READ LICENSE debian_licence)
 file(READ ${pawl_cjson_dir}/LICENSE debian_cjson_licence)
-file(READ src/core/libmd/LICENSE debian_libmd_licence)
+file(READ ${pawl_libmd_dir}/COPYING debian_libmd_licence)
 file(WRITE ${debian_out}/copyright "Pawl:\n\n${debian_licence}\ncJSON, which is in the library:\n\n${debian_cjson_licence}\n\
-SHA-256 of libmd, which is in the library:\n\n${debian_libmd_licence}")
+src/sha2.c of libmd, which is in the library:\n\n${debian_libmd_licence}")
 # How packages of programs learn which one has their library, and the linker's cache that there is a new one. CPack would call
 # ldconfig from scripts, which Debian's policy leaves to this trigger.
 file(WRITE ${debian_out}/shlibs "libpawl ${PAWL_SOVERSION} ${debian_library} (>= ${PROJECT_VERSION})\n")

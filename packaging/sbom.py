@@ -24,7 +24,7 @@ COMPILED_IN = (
     (r"(^|/)cJSON\.h$", "cJSON", "MIT",
      "cJSON.h", r"#define CJSON_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"),
     (r"(^|/)sha2\.h$", "libmd", "BSD-3-Clause",
-     "README.md", r"of libmd (\d+\.\d+\.\d+)"),
+     "../.dist-version", r"\d+"),
     (r"(^|/)CLI/CLI\.hpp$", "CLI11", "BSD-3-Clause",
      "Version.hpp", r"#define CLI11_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)"),
 )
@@ -74,7 +74,7 @@ class Graph:
             for pattern, title, licence, header, version in COMPILED_IN:
                 at = next((path for path in inputs if re.search(pattern, path)), None)
                 if at is not None:
-                    text = (self.build / at).resolve().with_name(header).read_text(encoding="utf-8")
+                    text = (self.build / at).resolve().parent.joinpath(header).read_text(encoding="utf-8")
                     found[title] = (".".join(re.findall(version, text)[:3]), licence)
         return found
 

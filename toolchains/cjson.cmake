@@ -6,88 +6,49 @@
 # generated header that is force-included in cJSON.c and in the sources of the codec, which go on writing
 # `#include <cJSON.h>` and `cJSON_Parse`.
 #
-# Where it comes from, the first that there is: the folder PAWL_CJSON_DIR; build/packages/cjson, where ./setup puts Debian's
-# source; an installed libcjson.a, whose functions objcopy gives the same names; and with PAWL_FETCH_CJSON its release. An
-# installed libcjson.so is not taken: nothing can rename what is in it, and our hooks would be the application's.
+# Where it comes from: sources.cmake. In the place of its source an installed libcjson.a will do, whose functions objcopy
+# gives the same names. An installed libcjson.so is not taken: nothing can rename what is in it, and our hooks would be
+# the application's.
 
 set(PAWL_CJSON_DIR "" CACHE PATH "Folder with cJSON.c and cJSON.h; empty: looked for")
-option(PAWL_FETCH_CJSON "Get the source of cJSON from the network if it is nowhere on this machine" ON)
 set(PAWL_CJSON_URL https://github.com/DaveGamble/cJSON/archive/refs/tags/v1.7.18.tar.gz CACHE STRING
-  "Where PAWL_FETCH_CJSON gets it")
+  "Where PAWL_FETCH gets it")
 set(PAWL_CJSON_SHA256 3aa806844a03442c00769b83e99970be70fbef03735ff898f4811dd03b9f5ee5 CACHE STRING "Of that file")
-mark_as_advanced(PAWL_CJSON_URL PAWL_CJSON_SHA256)
-
-set(pawl_cjson_dir "${PAWL_CJSON_DIR}")
-set(pawl_cjson_archive "")
-if(NOT pawl_cjson_dir)
-  find_path(PAWL_CJSON_INCLUDE cJSON.h PATH_SUFFIXES cjson)
-  find_library(PAWL_CJSON_LIBRARY libcjson.a)
-  mark_as_advanced(PAWL_CJSON_INCLUDE PAWL_CJSON_LIBRARY)
-  if(EXISTS ${PROJECT_SOURCE_DIR}/build/packages/cjson/cJSON.c)
-    set(pawl_cjson_dir ${PROJECT_SOURCE_DIR}/build/packages/cjson)
-  elseif(PAWL_CJSON_INCLUDE AND PAWL_CJSON_LIBRARY AND CMAKE_OBJCOPY)
-    set(pawl_cjson_dir ${PAWL_CJSON_INCLUDE})
-    set(pawl_cjson_archive ${PAWL_CJSON_LIBRARY})
-  elseif(PAWL_FETCH_CJSON)
-    include(FetchContent)
-    # Its own CMakeLists.txt is in a folder that is not there, so its targets stay out of this project.
-    FetchContent_Declare(pawl_cjson_source URL ${PAWL_CJSON_URL} URL_HASH SHA256=${PAWL_CJSON_SHA256}
-      DOWNLOAD_EXTRACT_TIMESTAMP ON SOURCE_SUBDIR none)
-    FetchContent_MakeAvailable(pawl_cjson_source)
-    set(pawl_cjson_dir ${pawl_cjson_source_SOURCE_DIR})
-  endif()
+find_path(PAWL_CJSON_INCLUDE cJSON.h PATH_SUFFIXES cjson)
+find_library(PAWL_CJSON_LIBRARY libcjson.a)
+mark_as_advanced(PAWL_CJSON_URL PAWL_CJSON_SHA256 PAWL_CJSON_INCLUDE PAWL_CJSON_LIBRARY)
+set(pawl_cjson_installed "")
+if(PAWL_CJSON_INCLUDE AND PAWL_CJSON_LIBRARY AND CMAKE_OBJCOPY)
+  set(pawl_cjson_installed ${PAWL_CJSON_INCLUDE})
 endif()
-set(pawl_cjson_files cJSON.h)
-if(NOT pawl_cjson_archive)
-  list(APPEND pawl_cjson_files cJSON.c)
-endif()
-foreach(file IN LISTS pawl_cjson_files)
-  if(NOT EXISTS "${pawl_cjson_dir}/${file}")
-    message(FATAL_ERROR
-      "No ${file} of cJSON in \"${pawl_cjson_dir}\". Run ./setup in ${PROJECT_SOURCE_DIR} (Debian), set PAWL_CJSON_DIR to a "
-      "folder with its sources, install a static libcjson.a with its header, or let PAWL_FETCH_CJSON get it.")
-  endif()
-endforeach()
-message(STATUS "cJSON for Pawl: ${pawl_cjson_dir} ${pawl_cjson_archive}")
-set_property(GLOBAL PROPERTY pawl_cjson_dir ${pawl_cjson_dir})  # its licence is installed
-
-set(pawl_cjson_rename ${PROJECT_BINARY_DIR}/cjson/pawl_cjson_rename.h)
-file(STRINGS ${pawl_cjson_dir}/cJSON.h pawl_cjson_lines REGEX "^CJSON_PUBLIC\\(")
-set(pawl_cjson_text "// Generated from cJSON.h.\n#pragma once\n")
-set(pawl_cjson_symbols "")
-set(pawl_cjson_count 0)
-foreach(line IN LISTS pawl_cjson_lines)
-  if(line MATCHES "^CJSON_PUBLIC\\([^)]*\\)[ \t]*(cJSON_[A-Za-z0-9_]+)")
-    string(APPEND pawl_cjson_text "#define ${CMAKE_MATCH_1} pawl_${CMAKE_MATCH_1}\n")
-    string(APPEND pawl_cjson_symbols "${CMAKE_MATCH_1} pawl_${CMAKE_MATCH_1}\n")
-    math(EXPR pawl_cjson_count "${pawl_cjson_count} + 1")
-  endif()
-endforeach()
-if(pawl_cjson_count LESS 60)
-  message(FATAL_ERROR "Only ${pawl_cjson_count} functions found in ${pawl_cjson_dir}/cJSON.h")
-endif()
-file(CONFIGURE OUTPUT ${pawl_cjson_rename} CONTENT "${pawl_cjson_text}" @ONLY)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${pawl_cjson_dir}/cJSON.h)
+pawl_find_source(cJSON FILES cJSON.c cJSON.h INSTALLED "${pawl_cjson_installed}"
+  OR "install a static libcjson.a with its header, ")
+pawl_rename_functions(pawl_cjson_renaming cjson ${pawl_cjson_dir}/cJSON.h
+  "^CJSON_PUBLIC\\([^)]*\\)[ \t]*(cJSON_[A-Za-z0-9_]+)" 60)
 
 add_library(pawl_cjson_names INTERFACE)
 target_include_directories(pawl_cjson_names SYSTEM INTERFACE ${pawl_cjson_dir})
-target_compile_options(pawl_cjson_names INTERFACE "SHELL:-include ${pawl_cjson_rename}")
+target_compile_options(pawl_cjson_names INTERFACE "SHELL:-include ${pawl_cjson_renaming}")
 target_compile_definitions(pawl_cjson_names INTERFACE CJSON_HIDE_SYMBOLS)
 
-if(pawl_cjson_archive)
+if(NOT EXISTS ${pawl_cjson_dir}/cJSON.c)
   # All of it as one object, renamed. Its place of the last error is written by every parser of the process and read by
   # nobody here, so that those writes stay costs nothing.
   set(pawl_cjson_object ${PROJECT_BINARY_DIR}/cjson/pawl_cjson.o)
-  file(WRITE ${PROJECT_BINARY_DIR}/cjson/symbols.txt "${pawl_cjson_symbols}")
+  file(STRINGS ${pawl_cjson_renaming} pawl_cjson_symbols REGEX "^#define")
+  list(TRANSFORM pawl_cjson_symbols REPLACE "#define " "")
+  list(JOIN pawl_cjson_symbols "\n" pawl_cjson_symbols)
+  file(WRITE ${PROJECT_BINARY_DIR}/cjson/symbols.txt "${pawl_cjson_symbols}\n")
+  message(STATUS "cJSON for Pawl: ${PAWL_CJSON_LIBRARY}")
   execute_process(
-    COMMAND ${CMAKE_LINKER} -r --whole-archive ${pawl_cjson_archive} -o ${pawl_cjson_object}
+    COMMAND ${CMAKE_LINKER} -r --whole-archive ${PAWL_CJSON_LIBRARY} -o ${pawl_cjson_object}
     RESULT_VARIABLE pawl_cjson_failed)
   if(NOT pawl_cjson_failed)
     execute_process(COMMAND ${CMAKE_OBJCOPY} --redefine-syms=${PROJECT_BINARY_DIR}/cjson/symbols.txt ${pawl_cjson_object}
       RESULT_VARIABLE pawl_cjson_failed)
   endif()
   if(pawl_cjson_failed)
-    message(FATAL_ERROR "${pawl_cjson_archive} cannot be renamed; set PAWL_CJSON_DIR to a folder with the sources of cJSON")
+    message(FATAL_ERROR "${PAWL_CJSON_LIBRARY} cannot be renamed; set PAWL_CJSON_DIR to a folder with the sources of cJSON")
   endif()
   set_property(GLOBAL PROPERTY pawl_cjson_objects ${pawl_cjson_object})
 else()

@@ -1,7 +1,7 @@
 # Cortex-M7 with a float unit for doubles (STM32H7, i.MX RT, the board mps2-an500 of QEMU), without an operating system.
 #
 # Compiler: gcc-arm-none-eabi with newlib; of libstdc++ its headers alone (docs/porting/bare-metal.md). Emulator:
-# qemu-system-arm. `./setup all` installs all of it, and puts the sources of SQLite and cJSON into build/packages.
+# qemu-system-arm. `./setup all` installs all of it, and puts the sources of SQLite, cJSON and libmd into build/packages.
 set(CMAKE_SYSTEM_NAME Generic)
 set(CMAKE_SYSTEM_PROCESSOR cortex-m7)
 

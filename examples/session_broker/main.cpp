@@ -1,5 +1,6 @@
 // session_broker: agents for a chat. Each thread has a session, and its agent is a child process.
 // The broker decides who may close it, how fast users may talk to it, and when it expires.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -23,8 +24,9 @@ session_broker agent  KIND
 
 worker  has agents of one kind (scribe, poet), and posts what they say at the end of a file. Workers share FOLDER, which
         is there, and in which each session has a folder of its own. No user owns more than N threads
-chat    takes lines "THREAD USER TEXT" from its input. The first of a thread opens a session for that user, with
-        these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it, at once
+chat    takes lines "ID THREAD USER TEXT" from its input. The first of a thread opens a session for that user, with
+        these limits. "/handoff KIND" gives it to an agent of another kind, "/close" closes it, at once. A message
+        has an ID of its own, by which a thread knows it when it is given again
 agent   the child; COMMAND is another one, words set apart by spaces, the kind is added
 )";
 
@@ -81,13 +83,17 @@ int work(int argc, char** argv) {
 
 pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limits,
                        const std::string& line) {
-  const std::size_t first = line.find(' ');
-  const std::size_t second = line.find(' ', first + 1);
-  if (first == std::string::npos || second == std::string::npos)
-    return pawl::Status::kInvalidArgument;
-  const std::string thread = line.substr(0, first);
-  const std::string user = line.substr(first + 1, second - first - 1);
-  const std::string text = line.substr(second + 1, session_broker::kTextMax);
+  std::string_view text = line;
+  const auto next_word = [&text] {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    return std::string(word);
+  };
+  const std::string id = next_word();
+  const std::string thread = next_word();
+  const std::string user = next_word();
+  if (text.empty()) return pawl::Status::kInvalidArgument;
+  text = text.substr(0, session_broker::kTextMax);
   // This does not go through the queue of messages, so it works while an agent thinks.
   if (text == "/close") return client.close_session(thread, session_broker::kSession, user);
   session_broker::Thread fresh = limits;
@@ -95,10 +101,13 @@ pawl::Status take_line(pawl::Client& client, const session_broker::Thread& limit
   char input[session_broker::kThreadBytesMax];
   std::size_t size = 0;
   PAWL_TRY(pawl::to_json(fresh, input, sizeof input, &size));
-  // The message begins the thread, or begins it anew if it has ended.
+  // The message begins the thread, or begins it anew if it has ended. With the key it is one
+  // however often it comes, so a chat that died says again what may have been lost.
   pawl::SendOptions options;
+  options.key = id;
   options.start_if_ended = pawl::StartIfEnded{"broker", {input, size}};
-  return client.enqueue_event(thread, session_broker::kQueue, user + " " + text, options);
+  return client.enqueue_event(thread, session_broker::kQueue, user + " " + std::string(text),
+                              options);
 }
 
 int chat(int argc, char** argv) {

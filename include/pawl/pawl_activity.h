@@ -93,6 +93,8 @@ void pawl_activity_fail(pawl_activity* activity, const char* text);
 void pawl_activity_fail_permanently(pawl_activity* activity, const char* text);
 void pawl_activity_hand_back(pawl_activity* activity);
 
+/* ---- in steps ---- */
+
 /* A long activity in short steps on the host's thread. `state` is the same for all steps of an
  * attempt: PAWL_STEP_STATE_BYTES bytes, all zero before the first, aligned for any type, and gone
  * with the attempt. Nothing is called when that ends, so keep nothing there that must be freed. A
@@ -104,6 +106,25 @@ void pawl_step_again_after(pawl_activity* activity, int64_t wait_ms);
 void pawl_step_when_readable(pawl_activity* activity, int fd, int64_t limit_ms);
 /* 1: this step runs because its descriptor is readable; 0: its limit has passed. */
 int pawl_step_is_readable(const pawl_activity* activity);
+
+/* ---- completed from outside ---- */
+
+/* Copies the token of this hand-over, with a zero byte behind it, for a link or a device: it
+ * completes the activity (pawl_client_complete_activity()). It is valid at once: an answer
+ * that comes before the activity has returned counts, and asks it to return. It is good for this
+ * attempt alone: after a failure that is retried, a cancellation, a limit or a crash of this
+ * attempt no activity waits for it. Empty: pawl_host_allow_complete_later() was not called. */
+#define PAWL_TOKEN_BYTES 53
+void pawl_activity_completion_token(const pawl_activity* activity, char out[PAWL_TOKEN_BYTES]);
+
+typedef enum pawl_while_outside {
+  PAWL_FREES_SESSION = 0, /* its session goes on as if the activity had ended */
+  PAWL_HOLDS_SESSION = 1  /* as if it ran: nothing else of an exclusive session starts */
+} pawl_while_outside;
+/* Ends this execution, as those above, and leaves the activity to an answer from outside. Until
+ * then it has neither slot nor lease; limits of pawl_activity_options go on. `session` is a
+ * pawl_while_outside. Without a token, or with a number that is none, the activity fails. */
+void pawl_activity_complete_later(pawl_activity* activity, int session);
 
 #ifdef __cplusplus
 } /* extern "C" */

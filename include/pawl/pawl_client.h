@@ -71,6 +71,25 @@ pawl_status pawl_client_offer_event(pawl_client* client, const char* id, const c
 /* Asks an instance to stop. PAWL_NOT_FOUND; PAWL_STALE: it has ended. */
 pawl_status pawl_client_cancel(pawl_client* client, const char* id, const char* reason);
 
+/* ---- completed from outside ---- */
+
+/* Ends the activity that has this token (pawl_activity_completion_token()) with its result, as its
+ * own pawl_activity_ok() would. PAWL_OK: the first answer, or the same again (the last 256 are
+ * remembered); PAWL_STALE: another one came first; PAWL_NOT_FOUND: no activity waits for the token:
+ * it was retried or cancelled, a limit passed, its session or instance ended, or it is wrong;
+ * PAWL_INVALID_ARGUMENT: the text cannot be a token; PAWL_RESOURCE_EXHAUSTED: the result is too
+ * long. */
+pawl_status pawl_client_complete_activity(pawl_client* client, const char* token,
+                                          const void* result, size_t size);
+/* Ends it as pawl_activity_fail() would; another attempt, with another token, may follow unless
+ * `permanent` is 1. Else as above. */
+pawl_status pawl_client_fail_activity(pawl_client* client, const char* token, const char* text,
+                                      int permanent);
+/* Says that the work outside goes on, for heartbeat_timeout_ms, with at most 256 bytes of progress
+ * (PAWL_INVALID_ARGUMENT); without any the last one stays. PAWL_NOT_FOUND: it need not go on. */
+pawl_status pawl_client_heartbeat_activity(pawl_client* client, const char* token,
+                                           const void* progress, size_t size);
+
 /* ---- watch ---- */
 
 /* Reads an instance's state. `output` (the result, or the text of the error) and `custom_status`

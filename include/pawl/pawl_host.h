@@ -116,9 +116,17 @@ pawl_status pawl_host_add_orchestration(pawl_host* host, const char* name, const
 pawl_status pawl_host_add_activity(pawl_host* host, const char* name, int mode,
                                    pawl_activity_fn function, void* user);
 pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn step, void* user);
+/* Allows an activity to call pawl_activity_complete_later(): each of its hand-overs gets a token.
+ * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
+pawl_status pawl_host_allow_complete_later(pawl_host* host, const char* name);
 /* Sets the version that an execution begins with when none was asked for; null: the latest.
  * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
 pawl_status pawl_host_set_default_version(pawl_host* host, const char* name, const char* version);
+/* Gives a time limit to instances of an orchestration whose start gives none, children and detached
+ * ones included; it counts from the first turn. A later call for the name replaces it. limit_ms:
+ * above 0.
+ * Returns PAWL_OK; PAWL_NOT_FOUND: it is not registered; PAWL_STALE: as above. */
+pawl_status pawl_host_set_time_limit(pawl_host* host, const char* name, int64_t limit_ms);
 /* Takes the memory, opens or creates the database, registers the worker.
  * Returns PAWL_OK, also if it has started; else as Runtime::start(): PAWL_INVALID_OPTIONS,
  * PAWL_CANNOT_OPEN, PAWL_READ_ONLY, PAWL_FOREIGN_DATABASE, PAWL_NEWER_DATABASE,
@@ -183,6 +191,14 @@ pawl_status pawl_host_terminate(pawl_host* host, const char* id, const char* rea
                                 pawl_answer_fn answer, void* user);
 pawl_status pawl_host_suspend(pawl_host* host, const char* id, pawl_answer_fn answer, void* user);
 pawl_status pawl_host_resume(pawl_host* host, const char* id, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_change_time_limit(pawl_host* host, const char* id, int64_t limit_ms,
+                                        pawl_answer_fn answer, void* user);
+pawl_status pawl_host_complete_activity(pawl_host* host, const char* token, const void* result,
+                                        size_t size, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_fail_activity(pawl_host* host, const char* token, const char* text,
+                                    int permanent, pawl_answer_fn answer, void* user);
+pawl_status pawl_host_heartbeat_activity(pawl_host* host, const char* token, const void* progress,
+                                         size_t size, pawl_answer_fn answer, void* user);
 pawl_status pawl_host_delete(pawl_host* host, const char* id, int force, pawl_answer_fn answer,
                              void* user);
 pawl_status pawl_host_prune(pawl_host* host, const char* id, int64_t keep_last,

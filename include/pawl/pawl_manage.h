@@ -23,6 +23,11 @@ pawl_status pawl_client_terminate(pawl_client* client, const char* id, const cha
  * PAWL_STALE: it has ended. */
 pawl_status pawl_client_suspend(pawl_client* client, const char* id);
 pawl_status pawl_client_resume(pawl_client* client, const char* id);
+/* Gives the instance this time limit, which counts from now, in place of the one it has
+ * (pawl_start_options). 0 removes that, and the one of its definition, until a start begins its
+ * next execution. limit_ms: 0 or more. PAWL_NOT_FOUND; PAWL_STALE: it has ended, is being
+ * terminated, or was asked to stop, which stays so. */
+pawl_status pawl_client_change_time_limit(pawl_client* client, const char* id, int64_t limit_ms);
 
 typedef enum pawl_restart_from {
   PAWL_FROM_START = 0,          /* with the input of the last execution, and nothing else */
@@ -57,6 +62,8 @@ typedef struct pawl_instance_info {
   int64_t updated_ms;
   int64_t timers_without_clock;
   int64_t unread_messages;
+  pawl_optional_ms time_limit;
+  pawl_optional_ms time_left; /* 0 ms: it is over, and the next tick asks the instance to stop */
 } pawl_instance_info;
 typedef void (*pawl_instance_fn)(void* user, const pawl_instance_info* info);
 
@@ -161,6 +168,7 @@ typedef struct pawl_activity_info {
   int64_t activity_id; /* the event that scheduled it */
   int64_t attempt;
   int64_t retry_attempt;
+  int64_t outside_since_ms; /* PAWL_ACTIVITY_OUTSIDE: UTC; else 0 */
 } pawl_activity_info;
 typedef void (*pawl_activity_info_fn)(void* user, const pawl_activity_info* info);
 /* Lists the activities of the current execution without an outcome. PAWL_NOT_FOUND. */
@@ -181,6 +189,7 @@ typedef struct pawl_work_info {
   int64_t attempt;
   int state;       /* pawl_activity_state */
   int is_unserved; /* it waits for a worker that has its name */
+  int64_t outside_since_ms;
 } pawl_work_info;
 typedef void (*pawl_work_fn)(void* user, const pawl_work_info* info);
 /* An activity must match all members that are set. */

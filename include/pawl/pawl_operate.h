@@ -176,6 +176,7 @@ typedef struct pawl_metrics {
   int64_t quota_bytes;
   int refuses_new; /* over the quota, or the disk was full */
   int complete;    /* 0: a table has more rows than were read */
+  int64_t activities_outside;
 } pawl_metrics;
 /* Counts what the database holds. */
 pawl_status pawl_client_get_metrics(pawl_client* client, pawl_metrics* out);

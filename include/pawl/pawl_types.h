@@ -167,6 +167,9 @@ typedef struct pawl_start_options {
   int64_t start_after_ms; /* the first turn comes this much later */
   int if_running;         /* pawl_if_running */
   int if_ended;           /* pawl_if_ended */
+  int64_t time_limit_ms;  /* the longest that it may take, from this call or the end of that delay,
+                             until it is asked to stop (rule R8.9); 0: that of its definition
+                             (pawl_host_set_time_limit()), or none */
 } pawl_start_options;
 static inline void pawl_start_options_init(pawl_start_options* options) {
   pawl_init(PAWL_STRUCT_START_OPTIONS, options, sizeof *options);

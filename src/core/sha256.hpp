@@ -1,8 +1,8 @@
 // Sha256: a one-way hash (FIPS 180-4), for what must be recognised and not be stored itself.
 //
 // Purpose: completion tokens, and answers that were given with them. The code is libmd's
-// (src/core/libmd); a program that calls nothing here does not link it. Hash64 is for names and
-// inputs, where no attacker tries to find another text of the same hash.
+// (toolchains/libmd.cmake); a program that calls nothing here does not link it. Hash64 is for
+// names and inputs, where no attacker tries to find another text of the same hash.
 // Thread rule: pure functions. Errors: none.
 #ifndef PAWL_CORE_SHA256_HPP
 #define PAWL_CORE_SHA256_HPP

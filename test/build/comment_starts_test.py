@@ -51,7 +51,7 @@ def residue(line, comment, begins, before):
 def main():
     problems = []
     for path in sorted(path for folder in FOLDERS for path in (PROJECT / folder).glob("**/*")
-                       if path.suffix in (".hpp", ".cpp", ".h", ".c") and "libmd" not in path.parts):  # code of others
+                       if path.suffix in (".hpp", ".cpp", ".h", ".c")):
         text, last = path.read_text(encoding="utf-8"), None
         for number, line, column, comment, alone in comments(text):
             same = last is not None and alone and last[:2] == (number - 1, column)

@@ -5,7 +5,7 @@ library lacks.
 Debian has musl for C alone, without a C++ library. So the sources that use the system are read with musl's headers and
 the C++ headers of the compiler at hand, and not linked.
 
-usage: musl.py PROJECT CXX NM ARCHIVE...
+usage: musl.py PROJECT CXX NM LIBMD ARCHIVE...    LIBMD: the folder of its source
 """
 import pathlib
 import subprocess
@@ -46,7 +46,7 @@ def make_prelude(folder, target):
         (folder / name).symlink_to(next(place for place in places if place.is_dir()))
 
 
-def read_sources(project, compiler, include, folder):
+def read_sources(project, compiler, include, libmd, folder):
     version = output(compiler, "-dumpversion").strip().split(".")[0]
     target = output(compiler, "-dumpmachine").strip()
     headers = [f"/usr/include/c++/{version}", f"/usr/include/{target}/c++/{version}",
@@ -58,7 +58,7 @@ def read_sources(project, compiler, include, folder):
     for source in sources:
         command = [compiler, "-std=c++17", "-fno-exceptions", "-fno-rtti", "-fsyntax-only", "-nostdinc", "-nostdinc++",
                    *AS_GLIBC, "-include", "prelude.hpp",
-                   *(f"-I{project / part}" for part in ("include", "src", "src/core/libmd", ""))]
+                   *(f"-I{project / part}" for part in ("include", "src", "")), f"-I{libmd}/include"]
         command += [word for header in headers for word in ("-isystem", header)]
         done = subprocess.run([*command, str(source)], capture_output=True, text=True)
         if done.returncode != 0:
@@ -79,7 +79,7 @@ def missing_symbols(nm, library, archives):
     return sorted(name for name in needed - defined - OF_GLIBC_MACROS if not name.startswith(OTHERS)), len(needed)
 
 
-def main(project, compiler, nm, *archives):
+def main(project, compiler, nm, libmd, *archives):
     project = pathlib.Path(project)
     machine = output(compiler, "-dumpmachine").split("-")[0]
     include, library = find_musl(machine)
@@ -87,7 +87,7 @@ def main(project, compiler, nm, *archives):
         print(f"{include} or {library} is missing: ./setup all installs them")
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        sources, failed = read_sources(project, compiler, include, pathlib.Path(folder))
+        sources, failed = read_sources(project, compiler, include, libmd, pathlib.Path(folder))
     missing, needed = missing_symbols(nm, library, archives)
     for name in missing:
         print(f"musl has no {name}")

@@ -3,8 +3,8 @@
 
 usage: recipes_test.py PROJECT
 
-A block that is marked "recipe FILE" is the whole text of that file; nothing else holds it. Version, licence, cJSON's release
-and hash are compared with the tree, and every option that a recipe gives to CMake is one of CMakeLists.txt. Buildroot's
+A block that is marked "recipe FILE" is the whole text of that file; nothing else holds it. Version, licences, releases and hashes
+of cJSON and libmd are compared with the tree, and every option that a recipe gives to CMake is one of CMakeLists.txt. Buildroot's
 pawl.mk is read by make, with Buildroot's function as a stub. Yocto's recipe is split into its statements here. Neither
 recipe was ever run by its own tool, and both pages say so.
 """
@@ -15,30 +15,39 @@ import subprocess
 import sys
 
 YOCTO, BUILDROOT = "docs/howto/yocto.md", "docs/howto/buildroot.md"
+CMAKE = ("CMakeLists.txt", "toolchains/sources.cmake", "toolchains/cjson.cmake", "toolchains/libmd.cmake")  # have the options
 OPTION = r"-D(\w+)=(\S*)"
 # What both give to CMake: an image needs no tests, its build has no network, and the endpoint needs a library more.
-OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH_CJSON", "PAWL_ENDPOINT"}
+OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH", "PAWL_ENDPOINT"}
 # A statement of BitBake: a variable, a class, a shell function, a task. Lines that end with \ are joined before.
 STATEMENT = re.compile(r'(?:([\w:${}-]+(?:\[[\w.]+\])?) (?:\?=|=|\+=|=\+) "([^"]*)"|inherit [\w ]+|\w+\(\) \{\n(?:    .*\n)+\}|addtask \w[\w ]+|#.*)\n')
 # Buildroot gives these to pawl.mk, and make prints those.
-PLACES = ("TAR=tar", "STAGING_DIR=/staging", "PAWL_DL_DIR=/downloads", "PAWL_SOURCE=pawl.tar.gz")
-PRINTED = ("BR_NO_CHECK_HASH_FOR", "PAWL_VERSION", "PAWL_DEPENDENCIES", "PAWL_EXTRA_DOWNLOADS", "PAWL_EXTRACT_CJSON", "PAWL_CONF_OPTS")
+PLACES = ("TAR=tar", "STAGING_DIR=/staging", "PAWL_DL_DIR=/downloads", "PAWL_SOURCE=pawl.tar.gz", "XZCAT=xzcat")
+PRINTED = ("BR_NO_CHECK_HASH_FOR", "PAWL_VERSION", "PAWL_DEPENDENCIES", "PAWL_EXTRA_DOWNLOADS", "PAWL_EXTRACT_SOURCES", "PAWL_CONF_OPTS")
+
+
+class Source:
+    """What the recipes repeat of a source that is compiled in."""
+
+    def __init__(self, project, cmake, name, licence):
+        self.name, self.licence = name, licence
+        self.url = re.search(rf"PAWL_{name.upper()}_URL (\S+)", cmake)[1]
+        self.release = re.search(r"[v-]([\d.]+)\.tar\.", self.url)[1]
+        self.digest = re.search(rf"PAWL_{name.upper()}_SHA256 ([0-9a-f]{{64}})", cmake)[1]
+        # ./setup puts it there; without it the hash of the licence is not compared.
+        file = project / "build/packages" / name.lower() / licence
+        self.md5 = hashlib.md5(file.read_bytes()).hexdigest() if file.is_file() else "[0-9a-f]{32}"
 
 
 class Tree:
     """What the recipes repeat."""
 
     def __init__(self, project):
-        self.cmake = (project / "CMakeLists.txt").read_text(encoding="utf-8") + (project / "toolchains/cjson.cmake").read_text(encoding="utf-8")
+        self.cmake = "".join((project / file).read_text(encoding="utf-8") for file in CMAKE)
         header = (project / "include/pawl/version.h").read_text(encoding="utf-8")
         self.version = ".".join(re.findall(r"#define PAWL_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header))
-        self.url = re.search(r"PAWL_CJSON_URL (\S+)", self.cmake)[1]
-        self.release = re.search(r"v([\d.]+)\.tar\.gz", self.url)[1]
-        self.digest = re.search(r"PAWL_CJSON_SHA256 ([0-9a-f]{64})", self.cmake)[1]
         self.licence = hashlib.md5((project / "LICENSE").read_bytes()).hexdigest()
-        # ./setup puts it there; without it the hash of cJSON's licence is not compared.
-        cjson = project / "build/packages/cjson/LICENSE"
-        self.cjson_licence = hashlib.md5(cjson.read_bytes()).hexdigest() if cjson.is_file() else "[0-9a-f]{32}"
+        self.sources = [Source(project, self.cmake, "cJSON", "LICENSE"), Source(project, self.cmake, "libmd", "COPYING")]
 
 
 def options_hold(options, tree):
@@ -64,16 +73,20 @@ def yocto(page, tree):
     said = {name: value for name, value in STATEMENT.findall(text) if name}
     names = re.sub(r"\$\{\w+\}", "", re.sub(r"\(\) \{\n(.*?)\n\}\n", r"\1", text, flags=re.S))
     yield "each reference in it is closed", not re.search(r"[${}]", names)
-    yield "it has the hash of each licence", re.fullmatch(
-        f"file://LICENSE;md5={tree.licence} +file://cjson/LICENSE;md5={tree.cjson_licence}", said.get("LIC_FILES_CHKSUM", "")) is not None
-    yield "it fetches cJSON from where CMake does", f" {tree.url};name=cjson;" in said.get("SRC_URI", "")
-    yield "it has the hash of cJSON", said.get("SRC_URI[cjson.sha256sum]") == tree.digest
-    yield f"each release in it is {tree.release}", set(re.findall(r"\d+\.\d+\.\d+", text)) == {tree.release}
+    licences = [f"file://LICENSE;md5={tree.licence}", *(f"file://{one.name.lower()}/{one.licence};md5={one.md5}" for one in tree.sources)]
+    yield "it has the hash of each licence", re.fullmatch(" +".join(licences), said.get("LIC_FILES_CHKSUM", "")) is not None
+    releases = {one.release for one in tree.sources}
+    yield f"each release in it is of {sorted(releases)}", set(re.findall(r"\d+\.\d+\.\d+", text)) == releases
     options = dict(re.findall(OPTION, said.get("EXTRA_OECMAKE", "")))
     yield from options_hold(options, tree)
-    folder = options.get("PAWL_CJSON_DIR", "")
-    subdir = re.search(r"subdir=([\w-]+)", said.get("SRC_URI", "") + ";subdir=none")[1]
-    yield f"cJSON is where it is unpacked: {folder}", folder == f"${{WORKDIR}}/{subdir}/cJSON-{tree.release}" and f"{folder}/LICENSE" in text
+    for one in tree.sources:
+        name = one.name.lower()
+        subdir = f"{name}-source"
+        yield f"it fetches {one.name} from where CMake does", f" {one.url};name={name};subdir={subdir} " in said.get("SRC_URI", "") + " "
+        yield f"it has the hash of {one.name}", said.get(f"SRC_URI[{name}.sha256sum]") == one.digest
+        folder = options.get(f"PAWL_{name.upper()}_DIR", "")
+        yield f"{one.name} is where it is unpacked: {folder}", folder == f"${{WORKDIR}}/{subdir}/{one.name}-{one.release}"
+        yield "and so is its licence", f"cp {folder}/{one.licence} ${{S}}/{name}/{one.licence}\n" in text
 
 
 def printed_by_make(text, *settings):
@@ -97,15 +110,21 @@ def buildroot(page, tree):
         return
     yield "it asks for no hash of the archive that Buildroot makes", made["BR_NO_CHECK_HASH_FOR"] == "pawl.tar.gz"
     yield f"it has the version v{tree.version}", made["PAWL_VERSION"] == f"v{tree.version}"
-    archive = f"cjson-{tree.release}.tar.gz"
-    yield "it fetches cJSON from where CMake does", made["PAWL_EXTRA_DOWNLOADS"] == f"{tree.url.removesuffix('.tar.gz')}/{archive}"
-    yield "and unpacks that", made["PAWL_EXTRACT_CJSON"].split() == (
-        f"mkdir -p /pawl/cjson tar --strip-components=1 -C /pawl/cjson -xf /downloads/{archive}").split()
-    yield "pawl.hash has the hash of cJSON", files.get("pawl.hash") == f"sha256  {tree.digest}  {archive}\n"
+    cjson, libmd = tree.sources
+    archives = f"cjson-{cjson.release}.tar.gz", f"libmd-{libmd.release}.tar.xz"
+    yield "it fetches cJSON and libmd from where CMake does", made["PAWL_EXTRA_DOWNLOADS"].split() == [
+        f"{cjson.url.removesuffix('.tar.gz')}/{archives[0]}", libmd.url]
+    yield "and unpacks that", made["PAWL_EXTRACT_SOURCES"].split() == (
+        "mkdir -p /pawl/cjson /pawl/libmd "
+        f"tar --strip-components=1 -C /pawl/cjson -xf /downloads/{archives[0]} "
+        f"xzcat /downloads/{archives[1]} | tar --strip-components=1 -C /pawl/libmd -xf -").split()
+    yield "pawl.hash has the hashes of both", files.get("pawl.hash") == "".join(
+        f"sha256  {one.digest}  {archive}\n" for one, archive in zip(tree.sources, archives))
     options = dict(re.findall(OPTION, made["PAWL_CONF_OPTS"]))
     yield from options_hold(options, tree)
-    yield "cJSON and CLI11 are where they are unpacked and installed", (options.get("PAWL_CJSON_DIR"), options.get("PAWL_CLI11_HEADER")) == (
-        "/pawl/cjson", "/staging/usr/include/CLI/CLI.hpp")
+    yield "cJSON, libmd and CLI11 are where they are unpacked and installed", [
+        options.get(f"PAWL_{name}") for name in ("CJSON_DIR", "LIBMD_DIR", "CLI11_HEADER")] == [
+        "/pawl/cjson", "/pawl/libmd", "/staging/usr/include/CLI/CLI.hpp"]
     without = dict(re.findall(OPTION, static["PAWL_CONF_OPTS"]))
     yield "the tools are built where they are selected", (options.get("PAWL_BUILD_TOOLS"), without.get("PAWL_BUILD_TOOLS")) == ("ON", "OFF")
     yield "and with CLI11", "cli11" in made["PAWL_DEPENDENCIES"].split() and "cli11" not in static["PAWL_DEPENDENCIES"].split()

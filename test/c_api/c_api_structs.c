@@ -23,9 +23,9 @@ static pawl_status start(const void* with) {
   return status == PAWL_ALREADY_EXISTS ? PAWL_OK : status;
 }
 static const size_t start_ends[] = {
-    END(pawl_start_options, version), END(pawl_start_options, trace_id),
+    END(pawl_start_options, version),        END(pawl_start_options, trace_id),
     END(pawl_start_options, start_after_ms), END(pawl_start_options, if_running),
-    END(pawl_start_options, if_ended)};
+    END(pawl_start_options, if_ended),       END(pawl_start_options, time_limit_ms)};
 static pawl_status send(const void* with) {
   return pawl_client_enqueue(g_client, "nobody", "q", NULL, 0, with);
 }
@@ -225,7 +225,9 @@ static const size_t info_ends[] = {END(pawl_instance_info, key),
                                    END(pawl_instance_info, created_ms),
                                    END(pawl_instance_info, updated_ms),
                                    END(pawl_instance_info, timers_without_clock),
-                                   END(pawl_instance_info, unread_messages)};
+                                   END(pawl_instance_info, unread_messages),
+                                   END(pawl_instance_info, time_limit),
+                                   END(pawl_instance_info, time_left)};
 static pawl_status stats_of(const void* with) {
   return pawl_client_get_stats(g_client, "grown", (pawl_instance_stats*)with);
 }

@@ -108,7 +108,8 @@ class Consumers:
         expect(re.fullmatch(r"libpawl\.so\.\d+\.\d+\.\d+\.\d+", library) and (self.prefix / "lib/libpawl.so.0").is_symlink(),
                f"the shared library has its versions in its name: {library}")
         for file in ("lib/libpawl.a", "lib/libpawl_testing.a", "lib/libpawl_endpoint.a", "include/pawl/endpoint.hpp", "include/pawl/host.hpp", "include/pawl/version.h",
-                     "share/doc/pawl/LICENSE", "share/doc/pawl/LICENSE.cJSON", "share/doc/pawl/docs/install.md"):
+                     "share/doc/pawl/LICENSE", "share/doc/pawl/LICENSE.cJSON", "share/doc/pawl/LICENSE.libmd",
+                     "share/doc/pawl/docs/install.md"):
             expect((self.prefix / file).is_file(), f"installed: {file}")
         needed = self.needed(self.prefix / "lib/libpawl.so")
         expect("libmicrohttpd.so.12" not in needed, f"the library without the endpoint needs no libmicrohttpd: {needed}")
@@ -196,18 +197,20 @@ class Consumers:
         expect(asked == self.version(), f"pkg-config and the header have one version: {asked}")
 
     def subfolder(self):
-        """As a subfolder, by clang; cJSON is an installed static library."""
+        """As a subfolder, by clang; cJSON is an installed static library, and libmd is in a folder that is named."""
         folder = self.folder("subfolder", self.page.take("cmake", "add_subdirectory"))
         shutil.copytree(self.tree, folder / "pawl", ignore=shutil.ignore_patterns("build"))
         cjson = self.scratch / "cjson-installed"
         (cjson / "include/cjson").mkdir(parents=True)
         (cjson / "lib").mkdir()
         source = self.project / "build/packages/cjson"
+        libmd = f"-DPAWL_LIBMD_DIR={self.project}/build/packages/libmd"
         shutil.copy(source / "cJSON.h", cjson / "include/cjson")
         run("cc", "-O1", "-fPIC", "-c", source / "cJSON.c", "-o", cjson / "cJSON.o")
         run("ar", "rc", cjson / "lib/libcjson.a", cjson / "cJSON.o")
         said = run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++",
-                   "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={cjson}", "-DPAWL_FETCH_CJSON=OFF", env=self.environment)
+                   "-DCMAKE_C_COMPILER=clang", "-DCMAKE_BUILD_TYPE=Debug", f"-DCMAKE_PREFIX_PATH={cjson}", libmd, "-DPAWL_FETCH=OFF",
+                   env=self.environment)
         expect("libcjson.a" in said.stdout, "cJSON is the installed static library")
         cache = (folder / "build/CMakeCache.txt").read_text()
         expect("PAWL_WERROR:BOOL=OFF" in cache, "a parent's compiler may warn of what ours does not")
@@ -216,12 +219,14 @@ class Consumers:
         self.only_what_is_linked("add_subdirectory", folder / "build")
         exported = run("nm", "--defined-only", folder / "build/hello").stdout
         expect("pawl_cJSON_Parse" in exported and not re.search(r" cJSON_Parse\b", exported), "and its functions are renamed")
-        without = run("cmake", "-S", folder, "-B", folder / "without", "-G", "Ninja", "-DPAWL_FETCH_CJSON=OFF",
-                      env=self.environment, check=False)
-        expect(without.returncode != 0 and "PAWL_CJSON_DIR" in without.stdout, "no cJSON, not to be fetched: says what would help")
+        for name, options in (("libmd", []), ("cJSON", [libmd])):
+            without = run("cmake", "-S", folder, "-B", folder / f"without-{name}", "-G", "Ninja", "-DPAWL_FETCH=OFF", *options,
+                          env=self.environment, check=False)
+            expect(without.returncode != 0 and f"PAWL_{name.upper()}_DIR" in without.stdout,
+                   f"no {name}, not to be fetched: says what would help")
 
     def fetch(self):
-        """Fetched from a repository, and cJSON from an archive whose hash is checked."""
+        """Fetched from a repository, and cJSON and libmd from archives whose hashes are checked."""
         repository = self.scratch / "repository"
         shutil.copytree(self.tree, repository, ignore=shutil.ignore_patterns("build"))
         git = ["git", "-C", repository, "-c", "user.name=t", "-c", "user.email=t@localhost", "-c", "init.defaultBranch=main"]
@@ -229,15 +234,22 @@ class Consumers:
         run(*git, "add", "-A")
         run(*git, "commit", "-qm", "A copy")
         commit = run(*git, "rev-parse", "HEAD").stdout.strip()
-        archive = self.scratch / "cjson.tar.gz"
-        run("tar", "-C", self.project / "build/packages", "-czf", archive, "cjson")
-        digest = hashlib.sha256(archive.read_bytes()).hexdigest()
         folder = self.folder("fetch", self.page.take("cmake", "FetchContent"))
-        options = [f"-DPAWL_REPOSITORY=file://{repository}", f"-DPAWL_COMMIT={commit}", f"-DPAWL_CJSON_URL=file://{archive}"]
-        wrong = run("cmake", "-S", folder, "-B", folder / "wrong", "-G", "Ninja", *options, env=self.environment, check=False)
-        expect(wrong.returncode != 0 and "does not match expected value" in wrong.stdout, "another cJSON than the one named is refused")
-        run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", *options,
-            f"-DPAWL_CJSON_SHA256={digest}", env=self.environment)
+        options = [f"-DPAWL_REPOSITORY=file://{repository}", f"-DPAWL_COMMIT={commit}"]
+        digests = {}
+        for name in ("cJSON", "libmd"):
+            archive = self.scratch / f"{name}.tar.gz"
+            run("tar", "-C", self.project / "build/packages", "-czf", archive, name.lower())
+            options.append(f"-DPAWL_{name.upper()}_URL=file://{archive}")
+            digests[name] = f"-DPAWL_{name.upper()}_SHA256={hashlib.sha256(archive.read_bytes()).hexdigest()}"
+        for name in digests:
+            others = [digest for other, digest in digests.items() if other != name]
+            wrong = run("cmake", "-S", folder, "-B", folder / f"wrong-{name}", "-G", "Ninja", *options, *others,
+                        env=self.environment, check=False)
+            expect(wrong.returncode != 0 and "does not match expected value" in wrong.stdout and f"{name}.tar.gz" in wrong.stdout,
+                   f"another {name} than the one named is refused")
+        run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", *options, *digests.values(),
+            env=self.environment)
         run("cmake", "--build", folder / "build", env=self.environment)
         self.programs_of_readme.append(folder / "build/hello")
         self.only_what_is_linked("FetchContent", folder / "build")
@@ -245,7 +257,7 @@ class Consumers:
 
     def only_what_is_linked(self, name, build):
         files = [path for path in build.glob("**/*") if path.is_file() and not
-                 {"CMakeFiles", "pawl-src", "pawl-subbuild", "pawl_cjson_source-src"} & set(path.parts)]
+                 {"CMakeFiles", "pawl-src", "pawl-subbuild", "pawl_cjson_source-src", "pawl_libmd_source-src"} & set(path.parts)]
         archives = {path.name for path in files if path.suffix == ".a" or ".so" in path.name}
         programs = {path.name for path in files if os.access(path, os.X_OK)} - archives
         unasked = {file for file in archives if re.search(r"testing|port_sim|port_template|gtest|libpawl\.", file)}

@@ -201,6 +201,11 @@ TEST(PawldConfig, EachWrongMemberIsNamed) {
            "",
            "orchestrations.o.steps[0].input: {inptu.x} is not known here, expected one of {input}, "
            "{instance}; did you mean \"input\"?"},
+          {"", R"({"type": "sequence", "time_limit": "2h", "steps": [{"pause": "1s"}]})", "", "ok"},
+          {"", R"({"type": "sequence", "time_limit": "0s", "steps": [{"pause": "1s"}]})", "",
+           "orchestrations.o.time_limit: is \"0s\", expected 1ms to 365d"},
+          {"", R"({"type": "schedule", "cron": "0 6 * * *", "run": "o", "time_limit": "2h"})", "",
+           "orchestrations.o.time_limit: is not known here"},
           {"", R"({"type": "fan-out", "activity": "a"})", "",
            "orchestrations.o.over: is missing: a placeholder for an array, such as "
            "\"{input.beds}\""},

@@ -34,6 +34,9 @@ constexpr char kFile[] = R"({
     "long": {"type": "sequence", "steps": [{"activity": "echo", "input": 1}],
              "output": "{input}{input}{input}"},
     "when": {"type": "sequence", "steps": [{"activity": "echo", "when": "{input}{input}{input}"}]},
+    "slow": {"type": "sequence", "time_limit": "10m", "steps": [
+      {"activity": "echo", "input": 1}, {"pause": "1h"}]},
+    "nightly": {"type": "schedule", "cron": "0 * * * *", "run": "slow"},
     "each": {"type": "fan-out", "over": "{input}", "activity": "echo", "input": 1}
   }})";
 
@@ -130,6 +133,37 @@ TEST_F(PawldFlows, AnInputIsNoStateOfASchedule) {
         R"("triggered":9007199254740991,"refused":""}})");
   ASSERT_EQ(world_->advance(150 * kMinute), Status::kOk);
   EXPECT_EQ(echo_.calls(), 3U);
+}
+
+// An instance has the limit of its definition, also one that a schedule starts, unless its start
+// gives another one.
+TEST_F(PawldFlows, ADefinitionHasATimeLimit) {
+  start("slow", "1");
+  pawl::InstanceInfo info;
+  ASSERT_EQ(world_->client().get_instance_info("slow", &info), Status::kOk);
+  EXPECT_EQ(info.time_limit_ms.value_or(0), 10 * kMinute);
+  start("job", "1");
+  ASSERT_EQ(world_->client().get_instance_info("job", &info), Status::kOk);
+  EXPECT_FALSE(info.time_limit_ms.has_value());
+  pawl::StartOptions longer;
+  longer.time_limit = std::chrono::hours(2);
+  ASSERT_EQ(world_->client().start_orchestration("slow", InstanceId("longer"), "1", longer),
+            Status::kOk);
+  EXPECT_EQ(end_of("slow"), "steps[1]: time limit of 600000 ms is over");
+  EXPECT_EQ(end_of("longer"), R"("")");  // the result of its last activity
+  start("nightly", "1");
+  ASSERT_EQ(world_->advance(60 * kMinute), Status::kOk);
+  std::string ends;
+  auto visitor = pawl::visit([&](const pawl::InstanceInfo& one) {
+    OrchestrationStatus status;
+    EXPECT_EQ(world_->client().get_status(one.id.view(), &status), Status::kOk);
+    ends.append(pawl::error_kind_name(status.error));
+  });
+  pawl::InstanceFilter runs;
+  runs.id_prefix = "nightly@";
+  pawl::Page page;
+  ASSERT_EQ(world_->client().list_instances(runs, &page, visitor), Status::kOk);
+  EXPECT_EQ(ends, "cancelled");
 }
 
 TEST_F(PawldFlows, AnErrorNamesTheTemplateThatBecomesTooLong) {

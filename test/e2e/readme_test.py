@@ -100,7 +100,8 @@ def embedding():
     run = subprocess.run(["cmake", "-S", ".", "-B", "out", "-G", "Ninja",
                           f"-DCMAKE_C_COMPILER={cache['CMAKE_C_COMPILER']}",
                           f"-DCMAKE_CXX_COMPILER={cache['CMAKE_CXX_COMPILER']}",
-                          f"-DPAWL_CJSON_DIR={cache['PAWL_CJSON_DIR']}"], check=False)
+                          f"-DPAWL_CJSON_DIR={cache['PAWL_CJSON_DIR']}",
+                          f"-DPAWL_LIBMD_DIR={cache['PAWL_LIBMD_DIR']}"], check=False)
     expect(run.returncode == 0, "does not configure")
     # Compiled, and not linked: that would build all of Pawl once more, as test/consumers does.
     objects = subprocess.run(["ninja", "-C", "out", "CMakeFiles/hello.dir/main.cpp.o"], check=False)

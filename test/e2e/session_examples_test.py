@@ -5,6 +5,7 @@
 """
 
 import fcntl
+import itertools
 import os
 import pathlib
 import re
@@ -279,9 +280,14 @@ def session_broker():
               "--chat", chat_file, "--agent", agent, "--per-user", "2")
         until(lambda: log(node).count("worker_registered") > registered, f"{node} is registered")
 
+    ids = (f"m{number}" for number in itertools.count(1))
+
     def say(line, *limits):
-        """What the chat itself says to a line; threads answer in their own time."""
-        return subprocess.run([*PROGRAM, "chat", "--db", DATABASE, *limits], input=line + "\n", check=True,
+        """What the chat itself says to a new message; threads answer in their own time."""
+        return say_all([f"{next(ids)} {line}"], *limits)
+
+    def say_all(lines, *limits):
+        return subprocess.run([*PROGRAM, "chat", "--db", DATABASE, *limits], input="\n".join(lines) + "\n", check=True,
                               stdout=subprocess.PIPE, text=True, timeout=GUARD).stdout.strip()
 
     def posts():
@@ -316,6 +322,16 @@ def session_broker():
     refusal = re.compile('t3: No agent: owner "ann" has 2 sessions open.*instance "t[12]"')
     until(lambda: any(refusal.match(line) for line in posts()), "refused")
     until(lambda: query("SELECT 1 FROM instances WHERE id = 't3' AND state = 1"), "and over")
+
+    # A chat that is killed does not know what arrived, so it says all of it again. Each message is taken once.
+    lines = ["p1 t8 eve one", "p2 t8 eve two"]
+    start("chat", "chat", "--db", DATABASE).stdin.write(lines[0] + "\n")
+    processes["chat"].stdin.flush()
+    hear("t8: 1. one")
+    kill("chat")
+    expect(say_all(lines) == "", "they are taken")
+    hear("t8: 2. two")
+    expect("key_reused" in say_all(["p1 t8 eve three"]), "an id is of one message")
 
     # A slow session holds up nobody else.
     slow = int(re.findall(r"instance=t1 .*agent (\d+) in ", log("a"))[-1])

@@ -324,6 +324,9 @@ Definition read_definition(Section& section, const Policies& policies,
   // With an unknown type all members would be unknown, too.
   if (!has_type || section.problems().lines().size() != before) return out;
   out.type = static_cast<Definition::Type>(type);
+  // A schedule has none of its own: the runs that it starts have that of their orchestration.
+  if (out.type != Definition::Type::kSchedule)
+    section.read_duration("time_limit", 1, kDurationMostMs, &out.time_limit_ms);
   Reader reader(policies, orchestrations);
   switch (out.type) {
     case Definition::Type::kSequence: reader.read_sequence(section, &out.sequence); break;

@@ -75,6 +75,7 @@ struct Watch {
 struct Definition {
   enum class Type : std::uint8_t { kSequence, kFanOut, kWatch, kSchedule };
   Type type = Type::kSequence;
+  std::int64_t time_limit_ms = 0;  // of an instance that is started without one; 0: none
   Sequence sequence;
   FanOut fan_out;
   Watch watch;

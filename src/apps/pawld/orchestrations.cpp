@@ -14,9 +14,12 @@ constexpr char kVersion[] = "1.0.0";
 
 pawl::Status Orchestrations::add_to(pawl::Registry& registry) {
   PAWL_TRY(registry.add_activity(kDefinition, give_definition, pawl::ActivityMode::kInline, this));
-  for (const NamedDefinition& one : config_.definitions)
+  for (const NamedDefinition& one : config_.definitions) {
     PAWL_TRY(registry.add_orchestration(one.name, run, kVersion, this));
-  return pawl::Status::kOk;
+    const std::int64_t limit_ms = one.definition.time_limit_ms;
+    if (limit_ms > 0) limits_.push_back({one.name, std::chrono::milliseconds(limit_ms)});
+  }
+  return registry.set_time_limits(limits_.data(), limits_.size());
 }
 
 pawl::ActivityResult Orchestrations::give_definition(pawl::ActivityContext& ctx) {

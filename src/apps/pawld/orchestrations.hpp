@@ -9,7 +9,7 @@
 #ifndef PAWL_APPS_PAWLD_ORCHESTRATIONS_HPP
 #define PAWL_APPS_PAWLD_ORCHESTRATIONS_HPP
 
-#include <string>
+#include <vector>
 
 #include "apps/pawld/config.hpp"
 #include "pawl/pawl.hpp"
@@ -31,6 +31,7 @@ class Orchestrations {
   Orchestrations(const Config& config, DefinitionListener* listener)
       : config_(config), listener_(listener) {}
 
+  // Requires: one call at most; the registry keeps a pointer to the limits.
   [[nodiscard]] pawl::Status add_to(pawl::Registry& registry);
 
  private:
@@ -39,6 +40,7 @@ class Orchestrations {
 
   const Config& config_;
   DefinitionListener* listener_;
+  std::vector<pawl::Registry::TimeLimit> limits_;
 };
 
 }  // namespace pawld

@@ -170,6 +170,18 @@ void pawl_activity_hand_back(pawl_activity* activity) {
   answer(activity, activity->context.hand_back());
 }
 
+void pawl_activity_completion_token(const pawl_activity* activity, char out[PAWL_TOKEN_BYTES]) {
+  static_assert(PAWL_TOKEN_BYTES == pawl::CompletionToken::kBytesMax + 1);
+  const pawl::CompletionToken token = activity->context.completion_token();
+  out[token.view().copy(out, PAWL_TOKEN_BYTES - 1)] = '\0';
+}
+void pawl_activity_complete_later(pawl_activity* activity, int session) {
+  const bool is_known = session == PAWL_FREES_SESSION || session == PAWL_HOLDS_SESSION;
+  answer(activity,
+         is_known ? activity->context.complete_later(static_cast<pawl::WhileOutside>(session))
+                  : activity->context.fail_permanently("a number that is no pawl_while_outside"));
+}
+
 void pawl_step_again_after(pawl_activity* activity, int64_t wait_ms) {
   activity->step.emplace(activity->context.again_after(pawl::c_api::ms_of(wait_ms)));
 }

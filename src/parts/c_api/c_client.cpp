@@ -173,6 +173,14 @@ pawl_status send(pawl_client* client, Send call, const char* id, const char* nam
       (client->client.*call)(name_of(id), name_of(name), bytes_of(payload, size), taken));
 }
 
+// Makes a call about the activity that has a token.
+pawl_status by_token(pawl_client* client,
+                     Status (pawl::Client::*call)(std::string_view, std::string_view),
+                     const char* token, const void* bytes, size_t size) {
+  if (client == nullptr || !is_bytes(bytes, size)) return PAWL_INVALID_ARGUMENT;
+  return client->keep((client->client.*call)(name_of(token), bytes_of(bytes, size)));
+}
+
 }  // namespace
 
 pawl_status pawl_client_open(const pawl_client_options* options, pawl_host* host, pawl_client** out,
@@ -255,6 +263,22 @@ pawl_status pawl_client_offer_event(pawl_client* client, const char* id, const c
 }
 pawl_status pawl_client_cancel(pawl_client* client, const char* id, const char* reason) {
   return call_with(client, &pawl::Client::cancel_instance, id, reason);
+}
+
+// ---- completed from outside ----
+
+pawl_status pawl_client_complete_activity(pawl_client* client, const char* token,
+                                          const void* result, size_t size) {
+  return by_token(client, &pawl::Client::complete_activity, token, result, size);
+}
+pawl_status pawl_client_fail_activity(pawl_client* client, const char* token, const char* text,
+                                      int permanent) {
+  if (client == nullptr) return PAWL_INVALID_ARGUMENT;
+  return client->keep(client->client.fail_activity(name_of(token), name_of(text), permanent != 0));
+}
+pawl_status pawl_client_heartbeat_activity(pawl_client* client, const char* token,
+                                           const void* progress, size_t size) {
+  return by_token(client, &pawl::Client::heartbeat_activity, token, progress, size);
 }
 
 // ---- watch ----

@@ -231,6 +231,16 @@ constexpr int number_of_level(LogLevel level) {
 }
 static_assert(is_same(number_of_level, PAWL_LEVEL_ERROR + 1));
 
+constexpr int number_of_while_outside(WhileOutside session) {
+  using Enum = WhileOutside;
+  switch (session) {
+    PAWL_SAME(kFreesSession, PAWL_FREES_SESSION);
+    PAWL_SAME(kHoldsSession, PAWL_HOLDS_SESSION);
+  }
+  return -1;
+}
+static_assert(is_same(number_of_while_outside, PAWL_HOLDS_SESSION + 1));
+
 constexpr int number_of_mode(ActivityMode mode) {
   return mode == ActivityMode::kInline ? PAWL_INLINE : PAWL_THREADED;
 }

@@ -96,9 +96,9 @@ pawl_status ask_with(pawl_host* host,
 pawl_status ask_with(pawl_host* host,
                      Status (pawl::Runtime::*call)(std::string_view, std::string_view, pawl::Answer,
                                                    void*),
-                     const char* text, const char* second, pawl_answer_fn answer, void* user) {
+                     const char* text, std::string_view second, pawl_answer_fn answer, void* user) {
   return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
-    return (host->host.runtime().*call)(name_of(text), name_of(second), pass_on, asked);
+    return (host->host.runtime().*call)(name_of(text), second, pass_on, asked);
   });
 }
 
@@ -150,10 +150,30 @@ pawl_status pawl_host_add_steps(pawl_host* host, const char* name, pawl_step_fn 
   return status_of(status);
 }
 
+pawl_status pawl_host_allow_complete_later(pawl_host* host, const char* name) {
+  Status status = may_register(host, name, true);
+  if (status == Status::kOk) status = host->host.registry().allow_complete_later(name);
+  return status_of(status);
+}
 pawl_status pawl_host_set_default_version(pawl_host* host, const char* name, const char* version) {
   Status status = may_register(host, name, true);
   if (status == Status::kOk)
     status = host->host.registry().set_default_version(name, name_of(version));
+  return status_of(status);
+}
+
+pawl_status pawl_host_set_time_limit(pawl_host* host, const char* name, int64_t limit_ms) {
+  Status status = may_register(host, name, true);
+  if (status != Status::kOk) return status_of(status);
+  std::size_t at = 0;
+  while (at < host->limits_count && host->limits[at].name != name)
+    ++at;
+  const std::size_t count = at == host->limits_count ? at + 1 : host->limits_count;
+  const pawl::Registry::TimeLimit before = host->limits[at];
+  host->limits[at] = {name, ms_of(limit_ms)};
+  status = host->host.registry().set_time_limits(host->limits, count);
+  if (status == Status::kOk) host->limits_count = count;
+  if (status != Status::kOk) host->limits[at] = before;
   return status_of(status);
 }
 
@@ -249,17 +269,42 @@ pawl_status pawl_host_enqueue(pawl_host* host, const char* id, const char* queue
 }
 pawl_status pawl_host_cancel(pawl_host* host, const char* id, const char* reason,
                              pawl_answer_fn answer, void* user) {
-  return ask_with(host, &pawl::Runtime::cancel_instance, id, reason, answer, user);
+  return ask_with(host, &pawl::Runtime::cancel_instance, id, name_of(reason), answer, user);
 }
 pawl_status pawl_host_terminate(pawl_host* host, const char* id, const char* reason,
                                 pawl_answer_fn answer, void* user) {
-  return ask_with(host, &pawl::Runtime::terminate_instance, id, reason, answer, user);
+  return ask_with(host, &pawl::Runtime::terminate_instance, id, name_of(reason), answer, user);
 }
 pawl_status pawl_host_suspend(pawl_host* host, const char* id, pawl_answer_fn answer, void* user) {
   return ask_with(host, &pawl::Runtime::suspend_instance, id, answer, user);
 }
 pawl_status pawl_host_resume(pawl_host* host, const char* id, pawl_answer_fn answer, void* user) {
   return ask_with(host, &pawl::Runtime::resume_instance, id, answer, user);
+}
+pawl_status pawl_host_change_time_limit(pawl_host* host, const char* id, int64_t limit_ms,
+                                        pawl_answer_fn answer, void* user) {
+  return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
+    return host->host.runtime().change_time_limit(name_of(id), limit_of(limit_ms), pass_on, asked);
+  });
+}
+pawl_status pawl_host_complete_activity(pawl_host* host, const char* token, const void* result,
+                                        size_t size, pawl_answer_fn answer, void* user) {
+  if (!is_bytes(result, size)) return PAWL_INVALID_ARGUMENT;
+  return ask_with(host, &pawl::Runtime::complete_activity, token, bytes_of(result, size), answer,
+                  user);
+}
+pawl_status pawl_host_fail_activity(pawl_host* host, const char* token, const char* text,
+                                    int permanent, pawl_answer_fn answer, void* user) {
+  return ask(host, answer, user, [&](pawl::Answer pass_on, void* asked) {
+    return host->host.runtime().fail_activity(name_of(token), name_of(text), permanent != 0,
+                                              pass_on, asked);
+  });
+}
+pawl_status pawl_host_heartbeat_activity(pawl_host* host, const char* token, const void* progress,
+                                         size_t size, pawl_answer_fn answer, void* user) {
+  if (!is_bytes(progress, size)) return PAWL_INVALID_ARGUMENT;
+  return ask_with(host, &pawl::Runtime::heartbeat_activity, token, bytes_of(progress, size), answer,
+                  user);
 }
 pawl_status pawl_host_delete(pawl_host* host, const char* id, int force, pawl_answer_fn answer,
                              void* user) {

@@ -115,6 +115,9 @@ struct pawl_host {
   pawl::c_api::AnswerPool answers;
   pawl::c_api::Steps steps[pawl::Registry::kActivitiesMax] = {};
   std::size_t steps_count = 0;
+  // One more than there may be names, for one that the Registry refuses.
+  pawl::Registry::TimeLimit limits[pawl::Registry::kOrchestrationsMax + 1] = {};
+  std::size_t limits_count = 0;
   pawl::c_api::LastError error;
   std::atomic<std::uint32_t> clients{0};
   bool is_started = false;

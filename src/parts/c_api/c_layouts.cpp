@@ -21,6 +21,7 @@ struct StartOptionsTable {
       PAWL_C_MS(start_after),
       PAWL_C_ENUM(if_running, if_running, PAWL_RUNNING_TAKE),
       PAWL_C_ENUM(if_ended, if_ended, PAWL_ENDED_NEXT_IF_FAILED),
+      PAWL_C_MS(time_limit),
   };
 };
 
@@ -179,6 +180,8 @@ struct InstanceInfoTable {
       PAWL_C_SAME(updated_ms),
       PAWL_C_SAME(timers_without_clock),
       PAWL_C_SAME(unread_messages),
+      PAWL_C_MEMBER(time_limit, time_limit_ms),
+      PAWL_C_MEMBER(time_left, time_left_ms),
   };
 };
 
@@ -218,7 +221,7 @@ struct ActivityInfoTable {
   static constexpr Member kMembers[] = {
       PAWL_C_SAME(name),       PAWL_C_SAME(node),          PAWL_C_SAME(last_progress),
       PAWL_C_SAME(last_error), PAWL_C_SAME(state),         PAWL_C_SAME(activity_id),
-      PAWL_C_SAME(attempt),    PAWL_C_SAME(retry_attempt),
+      PAWL_C_SAME(attempt),    PAWL_C_SAME(retry_attempt), PAWL_C_SAME(outside_since_ms),
   };
 };
 
@@ -229,7 +232,7 @@ struct WorkInfoTable {
       PAWL_C_SAME(key),         PAWL_C_SAME(instance_id), PAWL_C_SAME(execution_id),
       PAWL_C_SAME(activity_id), PAWL_C_SAME(name),        PAWL_C_SAME(session),
       PAWL_C_SAME(tag),         PAWL_C_SAME(node),        PAWL_C_SAME(attempt),
-      PAWL_C_SAME(state),       PAWL_C_SAME(is_unserved),
+      PAWL_C_SAME(state),       PAWL_C_SAME(is_unserved), PAWL_C_SAME(outside_since_ms),
   };
 };
 
@@ -310,6 +313,7 @@ struct MetricsTable {
       PAWL_C_SAME(quota_bytes),
       PAWL_C_SAME(refuses_new),
       PAWL_C_SAME(complete),
+      PAWL_C_SAME(activities_outside),
   };
 };
 

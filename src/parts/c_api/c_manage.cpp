@@ -56,6 +56,10 @@ pawl_status pawl_client_suspend(pawl_client* client, const char* id) {
 pawl_status pawl_client_resume(pawl_client* client, const char* id) {
   return call_with(client, &pawl::Client::resume_instance, id);
 }
+pawl_status pawl_client_change_time_limit(pawl_client* client, const char* id, int64_t limit_ms) {
+  if (client == nullptr) return PAWL_INVALID_ARGUMENT;
+  return client->keep(client->client.change_time_limit(name_of(id), limit_of(limit_ms)));
+}
 pawl_status pawl_client_restart(pawl_client* client, const char* id, int from,
                                 const pawl_restart_options* options) {
   if (client == nullptr) return PAWL_INVALID_ARGUMENT;

@@ -44,6 +44,7 @@ bool to_cpp(const Member& member, const void* from, void* to) {
     case Kind::kMaybeName: assign_text<std::optional<Name>>(to, read<const char*>(from)); break;
     case Kind::kPath: assign_text<Path>(to, read<const char*>(from)); break;
     case Kind::kMaybePath: assign_text<std::optional<Path>>(to, read<const char*>(from)); break;
+    case Kind::kMaybeSpan: write(to, limit_of(read<std::int64_t>(from))); break;
     default: break;
   }
   return true;

@@ -28,11 +28,12 @@ enum class Kind : std::uint8_t {
   kFlag,  // int, bool
   kEnum,  // int, an enumeration of one byte
   kSize,  // std::uint32_t, std::size_t
-  kName,  // const char*, Name: given to Pawl only, as the next three
+  kName,  // const char*, Name: given to Pawl only, as the next four
   kMaybeName,
   kPath,
   kMaybePath,
-  kText,  // pawl_text, std::string_view: filled in only, as the next two
+  kMaybeSpan,  // std::int64_t in ms, std::optional of them: 0 is none
+  kText,       // pawl_text, std::string_view: filled in only, as the next two
   kCallText,
   kMaybeMs,
   kInt,  // int that code reads; `cpp` is its default
@@ -54,6 +55,7 @@ constexpr std::size_t bytes_of(const Member& member) {
     case Kind::kEnum:
     case Kind::kInt: return sizeof(int);
     case Kind::kSize: return sizeof(std::uint32_t);
+    case Kind::kMaybeSpan: return sizeof(std::int64_t);
     case Kind::kText:
     case Kind::kCallText: return sizeof(pawl_text);
     case Kind::kMaybeMs: return sizeof(pawl_optional_ms);
@@ -117,6 +119,9 @@ constexpr Member member(std::size_t c, std::size_t cpp, int most) {
            : is_maybe_name ? Kind::kMaybeName
            : is_path       ? Kind::kPath
                            : Kind::kMaybePath;
+  } else if constexpr (std::is_same_v<Bare, std::optional<std::chrono::milliseconds>>) {
+    static_assert(std::is_same_v<InC, std::int64_t>);
+    kind = Kind::kMaybeSpan;
   } else if constexpr (std::is_same_v<InC, pawl_text>) {
     static_assert(std::is_same_v<Bare, std::string_view> || std::is_same_v<Bare, CallText>);
     kind = std::is_same_v<Bare, CallText> ? Kind::kCallText : Kind::kText;
@@ -145,6 +150,7 @@ constexpr std::size_t alignment_of(const Member& member) {
   switch (member.kind) {
     case Kind::kCopy:
       return member.more < alignof(std::int64_t) ? member.more : alignof(std::int64_t);
+    case Kind::kMaybeSpan: return alignof(std::int64_t);
     case Kind::kMaybeMs: return alignof(pawl_optional_ms);
     case Kind::kText:
     case Kind::kCallText: return alignof(pawl_text);

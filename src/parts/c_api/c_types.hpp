@@ -121,6 +121,11 @@ inline std::chrono::milliseconds ms_of(std::int64_t count) {
   return std::chrono::milliseconds(count);
 }
 
+// A limit of C that may be absent: 0 is none.
+inline std::optional<std::chrono::milliseconds> limit_of(std::int64_t count) {
+  return count == 0 ? std::nullopt : std::optional(ms_of(count));
+}
+
 // ---- calls that C functions stand behind ----
 
 // The functions that are registered in place of C functions.

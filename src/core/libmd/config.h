@@ -1,1 +1,0 @@
-/* sha2.c includes it; nothing is to be configured. */

@@ -1,1 +1,0 @@
-/* sha2.c includes it; the names have one version here. */
