@@ -1,19 +1,18 @@
 #include "store/instance/message_keys.hpp"
 
-#include <cstring>
-
+#include "core/hash.hpp"
 #include "store/instance/arguments.hpp"
 
 namespace pawl::store {
 namespace {
 
-char* put(char* at, std::uint64_t number, int bytes) {
-  for (int i = 0; i < bytes; ++i)
+char* put_number(char* at, std::uint64_t number, std::size_t bytes) {
+  for (std::size_t i = 0; i < bytes; ++i)
     *at++ = static_cast<char>(number >> (8 * i));
   return at;
 }
 
-std::uint64_t take(std::string_view* from, std::size_t bytes) {
+std::uint64_t take_number(std::string_view* from, std::size_t bytes) {
   std::uint64_t number = 0;
   for (std::size_t i = bytes; i > 0; --i)
     number = number << 8 | static_cast<unsigned char>((*from)[i - 1]);
@@ -21,33 +20,29 @@ std::uint64_t take(std::string_view* from, std::size_t bytes) {
   return number;
 }
 
-constexpr std::size_t kLengthBytes = 2;
 constexpr std::size_t kRowCountBytes = 2;
 
-template <typename Entry>
-char* put_entry(char* at, const Entry& entry) {
-  at = put(at, entry.key.text.size(), kLengthBytes);
-  std::memcpy(at, entry.key.text.data(), entry.key.text.size());
-  at = put(at + entry.key.text.size(), entry.key.content, 8);
-  at = put(at, static_cast<std::uint64_t>(entry.key.number), 8);
-  return put(at, static_cast<std::uint64_t>(entry.at_ms), 8);
-}
-
-// False: the bytes are no entry.
-template <typename Entry>
-bool take_entry(std::string_view* from, Entry* out) {
-  if (from->size() < kLengthBytes) return false;
-  const auto length = static_cast<std::size_t>(take(from, kLengthBytes));
-  if (length == 0 || length > kNameBytesMax || from->size() < length + 24) return false;
-  out->key.text = from->substr(0, length);
-  from->remove_prefix(length);
-  out->key.content = take(from, 8);
-  out->key.number = static_cast<MessageId>(take(from, 8));
-  out->at_ms = static_cast<std::int64_t>(take(from, 8));
-  return true;
-}
-
 }  // namespace
+
+MessageKeys::Entry MessageKeys::entry_of(const MessageKey& key) {
+  return {Hash64().add(key.text).value(), static_cast<std::uint32_t>(key.content), key.number, 0};
+}
+
+char* MessageKeys::put(char* at, const Entry& entry) {
+  at = put_number(at, entry.key, 8);
+  at = put_number(at, entry.content, 4);
+  at = put_number(at, static_cast<std::uint64_t>(entry.number), 8);
+  return put_number(at, static_cast<std::uint64_t>(entry.at_ms), 6);
+}
+
+MessageKeys::Entry MessageKeys::take(std::string_view* from) {
+  Entry entry;
+  entry.key = take_number(from, 8);
+  entry.content = static_cast<std::uint32_t>(take_number(from, 4));
+  entry.number = static_cast<MessageId>(take_number(from, 8));
+  entry.at_ms = static_cast<std::int64_t>(take_number(from, 6));
+  return entry;
+}
 
 constexpr auto kReadWindow = PAWL_QUERY("SELECT keys_max,keys_ms FROM meta WHERE id=1");
 
@@ -58,8 +53,7 @@ Status MessageKeys::read_window(Window* out) {
   out->keys_max = row.integer(0, &whole);
   const std::int64_t age_ms = row.integer(1, &whole);
   out->since_ms = batch_.now - age_ms;
-  if (whole && out->keys_max > 0 && out->keys_max <= kRowsMax * kEntriesInRow && age_ms > 0)
-    return Status::kOk;
+  if (whole && out->keys_max > 0 && out->keys_max <= kKeysMax && age_ms > 0) return Status::kOk;
   connection_.diagnostic().format("meta.keys_max or meta.keys_ms is damaged");
   return fail(Status::kCorrupt, "meta");
 }
@@ -80,23 +74,23 @@ Status MessageKeys::read_ring(InstanceKey instance, Ring* out) {
   std::string_view stored = row.bytes(1);
   if (stored.empty()) return out->last == 0 ? Status::kOk : damaged(instance);
   if (stored.size() < kRowCountBytes) return damaged(instance);
-  out->rows = static_cast<std::int64_t>(take(&stored, kRowCountBytes));
+  out->rows = static_cast<std::int64_t>(take_number(&stored, kRowCountBytes));
+  out->waiting_count = static_cast<int>(stored.size() / kEntryBytes);
   if (out->rows > kRowsMax || (out->rows > 0) != (out->last > 0) ||
-      stored.size() > sizeof out->bytes)
+      out->waiting_count >= kEntriesInRow || stored.size() % kEntryBytes != 0)
     return damaged(instance);
-  out->has_newest = !stored.empty();
-  if (!out->has_newest) return Status::kOk;
-  std::memcpy(out->bytes, stored.data(), stored.size());
-  std::string_view kept(out->bytes, stored.size());
-  return take_entry(&kept, &out->newest) && kept.empty() ? Status::kOk : damaged(instance);
+  for (int i = 0; i < out->waiting_count; ++i)
+    out->waiting[i] = take(&stored);
+  return Status::kOk;
 }
 
 constexpr auto kWriteRing = PAWL_QUERY("UPDATE instances SET keys_last=?2,keys=?3 WHERE key=?1");
 
-Status MessageKeys::write_ring(InstanceKey instance, const Ring& ring, const Entry* newest) {
-  char bytes[kRowCountBytes + kEntryBytesMax];
-  char* end = put(bytes, static_cast<std::uint64_t>(ring.rows), kRowCountBytes);
-  if (newest != nullptr) end = put_entry(end, *newest);
+Status MessageKeys::write_ring(InstanceKey instance, const Ring& ring) {
+  char bytes[kRowCountBytes + kEntriesInRow * kEntryBytes];
+  char* end = put_number(bytes, static_cast<std::uint64_t>(ring.rows), kRowCountBytes);
+  for (int i = 0; i < ring.waiting_count; ++i)
+    end = put(end, ring.waiting[i]);
   Statement row = connection_.use(kWriteRing);
   row.bind(instance).bind_or_null(ring.last);
   return fail_written(row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)}).run(),
@@ -112,31 +106,32 @@ Status MessageKeys::find(InstanceKey instance, MessageKey* key, bool* known) {
   *known = false;
   Ring ring;
   PAWL_TRY(read_ring(instance, &ring));
-  if (ring.rows == 0 && !ring.has_newest) return Status::kOk;
+  if (ring.rows == 0 && ring.waiting_count == 0) return Status::kOk;
   Window window;
   PAWL_TRY(read_window(&window));
+  const Entry wanted = entry_of(*key);
   std::int64_t left = window.keys_max;
   bool is_over = false;
   bool is_same = false;
   const auto look = [&](const Entry& entry) {
     is_over = left-- == 0 || entry.at_ms < window.since_ms;
-    if (is_over || entry.key.text != key->text) return;
+    if (is_over || entry.key != wanted.key) return;
     is_over = *known = true;
-    is_same = entry.key.content == key->content;
-    key->number = entry.key.number;
+    is_same = entry.content == wanted.content;
+    key->number = entry.number;
   };
-  if (ring.has_newest) look(ring.newest);
+  for (int at = ring.waiting_count - 1; at >= 0 && !is_over; --at)
+    look(ring.waiting[at]);
   std::int64_t id = ring.last;
   for (std::int64_t i = 0; i < ring.rows && !is_over; ++i) {
     Statement row = connection_.use(kReadKeys);
-    if (!row.bind(id).row() || row.integer(0) != instance) {
-      PAWL_TRY(fail(row.status(), "message_keys"));
-      return damaged(instance);
-    }
+    const bool is_there = row.bind(id).row() && row.integer(0) == instance;
+    PAWL_TRY(fail(row.status(), "message_keys"));
+    std::string_view stored = is_there ? row.bytes(2) : std::string_view();
+    if (stored.size() != kEntriesInRow * kEntryBytes) return damaged(instance);
     Entry entries[kEntriesInRow];
-    std::string_view stored = row.bytes(2);
     for (Entry& entry : entries)
-      if (!take_entry(&stored, &entry)) return damaged(instance);
+      entry = take(&stored);
     for (int at = kEntriesInRow - 1; at >= 0 && !is_over; --at)
       look(entries[at]);
     id = row.integer(1);
@@ -152,10 +147,11 @@ Status MessageKeys::remember(InstanceKey instance, const MessageKey& key) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
   Ring ring;
   PAWL_TRY(read_ring(instance, &ring));
-  const Entry entry = {key, batch_.now};
-  if (!ring.has_newest) return write_ring(instance, ring, &entry);
-  PAWL_TRY(write_row(instance, ring.newest, entry, &ring));
-  return write_ring(instance, ring, nullptr);
+  Entry& entry = ring.waiting[ring.waiting_count++];
+  entry = entry_of(key);
+  entry.at_ms = batch_.now;
+  if (ring.waiting_count == kEntriesInRow) PAWL_TRY(write_row(instance, &ring));
+  return write_ring(instance, ring);
 }
 
 constexpr auto kInsertKeys =
@@ -164,8 +160,7 @@ constexpr auto kReplaceKeys =
     PAWL_QUERY("UPDATE message_keys SET prev=?2,entries=?3 WHERE id=?4 AND instance=?1");
 
 // A row whose keys are all forgotten is used again, however few there are.
-Status MessageKeys::write_row(InstanceKey instance, const Entry& older, const Entry& newer,
-                              Ring* ring) {
+Status MessageKeys::write_row(InstanceKey instance, Ring* ring) {
   Window window;
   PAWL_TRY(read_window(&window));
   std::int64_t oldest = 0;
@@ -173,15 +168,18 @@ Status MessageKeys::write_row(InstanceKey instance, const Entry& older, const En
   if (ring->rows > 0) PAWL_TRY(oldest_row(*ring, &oldest, &oldest_at_ms));
   const bool is_full = ring->rows * kEntriesInRow >= window.keys_max;
   const bool replaces = oldest != 0 && (is_full || oldest_at_ms < window.since_ms);
-  char bytes[kEntriesInRow * kEntryBytesMax];
-  char* const end = put_entry(put_entry(bytes, older), newer);
+  char bytes[kEntriesInRow * kEntryBytes];
+  char* end = bytes;
+  for (const Entry& entry : ring->waiting)
+    end = put(end, entry);
   const sql::QueryRef query = replaces ? sql::QueryRef(kReplaceKeys) : sql::QueryRef(kInsertKeys);
   Statement row = connection_.use(query);
   row.bind(instance).bind_or_null(ring->last);
-  row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)});
+  row.bind_blob({bytes, sizeof bytes});
   ring->last = replaces ? oldest : context_.next_token();
   PAWL_TRY(fail_written(row.bind(ring->last).run(), "keep keys"));
   ring->rows += replaces ? 0 : 1;
+  ring->waiting_count = 0;
   return Status::kOk;
 }
 
@@ -194,10 +192,9 @@ Status MessageKeys::oldest_row(const Ring& ring, std::int64_t* id, std::int64_t*
     next = row.integer(1);
     if (i + 1 < ring.rows) continue;
     std::string_view stored = row.bytes(2);
-    Entry entry;
-    if (!take_entry(&stored, &entry) || !take_entry(&stored, &entry))
-      return damaged(row.integer(0));
-    *newest_at_ms = entry.at_ms;
+    if (stored.size() != kEntriesInRow * kEntryBytes) return damaged(row.integer(0));
+    stored.remove_prefix(stored.size() - kEntryBytes);
+    *newest_at_ms = take(&stored).at_ms;
   }
   return Status::kOk;
 }

@@ -95,14 +95,15 @@ const s = (tag, attributes = {}, ...children) => filled(document.createElementNS
 const byId = (id) => document.getElementById(id);
 const setText = (element, text) => element.textContent !== text && (element.textContent = text);
 const td = (...children) => h("td", {}, ...children);
-const num = (...children) => h("td", { class: "num" }, ...children);
+const cell = (kind, ...children) => h("td", { class: kind }, ...children);
+const num = (...children) => cell("num", ...children);
+const wide = (...children) => cell("wide", ...children);
 const span = (kind, ...children) => h("span", { class: kind }, ...children);
 const card = (title, ...children) => h("section", { class: "card" }, title && h("h2", {}, title), ...children);
 const bar = (...children) => h("div", { class: "head" }, ...children);
 const line = (...children) => h("div", { class: "row" }, ...children);
 const group = (label, kind, ...children) => h("div", { class: `row ${kind}`, role: "group", "aria-label": label }, ...children);
 const badge = (state) => h("span", { class: `badge ${state}` }, words(state));
-const wide = (...children) => h("td", { class: "wide" }, ...children);
 const button = (label, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, label);
 const pressed = (on) => ({ "aria-pressed": String(Boolean(on)) });
 
@@ -131,11 +132,11 @@ function textBlock(text) {
 }
 
 /** Brings the children of `parent` into the state of `rows`. A row that is as it was keeps its element. */
-function keyed(parent, rows, keyOf, cells, element = () => h("tr")) {
+function keyed(parent, rows, cells, element = () => h("tr")) {
   const old = new Map(Array.from(parent.children, (child) => [child.getAttribute("data-key"), child]));
   let place = parent.firstElementChild;
   for (const row of rows) {
-    const key = String(keyOf(row));
+    const key = String(row.key ?? row.key_base64 ?? row.execution_id ?? row.id);
     const form = JSON.stringify(row);
     const child = old.get(key) ?? element(row);
     old.delete(key);
@@ -252,8 +253,8 @@ async function learn(signal) {
 
 // --- polling
 
-/** Calls refresh() of the view that is shown, one at a time: faster while things change, slower while they do not,
- * not at all while the page is hidden, and with a backoff while the endpoint is gone. */
+/** Calls refresh() of the view, one at a time: fast while things change, slower while they do not, never while the
+ * page is hidden, and with a backoff while the endpoint is gone. */
 class Poller {
   pause = POLL_MS.fastest;
   failures = 0;
@@ -324,12 +325,12 @@ const poller = new Poller();
 
 const STATES = ["running", "completed", "failed", "stopped", "suspended"];
 
-const instanceLink = (row, key = "id") => h("a", { class: "clip mono", href: `#/instance/${segmentOf(row, key)}`, title: shown(row, key, 600) }, shown(row, key, 600));
+const instanceLink = (row, key = "id", title = shown(row, key, 600)) => h("a", { class: "clip mono", href: `#/instance/${segmentOf(row, key)}`, title }, title);
 
 const INSTANCE_HEAD = [["State"], ["Instance"], ["Orchestration"], ["Execution", "num wide"], ["Created"], ["Updated", "wide"]];
 function instanceCells(row) {
   return [td(badge(row.state)), td(instanceLink(row)), td(span("clip", shown(row, "name", 300)), span("dim", ` ${shown(row, "version")}`)),
-    h("td", { class: "num wide" }, count(row.execution_id)), td(ago(row.created_ms)), wide(ago(row.updated_ms))];
+    cell("num wide", count(row.execution_id)), td(ago(row.created_ms)), wide(ago(row.updated_ms))];
 }
 
 function filterInput(label, value, change) {
@@ -406,7 +407,7 @@ function instancesView(route) {
   const empty = h("p", { class: "empty", hidden: true });
   const pages = pager(() => filter.values);
   const filter = instanceFilter(route, () => pages.turn([0]));
-  const root = h("section", { class: "card" }, filter.root, list.root, empty, pages.root);
+  const root = card("", filter.root, list.root, empty, pages.root);
   const isChanged = changes();
   const refresh = async (signal) => {
     const [page, metrics] = await Promise.all([
@@ -414,7 +415,7 @@ function instancesView(route) {
       call("/v1/metrics", { signal }),
     ]);
     filter.show(metrics);
-    keyed(list.body, page.rows, (row) => row.key, instanceCells);
+    keyed(list.body, page.rows, instanceCells);
     pages.show(page.rows.length, page);
     list.root.hidden = !page.rows.length;
     empty.hidden = page.rows.length > 0;
@@ -547,9 +548,9 @@ class Timeline {
     this.all = lanes;
     this.lanes = lanes.filter((lane) => !this.hidden.has(lane.group));
     const kinds = Object.keys(GROUPS).filter((kind) => lanes.some((lane) => lane.group === kind));
-    keyed(this.legend, kinds.map((kind) => ({ kind, on: !this.hidden.has(kind) })), (row) => row.kind, ({ kind, on }) => {
-      const swatch = s("svg", { "aria-hidden": "true" }, s("rect", { fill: `var(--${kind})`, width: 10, height: 10, rx: 2 }));
-      return [button([swatch, GROUPS[kind]], () => this.toggle(kind), pressed(on))];
+    keyed(this.legend, kinds.map((key) => ({ key, on: !this.hidden.has(key) })), ({ key, on }) => {
+      const swatch = s("svg", { "aria-hidden": "true" }, s("rect", { fill: `var(--${key})`, width: 10, height: 10, rx: 2 }));
+      return [button([swatch, GROUPS[key]], () => this.toggle(key), pressed(on))];
     }, () => h("span"));
     this.draw();
   }
@@ -564,13 +565,12 @@ class Timeline {
     this.draw();
   }
 
-  ends(lane) {
-    return [lane.from, lane.to ?? Math.max(Date.now(), lane.from)];
+  end(lane) {
+    return lane.to ?? Math.max(Date.now(), lane.from);
   }
   whole() {
-    const ends = this.all.map((lane) => this.ends(lane));
-    const from = Math.min(...ends.map(([begin]) => begin));
-    const to = Math.max(from + 1, ...ends.map(([, end]) => end));
+    const from = Math.min(...this.all.map((lane) => lane.from));
+    const to = Math.max(from + 1, ...this.all.map((lane) => this.end(lane)));
     return [from - (to - from) * 0.01, to + (to - from) * 0.04];
   }
   range() {
@@ -654,8 +654,8 @@ class Timeline {
   }
   drawLane(lane, at) {
     const [left, width] = [this.labelWidth(), this.plotWidth()];
-    const x1 = this.x(this.ends(lane)[0]);
-    const x2 = Math.max(x1 + 4, this.x(this.ends(lane)[1]));
+    const x1 = this.x(lane.from);
+    const x2 = Math.max(x1 + 4, this.x(this.end(lane)));
     const fill = `var(--${lane.group})`;
     const mark = lane.instant ? s("path", { fill, d: `M${x1} 5l6 6-6 6-6-6z` }) : s("rect", { class: `bar ${lane.outcome}`, fill, x: x1, y: 5, width: x2 - x1, height: 12, rx: 3 });
     const isPlanned = lane.plan > Date.now() && lane.outcome === "open";
@@ -701,6 +701,7 @@ class Loaded {
 }
 
 const fact = (title, value) => !!value && h("div", {}, h("dt", {}, title), h("dd", {}, value));
+const lasts = (title, ms) => fact(title, ms && duration(ms));
 
 function instanceHead({ instance, status, stats }) {
   const isOver = ["completed", "failed"].includes(status.state);
@@ -708,10 +709,10 @@ function instanceHead({ instance, status, stats }) {
   return [h("dl", { class: "facts" },
     fact("Orchestration", `${shown(instance, "name", 300)} ${shown(instance, "version")}`),
     fact("Created", ago(instance.created_ms)), fact(isOver ? "Ended" : "Updated", ago(instance.updated_ms)),
-    fact("Took", isOver && duration(instance.updated_ms - instance.created_ms)),
+    lasts("Took", isOver && instance.updated_ms - instance.created_ms),
     fact("Parent", textOf(instance, "parent_id") && instanceLink(instance, "parent_id")),
     fact("History", `${many(stats.history_events, "event")}, ${size(stats.history_bytes)}`),
-    fact("Time limit", instance.time_limit_ms && duration(instance.time_limit_ms)), fact("Time left", instance.time_left_ms && duration(instance.time_left_ms)),
+    lasts("Time limit", instance.time_limit_ms), lasts("Time left", instance.time_left_ms),
     fact("Messages waiting", stats.messages_waiting), fact("Unread messages", instance.unread_messages), fact("Timers that wait for a clock", instance.timers_without_clock)),
   h("div", { class: "outcome" }, outcome.map(([key, title]) => [h("h3", { class: key === "output" && status.error ? "small error" : "small dim" }, title), textBlock(textOf(status, key))]))];
 }
@@ -762,7 +763,7 @@ function eventTable(choose) {
   const draw = (to = page) => {
     const pages = Math.max(1, Math.ceil(events.length / EVENT_ROWS));
     page = Math.max(0, Math.min(to, pages - 1));
-    keyed(list.body, events.slice(page * EVENT_ROWS, (page + 1) * EVENT_ROWS), (row) => row.id, (row) => eventCells(row, choose));
+    keyed(list.body, events.slice(page * EVENT_ROWS, (page + 1) * EVENT_ROWS), (row) => eventCells(row, choose));
     setText(place, `${many(events.length, "event")}${pages > 1 ? `, page ${page + 1} of ${pages}` : ""}`);
     back.disabled = !page;
     next.disabled = page + 1 === pages;
@@ -785,7 +786,7 @@ function relations(path, segment) {
   const refresh = async (events, signal) => {
     for (const { list, address, name, cells, kinds, root } of parts) {
       const { rows } = events.some((event) => kinds.includes(event.kind)) ? await gather(address, name, {}, signal, { most: PAGE_ROWS }) : { rows: [] };
-      keyed(list.body, rows, (row) => row.key, cells);
+      keyed(list.body, rows, cells);
       root.hidden = !rows.length;
     }
   };
@@ -795,7 +796,7 @@ function relations(path, segment) {
 /** The executions; null is the current one. */
 function executionTabs(choose) {
   const root = group("Execution", "tabs");
-  const show = ({ executions, instance }, current) => keyed(root, executions.map((row) => ({ ...row, on: row.execution_id === current })), (row) => row.execution_id, (row) => {
+  const show = ({ executions, instance }, current) => keyed(root, executions.map((row) => ({ ...row, on: row.execution_id === current })), (row) => {
     const id = row.execution_id;
     return [button(id, () => choose(id === instance.execution_id ? null : id), { ...pressed(row.on), title: clock(row.started_ms).exact }), badge(row.state)];
   }, () => span("row"));
@@ -837,7 +838,7 @@ function instanceView(route) {
     document.title = `${shown(answer.instance, "id", 60)} · Pawl`;
     redraw(head, [bar(h("h1", { class: "mono" }, shown(answer.instance, "id", 600)), badge(answer.status.state), span("grow"), line(...instanceActions(path, shown(answer.instance, "id"), answer.status.state))), ...instanceHead(answer)]);
     executions.show(answer, execution);
-    keyed(values.body, answer.values, (row) => segmentOf(row, "key"), (row) => [h("td", { class: "mono" }, shown(row, "key", 300)), h("td", { class: "text" }, textBlock(textOf(row, "value"))), td(ago(row.updated_ms))]);
+    keyed(values.body, answer.values, (row) => [cell("mono", shown(row, "key", 300)), cell("text", textBlock(textOf(row, "value"))), td(ago(row.updated_ms))]);
     valueCard.hidden = !answer.values.length;
     events.show(history.events);
   };
@@ -866,7 +867,7 @@ function sessionCells(row) {
   return [td(badge(waits ? "waiting" : row.stopping ? "moving" : row.state)),
     td(span("clip mono", shown(row, "name", 300)), textOf(row, "instance_id") && [span("small dim", " opened by "), instanceLink(row, "instance_id")]),
     td(waits ? span("waiting", `waits for ${seconds(row.waits_for_ms)}`) : shown(row, "node") || span("dim", "none")),
-    num(row.epoch), num(count(row.activities)), num(seconds(row.quiet_for_ms)), h("td", { class: "small dim" }, marks.filter(Boolean).join(" · "))];
+    num(row.epoch), num(count(row.activities)), num(seconds(row.quiet_for_ms)), cell("small dim", marks.filter(Boolean).join(" · "))];
 }
 
 /** Changes of owners, as this page saw them: the endpoint shows only how it is now. */
@@ -897,7 +898,7 @@ function workerCard({ title }) {
   const [head, empty, isOther] = [bar(), h("p", { class: "empty" }, "No sessions."), changes()];
   const show = (worker, rows) => {
     if (isOther({ ...worker, lease_ends_in_ms: 0 })) redraw(head, worker ? workerHead(worker) : [h("h2", {}, "Without a worker"), span("dim", "Sessions that wait have work, and no worker that takes it.")]);
-    keyed(list.body, rows.slice(0, EVENT_ROWS), (row) => row.key, sessionCells);
+    keyed(list.body, rows.slice(0, EVENT_ROWS), sessionCells);
     list.root.hidden = !rows.length;
     empty.hidden = rows.length > 0;
   };
@@ -915,9 +916,9 @@ function sessionsView() {
     const known = workers.map((worker) => ({ key: worker.incarnation, title: shown(worker, "node"), worker }));
     const others = rows.filter((row) => !known.some((group) => group.title === shown(row, "node")));
     if (others.length || !known.length) known.unshift({ key: "none", title: "no worker" });
-    keyed(groups, known, (row) => row.key, null, workerCard);
+    keyed(groups, known, null, workerCard);
     known.forEach(({ worker, title }, i) => groups.children[i].show(worker, worker ? rows.filter((row) => shown(row, "node") === title) : others));
-    keyed(trail.body, moves.list, (row) => row.key, (row) => [td(ago(row.at)), h("td", { class: "mono" }, row.name), td(row.from || "–"), td(row.to || "no owner"), num(row.epoch)]);
+    keyed(trail.body, moves.list, (row) => [td(ago(row.at)), cell("mono", row.name), td(row.from || "–"), td(row.to || "no owner"), num(row.epoch)]);
     trailCard.hidden = !moves.list.length;
     return isChanged([workers.map((worker) => worker.draining), rows.map((row) => [row.key, row.epoch, row.state, row.activities])]);
   };
@@ -968,7 +969,7 @@ function ratesView() {
   const refresh = async (signal) => {
     const metrics = await call("/v1/metrics", { signal });
     const keys = TILES.filter((key) => key !== "quota_bytes" || metrics[key]);
-    keyed(tiles, keys.map((key) => ({ key, value: metrics[key] })), (row) => row.key, ({ key, value }) => [h("b", {}, isBytes(key) ? size(value) : count(value)), span("small dim", words(key))], () => h("div", { class: "card tile" }));
+    keyed(tiles, keys.map((key) => ({ key, value: metrics[key] })), ({ key, value }) => [h("b", {}, isBytes(key) ? size(value) : count(value)), span("small dim", words(key))], () => h("div", { class: "card tile" }));
     if (hasRuntime) await sample(signal).catch((error) => {
       if (error.status !== 404) throw error;
       hasRuntime = false;
