@@ -70,7 +70,7 @@ struct LoopContext {
   std::int64_t window_until = 0;  // boot time; work that becomes ready waits for company until then
 
   OptionalMs trouble_until;     // boot time; a storage in trouble is left alone until then
-  std::uint64_t work_done = 0;  // turns that changed something, calls answered
+  std::uint64_t work_done = 0;  // turns that changed something, calls answered, renewals
 
   LineBudget often[4];  // indexed by level
   RuntimeStats stats;

@@ -137,6 +137,9 @@ void TickBatch::renewal_committed() {
   const std::int64_t now = loop_.boot_ms();
   const bool renewed = loop_.agenda.is_due(Job::kRenew, now);
   if (renewed) {
+    // The look is planned work, however often leases are renewed; the pace is for looks that are
+    // not.
+    ++loop_.work_done;
     loop_.look_for_all();
     parts_.activities.renew_leases();
   }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <optional>
 #include <vector>
+
+#include "pawl/visit.hpp"
 
 namespace soak {
 namespace {
@@ -43,6 +46,15 @@ pawl::ActivityResult is_sent(pawl::ActivityContext& ctx) {
   note_run(ctx);
   return ctx.ok(static_cast<Witness*>(ctx.user())->is_sent(std::string(ctx.instance_id())) ? "yes"
                                                                                            : "no");
+}
+
+// Its progress is its token, and its input.
+pawl::ActivityResult leave(pawl::ActivityContext& ctx) {
+  note_run(ctx);
+  const std::string progress =
+      std::string(ctx.completion_token().view()) + " " + std::string(ctx.input());
+  if (ctx.heartbeat(progress) != pawl::Status::kOk) return ctx.fail("heartbeat");
+  return ctx.complete_later();
 }
 
 // ---- state passed to the next execution ----
@@ -448,6 +460,87 @@ Poll retrier(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
+Poll outside(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  for (int step = 0; step < kSteps; ++step) {
+    PAWL_AWAIT(message, ctx.dequeue_event("in"));
+    if (message.cancelled()) state.is_cancelled = true;
+    const std::string token(message.value());
+    if (state.is_cancelled || token == "end") return end(ctx, state);
+    state.received += token + " ";
+    PAWL_AWAIT(result, ctx.schedule_activity("leave", token));
+    state.count(token, result);
+    if (state.is_cancelled) return end(ctx, state);
+  }
+  return again(ctx, state);
+}
+
+// What it counted is in its values, which the next execution has, too.
+Poll thread(OrchestrationContext& ctx) {
+  State state("");
+  for (int step = 0; step < kSteps; ++step) {
+    state.received = std::string(ctx.get_kv_value("received").value_or(""));
+    state.worked = std::string(ctx.get_kv_value("worked").value_or(""));
+    PAWL_AWAIT(message, ctx.try_dequeue_event("in"));
+    if (!message.ok()) return end(ctx, state);
+    const std::string token(message.value());
+    if (token == "end") continue;
+    state.received += token + " ";
+    if (ctx.set_kv_value("received", state.received) != ErrorKind::kNone) return ctx.fail("set");
+    PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+    state.count(token, result);
+    if (ctx.set_kv_value("worked", state.worked) != ErrorKind::kNone) return ctx.fail("set");
+  }
+  return ctx.continue_as_new("");
+}
+
+// A call that the execution before left is in the input, behind '#': its number and its token.
+Poll server(OrchestrationContext& ctx) {
+  const std::string input(ctx.input());
+  State state(std::string_view(input).substr(0, input.find('#')));
+  if (const std::size_t at = input.find('#'); at != std::string::npos) {
+    char* end = nullptr;
+    const pawl::CallAddress left{std::strtoll(input.c_str() + at + 1, &end, 10)};
+    if (ctx.reply(left, "r" + std::string(end + 1)) != ErrorKind::kNone) return ctx.fail("reply");
+  }
+  for (int step = 0; step < kSteps; ++step) {
+    const Handle message = ctx.dequeue_event("in");
+    PAWL_AWAIT(received, message);
+    const std::string token(received.value());
+    if (token == "end") return end(ctx, state);
+    const std::optional<pawl::CallAddress> call = ctx.call_address(message);
+    if (!call.has_value()) return ctx.fail(token + " is no call");
+    state.received += token + " ";
+    PAWL_AWAIT(result, ctx.schedule_activity("one", token));
+    state.count(token, result);
+    ++state.round;
+    if (step + 1 == kSteps)
+      return ctx.continue_as_new(state.text() + "#" + std::to_string(call->number) + " " + token);
+    if (ctx.reply(*call, "r" + token) != ErrorKind::kNone) return ctx.fail("reply");
+  }
+  return again(ctx, state);
+}
+
+Poll forwarder(OrchestrationContext& ctx) {
+  State state(ctx.input());
+  const std::string to = thread_of(std::string(ctx.instance_id()));
+  for (int step = 0; step < kSteps; ++step) {
+    PAWL_AWAIT(message, ctx.dequeue_event("in"));
+    const std::string token(message.value());
+    if (token == "end") return end(ctx, state);
+    state.received += token + " ";
+    pawl::SendOptions how;
+    how.start_if_ended = pawl::StartIfEnded{name_of(Kind::kThread), ""};
+    for (bool is_sent = false; !is_sent;) {
+      PAWL_AWAIT(sent, ctx.enqueue_event(to, "in", token, how));
+      is_sent = sent.ok();
+      if (!is_sent) PAWL_AWAIT_DONE(ctx.schedule_timer(pause_of(state, step)));
+    }
+    state.worked += token + " ";
+  }
+  return again(ctx, state);
+}
+
 }  // namespace
 
 pawl::Status fill(pawl::Registry& registry, Witness& witness) {
@@ -465,6 +558,10 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness) {
       {name_of(Kind::kSessions), sessions},
       {name_of(Kind::kRetrier), retrier},
       {name_of(Kind::kEmptier), emptier},
+      {name_of(Kind::kOutside), outside},
+      {name_of(Kind::kThread), thread},
+      {name_of(Kind::kServer), server},
+      {name_of(Kind::kForwarder), forwarder},
       {"value_reader", value_reader},
       {"child", child},
       {"sleeper", sleeper},
@@ -475,7 +572,41 @@ pawl::Status fill(pawl::Registry& registry, Witness& witness) {
   PAWL_TRY(registry.add_activity("one", one, pawl::ActivityMode::kInline, &witness));
   PAWL_TRY(registry.add_activity("is_sent", is_sent, pawl::ActivityMode::kInline, &witness));
   PAWL_TRY(registry.add_activity("flaky", flaky, pawl::ActivityMode::kInline, &witness));
+  PAWL_TRY(registry.add_activity("leave", leave, pawl::ActivityMode::kInline, &witness));
+  PAWL_TRY(registry.allow_complete_later("leave"));
   return registry.add_activity("slow", slow, pawl::ActivityMode::kThreaded, &witness);
+}
+
+pawl::Status ask(pawl::Client& client, const std::string& id, const std::string& token,
+                 milliseconds timeout) {
+  pawl::SendOptions how;
+  how.key = token;
+  pawl::CallAnswer answer;
+  const pawl::Status status = client.call(id, "in", token, timeout, &answer, how);
+  const bool is_right = answer.error == ErrorKind::kNone && answer.value == "r" + token;
+  return status == pawl::Status::kOk && !is_right ? pawl::Status::kCorrupt : status;
+}
+
+std::string answer_from_outside(pawl::Client& client, const std::string& id) {
+  std::vector<std::string> waiting;
+  auto look = pawl::visit([&waiting](const pawl::ActivityInfo& activity) {
+    if (activity.state == pawl::ActivityState::kOutside)
+      waiting.emplace_back(activity.last_progress);
+  });
+  const pawl::Status listed = client.list_activities(id, look);
+  if (listed != pawl::Status::kOk && listed != pawl::Status::kNotFound) return "";
+  for (const std::string& progress : waiting) {
+    const std::size_t space = progress.find(' ');
+    if (space == std::string::npos) return id + ": no token in '" + progress + "'";
+    const std::string token = progress.substr(0, space);
+    const std::string result = progress.substr(space + 1);
+    // Twice, as one does who was not answered. Cancelled meanwhile: nothing waits for it.
+    for (int i = 0; i < 2; ++i) {
+      const pawl::Status status = client.complete_activity(token, result);
+      if (status == pawl::Status::kStale) return id + ": another answer came before " + result;
+    }
+  }
+  return "";
 }
 
 const char* queue_of(Kind kind, Verb verb) {
@@ -518,6 +649,8 @@ void raise_to_the_plan(pawl::Options& options, bool is_first) {
   // Ended instances are kept, because the checker reads them.
   options.retention.age = std::chrono::milliseconds(0);
   options.retention.count = 0;
+  at_least(options.retention.message_keys, usual.retention.message_keys);
+  at_least(options.retention.message_key_age, usual.retention.message_key_age);
   options.space.quota_bytes = 0;
   at_least(options.space.log_bytes_max, usual.space.log_bytes_max);
   at_least(options.slots.inline_activities, 1U);
@@ -531,6 +664,12 @@ void raise_to_the_plan(pawl::Options& options, bool is_first) {
   if (options.sessions.evict_idle.count() == 0)
     options.sessions.evict_idle = usual.leases.home_grace;
   at_most(options.leases.home_grace, usual.leases.home_grace);
+  // Without fast_handoff the work of a dead worker waits for the end of its lease.
+  pawl::LeaseOptions& leases = options.leases;
+  at_most(leases.worker_lock_timeout, 2 * usual.leases.worker_lock_timeout);
+  at_most(leases.worker_lock_renewal_buffer, leases.worker_lock_timeout - milliseconds(1));
+  at_most(leases.session_lock_timeout, 2 * usual.leases.session_lock_timeout);
+  at_most(leases.session_lock_renewal_buffer, leases.session_lock_timeout - milliseconds(1));
   at_most(options.timing.commit_window, std::chrono::milliseconds(30));
   at_least(options.timing.cancel_grace, usual.timing.cancel_grace);
   at_least(options.timing.activity_grace, usual.timing.activity_grace);
@@ -545,6 +684,8 @@ Answer answer_of(Verb verb, pawl::Status status) {
     case pawl::Status::kOk: return Answer::kAccepted;
     case pawl::Status::kAlreadyExists:
       return verb == Verb::kStart ? Answer::kAccepted : Answer::kUnknown;
+    case pawl::Status::kTimeout:  // a call that has no answer yet
+      return verb == Verb::kSend ? Answer::kAccepted : Answer::kUnknown;
     case pawl::Status::kStale: return Answer::kEnded;
     case pawl::Status::kBusy:
     case pawl::Status::kFull:

@@ -16,13 +16,21 @@ const char* name_of(Kind kind) {
     case Kind::kSessions: return "sessions";
     case Kind::kRetrier: return "retrier";
     case Kind::kEmptier: return "emptier";
+    case Kind::kOutside: return "outside";
+    case Kind::kThread: return "thread";
+    case Kind::kServer: return "server";
+    case Kind::kForwarder: return "forwarder";
     case Kind::kKinds: break;
   }
   return "";
 }
 
+std::string thread_of(const std::string& forwarder) { return "thread-of-" + forwarder; }
+
 bool Instance::is_cancelled() const {
-  return std::find(actions.begin(), actions.end(), Verb::kCancel) != actions.end();
+  return std::find_if(actions.begin(), actions.end(), [](Verb verb) {
+           return verb == Verb::kCancel || verb == Verb::kLimitTime;
+         }) != actions.end();
 }
 
 // ---- Plan ----
@@ -41,13 +49,14 @@ Plan::Plan(std::uint64_t seed, std::size_t instances, std::size_t messages) {
     one.kind = static_cast<Kind>(i % static_cast<std::size_t>(Kind::kKinds));
     one.id = std::string(name_of(one.kind)) + "-" + std::to_string(i);
     one.actions.push_back(Verb::kStart);
-    const bool is_cancelled = random() % 12 == 0;
+    const std::uint64_t cancel = has_keys(one.kind) ? 2 : random() % 12;
     const bool is_suspended = random() % 4 == 0;
     const std::size_t cancel_at = random() % (count[i] + 1);
     const std::size_t suspend_at = random() % (count[i] + 1);
     const std::size_t resume_at = suspend_at + random() % (count[i] + 1 - suspend_at);
     for (std::size_t sent = 0; sent <= count[i]; ++sent) {
-      if (is_cancelled && sent == cancel_at) one.actions.push_back(Verb::kCancel);
+      if (cancel < 2 && sent == cancel_at)
+        one.actions.push_back(cancel == 0 ? Verb::kCancel : Verb::kLimitTime);
       if (is_suspended && sent == suspend_at) one.actions.push_back(Verb::kSuspend);
       // A raised event is sent when the instance says that it waits, which a suspended one never
       // says.
@@ -84,9 +93,8 @@ void Journal::apply(const std::string& line) {
     return;
   std::vector<Try>& tries = tries_[instance];
   if (word == "try") {
-    // A refused call is tried again unchanged, so it replaces its earlier try.
-    const bool is_again = !tries.empty() && tries.back().answer == Answer::kRefused &&
-                          tries.back().action == one.action &&
+    // What is tried again unchanged replaces its earlier try.
+    const bool is_again = !tries.empty() && tries.back().action == one.action &&
                           tries.back().generation == one.generation;
     if (is_again) tries.pop_back();
     tries.push_back(one);
@@ -109,7 +117,9 @@ int Journal::next_generation(std::size_t instance) const {
   if (tries_[instance].empty()) return 0;
   const Try& last = tries_[instance].back();
   if (last.action != next_action(instance)) return 0;
-  return last.generation + (last.answer == Answer::kUnknown ? 1 : 0);
+  const bool is_new =
+      last.answer == Answer::kUnknown && !has_keys(plan_.instances()[instance].kind);
+  return last.generation + (is_new ? 1 : 0);
 }
 
 std::string Journal::try_line(std::size_t instance) const {
@@ -151,6 +161,7 @@ bool Driver::next(const std::function<bool(std::size_t, std::size_t)>& is_waited
     const std::size_t i = (first + looks) % count;
     const Instance& one = plan_.instances()[i];
     const std::size_t action = journal_.next_action(i);
+    if (!busy_[i] && has_keys(one.kind) && random_() % 4 == 0 && repeats(i, call)) return true;
     if (busy_[i] || action >= one.actions.size()) continue;
     const Verb verb = one.actions[action];
     const bool is_raised = one.kind == Kind::kRaised && (verb == Verb::kSend || verb == Verb::kEnd);
@@ -160,19 +171,34 @@ bool Driver::next(const std::function<bool(std::size_t, std::size_t)>& is_waited
     journal_.apply(line);
     busy_[i] = true;
     const std::string token = token_of(journal_.tries(i).back());
-    *call = {i, verb, &one, verb == Verb::kEnd ? "end" : token};
+    *call = {i, verb, &one, verb == Verb::kEnd ? "end" : token, false};
     return true;
   }
   return false;
 }
 
-void Driver::on_answer(const Call& call, Answer answer) {
+// Sends an acknowledged message again, also to an instance that has ended.
+bool Driver::repeats(std::size_t instance, Call* call) {
+  const Instance& one = plan_.instances()[instance];
+  const std::vector<Try>& tries = journal_.tries(instance);
+  if (tries.empty()) return false;
+  const Try& sent = tries[random_() % tries.size()];
+  if (sent.answer != Answer::kAccepted || one.actions[sent.action] != Verb::kSend) return false;
+  busy_[instance] = true;
+  *call = {instance, Verb::kSend, &one, token_of(sent), true};
+  return true;
+}
+
+std::string Driver::on_answer(const Call& call, Answer answer) {
   busy_[call.instance] = false;
-  if (answer == Answer::kUnknown) return;
+  if (call.is_again)
+    return answer == Answer::kEnded ? call.of->id + " does not know " + call.token : "";
+  if (answer == Answer::kUnknown) return "";
   const std::string line =
       Journal::answer_line(call.instance, journal_.tries(call.instance).back(), answer);
   write_(line);
   journal_.apply(line);
+  return "";
 }
 
 // ---- expected results ----
@@ -318,6 +344,14 @@ std::vector<std::string> wrong_counts(const Plan& plan, const Journal& journal,
     for (const std::string& problem :
          Counts(one, journal.tries(i), output, ended.unread).problems())
       problems.push_back(problem);
+    if (one.kind == Kind::kForwarder) {
+      Output sent_on;
+      const Ended thread = find(thread_of(one.id));
+      const bool is_whole = thread.has_completed && parse(thread.output, &sent_on);
+      if (is_whole == output.received.empty() || sent_on.received != output.received ||
+          sent_on.worked != output.received)
+        problems.push_back(one.id + " sent other messages on: " + thread.output);
+    }
     if (one.kind != Kind::kParent) continue;
     for (const std::string& token : output.received) {
       const Ended detached = find("detached:" + one.id + ":" + token);

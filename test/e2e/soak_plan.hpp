@@ -5,7 +5,8 @@
 // Every message has its own token, "K.G": the K-th action of its instance, sent for the G-th time.
 // A sender that was killed, or does not know the outcome, sends the action again under the next G.
 // So a token that was acknowledged must be counted exactly once or, if its instance was cancelled,
-// be unread; a token without an answer at most once, and a refused one never.
+// be unread; a token without an answer at most once, and a refused one never. A message with a key
+// is sent again as it was.
 #ifndef PAWL_TEST_SOAK_PLAN_HPP
 #define PAWL_TEST_SOAK_PLAN_HPP
 
@@ -29,19 +30,29 @@ enum class Kind : int {
   kSessions,    // uses shared, device, exclusive and lost sessions
   kRetrier,     // activities with failing attempts, and on threads
   kEmptier,     // empties its queue until an activity says that all has been sent, then ends
+  kOutside,     // activities that are completed from outside
+  // Those below are not cancelled, and their messages have keys.
+  kThread,     // ends whenever its queue is empty; a message begins the next execution
+  kServer,     // answers calls, some of them in the next execution
+  kForwarder,  // sends each message on to a thread of its own
   kKinds,
 };
 
-enum class Verb : int { kStart, kSend, kCancel, kSuspend, kResume, kEnd };
+// Messages with keys are known when they come again.
+[[nodiscard]] constexpr bool has_keys(Kind kind) { return kind >= Kind::kThread; }
+
+enum class Verb : int { kStart, kSend, kCancel, kLimitTime, kSuspend, kResume, kEnd };
 
 struct Instance {
   Kind kind = Kind::kReader;
   std::string id;
   std::vector<Verb> actions;
-  [[nodiscard]] bool is_cancelled() const;
+  [[nodiscard]] bool is_cancelled() const;  // or over its time limit
 };
 
 [[nodiscard]] const char* name_of(Kind kind);
+// The thread to which a forwarder sends what it receives.
+[[nodiscard]] std::string thread_of(const std::string& forwarder);
 
 class Plan {
  public:
@@ -100,6 +111,7 @@ struct Call {
   Verb verb = Verb::kStart;
   const Instance* of = nullptr;
   std::string token;
+  bool is_again = false;  // it was acknowledged before, so it must be again, and changes nothing
 };
 
 // Chooses what to do next, in the order of the plan within each instance.
@@ -113,10 +125,13 @@ class Driver {
   // would be received.
   bool next(const std::function<bool(std::size_t instance, std::size_t action)>& is_waited_for,
             Call* call);
-  void on_answer(const Call& call, Answer answer);
+  // Says what must not be answered; else empty.
+  std::string on_answer(const Call& call, Answer answer);
   [[nodiscard]] const Journal& journal() const { return journal_; }
 
  private:
+  bool repeats(std::size_t instance, Call* call);
+
   const Plan& plan_;
   Journal journal_;
   std::vector<bool> busy_;

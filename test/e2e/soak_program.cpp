@@ -138,20 +138,33 @@ int serve(pawl::Process& process, int count, char** words) {
   return 0;
 }
 
-pawl::Status send(pawl::Client& client, const soak::Call& call) {
-  const std::string& id = call.of->id;
-  switch (call.verb) {
-    case soak::Verb::kStart:
-      return client.start_orchestration(soak::name_of(call.of->kind), pawl::InstanceId(id), "");
-    case soak::Verb::kCancel: return client.cancel_instance(id, "by the plan");
-    case soak::Verb::kSuspend: return client.suspend_instance(id);
-    case soak::Verb::kResume: return client.resume_instance(id);
-    case soak::Verb::kSend:
-    case soak::Verb::kEnd: break;
+// Answers what waits for an answer from outside. False: such an instance has not ended yet.
+bool answer_all(pawl::Client& client, const soak::Plan& plan) {
+  bool have_ended = true;
+  for (const soak::Instance& one : plan.instances()) {
+    if (one.kind != soak::Kind::kOutside) continue;
+    const std::string problem = soak::answer_from_outside(client, one.id);
+    if (!problem.empty()) die(problem.c_str(), pawl::Status::kStale, client.error_text());
+    pawl::OrchestrationStatus status;
+    have_ended = client.get_status(one.id, &status) == pawl::Status::kOk &&
+                 status.state != pawl::OrchestrationState::kRunning && have_ended;
   }
-  const char* const queue = soak::queue_of(call.of->kind, call.verb);
-  return call.of->kind == soak::Kind::kRaised ? client.raise_event(id, queue, call.token)
-                                              : client.enqueue_event(id, queue, call.token);
+  return have_ended;
+}
+
+// Makes each call again, which has its answer by now or soon.
+void ask_again(pawl::Client& client, const soak::Plan& plan, const soak::Journal& journal) {
+  for (std::size_t i = 0; i < plan.instances().size(); ++i) {
+    const soak::Instance& one = plan.instances()[i];
+    if (one.kind != soak::Kind::kServer) continue;
+    for (const soak::Try& sent : journal.tries(i)) {
+      if (one.actions[sent.action] != soak::Verb::kSend) continue;
+      pawl::Status status = pawl::Status::kBusy;
+      while (status == pawl::Status::kBusy)
+        status = soak::ask(client, one.id, soak::token_of(sent), std::chrono::minutes(1));
+      if (status != pawl::Status::kOk) die(one.id.c_str(), status, client.error_text());
+    }
+  }
 }
 
 int drive(pawl::Process& process, int count, char** words) {
@@ -187,13 +200,19 @@ int drive(pawl::Process& process, int count, char** words) {
   std::mt19937 random(static_cast<unsigned>(number(6)));
   while (!driver.journal().is_done()) {
     ::usleep(static_cast<useconds_t>(random() % (2'000 * number(5) + 1)));
+    answer_all(client, plan);
     soak::Call call;
     if (!driver.next(is_waited_for, &call)) continue;
-    const pawl::Status status = send(client, call);
+    const pawl::Status status =
+        soak::make(client, call, std::chrono::milliseconds(call.instance % 3 * 10));
     const soak::Answer answer = soak::answer_of(call.verb, status);
     if (answer == soak::Answer::kUnknown) die("a call", status, client.error_text());
-    driver.on_answer(call, answer);
+    const std::string problem = driver.on_answer(call, answer);
+    if (!problem.empty()) die(problem.c_str(), status, client.error_text());
   }
+  while (!answer_all(client, plan))
+    ::usleep(20'000);
+  ask_again(client, plan, driver.journal());
   return 0;
 }
 

@@ -687,6 +687,14 @@ TEST_F(RuntimeTest, two_runtimes_share_one_file) {
     EXPECT_EQ(client().status("i" + std::to_string(i)).output, "190");
 }
 
+// Its renewals, however many, are no loop that gets nothing done.
+TEST_F(RuntimeTest, leases_that_are_renewed_all_the_time_are_no_trouble) {
+  options.leases.worker_lock_timeout = std::chrono::milliseconds(1'000);
+  options.leases.worker_lock_renewal_buffer = std::chrono::milliseconds(999);
+  start_worker();
+  pass(5'000);
+}
+
 TEST_F(RuntimeTest, same_node_id_twice_is_refused_with_the_pid) {
   options.worker_node_id = "gateway-1";
   Worker second(machine, registry, options);
