@@ -475,7 +475,7 @@ Poll outside(OrchestrationContext& ctx) {
   return again(ctx, state);
 }
 
-// What it counted is in its values, which the next execution has, too.
+// The counts are values, which the next execution has, too.
 Poll thread(OrchestrationContext& ctx) {
   State state("");
   for (int step = 0; step < kSteps; ++step) {

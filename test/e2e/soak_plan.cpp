@@ -93,7 +93,7 @@ void Journal::apply(const std::string& line) {
     return;
   std::vector<Try>& tries = tries_[instance];
   if (word == "try") {
-    // What is tried again unchanged replaces its earlier try.
+    // A call that is tried again unchanged replaces its earlier try.
     const bool is_again = !tries.empty() && tries.back().action == one.action &&
                           tries.back().generation == one.generation;
     if (is_again) tries.pop_back();
