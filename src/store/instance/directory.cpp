@@ -35,6 +35,7 @@ static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
   " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
   " AND q.due IS NOT NULL AND q.base=",                                                       \
       sql::number<TimeBase::kUtc>,                                                            \
+      ")+(i.timer_due IS NOT NULL AND i.timer_base=", sql::number<TimeBase::kUtc>,            \
       ") ELSE 0 END AS timers_without_clock,i.trace,i.time_limit,i.limit_due," PAWL_UNREAD    \
       " AS unread"
 
@@ -391,7 +392,8 @@ Status InstanceDirectory::get_metrics(Metrics* out) {
   return out->refuses_new ? Status::kOk : room;
 }
 
-constexpr auto kCountInstances = PAWL_QUERY("SELECT state FROM instances WHERE key>0 LIMIT ?1");
+constexpr auto kCountInstances = PAWL_QUERY(
+    "SELECT state,timer_due IS NOT NULL AS has_timer FROM instances WHERE key>0 LIMIT ?1");
 
 Status InstanceDirectory::count_instances(Metrics* out) {
   Statement row = connection_.use(kCountInstances);
@@ -406,6 +408,7 @@ Status InstanceDirectory::count_instances(Metrics* out) {
       case InstanceState::kSuspended: ++out->instances_suspended; break;
       case InstanceState::kDeleted: break;
     }
+    if (row.integer(1) != 0) ++out->timers_waiting;
   }
   if (rows == kCountMax) out->complete = false;
   return fail(row.status(), "count instances");

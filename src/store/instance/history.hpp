@@ -6,12 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "codec/event.hpp"
 #include "core/arena.hpp"
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
+#include "store/instance/rows.hpp"
 #include "store/instance/turn_commit.hpp"
 
 namespace pawl::store {
@@ -59,14 +61,15 @@ class InstanceHistory : private Table {
   Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
   Status insert_event(const TurnCommit& turn, const Event& event);
   class MessageReader;
-  Status read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out);
+  Status read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out,
+                       std::optional<RowTimer>* timer);
   Status read_last_stored_event(OrchestrationItem* out);
   Status read_first_message(MessageReader& reader, const OrchestrationItem& item);
   Status read_request(MessageReader& reader, const OrchestrationItem& item);
   Status read_waiting_messages(MessageReader& reader, const OrchestrationItem& item);
   Status read_ready_messages(MessageReader& reader, InstanceKey key, std::int64_t* first_due);
-  Status read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
-                           std::int64_t first_due);
+  Status read_due_messages(MessageReader& reader, const OrchestrationItem& item, std::int64_t now,
+                           std::int64_t first_due, std::optional<RowTimer> timer);
 };
 
 }  // namespace pawl::store

@@ -141,9 +141,12 @@ Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std
   PAWL_TRY(scope.status());
   rows_.due.set_home_grace(query.home_grace_ms);
   ReadyList list(query, out, capacity);
-  PAWL_TRY(list_due_timers(list, TimeBase::kPawl, query.now));
-  if (context_.clock.off_known)
-    PAWL_TRY(list_due_timers(list, TimeBase::kUtc, add_saturating(query.now, context_.clock.off)));
+  for (const TimerPlace place : {TimerPlace::kQueue, TimerPlace::kRow}) {
+    PAWL_TRY(list_due_timers(list, place, TimeBase::kPawl, query.now));
+    if (context_.clock.off_known)
+      PAWL_TRY(list_due_timers(list, place, TimeBase::kUtc,
+                               add_saturating(query.now, context_.clock.off)));
+  }
   PAWL_TRY(list_unregistered(list, capacity));
   PAWL_TRY(list_own(list));
   PAWL_TRY(list_others(list));
@@ -198,39 +201,51 @@ Status ReadyInstances::mark_unregistered(InstanceKey key, const ReadyQuery& quer
   return Status::kOk;
 }
 
-Status ReadyInstances::list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max) {
-  TimerCursor& behind = timers_behind_[base == TimeBase::kUtc ? 1 : 0];
+Status ReadyInstances::list_due_timers(ReadyList& list, TimerPlace place, TimeBase base,
+                                       std::int64_t due_max) {
+  TimerCursor& behind =
+      timers_behind_[place == TimerPlace::kRow ? 1 : 0][base == TimeBase::kUtc ? 1 : 0];
   TimerCursor at;
-  PAWL_TRY(list_timers(list, base, due_max, kTimersMax, &at));
+  PAWL_TRY(list_timers(list, place, base, due_max, kTimersMax, &at));
   if (!list.crowded()) {
     behind = TimerCursor();
     return Status::kOk;
   }
   if (behind.due < at.due || (behind.due == at.due && behind.id < at.id)) behind = at;
-  return list_timers(list, base, due_max, kBehindLooksMax, &behind);
+  return list_timers(list, place, base, due_max, kBehindLooksMax, &behind);
 }
 
+// The same columns of both places. The id is that of the row that has the timer.
 constexpr auto kDueTimers = PAWL_QUERY(
-    "SELECT q.instance,q.due,i.home,i.parked_until IS NOT NULL AS is_parked," PAWL_RUN_COLUMNS
+    "SELECT i.key,q.due AS due,i.home,i.parked_until IS NOT NULL AS is_parked," PAWL_RUN_COLUMNS
     "," PAWL_NEEDS_COLUMNS
-    ",q.id,q.waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
+    ",q.id AS id,q.waiting AS waiting,i.state FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL AND q.due<=?2 AND (q.due,q.id)>(?3,?4) "
     "ORDER BY q.due,q.id");
+constexpr auto kDueInRows = PAWL_QUERY(
+    "SELECT i.key,i.timer_due AS due,i.home,i.parked_until IS NOT NULL AS "
+    "is_parked," PAWL_RUN_COLUMNS "," PAWL_NEEDS_COLUMNS
+    ",i.key AS id,0 AS waiting,i.state FROM instances AS i\fINDEXED BY i_timer\r"
+    "WHERE i.timer_base=?1 AND i.timer_due IS NOT NULL AND i.timer_due<=?2 "
+    "AND (i.timer_due,i.key)>(?3,?4) ORDER BY i.timer_due,i.key");
 
 // Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
 // instances that it can run.
-Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t due_max,
-                                   int looks_max, TimerCursor* at) {
-  Statement row = connection_.use(kDueTimers);
+Status ReadyInstances::list_timers(ReadyList& list, TimerPlace place, TimeBase base,
+                                   std::int64_t due_max, int looks_max, TimerCursor* at) {
+  const bool in_row = place == TimerPlace::kRow;
+  const sql::QueryRef query = in_row ? sql::QueryRef(kDueInRows) : sql::QueryRef(kDueTimers);
+  Statement row = connection_.use(query);
   row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
   const bool only_known = list.crowded();
   bool found = false;
   for (int looks = 0;
        looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages,
-                            row.integer(PAWL_COLUMN(kDueTimers, q.id)));
-    if (row.integer(PAWL_COLUMN(kDueTimers, q.waiting)) != 0 ||
+    const Suspicion suspect(connection_,
+                            in_row ? RowRef::Table::kInstances : RowRef::Table::kMessages,
+                            row.integer(PAWL_COLUMN(kDueTimers, id)));
+    if (row.integer(PAWL_COLUMN(kDueTimers, waiting)) != 0 ||
         (row.integer(PAWL_COLUMN(kDueTimers, i.state)) != 0 &&
          row.integer(PAWL_COLUMN(kDueTimers, is_parked)) == 0)) {
       connection_.blame(Status::kCorrupt, kOddTimer);
@@ -241,10 +256,10 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
         row.integer(PAWL_COLUMN(kDueTimers, is_parked)) != 0 ||
         !ReadyList::fits(list.query, row, PAWL_COLUMN(kDueTimers, needs_messages));
     bool takes = !is_parked;
-    const InstanceKey key = row.integer(PAWL_COLUMN(kDueTimers, q.instance));
+    const InstanceKey key = row.integer(PAWL_COLUMN(kDueTimers, i.key));
     if (is_parked && !only_known) list.note_parked(key);
     if (takes) {
-      const std::int64_t due = row.integer(PAWL_COLUMN(kDueTimers, q.due));
+      const std::int64_t due = row.integer(PAWL_COLUMN(kDueTimers, due));
       takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, due, context_.clock));
       if (!takes) PAWL_TRY(rows_.workers.is_buried(home, &takes));
     }
@@ -252,8 +267,8 @@ Status ReadyInstances::list_timers(ReadyList& list, TimeBase base, std::int64_t 
     if (takes && !only_known) list.add(row, key, kRun, {});
     if (takes && only_known) found = list.add_known(row, key, kRun) || found;
     if (found) continue;
-    at->due = row.integer(PAWL_COLUMN(kDueTimers, q.due));
-    at->id = row.integer(PAWL_COLUMN(kDueTimers, q.id));
+    at->due = row.integer(PAWL_COLUMN(kDueTimers, due));
+    at->id = row.integer(PAWL_COLUMN(kDueTimers, id));
   }
   return fail(row.status(), "list due timers");
 }
@@ -452,16 +467,15 @@ Status ReadyInstances::list_behind_in(ReadyList& list, Incarnation home) {
   return list_behind(list, home, &home_behind_.after);
 }
 
-constexpr auto kFirstDue = PAWL_QUERY(
-    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
-    "instance=?1 AND waiting=",
-    sql::number<Waiting::kNo>,
-    " AND due IS NOT NULL AND due<=max(?2,?3) "
-    "AND due<=CASE base WHEN ",
-    sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
-    " THEN ?3 END "
-    "ORDER BY iif(base=",
-    sql::number<TimeBase::kPawl>, ",due,due-?4),id LIMIT 1");
+constexpr auto kFirstDue =
+    PAWL_QUERY("SELECT id,iif(base=", sql::number<TimeBase::kPawl>,
+               ",due,due-?4) AS at FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE "
+               "instance=?1 AND waiting=",
+               sql::number<Waiting::kNo>,
+               " AND due IS NOT NULL AND due<=max(?2,?3) "
+               "AND due<=CASE base WHEN ",
+               sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
+               " THEN ?3 END ORDER BY at,id LIMIT 1");
 // The row becomes a message that has just come. Its id is the next of the counter that all messages
 // take theirs from; an id that the engine chose would be given out a second time later.
 constexpr auto kFire = PAWL_QUERY(
@@ -470,31 +484,68 @@ constexpr auto kMakeReady = PAWL_QUERY(
     "UPDATE instances SET ready_id=?2,ready_at=?3 WHERE key=?1 "
     "AND ready_id IS NULL");
 
+constexpr auto kOwnTimer =
+    PAWL_QUERY("SELECT i.execution," PAWL_TIMER_COLUMNS " FROM instances AS i WHERE i.key=?1");
+
+// The timer in the row of the instance, if it is due, and the message that it becomes.
+Status ReadyInstances::read_own_timer(InstanceKey key, std::optional<RowTimer>* out,
+                                      Message* fired) {
+  Statement row = connection_.use(kOwnTimer);
+  if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
+  fired->kind = MessageKind::kTimerFired;
+  fired->execution = row.integer(PAWL_COLUMN(kOwnTimer, i.execution));
+  static_cast<void>(read_timer(row, PAWL_COLUMN(kOwnTimer, i.timer_id), out));
+  if (!out->has_value()) return Status::kOk;
+  fired->ref = (*out)->ref;
+  const Due& when = (*out)->due;
+  if (!due(when.base, when.due, context_.clock, batch_.now)) out->reset();
+  return Status::kOk;
+}
+
 // For an instance that no worker can run: turns its due timers into messages behind all that are
-// there. A timer that stays in the index of due times would be met by every worker again and again.
-// (A turn of an instance that can run reads due timers where they are: read_due_messages().)
+// there, in the order of T4. A timer that stays in the index of due times would be met by every
+// worker again and again. (A turn of an instance that can run reads due timers where they are:
+// read_due_messages().)
 Status ReadyInstances::fire_due_timers(InstanceKey key) {
-  const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, context_.clock.off)
+  const std::int64_t off = context_.clock.off_known ? context_.clock.off : 0;
+  const std::int64_t utc = context_.clock.off_known ? add_saturating(batch_.now, off)
                                                     : std::numeric_limits<std::int64_t>::min();
+  std::optional<RowTimer> own;
+  Message message;
+  PAWL_TRY(read_own_timer(key, &own, &message));
   for (int fired = 0; fired < kFiredMax; ++fired) {
     MessageId timer = 0;
+    std::int64_t at = kNever;
     {
       Statement row = connection_.use(kFirstDue);
-      row.bind(key)
-          .bind(batch_.now)
-          .bind(utc)
-          .bind(context_.clock.off_known ? context_.clock.off : 0);
-      if (!row.row()) return fail(row.status(), "find due timers");
-      timer = row.integer(0);
+      if (row.bind(key).bind(batch_.now).bind(utc).bind(off).row()) {
+        timer = row.integer(PAWL_COLUMN(kFirstDue, id));
+        at = row.integer(PAWL_COLUMN(kFirstDue, at));
+      }
+      PAWL_TRY(fail(row.status(), "find due timers"));
     }
-    const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
-    const MessageId message = context_.next_token();
-    PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).bind(message).run(), "fire a timer"));
-    if (connection_.changes() == 0) return no_progress("orchestrator_queue");
-    PAWL_TRY(fail_written(
-        connection_.use(kMakeReady).bind(key).bind(message).bind(batch_.now).run(), "make ready"));
+    const bool is_own =
+        own.has_value() && due_in_pawl_time(own->due.base, own->due.due, context_.clock) <= at;
+    if (timer == 0 && !is_own) return Status::kOk;
+    message.id = context_.next_token();
+    PAWL_TRY(is_own ? fire_own_timer(key, message) : fire_timer(timer, message.id));
+    if (is_own) own.reset();
+    PAWL_TRY(
+        fail_written(connection_.use(kMakeReady).bind(key).bind(message.id).bind(batch_.now).run(),
+                     "make ready"));
   }
   return Status::kOk;
+}
+
+Status ReadyInstances::fire_timer(MessageId timer, MessageId message) {
+  const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
+  PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).bind(message).run(), "fire a timer"));
+  return connection_.changes() == 0 ? no_progress("orchestrator_queue") : Status::kOk;
+}
+
+Status ReadyInstances::fire_own_timer(InstanceKey key, const Message& message) {
+  PAWL_TRY(rows_.instances.store_message(key, message, nullptr));
+  return rows_.instances.write_timer(key, {});
 }
 
 Status ReadyInstances::abandon_orchestration_item(InstanceKey key, std::int64_t revision,

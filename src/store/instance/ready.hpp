@@ -59,9 +59,10 @@ class ReadyInstances : private Table {
     std::size_t kind = 0;
     std::int64_t after = 0;
   };
-  Status list_due_timers(ReadyList& list, TimeBase base, std::int64_t due_max);
-  Status list_timers(ReadyList& list, TimeBase base, std::int64_t due_max, int looks_max,
-                     TimerCursor* at);
+  enum class TimerPlace : std::uint8_t { kQueue, kRow };
+  Status list_due_timers(ReadyList& list, TimerPlace place, TimeBase base, std::int64_t due_max);
+  Status list_timers(ReadyList& list, TimerPlace place, TimeBase base, std::int64_t due_max,
+                     int looks_max, TimerCursor* at);
   Status list_own(ReadyList& list);
   Status list_newest(ReadyList& list);
   Status list_behind(ReadyList& list, Incarnation home, std::int64_t* after);
@@ -72,14 +73,18 @@ class ReadyInstances : private Table {
   Status list_home(ReadyList& list, Incarnation home);
   Status list_behind_in(ReadyList& list, Incarnation home);
   Status fire_due_timers(InstanceKey key);
+  Status read_own_timer(InstanceKey key, std::optional<RowTimer>* out, Message* fired);
+  Status fire_timer(MessageId timer, MessageId message);
+  Status fire_own_timer(InstanceKey key, const Message& message);
   Status stop_overdue(std::size_t limit, std::size_t* stopped);
 
   std::size_t unregistered_cursor_ = 0;  // the name of marked instances that comes next
   Incarnation home_cursor_ = 0;          // the home where the look at other homes goes on
   // Where lists go on to look for instances they can run, while there are too many unregistered
-  // ones for one list: among due timers in Pawl time and in UTC, among instances without a home,
+  // ones for one list: among due timers of both places in Pawl time and in UTC, among instances
+  // without a home,
   // and among those of one home.
-  TimerCursor timers_behind_[2];
+  TimerCursor timers_behind_[2][2];
   std::int64_t unowned_behind_ = 0;
   HomeCursor home_behind_;
   // The same among the marked instances of one name, behind those that need a larger worker.

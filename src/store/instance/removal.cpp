@@ -218,7 +218,8 @@ constexpr auto kDeleteCalls = PAWL_QUERY("DELETE FROM calls WHERE instance=?1");
 constexpr auto kDeleteState = PAWL_QUERY("DELETE FROM kv WHERE instance=?1");
 constexpr auto kDeleteRest = PAWL_QUERY("DELETE FROM history WHERE instance=?1");
 constexpr auto kDeleteRestOfExecutions = PAWL_QUERY("DELETE FROM executions WHERE instance=?1");
-constexpr auto kDeleteInstance = PAWL_QUERY("DELETE FROM instances WHERE key=?1", kLimitMoves);
+constexpr auto kDeleteInstance =
+    PAWL_QUERY("DELETE FROM instances WHERE key=?1", kTimerMoves | kLimitMoves);
 
 // Deletes an instance that has no history left, except rows that belong to no execution. A worker
 // that returns work in flight later is refused.

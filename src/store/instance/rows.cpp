@@ -3,6 +3,7 @@
 #include "codec/event.hpp"
 #include "core/clock_rules.hpp"
 #include "core/text.hpp"
+#include "store/column_fits.hpp"
 #include "store/sql/damage.hpp"
 
 namespace pawl::store {
@@ -34,7 +35,8 @@ constexpr auto kFindInstance = PAWL_QUERY(
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
     "coalesce(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
-    ",0) AS is_terminating,i.keys IS NOT NULL AS has_keys,"
+    ",0) AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
+    ","
     // An instance that is not ready has no message that no turn has read.
     "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
@@ -62,7 +64,41 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
   out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
   out->has_news = row.integer(PAWL_COLUMN(kFindInstance, has_news)) != 0;
+  read_timer(row, PAWL_COLUMN(kFindInstance, i.timer_id), &out->timer);
   return Status::kOk;
+}
+
+bool read_timer(const Statement& row, int column, std::optional<RowTimer>* out) {
+  const auto at = [column](int which) { return column + which; };
+  if (row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_id)))) return true;
+  RowTimer timer;
+  bool whole = true;
+  timer.id = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_id)), &whole);
+  whole =
+      fits(row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_ref)), &whole), &timer.ref) && whole;
+  const std::int64_t base = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_base)), &whole);
+  timer.due.base = static_cast<TimeBase>(base);
+  timer.due.due = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_due)), &whole);
+  if (!whole || timer.ref == 0 || base < 0 || base > 1) return false;
+  *out = timer;
+  return true;
+}
+
+constexpr auto kWriteTimer = PAWL_QUERY(
+    "UPDATE instances SET timer_id=?2,timer_ref=?3,timer_base=?4,timer_due=?5,timer_seg=?6 "
+    "WHERE key=?1",
+    kTimerMoves);
+
+Status InstanceRows::write_timer(InstanceKey key, const std::optional<RowTimer>& timer) {
+  Statement row = connection_.use(kWriteTimer);
+  row.bind(key);
+  if (timer.has_value()) {
+    row.bind(timer->id).bind(timer->ref).bind(static_cast<std::int64_t>(timer->due.base));
+    row.bind_due(timer->due.due, kTimerComes).bind(batch_.boot_seq);
+  } else {
+    row.bind_null().bind_null().bind_null().bind_null().bind_null();
+  }
+  return fail_written(row.run(), "write a timer");
 }
 
 constexpr auto kWriteState = PAWL_QUERY(
@@ -117,7 +153,9 @@ constexpr auto kMend = PAWL_QUERY(
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
     "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0),"
-    "limit_due=iif(\ftypeof(limit_due)='integer'\r,limit_due,NULL) WHERE key=?1",
+    "limit_due=iif(\ftypeof(limit_due)='integer'\r,limit_due,NULL),"
+    "timer_due=iif(\ftypeof(timer_due)='integer'\r AND timer_base IN (0,1),timer_due,NULL) "
+    "WHERE key=?1",
     kParkedComes | kTimerMoves | kLimitMoves);
 
 // The damaged columns are written first: otherwise a large text in them would be copied with the

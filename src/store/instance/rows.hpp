@@ -24,6 +24,24 @@
 
 namespace pawl::store {
 
+struct Due {
+  TimeBase base = TimeBase::kPawl;
+  std::int64_t due = 0;
+};
+
+// A timer of code in the row of its instance, of the current execution. One that is made while the
+// place is taken is a message. Purpose: a timer in the queue is a row and two indexes, twice; the
+// row of its instance is written anyway.
+struct RowTimer {
+  MessageId id = 0;  // of the message that it becomes
+  EventId ref = 0;   // its command
+  Due due;
+};
+#define PAWL_TIMER_COLUMNS "i.timer_id,i.timer_ref,i.timer_base,i.timer_due"
+inline constexpr auto kTimerColumns = sql::Columns(PAWL_TIMER_COLUMNS);
+// `column`: the first of these. False: they hold no timer that Pawl wrote.
+bool read_timer(const sql::Statement& row, int column, std::optional<RowTimer>* out);
+
 struct InstanceRow {
   InstanceState state = InstanceState::kRunning;
   ExecutionId execution = 0;
@@ -36,6 +54,7 @@ struct InstanceRow {
   bool terminating = false;
   bool has_keys = false;  // a message with a key was sent to it, or a call
   bool has_news = false;  // a queue message or a raised event waits that no turn has read
+  std::optional<RowTimer> timer;
 };
 
 // The state that is written to an instance's row. For a field that is not set, its comment says
@@ -76,11 +95,6 @@ struct TimeLimit {
   OptionalMs limit_ms;            // 0: an operator removed it; none: nothing gave one
   std::int64_t after_ms = 0;      // a delayed start, which comes before it
   bool is_of_definition = false;  // holds only where nothing gave or removed one
-};
-
-struct Due {
-  TimeBase base = TimeBase::kPawl;
-  std::int64_t due = 0;
 };
 
 // The state of a stored message. These numbers are stored.
@@ -126,6 +140,8 @@ class InstanceRows : private Table {
   // Nothing is due any more after the end that write_state() writes; the limit itself stays for a
   // restart.
   Status write_time_limit(InstanceKey key, const TimeLimit& limit);
+  // None: the place is free.
+  Status write_timer(InstanceKey key, const std::optional<RowTimer>& timer);
   // Stores a message of a running instance and makes it ready; kNotFound or kStale (ended)
   // otherwise.
   Status insert_message(InstanceKey instance, const Message& message);

@@ -68,14 +68,17 @@ class InstanceHistory::MessageReader {
       --posted_room_;
       return add(row);
     }
-    // The turn needs memory too, but it must get at least one message.
-    const bool leaves_too_little = arena_.capacity() - arena_.used() < arena_.capacity() / 2;
-    if (other_count_ == limits_.messages_max || (other_count_ > 0 && leaves_too_little)) {
-      static_cast<void>(cut());
-      return limits_.mailbox_max > 0;
-    }
-    ++other_count_;
-    return add(row);
+    return takes_other() ? add(row) : limits_.mailbox_max > 0;
+  }
+  // The same for a timer that is due in the row of the instance.
+  bool take(const RowTimer& timer) {
+    if (!takes_other()) return limits_.mailbox_max > 0;
+    Message message;
+    message.id = timer.id;
+    message.kind = MessageKind::kTimerFired;
+    message.execution = item_->execution;
+    message.ref = timer.ref;
+    return add(message);
   }
   // Takes a message that an execution begins with. It is never left out, so that the code finds a
   // request that was handed on to it, whatever the limits are.
@@ -128,8 +131,19 @@ class InstanceHistory::MessageReader {
       return false;
     }
     if (!copy(arena_, &message.name) || !copy(arena_, &message.payload)) return cut();
+    return add(message);
+  }
+  bool add(const Message& message) {
     PAWL_CHECK("store-44", item_->message_count < capacity_);
     item_->messages[item_->message_count++] = message;
+    return true;
+  }
+  // The turn needs memory too, but it must get at least one message.
+  bool takes_other() {
+    const bool leaves_too_little = arena_.capacity() - arena_.used() < arena_.capacity() / 2;
+    if (other_count_ == limits_.messages_max || (other_count_ > 0 && leaves_too_little))
+      return cut();
+    ++other_count_;
     return true;
   }
   bool cut() {
@@ -155,7 +169,8 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  PAWL_TRY(read_item_row(key, arena, out));
+  std::optional<RowTimer> timer;
+  PAWL_TRY(read_item_row(key, arena, out, &timer));
   if (out->broken != Status::kOk) return Status::kOk;
   if (out->terminate) return read_last_stored_event(out);
   MessageReader reader(arena, limits, out);
@@ -166,7 +181,7 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   if (out->more_messages) return Status::kResourceExhausted;
   std::int64_t first_due = kNever;
   if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
-  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, key, now, first_due));
+  if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, *out, now, first_due, timer));
   const bool none_fits =
       out->message_count == out->waiting_count && out->more_messages && limits.messages_max > 0;
   return none_fits ? Status::kResourceExhausted : Status::kOk;
@@ -179,9 +194,10 @@ constexpr auto kReadItem = PAWL_QUERY(
     "WHERE instance=i.key AND waiting>",
     sql::number<Waiting::kNo>,
     ") AS waiting_count,i.behaviour,i.ready_id IS NOT NULL AS is_ready," PAWL_IS_THERE
-    " AS is_there,i.trace FROM instances AS i WHERE i.key=?");
+    " AS is_there,i.trace," PAWL_TIMER_COLUMNS " FROM instances AS i WHERE i.key=?");
 
-Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out) {
+Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out,
+                                      std::optional<RowTimer>* timer) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   Statement row = connection_.use(kReadItem);
   if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
@@ -216,6 +232,7 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
     out->broken_text = cut_text(row.bytes(PAWL_COLUMN(kReadItem, i.stop_text)), kErrorTextBytesMax);
     return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
   }
+  whole = read_timer(row, PAWL_COLUMN(kReadItem, i.timer_id), timer) && whole;
   // An instance that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
           out->revision < kNumbersMax && out->execution < kNumbersMax &&
@@ -330,27 +347,45 @@ Status InstanceHistory::read_ready_messages(MessageReader& reader, InstanceKey k
 }
 
 constexpr auto kDueMessages =
-    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
-               " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
+    PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS ",iif(base=", sql::number<TimeBase::kPawl>,
+               ",due,due-?4) AS at FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=?1 AND waiting=",
                sql::number<Waiting::kNo>,
                " AND due IS NOT NULL AND due<=max(?2,?3) "
                "AND due<=CASE base WHEN ",
                sql::number<TimeBase::kPawl>, " THEN ?2 WHEN ", sql::number<TimeBase::kUtc>,
                " THEN ?3 END "
-               "ORDER BY iif(base=",
-               sql::number<TimeBase::kPawl>, ",due,due-?4),id");
+               "ORDER BY at,id");
 
-Status InstanceHistory::read_due_messages(MessageReader& reader, InstanceKey key, std::int64_t now,
-                                          std::int64_t first_due) {
+// In the order of T4, with the timer that is in the row of the instance.
+Status InstanceHistory::read_due_messages(MessageReader& reader, const OrchestrationItem& item,
+                                          std::int64_t now, std::int64_t first_due,
+                                          std::optional<RowTimer> timer) {
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc =
       context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;
-  if (first_due > now && first_due > utc) return Status::kOk;
-  Statement row = connection_.use(kDueMessages);
-  row.bind(key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
-  while (row.row() && reader.take(row)) {
+  if (timer.has_value() && !due(timer->due.base, timer->due.due, context_.clock, now))
+    timer.reset();
+  if (first_due > now && first_due > utc) {
+    if (timer.has_value()) static_cast<void>(reader.take(*timer));
+    return Status::kOk;
   }
+  const std::int64_t timer_at =
+      timer.has_value() ? due_in_pawl_time(timer->due.base, timer->due.due, context_.clock) : 0;
+  Statement row = connection_.use(kDueMessages);
+  row.bind(item.key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
+  bool wants_more = true;
+  while (wants_more && row.row()) {
+    const std::int64_t at = row.integer(PAWL_COLUMN(kDueMessages, at));
+    if (timer.has_value() &&
+        (timer_at < at ||
+         (timer_at == at && timer->id < row.integer(PAWL_COLUMN(kDueMessages, id))))) {
+      wants_more = reader.take(*timer);
+      timer.reset();
+    }
+    wants_more = wants_more && reader.take(row);
+  }
+  if (wants_more && timer.has_value()) static_cast<void>(reader.take(*timer));
   return fail(row.status(), "read due messages");
 }
 

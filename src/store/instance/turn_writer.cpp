@@ -1,7 +1,9 @@
 #include "store/instance/turn_writer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "codec/event.hpp"
 #include "core/clock_rules.hpp"
@@ -49,7 +51,7 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
       row.execution != turn.execution)
     return Status::kStale;
   for (const MessageId message : turn.messages)
-    PAWL_TRY(check_message(turn.key, message));
+    PAWL_TRY(check_message(turn.key, message, row));
   for (const WorkDone& done : turn.done)
     PAWL_TRY(items_.check_done(done, turn.key));
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
@@ -69,12 +71,17 @@ constexpr auto kFindMessage =
     PAWL_QUERY("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
 
 // A timer must be due by the clock of this transaction, not by the clock of the look that found it.
-Status TurnWriter::check_message(InstanceKey key, MessageId message) {
-  Statement row = connection_.use(kFindMessage);
-  if (!row.bind(message).bind(key).row()) return no_row(row, Status::kStale, "find message");
-  if (row.is_null(1)) return Status::kOk;
-  const auto base = static_cast<TimeBase>(row.integer(0));
-  return due(base, row.integer(1), context_.clock, batch_.now) ? Status::kOk : Status::kStale;
+Status TurnWriter::check_message(InstanceKey key, MessageId message, const InstanceRow& instance) {
+  Due when;
+  if (instance.timer.has_value() && instance.timer->id == message) {
+    when = instance.timer->due;
+  } else {
+    Statement row = connection_.use(kFindMessage);
+    if (!row.bind(message).bind(key).row()) return no_row(row, Status::kStale, "find message");
+    if (row.is_null(1)) return Status::kOk;
+    when = {static_cast<TimeBase>(row.integer(0)), row.integer(1)};
+  }
+  return due(when.base, when.due, context_.clock, batch_.now) ? Status::kOk : Status::kStale;
 }
 
 constexpr auto kDeleteMessage =
@@ -82,7 +89,9 @@ constexpr auto kDeleteMessage =
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const std::int64_t stored_before = context_.messages_stored;
+  const MessageId timer = row.timer.has_value() ? row.timer->id : 0;
   for (const MessageId message : turn.messages) {
+    if (message == timer) continue;
     Statement statement = connection_.use(kDeleteMessage);
     PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
   }
@@ -98,17 +107,17 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   if (turn.end != EndKind::kNone) {
     if (row.has_keys && turn.end != EndKind::kContinuedAsNew)
       PAWL_TRY(rows_.calls.end_calls(turn.key));
+    if (timer != 0) PAWL_TRY(rows_.instances.write_timer(turn.key, {}));
     PAWL_TRY(end_execution(turn));
     return send_messages(turn, kinds);
   }
-  for (const NewTimer& timer : turn.timers)
-    PAWL_TRY(insert_timer(turn, timer));
+  PAWL_TRY(write_timers(turn, row));
   PAWL_TRY(answer_reads(turn, kinds));
   PAWL_TRY(write_message(turn));
   PAWL_TRY(send_messages(turn, kinds));
   // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
-    PAWL_TRY(close_command(turn, command));
+    if (!row.timer.has_value() || row.timer->ref != command) PAWL_TRY(close_command(turn, command));
   // True if nothing waits for another turn: the instance was not ready, so no message waited for
   // it, and none has come since.
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
@@ -239,16 +248,39 @@ Status TurnWriter::write_custom_status(const TurnCommit& turn) {
   return fail(update.run(), "write custom status");
 }
 
+Due TurnWriter::due_of(const NewTimer& timer) const {
+  if (timer.base == TimerBase::kUtc) return {TimeBase::kUtc, timer.delay_or_utc_ms};
+  return {TimeBase::kPawl, make_due(batch_.now, timer.delay_or_utc_ms)};
+}
+
 Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
   Message fired;
   fired.kind = MessageKind::kTimerFired;
   fired.execution = timer.event == 0 ? 0 : turn.execution;
   fired.ref = timer.event;
-  const bool is_utc = timer.base == TimerBase::kUtc;
-  Due due;
-  due.base = is_utc ? TimeBase::kUtc : TimeBase::kPawl;
-  due.due = is_utc ? timer.delay_or_utc_ms : make_due(batch_.now, timer.delay_or_utc_ms);
+  const Due due = due_of(timer);
   return rows_.instances.store_message(turn.key, fired, &due);
+}
+
+// The first timer of the turn takes the place in the row, if that is free or becomes free with this
+// turn. The grace of a cancel request (no event) outlives executions, and is a message.
+Status TurnWriter::write_timers(const TurnCommit& turn, const InstanceRow& row) {
+  const auto is_in = [](const auto& list, auto one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  const bool leaves = row.timer.has_value() &&
+                      (is_in(turn.messages, row.timer->id) || is_in(turn.closed, row.timer->ref));
+  bool is_free = leaves || !row.timer.has_value();
+  std::optional<RowTimer> made;
+  for (const NewTimer& timer : turn.timers) {
+    if (is_free && timer.event != 0 && !is_in(turn.closed, timer.event)) {
+      made = RowTimer{context_.next_token(), timer.event, due_of(timer)};
+      is_free = false;
+    } else {
+      PAWL_TRY(insert_timer(turn, timer));
+    }
+  }
+  return leaves || made.has_value() ? rows_.instances.write_timer(turn.key, made) : Status::kOk;
 }
 
 constexpr auto kDeleteTimer = PAWL_QUERY(

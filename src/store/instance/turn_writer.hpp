@@ -40,7 +40,7 @@ class TurnWriter : private Table {
 
  private:
   Status check_turn(const TurnCommit& turn, InstanceRow* found);
-  Status check_message(InstanceKey key, MessageId message);
+  Status check_message(InstanceKey key, MessageId message, const InstanceRow& instance);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
   Status take_back_state(const TurnCommit& turn);
   Status write_values(const TurnCommit& turn, const EventKinds& kinds);
@@ -51,7 +51,9 @@ class TurnWriter : private Table {
   Status write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds);
   Status write_message(const TurnCommit& turn);
   Status write_custom_status(const TurnCommit& turn);
+  [[nodiscard]] Due due_of(const NewTimer& timer) const;
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
+  Status write_timers(const TurnCommit& turn, const InstanceRow& row);
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);
   Status go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event);

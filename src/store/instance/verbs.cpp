@@ -389,6 +389,7 @@ Status InstanceVerbs::end_stopped(const Found& found) {
   PAWL_TRY(rows_.instances.settle_values(found.key, found.execution));
   PAWL_TRY(deliveries_.cancel_children(found.key, found.execution, 1, kEveryEvent,
                                        "parent was restarted"));
+  PAWL_TRY(rows_.instances.write_timer(found.key, {}));
   return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
 }
 

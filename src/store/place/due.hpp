@@ -12,8 +12,9 @@
 
 namespace pawl::store {
 
-// The columns, in this order: orchestrator_queue.due, instances.parked_until, instances.limit_due,
-// the due times of worker_queue, sessions.stop_due, sessions.look_at.
+// The columns, in this order: orchestrator_queue.due and instances.timer_due,
+// instances.parked_until, instances.limit_due, the due times of worker_queue, sessions.stop_due,
+// sessions.look_at.
 enum class DueKind : std::uint8_t { kTimer, kParked, kLimit, kWork, kStop, kLook };
 inline constexpr int kDueKinds = 6;
 

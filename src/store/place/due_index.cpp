@@ -71,8 +71,8 @@ Status DueIndex::find_first_of(DueKind kind, Incarnation me, FirstDue* first) {
   bool waits = false;
   switch (kind) {
     case DueKind::kTimer:
-      PAWL_TRY(first_timer(TimeBase::kPawl, me, &first->at, &waits));
-      return first_timer(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
+      PAWL_TRY(first_timers(TimeBase::kPawl, me, &first->at, &waits));
+      return first_timers(TimeBase::kUtc, me, &first->at, &first->waits_for_utc);
     case DueKind::kParked:
       return first_number(connection_.use(kFirstParked), RowRef::Table::kInstances, &first->at);
     case DueKind::kLimit:
@@ -119,38 +119,49 @@ Status DueIndex::check_first(Incarnation me) {
 }
 #endif
 
-constexpr auto kFirstTimers = PAWL_QUERY(
-    "SELECT q.due,i.home,i.parked_until,q.id,q.waiting FROM orchestrator_queue AS q"
-    "\fINDEXED BY oq_due\r"
+// The same columns of both places.
+constexpr auto kTimerMessages = PAWL_QUERY(
+    "SELECT q.due AS due,i.home,i.parked_until,q.id AS id,q.waiting AS waiting "
+    "FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
     "\fCROSS\rJOIN instances AS i ON i.key=q.instance "
     "WHERE q.base=?1 AND q.due IS NOT NULL ORDER BY q.due");
+constexpr auto kTimersInRows = PAWL_QUERY(
+    "SELECT i.timer_due AS due,i.home,i.parked_until,i.key AS id,0 AS waiting "
+    "FROM instances AS i\fINDEXED BY i_timer\r"
+    "WHERE i.timer_base=?1 AND i.timer_due IS NOT NULL ORDER BY i.timer_due");
+
+Status DueIndex::first_timers(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
+  PAWL_TRY(first_timer(connection_.use(kTimerMessages), RowRef::Table::kMessages, base, me, first,
+                       waits));
+  return first_timer(connection_.use(kTimersInRows), RowRef::Table::kInstances, base, me, first,
+                     waits);
+}
 
 // A timer of a parked instance waits until that instance is woken; a timer of another worker's
 // instance is ours only after the grace. Without both rules a due time in the past would keep us
 // awake for work that is not ours.
-Status DueIndex::first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
-  Statement row = connection_.use(kFirstTimers);
+Status DueIndex::first_timer(Statement row, RowRef::Table table, TimeBase base, Incarnation me,
+                             OptionalMs* first, bool* waits) {
   row.bind(static_cast<std::int64_t>(base));
   for (int looks = 0; row.row(); ++looks) {
-    const Suspicion suspect(connection_, RowRef::Table::kMessages,
-                            row.integer(PAWL_COLUMN(kFirstTimers, q.id)));
-    if (row.integer(PAWL_COLUMN(kFirstTimers, q.waiting)) != 0 ||
-        !row.is_integer(PAWL_COLUMN(kFirstTimers, q.due))) {
+    const Suspicion suspect(connection_, table, row.integer(PAWL_COLUMN(kTimerMessages, id)));
+    if (row.integer(PAWL_COLUMN(kTimerMessages, waiting)) != 0 ||
+        !row.is_integer(PAWL_COLUMN(kTimerMessages, due))) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
     *waits = true;
     std::int64_t due =
-        due_in_pawl_time(base, row.integer(PAWL_COLUMN(kFirstTimers, q.due)), context_.clock);
+        due_in_pawl_time(base, row.integer(PAWL_COLUMN(kTimerMessages, due)), context_.clock);
     if (due == kNever || first->has_passed(due)) break;
-    const Incarnation home = row.integer(PAWL_COLUMN(kFirstTimers, i.home));
+    const Incarnation home = row.integer(PAWL_COLUMN(kTimerMessages, i.home));
     bool is_ours = home == 0 || home == me;
     if (looks < kFirstTimersMax) {  // beyond that: rather too early than too late
       if (!is_ours) PAWL_TRY(workers_.is_buried(home, &is_ours));
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
-      if (!row.is_null(PAWL_COLUMN(kFirstTimers, i.parked_until)) &&
-          row.integer(PAWL_COLUMN(kFirstTimers, i.parked_until)) > due)
-        due = row.integer(PAWL_COLUMN(kFirstTimers, i.parked_until));
+      if (!row.is_null(PAWL_COLUMN(kTimerMessages, i.parked_until)) &&
+          row.integer(PAWL_COLUMN(kTimerMessages, i.parked_until)) > due)
+        due = row.integer(PAWL_COLUMN(kTimerMessages, i.parked_until));
     }
     if (due != kNever) first->keep_earlier(due);
     if (looks >= kFirstTimersMax) break;

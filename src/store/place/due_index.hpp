@@ -62,7 +62,9 @@ class DueIndex : private Table {
 #ifndef NDEBUG
   Status check_first(Incarnation me);
 #endif
-  Status first_timer(TimeBase base, Incarnation me, OptionalMs* first, bool* waits);
+  Status first_timers(TimeBase base, Incarnation me, OptionalMs* first, bool* waits);
+  Status first_timer(Statement row, RowRef::Table table, TimeBase base, Incarnation me,
+                     OptionalMs* first, bool* waits);
   Status first_number(Statement row, RowRef::Table table, OptionalMs* first);
 
   FirstDue first_due_[kDueKinds];

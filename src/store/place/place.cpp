@@ -239,6 +239,11 @@ constexpr auto kCredit = PAWL_QUERY(
     sql::number<TimeBase::kPawl>, " AND due IS NOT NULL AND due<9223372036854775807 AND seg<=?2",
     kTimerMoves);
 
+constexpr auto kCreditTimers = PAWL_QUERY(
+    "UPDATE instances\fINDEXED BY i_timer\rSET timer_due=timer_due-?1 WHERE timer_base=",
+    sql::number<TimeBase::kPawl>,
+    " AND timer_due IS NOT NULL AND timer_due<9223372036854775807 AND timer_seg<=?2", kTimerMoves);
+
 constexpr auto kCreditLimits = PAWL_QUERY(
     "UPDATE instances\fINDEXED BY i_limit\rSET limit_due=limit_due-?1 WHERE limit_due IS NOT NULL "
     "AND limit_due<9223372036854775807 AND limit_seg<=?2",
@@ -266,7 +271,8 @@ Status Place::sync_clock(const ClockSample& sample) {
   batch_.clock_credit_ms = result.gap;
   PAWL_TRY(note_clock("credited", sample, result.gap));
   // Due times that mean "never" stay unchanged.
-  for (const sql::QueryRef credit : {sql::QueryRef(kCredit), sql::QueryRef(kCreditLimits)})
+  for (const sql::QueryRef credit :
+       {sql::QueryRef(kCredit), sql::QueryRef(kCreditTimers), sql::QueryRef(kCreditLimits)})
     PAWL_TRY(
         fail(connection_.use(credit).bind(result.gap).bind(result.credit_seg_max).run(), "credit"));
   return Status::kOk;

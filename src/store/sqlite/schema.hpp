@@ -50,7 +50,8 @@ CREATE TABLE instances(
   last_event INTEGER NOT NULL DEFAULT 0,
   needs_messages INTEGER NOT NULL DEFAULT 0, needs_bytes INTEGER NOT NULL DEFAULT 0,
   keys_last INTEGER, keys BLOB,
-  time_limit INTEGER, limit_due INTEGER, limit_seg INTEGER);
+  time_limit INTEGER, limit_due INTEGER, limit_seg INTEGER,
+  timer_id INTEGER, timer_ref INTEGER, timer_base INTEGER, timer_due INTEGER, timer_seg INTEGER);
 CREATE INDEX i_ready ON instances(home, ready_id)
   WHERE ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL;
 CREATE INDEX i_unregistered ON instances(name, version, behaviour, ready_id)
@@ -63,6 +64,7 @@ CREATE INDEX i_finished ON instances(finished_at) WHERE finished_at IS NOT NULL 
 CREATE INDEX i_removed ON instances(key) WHERE state=5;
 CREATE INDEX i_stopped ON instances(key) WHERE state=3;
 CREATE INDEX i_parked ON instances(parked_until) WHERE parked_until IS NOT NULL;
+CREATE INDEX i_timer ON instances(timer_base, timer_due) WHERE timer_due IS NOT NULL;
 CREATE INDEX i_limit ON instances(limit_due) WHERE limit_due IS NOT NULL;
 CREATE TABLE executions(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
