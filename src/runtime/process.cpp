@@ -11,7 +11,7 @@ namespace {
 // connection itself, the texts of running statements, and a new statement while it is made. Pieces
 // are up to twice as large where pointers are. memory_test runs the largest load of its options in
 // this memory.
-constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 112 * 1024;
+constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 116 * 1024;
 constexpr int kPagesLeast = 16;  // with fewer, a transaction would write its pages more than once
 constexpr std::size_t kPageBytes = 512 + 320;  // with SQLite's own header of a cached page
 

@@ -112,7 +112,7 @@ class Requests {
     if (size_ == capacity_) return Status::kResourceExhausted;
     const std::size_t bytes =
         (request.start == nullptr ? 0 : bytes_of(*request.start)) +
-        (request.key == nullptr ? 0 : sizeof(*request.key) + request.key->size()) +
+        (request.key == nullptr ? 0 : sizeof(std::string_view) + request.key->size()) +
         request.id.size() + request.name.size() + request.text.size() + 1;
     void* const block = pool_.allocate(bytes);
     if (block == nullptr) return Status::kResourceExhausted;

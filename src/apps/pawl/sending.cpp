@@ -101,7 +101,7 @@ int call(Tool& tool, const Called& given) {
   CallAnswer answer;
   Status status = Status::kTimeout;
   std::string key;
-  send(tool, given.sent, [&](const std::string& payload, SendOptions options) {
+  send(tool, given.sent, [&](const std::string& payload, SendOptions& options) {
     const milliseconds once(given.timeout_ms.value_or(kHourMs));
     do {
       status = tool.client().call(given.sent.id, given.sent.name, payload, once, &answer, options);
