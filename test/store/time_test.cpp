@@ -1,6 +1,9 @@
 // Goal: a timer fires once, when it is due by the clock of the transaction that takes it, through
 // reboots, cuts and wrong wall clocks; and a caller that asks when to wake up gets an answer that
 // is neither too late nor fruitless. Nothing here sleeps: the test moves the clock.
+#include <algorithm>
+
+#include "pawl/visit.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -13,8 +16,13 @@ constexpr std::int64_t kDay = 24 * kHour;
 
 class Time : public OpenStore {
  protected:
-  InstanceKey with_timers(Site& by, std::string_view id, const std::vector<NewTimer>& timers) {
+  // The first timer is in the row of the instance. In tests of the suite InQueue that is one that
+  // never fires, so that all others are messages.
+  InstanceKey with_timers(Site& by, std::string_view id, std::vector<NewTimer> timers) {
     const InstanceKey key = create(by, id);
+    const std::string_view suite =
+        ::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+    if (suite.substr(0, 7) == "InQueue") timers.insert(timers.begin(), after(INT64_MAX, 99));
     start(by, key, timers);
     return key;
   }
@@ -35,6 +43,7 @@ class Time : public OpenStore {
   }
 };
 INSTANTIATE_TEST_SUITE_P(Ports, Time, ::testing::Values(Ports::kSim, Ports::kPosix), ports_name);
+INSTANTIATE_TEST_SUITE_P(InQueue, Time, ::testing::Values(Ports::kSim), ports_name);
 
 TEST_P(Time, TimerFiresWhenDueAndOnce) {
   const InstanceKey key = with_timers(at, "a", {after(1000)});
@@ -264,14 +273,14 @@ TEST_P(Time, CreditIsForOlderTimersAndOnce) {
   create(at, "marker");
   clock.reboot(kHour);
   touch(at);
-  const InstanceKey young = create(at, "young");
-  start(at, young, {after(10 * kHour)});
+  with_timers(at, "young", {after(10 * kHour)});
   const std::int64_t young_due = at->place().pawl_now() + 10 * kHour;
   clock.trusted = true;
   const std::int64_t credit = touch(other).clock_credit_ms;
   EXPECT_GT(credit, 0);
   EXPECT_EQ(touch(at).clock_credit_ms, 0);
-  EXPECT_EQ(raw_text("SELECT due FROM orchestrator_queue WHERE due IS NOT NULL ORDER BY id"),
+  EXPECT_EQ(raw_text("SELECT due FROM orchestrator_queue WHERE due IS NOT NULL UNION ALL SELECT "
+                     "timer_due FROM instances WHERE timer_due<9223372036854775807"),
             std::to_string(10 * kHour - credit) + "\n" + std::to_string(young_due));
   // A credited row is still intact.
   clock.advance(10 * kHour);
@@ -331,6 +340,128 @@ TEST_P(Time, ReaderLearnsOfASyncByAnother) {
   touch(other);
   clock.advance(10);
   EXPECT_EQ(ready(at), Keys{key});
+}
+
+// ---- the place in the row of the instance ----
+
+class TimerPlace : public Time {
+ protected:
+  // Which timers are where: "row: REF, queue: REF REF".
+  std::string places() {
+    std::string queue =
+        raw_text("SELECT ref FROM orchestrator_queue WHERE due IS NOT NULL ORDER BY id");
+    std::replace(queue.begin(), queue.end(), '\n', ' ');
+    return "row: " + raw_text("SELECT coalesce(timer_ref,'none') FROM instances") +
+           ", queue: " + queue;
+  }
+  // Commits a turn that takes all messages, closes `closed` and makes `timers`.
+  void go_on(InstanceKey key, const std::vector<NewTimer>& timers,
+             const std::vector<EventId>& closed) {
+    const Item& item = fetched(at, key);
+    TurnCommit commit = turn(item);
+    commit.timers = {timers.data(), timers.size()};
+    commit.closed = {closed.data(), closed.size()};
+    acked(at, commit);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Ports, TimerPlace, ::testing::Values(Ports::kSim), ports_name);
+
+TEST_P(TimerPlace, TheFirstTimerHasIt) {
+  with_timers(at, "a", {after(1000, 2), after(500, 3), utc(kWall2040 + 100, 4)});
+  EXPECT_EQ(places(), "row: 2, queue: 3 4");
+  EXPECT_EQ(raw_number("SELECT timer_due FROM instances"), at->place().pawl_now() + 1000);
+}
+
+// A timer that fires, or is closed, leaves it to one that the same turn makes; the next ones go to
+// the queue.
+TEST_P(TimerPlace, ItIsFreeForTheNextOne) {
+  const InstanceKey key = with_timers(at, "a", {after(1000, 2)});
+  clock.advance(1000);
+  go_on(key, {after(1000, 5), after(1000, 6)}, {});
+  EXPECT_EQ(places(), "row: 5, queue: 6");
+  go_on(key, {after(1000, 8)}, {5});
+  EXPECT_EQ(places(), "row: 8, queue: 6");
+  go_on(key, {after(1000, 10)}, {6});
+  EXPECT_EQ(places(), "row: 8, queue: 10");
+  go_on(key, {}, {8});
+  EXPECT_EQ(places(), "row: none, queue: 10");
+  go_on(key, {after(1000, 12), after(1000, 13)}, {12});
+  EXPECT_EQ(places(), "row: 13, queue: 10") << "made and closed in one turn leaves nothing";
+  clock.advance(1000);
+  const Item& item = fetched(at, key);
+  EXPECT_EQ(refs(item), (std::vector<EventId>{10, 13}));
+  acked(at, turn(item));
+  EXPECT_EQ(places(), "row: none, queue: ");
+  EXPECT_EQ(next(at).pawl_time, OptionalMs());
+}
+
+TEST_P(TimerPlace, ItIsCountedAndShown) {
+  clock.trusted = false;
+  with_timers(at, "a", {utc(kWall2040, 2), utc(kWall2040, 3), after(1000, 4)});
+  Metrics metrics;
+  ASSERT_EQ(at->instance().directory.get_metrics(&metrics), Status::kOk);
+  EXPECT_EQ(metrics.timers_waiting, 3);
+  std::int64_t waiting = 0;
+  auto look = visit([&](const InstanceInfo& info) { waiting = info.timers_without_clock; });
+  ASSERT_EQ(at->instance().directory.get_instance_info("a", look), Status::kOk);
+  EXPECT_EQ(waiting, 2);
+}
+
+// An execution ends with its timers, however it ends.
+TEST_P(TimerPlace, ItIsFreeBehindAnEnd) {
+  for (const EndKind end_kind : {EndKind::kCompleted, EndKind::kFailed, EndKind::kContinuedAsNew}) {
+    const std::string id = std::to_string(static_cast<int>(end_kind));
+    const InstanceKey key = with_timers(at, id, {after(1000, 2), after(1000, 3)});
+    end(at, key, end_kind);
+    EXPECT_EQ(raw_number("SELECT count(*) FROM instances WHERE timer_id IS NOT NULL"), 0) << id;
+    EXPECT_EQ(next(at).pawl_time, OptionalMs()) << id;
+  }
+}
+
+// The timers of one that no process can run become messages, in the order of T4.
+TEST_P(TimerPlace, ItFiresInOrderWhereNobodyRunsIt) {
+  const InstanceKey key =
+      with_timers(at, "a", {after(1000, 2), after(500, 3), after(1500, 4), after(9000, 5)});
+  clock.advance(2000);
+  UnregisteredInstances none;
+  ReadyQuery query;
+  query.now = at->place().pawl_now();
+  const Runnable other = {"other", "", 0};
+  query.runnable = &other;
+  query.runnable_count = 1;
+  query.unregistered = &none;
+  InstanceKey listed[4];
+  std::size_t count = 0;
+  query.now += 10'000;
+  ASSERT_EQ(at->instance().ready.list_ready(query, listed, 4, &count), Status::kOk);
+  ASSERT_EQ(none.count, 1U);
+  ASSERT_EQ(batch(at, [&] { return at->instance().ready.mark_unregistered(key, query); }),
+            Status::kOk);
+  EXPECT_EQ(places(), "row: none, queue: 5");
+  EXPECT_EQ(refs(fetched(at, key)), (std::vector<EventId>{3, 2, 4}));
+}
+
+// One instance with a wrong value there stops, and no other.
+TEST_P(TimerPlace, AWrongValueStopsItsInstanceAlone) {
+  for (const char* wrong : {"timer_due='x'", "timer_due=x'00'", "timer_base=7", "timer_ref='x'",
+                            "timer_ref=0", "timer_id='x'", "timer_base=NULL"}) {
+    const std::string id = std::string("wrong ") + wrong;
+    const InstanceKey key = with_timers(at, id, {after(1000, 2)});
+    const InstanceKey good = with_timers(at, "good " + id, {after(1000, 2)});
+    raw("UPDATE instances SET " + std::string(wrong) + " WHERE key=" + std::to_string(key));
+    clock.advance(1000);
+    for (int looks = 0; looks < 3; ++looks) {
+      static_cast<void>(ready(at));
+      static_cast<void>(next(at));
+    }
+    const Keys keys = ready(at);
+    EXPECT_NE(std::find(keys.begin(), keys.end(), good), keys.end()) << wrong;
+    Item item;
+    if (fetch(at, key, item) == Status::kOk) {
+      EXPECT_EQ(item.is.broken, Status::kCorrupt) << wrong;
+    }
+    acked(at, turn(fetched(at, good)));
+  }
 }
 
 }  // namespace

@@ -79,6 +79,8 @@ bool read_timer(const Statement& row, int column, std::optional<RowTimer>* out) 
   const std::int64_t base = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_base)), &whole);
   timer.due.base = static_cast<TimeBase>(base);
   timer.due.due = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_due)), &whole);
+  whole = whole && !row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_base))) &&
+          !row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_due)));
   if (!whole || timer.ref == 0 || base < 0 || base > 1) return false;
   *out = timer;
   return true;
