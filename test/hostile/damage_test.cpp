@@ -47,7 +47,9 @@ Poll retries(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Its second timer is a message.
 Poll sleeps(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.schedule_timer(std::chrono::hours(1'000)));
   PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::hours(1)));
   return ctx.complete("slept");
 }

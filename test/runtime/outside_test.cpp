@@ -546,7 +546,7 @@ TEST_F(Outside, DeathAtEveryWrite) {
   kills_are_many();
   bool all_written = false;
   code(asks());
-  for (std::uint64_t nth = 1; !all_written && nth < 400; nth += PAWL_SAMPLE) {
+  for (std::uint64_t nth = 1; !all_written && nth < 1000; nth += PAWL_SAMPLE) {
     const std::string id = "d" + std::to_string(nth);
     Worker& worker = restart();
     const std::size_t before = tokens.size();

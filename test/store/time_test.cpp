@@ -419,7 +419,7 @@ TEST_P(TimerPlace, ItIsFreeBehindAnEnd) {
 }
 
 // The timers of one that no process can run become messages, in the order of T4.
-TEST_P(TimerPlace, ItFiresInOrderWhereNobodyRunsIt) {
+TEST_P(TimerPlace, ItFiresInOrderWhereItCannotRun) {
   const InstanceKey key =
       with_timers(at, "a", {after(1000, 2), after(500, 3), after(1500, 4), after(9000, 5)});
   clock.advance(2000);

@@ -215,7 +215,10 @@ Status ReadyInstances::list_due_timers(ReadyList& list, TimerPlace place, TimeBa
   return list_timers(list, place, base, due_max, kBehindLooksMax, &behind);
 }
 
-// The same columns of both places. The id is that of the row that has the timer.
+// The columns of both places. The id is that of the row that has the timer.
+constexpr auto kDueColumns = sql::Columns(
+    "i.key,due,i.home,is_parked,i.name,i.version,i.behaviour,i.stop_kind,needs_messages,"
+    "needs_bytes,id,waiting,i.state");
 constexpr auto kDueTimers = PAWL_QUERY(
     "SELECT i.key,q.due AS due,i.home,i.parked_until IS NOT NULL AS is_parked," PAWL_RUN_COLUMNS
     "," PAWL_NEEDS_COLUMNS
@@ -244,31 +247,31 @@ Status ReadyInstances::list_timers(ReadyList& list, TimerPlace place, TimeBase b
        looks < looks_max && !list.full() && (only_known || !list.crowded()) && row.row(); ++looks) {
     const Suspicion suspect(connection_,
                             in_row ? RowRef::Table::kInstances : RowRef::Table::kMessages,
-                            row.integer(PAWL_COLUMN(kDueTimers, id)));
-    if (row.integer(PAWL_COLUMN(kDueTimers, waiting)) != 0 ||
-        (row.integer(PAWL_COLUMN(kDueTimers, i.state)) != 0 &&
-         row.integer(PAWL_COLUMN(kDueTimers, is_parked)) == 0)) {
+                            row.integer(PAWL_COLUMN(kDueColumns, id)));
+    if (row.integer(PAWL_COLUMN(kDueColumns, waiting)) != 0 ||
+        (row.integer(PAWL_COLUMN(kDueColumns, i.state)) != 0 &&
+         row.integer(PAWL_COLUMN(kDueColumns, is_parked)) == 0)) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
-    const Incarnation home = row.integer(PAWL_COLUMN(kDueTimers, i.home));
+    const Incarnation home = row.integer(PAWL_COLUMN(kDueColumns, i.home));
     const bool is_parked =
-        row.integer(PAWL_COLUMN(kDueTimers, is_parked)) != 0 ||
-        !ReadyList::fits(list.query, row, PAWL_COLUMN(kDueTimers, needs_messages));
+        row.integer(PAWL_COLUMN(kDueColumns, is_parked)) != 0 ||
+        !ReadyList::fits(list.query, row, PAWL_COLUMN(kDueColumns, needs_messages));
     bool takes = !is_parked;
-    const InstanceKey key = row.integer(PAWL_COLUMN(kDueTimers, i.key));
+    const InstanceKey key = row.integer(PAWL_COLUMN(kDueColumns, i.key));
     if (is_parked && !only_known) list.note_parked(key);
     if (takes) {
-      const std::int64_t due = row.integer(PAWL_COLUMN(kDueTimers, due));
+      const std::int64_t due = row.integer(PAWL_COLUMN(kDueColumns, due));
       takes = list.is_mine(home) || list.waited(due_in_pawl_time(base, due, context_.clock));
       if (!takes) PAWL_TRY(rows_.workers.is_buried(home, &takes));
     }
-    constexpr int kRun = PAWL_COLUMN(kDueTimers, i.name);
+    constexpr int kRun = PAWL_COLUMN(kDueColumns, i.name);
     if (takes && !only_known) list.add(row, key, kRun, {});
     if (takes && only_known) found = list.add_known(row, key, kRun) || found;
     if (found) continue;
-    at->due = row.integer(PAWL_COLUMN(kDueTimers, due));
-    at->id = row.integer(PAWL_COLUMN(kDueTimers, id));
+    at->due = row.integer(PAWL_COLUMN(kDueColumns, due));
+    at->id = row.integer(PAWL_COLUMN(kDueColumns, id));
   }
   return fail(row.status(), "list due timers");
 }
@@ -494,7 +497,11 @@ Status ReadyInstances::read_own_timer(InstanceKey key, std::optional<RowTimer>* 
   if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
   fired->kind = MessageKind::kTimerFired;
   fired->execution = row.integer(PAWL_COLUMN(kOwnTimer, i.execution));
-  static_cast<void>(read_timer(row, PAWL_COLUMN(kOwnTimer, i.timer_id), out));
+  static_cast<void>(
+      read_timer(row,
+                 {PAWL_COLUMN(kOwnTimer, i.timer_id), PAWL_COLUMN(kOwnTimer, i.timer_ref),
+                  PAWL_COLUMN(kOwnTimer, i.timer_base), PAWL_COLUMN(kOwnTimer, i.timer_due)},
+                 out));
   if (!out->has_value()) return Status::kOk;
   fired->ref = (*out)->ref;
   const Due& when = (*out)->due;

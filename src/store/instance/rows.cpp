@@ -64,24 +64,23 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
   out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
   out->has_news = row.integer(PAWL_COLUMN(kFindInstance, has_news)) != 0;
-  read_timer(row, PAWL_COLUMN(kFindInstance, i.timer_id), &out->timer);
+  read_timer(row,
+             {PAWL_COLUMN(kFindInstance, i.timer_id), PAWL_COLUMN(kFindInstance, i.timer_ref),
+              PAWL_COLUMN(kFindInstance, i.timer_base), PAWL_COLUMN(kFindInstance, i.timer_due)},
+             &out->timer);
   return Status::kOk;
 }
 
-bool read_timer(const Statement& row, int column, std::optional<RowTimer>* out) {
-  const auto at = [column](int which) { return column + which; };
-  if (row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_id)))) return true;
+bool read_timer(const Statement& row, const TimerColumns& at, std::optional<RowTimer>* out) {
+  if (row.is_null(at.id)) return true;
   RowTimer timer;
-  bool whole = true;
-  timer.id = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_id)), &whole);
-  whole =
-      fits(row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_ref)), &whole), &timer.ref) && whole;
-  const std::int64_t base = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_base)), &whole);
+  bool whole = !row.is_null(at.base) && !row.is_null(at.due);
+  timer.id = row.integer(at.id, &whole);
+  const std::int64_t ref = row.integer(at.ref, &whole);
+  const std::int64_t base = row.integer(at.base, &whole);
+  timer.due.due = row.integer(at.due, &whole);
+  if (!whole || !fits(ref, &timer.ref) || timer.ref == 0 || base < 0 || base > 1) return false;
   timer.due.base = static_cast<TimeBase>(base);
-  timer.due.due = row.integer(at(PAWL_COLUMN(kTimerColumns, i.timer_due)), &whole);
-  whole = whole && !row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_base))) &&
-          !row.is_null(at(PAWL_COLUMN(kTimerColumns, i.timer_due)));
-  if (!whole || timer.ref == 0 || base < 0 || base > 1) return false;
   *out = timer;
   return true;
 }

@@ -38,9 +38,15 @@ struct RowTimer {
   Due due;
 };
 #define PAWL_TIMER_COLUMNS "i.timer_id,i.timer_ref,i.timer_base,i.timer_due"
-inline constexpr auto kTimerColumns = sql::Columns(PAWL_TIMER_COLUMNS);
-// `column`: the first of these. False: they hold no timer that Pawl wrote.
-bool read_timer(const sql::Statement& row, int column, std::optional<RowTimer>* out);
+// The places of these columns.
+struct TimerColumns {
+  int id;
+  int ref;
+  int base;
+  int due;
+};
+// False: they hold no timer that Pawl wrote.
+bool read_timer(const sql::Statement& row, const TimerColumns& at, std::optional<RowTimer>* out);
 
 struct InstanceRow {
   InstanceState state = InstanceState::kRunning;

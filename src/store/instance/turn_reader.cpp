@@ -232,7 +232,11 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
     out->broken_text = cut_text(row.bytes(PAWL_COLUMN(kReadItem, i.stop_text)), kErrorTextBytesMax);
     return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
   }
-  whole = read_timer(row, PAWL_COLUMN(kReadItem, i.timer_id), timer) && whole;
+  whole = read_timer(row,
+                     {PAWL_COLUMN(kReadItem, i.timer_id), PAWL_COLUMN(kReadItem, i.timer_ref),
+                      PAWL_COLUMN(kReadItem, i.timer_base), PAWL_COLUMN(kReadItem, i.timer_due)},
+                     timer) &&
+          whole;
   // An instance that is ready runs, in some execution, under names that Registry could know.
   whole = whole && state == 0 && out->execution >= 1 && out->revision >= 0 &&
           out->revision < kNumbersMax && out->execution < kNumbersMax &&

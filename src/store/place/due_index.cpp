@@ -119,7 +119,8 @@ Status DueIndex::check_first(Incarnation me) {
 }
 #endif
 
-// The same columns of both places.
+// The columns of both places.
+constexpr auto kWaitingColumns = sql::Columns("due,i.home,i.parked_until,id,waiting");
 constexpr auto kTimerMessages = PAWL_QUERY(
     "SELECT q.due AS due,i.home,i.parked_until,q.id AS id,q.waiting AS waiting "
     "FROM orchestrator_queue AS q\fINDEXED BY oq_due\r"
@@ -144,24 +145,24 @@ Status DueIndex::first_timer(Statement row, RowRef::Table table, TimeBase base, 
                              OptionalMs* first, bool* waits) {
   row.bind(static_cast<std::int64_t>(base));
   for (int looks = 0; row.row(); ++looks) {
-    const Suspicion suspect(connection_, table, row.integer(PAWL_COLUMN(kTimerMessages, id)));
-    if (row.integer(PAWL_COLUMN(kTimerMessages, waiting)) != 0 ||
-        !row.is_integer(PAWL_COLUMN(kTimerMessages, due))) {
+    const Suspicion suspect(connection_, table, row.integer(PAWL_COLUMN(kWaitingColumns, id)));
+    if (row.integer(PAWL_COLUMN(kWaitingColumns, waiting)) != 0 ||
+        !row.is_integer(PAWL_COLUMN(kWaitingColumns, due))) {
       connection_.blame(Status::kCorrupt, kOddTimer);
       continue;
     }
     *waits = true;
     std::int64_t due =
-        due_in_pawl_time(base, row.integer(PAWL_COLUMN(kTimerMessages, due)), context_.clock);
+        due_in_pawl_time(base, row.integer(PAWL_COLUMN(kWaitingColumns, due)), context_.clock);
     if (due == kNever || first->has_passed(due)) break;
-    const Incarnation home = row.integer(PAWL_COLUMN(kTimerMessages, i.home));
+    const Incarnation home = row.integer(PAWL_COLUMN(kWaitingColumns, i.home));
     bool is_ours = home == 0 || home == me;
     if (looks < kFirstTimersMax) {  // beyond that: rather too early than too late
       if (!is_ours) PAWL_TRY(workers_.is_buried(home, &is_ours));
       if (!is_ours) due = add_saturating(due, home_grace_ms_ + 1);
-      if (!row.is_null(PAWL_COLUMN(kTimerMessages, i.parked_until)) &&
-          row.integer(PAWL_COLUMN(kTimerMessages, i.parked_until)) > due)
-        due = row.integer(PAWL_COLUMN(kTimerMessages, i.parked_until));
+      if (!row.is_null(PAWL_COLUMN(kWaitingColumns, i.parked_until)) &&
+          row.integer(PAWL_COLUMN(kWaitingColumns, i.parked_until)) > due)
+        due = row.integer(PAWL_COLUMN(kWaitingColumns, i.parked_until));
     }
     if (due != kNever) first->keep_earlier(due);
     if (looks >= kFirstTimersMax) break;
