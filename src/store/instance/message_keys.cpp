@@ -6,10 +6,10 @@
 namespace pawl::store {
 namespace {
 
-char* put_number(char* at, std::uint64_t number, std::size_t bytes) {
-  for (std::size_t i = 0; i < bytes; ++i)
-    *at++ = static_cast<char>(number >> (8 * i));
-  return at;
+template <std::size_t kBytes>
+void put_number(char* at, std::uint64_t number) {
+  for (std::size_t i = 0; i < kBytes; ++i)
+    at[i] = static_cast<char>(number >> (8 * i));
 }
 
 std::uint64_t take_number(std::string_view* from, std::size_t bytes) {
@@ -28,11 +28,11 @@ MessageKeys::Entry MessageKeys::entry_of(const MessageKey& key) {
   return {Hash64().add(key.text).value(), static_cast<std::uint32_t>(key.content), key.number, 0};
 }
 
-char* MessageKeys::put(char* at, const Entry& entry) {
-  at = put_number(at, entry.key, 8);
-  at = put_number(at, entry.content, 4);
-  at = put_number(at, static_cast<std::uint64_t>(entry.number), 8);
-  return put_number(at, static_cast<std::uint64_t>(entry.at_ms), 6);
+void MessageKeys::put(char* at, const Entry& entry) {
+  put_number<8>(at, entry.key);
+  put_number<4>(at + 8, entry.content);
+  put_number<8>(at + 12, static_cast<std::uint64_t>(entry.number));
+  put_number<6>(at + 20, static_cast<std::uint64_t>(entry.at_ms));
 }
 
 MessageKeys::Entry MessageKeys::take(std::string_view* from) {
@@ -88,13 +88,13 @@ constexpr auto kWriteRing = PAWL_QUERY("UPDATE instances SET keys_last=?2,keys=?
 
 Status MessageKeys::write_ring(InstanceKey instance, const Ring& ring) {
   char bytes[kRowCountBytes + kEntriesInRow * kEntryBytes];
-  char* end = put_number(bytes, static_cast<std::uint64_t>(ring.rows), kRowCountBytes);
-  for (int i = 0; i < ring.waiting_count; ++i)
-    end = put(end, ring.waiting[i]);
+  put_number<kRowCountBytes>(bytes, static_cast<std::uint64_t>(ring.rows));
+  std::size_t size = kRowCountBytes;
+  for (int i = 0; i < ring.waiting_count; ++i, size += kEntryBytes)
+    put(bytes + size, ring.waiting[i]);
   Statement row = connection_.use(kWriteRing);
   row.bind(instance).bind_or_null(ring.last);
-  return fail_written(row.bind_blob({bytes, static_cast<std::size_t>(end - bytes)}).run(),
-                      "keep a key");
+  return fail_written(row.bind_blob({bytes, size}).run(), "keep a key");
 }
 
 constexpr auto kReadKeys = PAWL_QUERY("SELECT instance,prev,entries FROM message_keys WHERE id=?1");
@@ -169,9 +169,8 @@ Status MessageKeys::write_row(InstanceKey instance, Ring* ring) {
   const bool is_full = ring->rows * kEntriesInRow >= window.keys_max;
   const bool replaces = oldest != 0 && (is_full || oldest_at_ms < window.since_ms);
   char bytes[kEntriesInRow * kEntryBytes];
-  char* end = bytes;
-  for (const Entry& entry : ring->waiting)
-    end = put(end, entry);
+  for (std::size_t i = 0; i < kEntriesInRow; ++i)
+    put(bytes + i * kEntryBytes, ring->waiting[i]);
   const sql::QueryRef query = replaces ? sql::QueryRef(kReplaceKeys) : sql::QueryRef(kInsertKeys);
   Statement row = connection_.use(query);
   row.bind(instance).bind_or_null(ring->last);

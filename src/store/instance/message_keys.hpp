@@ -69,7 +69,7 @@ class MessageKeys : private Table {
   Status write_ring(InstanceKey instance, const Ring& ring);
   Status write_row(InstanceKey instance, Ring* ring);
   static Entry entry_of(const MessageKey& key);
-  static char* put(char* at, const Entry& entry);
+  static void put(char* at, const Entry& entry);
   static Entry take(std::string_view* from);
   Status oldest_row(const Ring& ring, std::int64_t* id, std::int64_t* newest_at_ms);
   Status damaged(InstanceKey instance);
