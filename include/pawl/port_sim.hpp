@@ -43,7 +43,9 @@ class Machine {
   void set_boot_id_known(bool known);
 
   // ---- files ----
-  // The n-th write or sync call from now on fails with `status`, once or from then on; 0: none.
+  // The n-th write or sync from now on fails with `status`, once or from then on; 0: none. A write
+  // of more than 512 bytes to a log counts as several and is torn between them: at each 512 bytes
+  // of the file, and between any two frames.
   void fail_write(std::uint64_t nth, Status status, bool for_ever);
   // A sync call takes this long from now on. 0, as at first: no time.
   void set_sync_ms(std::int64_t ms);

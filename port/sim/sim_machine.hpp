@@ -176,6 +176,7 @@ class NodeStorage final : public port::Storage {
  private:
   // Null for a handle that is not open, and for every handle of a dead process.
   OpenFile* find(port::FileHandle file);
+  Status write_piece(OpenFile& open, const std::uint8_t* bytes, std::size_t size, std::size_t at);
 
   NodeImpl& node_;
   std::vector<std::unique_ptr<OpenFile>> files_;

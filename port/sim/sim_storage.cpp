@@ -19,6 +19,38 @@ bool fits(std::int64_t offset, std::size_t size) {
          size <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max());
 }
 
+constexpr std::size_t kSectorBytes = 512;
+
+bool is_log(const std::string& path) {
+  constexpr std::size_t kEndingBytes = 4;
+  return path.size() > kEndingBytes &&
+         path.compare(path.size() - kEndingBytes, kEndingBytes, "-wal") == 0;
+}
+
+// The distance from `at` to the next frame of a log, or if a header lies there and `of_header`, to
+// the end of that. The head of the log says how large a page is (sqlite.org/walformat.html).
+std::size_t rest_of_frame(const std::vector<std::uint8_t>& log, std::size_t at, bool of_header) {
+  constexpr std::size_t kHeadBytes = 32;
+  constexpr std::size_t kHeaderBytes = 24;
+  constexpr std::size_t kPageBytesAt = 8;
+  if (log.size() < kHeadBytes || at < kHeadBytes) return std::numeric_limits<std::size_t>::max();
+  std::size_t frame = kHeaderBytes;
+  for (std::size_t i = 0, shift = 24; i < 4; ++i, shift -= 8)
+    frame += std::size_t{log[kPageBytesAt + i]} << shift;
+  const std::size_t in_frame = (at - kHeadBytes) % frame;
+  return of_header && in_frame < kHeaderBytes ? kHeaderBytes - in_frame : frame - in_frame;
+}
+
+// How much of `size` bytes at `at` is on the disk before the next place where a crash tears them. A
+// large write to a log has many frames at once: it is torn at each sector and between any two
+// frames, so at least as often as SQLite's own writes ended, two for each frame. A small one is a
+// part of a frame, and is torn where they ended.
+std::size_t until_torn(const OpenFile& open, std::size_t at, std::size_t size, bool is_large) {
+  if (!is_log(open.path)) return size;
+  if (is_large) size = std::min(size, kSectorBytes - at % kSectorBytes);
+  return std::min(size, rest_of_frame(open.file->data, at, !is_large));
+}
+
 int highest_of_others(const OpenFile& open) {
   int level = kNone;
   for (const OpenFile* other : open.file->opened) {
@@ -95,29 +127,45 @@ Result<std::size_t> NodeStorage::read(port::FileHandle file, void* out, std::siz
   return got;
 }
 
+// Each piece counts as a write of its own, so a test that crashes at each write finds the places
+// where a large one is torn.
 Status NodeStorage::write(port::FileHandle file, const void* data, std::size_t size,
                           std::int64_t offset) {
   OpenFile* open = find(file);
   if (open == nullptr) return Status::kIo;
   if (!fits(offset, size)) return Status::kInvalidArgument;
   if (open->read_only) return Status::kReadOnly;
+  const bool is_large = size > kSectorBytes;
+  const auto* bytes = static_cast<const std::uint8_t*>(data);
+  auto at = static_cast<std::size_t>(offset);
+  const std::size_t end = at + size;
+  do {
+    const std::size_t piece = until_torn(*open, at, end - at, is_large);
+    PAWL_TRY(write_piece(*open, bytes, piece, at));
+    bytes += piece;
+    at += piece;
+  } while (at < end);
+  return Status::kOk;
+}
+
+Status NodeStorage::write_piece(OpenFile& open, const std::uint8_t* bytes, std::size_t size,
+                                std::size_t at) {
   ++node_.machine.writes;
   PAWL_TRY(node_.machine.fault());
   if (size == 0) return Status::kOk;
-  const auto* bytes = static_cast<const std::uint8_t*>(data);
-  const auto at = static_cast<std::size_t>(offset);
-  const std::size_t had = open->file->data.size();
+  std::vector<std::uint8_t>& stored = open.file->data;
+  const std::size_t had = stored.size();
   if (node_.machine.disk_bytes > 0 && at + size > had) {
     const auto growth = static_cast<std::int64_t>(at + size - had);
     if (node_.machine.stored_bytes() + growth > node_.machine.disk_bytes) return Status::kFull;
   }
   if (node_.machine.power_cut_losses) {
-    node_.machine.remember_unsynced(*open->file, {offset, {bytes, bytes + size}, false});
+    node_.machine.remember_unsynced(*open.file,
+                                    {static_cast<std::int64_t>(at), {bytes, bytes + size}, false});
   }
-  std::vector<std::uint8_t>& stored = open->file->data;
   if (stored.size() < at + size) stored.resize(at + size);
   std::memcpy(stored.data() + at, bytes, size);
-  node_.machine.file_changed(open->path);
+  node_.machine.file_changed(open.path);
   return Status::kOk;
 }
 

@@ -19,6 +19,9 @@ int pages_of(const ProcessOptions& options) {
   const int least = kPagesLeast * static_cast<int>(options.connections_max);
   return options.page_cache_pages > least ? options.page_cache_pages : least;
 }
+int pages_of_connection(const ProcessOptions& options) {
+  return pages_of(options) / static_cast<int>(options.connections_max);
+}
 
 Status check(const ProcessOptions& options, Diagnostic& diagnostic) {
   if (options.connections_max < 1 || options.connections_max > 32 || options.page_cache_pages < 0 ||
@@ -47,7 +50,8 @@ std::size_t Process::required_memory(const ProcessOptions& options) {
   if (check(options, ignored) != Status::kOk) return 0;
   // Holes between statements that came and went take part of the statements' memory.
   const std::size_t statements = options.statement_bytes + options.statement_bytes / 8;
-  return (kHeapBytesConnection + statements) * options.connections_max +
+  const std::size_t log = StoreFactory::log_buffer_memory(pages_of_connection(options));
+  return (kHeapBytesConnection + statements + log) * options.connections_max +
          kPageBytes * static_cast<std::size_t>(pages_of(options)) +
          StoreFactory::row_slots_memory(options.payload_bytes_max);
 }
@@ -83,7 +87,7 @@ Status Process::take_memory(const ProcessOptions& options, void* block, std::siz
   }
   PAWL_TRY(installed);
   own_memory_ = true;
-  cache_pages_each_ = pages_of(options) / static_cast<int>(options.connections_max);
+  cache_pages_each_ = pages_of_connection(options);
   connections_max_ = options.connections_max;
   payload_bytes_max_ = options.payload_bytes_max;
   return Status::kOk;

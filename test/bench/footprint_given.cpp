@@ -55,13 +55,21 @@ std::size_t statements(const Given& given) {
   const std::size_t each = given.process.statement_bytes + given.process.statement_bytes / 8;
   return each * given.process.connections_max;
 }
+std::size_t log_writes(const Given& given) {
+  const auto connections = static_cast<int>(given.process.connections_max);
+  const std::size_t each =
+      pawl::StoreFactory::log_buffer_memory(given.process.page_cache_pages / connections);
+  return each * given.process.connections_max;
+}
 
 constexpr Row kRows[] = {
     {"SQLite: kept statements", statements},
     {"SQLite: rows of the largest size", row_slots},
+    {"SQLite: writes to the log", log_writes},
     {"SQLite: pages, schema, what runs",
      [](const Given& given) {
-       return pawl::Process::required_memory(given.process) - statements(given) - row_slots(given);
+       return pawl::Process::required_memory(given.process) - statements(given) - row_slots(given) -
+              log_writes(given);
      }},
     {"warm histories", [](const Given& given) { return part<pawl::WarmCache>(given.runtime); }},
     {"tick",

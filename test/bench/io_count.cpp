@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kDescriptorsMax = 1024;
 constexpr std::size_t kPagesMax = std::size_t{1} << 17;
-enum Owner : unsigned char { kUnknown, kDatabase, kOther };
+enum Owner : unsigned char { kUnknown, kDatabase, kLog, kOther };
 
 char database[1024];
 std::atomic<std::uint64_t> fsyncs{0};
@@ -30,37 +30,45 @@ Owner look_at(int fd) {
   std::snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
   const ssize_t size = ::readlink(link, path, sizeof(path) - 1);
   path[size < 0 ? 0 : size] = 0;
-  return std::strncmp(path, database, std::strlen(database)) == 0 ? kDatabase : kOther;
+  const std::size_t database_size = std::strlen(database);
+  if (std::strncmp(path, database, database_size) != 0) return kOther;
+  return std::strcmp(path + database_size, "-wal") == 0 ? kLog : kDatabase;
 }
 
-bool is_database(int fd) {
-  if (*database == 0 || fd < 0 || fd >= kDescriptorsMax) return false;
+Owner owner_of(int fd) {
+  if (*database == 0 || fd < 0 || fd >= kDescriptorsMax) return kOther;
   unsigned char owner = owners[fd].load(std::memory_order_relaxed);
   if (owner == kUnknown) {
     owner = look_at(fd);
     owners[fd].store(owner, std::memory_order_relaxed);
   }
-  return owner == kDatabase;
+  return static_cast<Owner>(owner);
 }
 
 ssize_t count_written(int fd, ssize_t size) {
-  if (size > 0 && is_database(fd)) {
+  if (size > 0 && owner_of(fd) != kOther) {
     bytes_written.fetch_add(static_cast<std::uint64_t>(size), std::memory_order_relaxed);
   }
   return size;
 }
 
-// In its log SQLite writes each frame's head by a separate call, and the head begins with the page
-// number.
-ssize_t count_frame(int fd, const void* data, ssize_t size) {
-  constexpr ssize_t kFrameHeadBytes = 24;
-  if (size != kFrameHeadBytes || !pages_are_counted.load(std::memory_order_relaxed) ||
-      !is_database(fd))
+// The log has a head, and then frames, each with a page whose number the frame begins with. A write
+// has any number of them; a number that two writes share is not counted.
+ssize_t count_frames(int fd, const void* data, ssize_t size, std::uint64_t at) {
+  constexpr std::uint64_t kHeadBytes = 32;
+  constexpr std::uint64_t kFrameBytes = 24 + 512;
+  constexpr std::uint64_t kNumberBytes = 4;
+  if (size <= 0 || !pages_are_counted.load(std::memory_order_relaxed) || owner_of(fd) != kLog)
     return size;
-  const auto* bytes = static_cast<const unsigned char*>(data);
-  const std::size_t page = (std::size_t{bytes[0]} << 24) | (std::size_t{bytes[1]} << 16) |
-                           (std::size_t{bytes[2]} << 8) | bytes[3];
-  frames[page < kPagesMax ? page : 0].fetch_add(1, std::memory_order_relaxed);
+  const std::uint64_t end = at + static_cast<std::uint64_t>(size);
+  const std::uint64_t before = at <= kHeadBytes ? 0 : (at - kHeadBytes - 1) / kFrameBytes + 1;
+  for (std::uint64_t frame = kHeadBytes + before * kFrameBytes; frame + kNumberBytes <= end;
+       frame += kFrameBytes) {
+    const auto* bytes = static_cast<const unsigned char*>(data) + (frame - at);
+    const std::size_t page = (std::size_t{bytes[0]} << 24) | (std::size_t{bytes[1]} << 16) |
+                             (std::size_t{bytes[2]} << 8) | bytes[3];
+    frames[page < kPagesMax ? page : 0].fetch_add(1, std::memory_order_relaxed);
+  }
   return size;
 }
 
@@ -140,12 +148,14 @@ ssize_t ENTRY(write)(int fd, const void* data, std::size_t size) {
 #if !defined(IO_COUNT_WRAPPED) || \
     defined(__LP64__)  // on 32 bits off_t is too small for it, and all callers use pwrite64
 ssize_t ENTRY(pwrite)(int fd, const void* data, std::size_t size, off_t at) {
-  return count_frame(fd, data, count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at)));
+  return count_frames(fd, data, count_written(fd, NEXT(pwrite, WriteAt)(fd, data, size, at)),
+                      static_cast<std::uint64_t>(at));
 }
 #endif
 ssize_t ENTRY(pwrite64)(int fd, const void* data, std::size_t size, off64_t at) {
   static_assert(sizeof(off_t) == sizeof(off64_t), "pwrite64 means the same as pwrite");
-  return count_frame(fd, data, count_written(fd, NEXT(pwrite64, WriteAt)(fd, data, size, at)));
+  return count_frames(fd, data, count_written(fd, NEXT(pwrite64, WriteAt)(fd, data, size, at)),
+                      static_cast<std::uint64_t>(at));
 }
 ssize_t ENTRY(writev)(int fd, const struct iovec* parts, int count) {
   return count_written(fd, NEXT(writev, WriteParts)(fd, parts, count));

@@ -1,5 +1,7 @@
 // The simulated machine: the conformance suite, and cases that only a simulator can run.
+#include <iterator>
 #include <memory>
+#include <string>
 
 #include "pawl/port_sim.hpp"
 #include "port_conformance.hpp"
@@ -286,6 +288,48 @@ TEST(SimDisk, NthWriteFails_OnceOrForEver) {
   char got = 0;
   EXPECT_EQ(port.storage->read(file, &got, 1, 0).value_or(0), 1U);
   EXPECT_EQ(got, 'b') << "a write that failed wrote nothing";
+}
+
+// The log of SQLite: a head of 32 bytes, then frames of 24 and 512.
+TEST(SimDisk, LargeWriteToALog_IsTornAtEachSectorAndBetweenFrames) {
+  constexpr std::int64_t kCuts[] = {512, 568, 1024, 1104, 1536, 1640};
+  const std::string frames(3 * 536, 'f');
+  const std::string path = std::string(kDatabase) + "-wal";
+  for (std::uint64_t nth = 1; nth <= std::size(kCuts) + 1; ++nth) {
+    sim::Machine machine;
+    sim::Node node(machine);
+    const Port port = opened(node);
+    const port::FileHandle log = open_file(port, path.c_str());
+    std::string head(32, 'h');
+    head.replace(8, 4, std::string("\0\0\2\0", 4));
+    ASSERT_EQ(port.storage->write(log, head.data(), head.size(), 0), Status::kOk);
+    machine.fail_write(nth, Status::kIo, true);
+    const Status written = port.storage->write(log, frames.data(), frames.size(), 32);
+    if (nth > std::size(kCuts)) {
+      EXPECT_EQ(written, Status::kOk);
+      EXPECT_EQ(machine.writes(), 1 + std::size(kCuts)) << "each counts";
+      continue;
+    }
+    EXPECT_EQ(written, Status::kIo);
+    EXPECT_EQ(port.storage->size(log).value(), nth == 1 ? 32 : kCuts[nth - 2]);
+  }
+}
+
+// A part of a frame counts as SQLite writes it: the header, and its page.
+TEST(SimDisk, SmallWriteToALog_IsTornBehindAHeader) {
+  sim::Machine machine;
+  sim::Node node(machine);
+  const Port port = opened(node);
+  const std::string path = std::string(kDatabase) + "-wal";
+  const port::FileHandle log = open_file(port, path.c_str());
+  std::string head(32, 'h');
+  head.replace(8, 4, std::string("\0\0\2\0", 4));
+  ASSERT_EQ(port.storage->write(log, head.data(), head.size(), 0), Status::kOk);
+  const std::string part(512, 'p');
+  ASSERT_EQ(port.storage->write(log, part.data(), 500, 32), Status::kOk);
+  EXPECT_EQ(machine.writes(), 3U);
+  ASSERT_EQ(port.storage->write(log, part.data(), 512, 32 + 24), Status::kOk);
+  EXPECT_EQ(machine.writes(), 4U) << "a page alone is one";
 }
 
 TEST(SimDisk, Damage_FlipsAByte) {

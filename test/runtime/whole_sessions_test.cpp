@@ -175,7 +175,8 @@ TEST_F(WholeSessions, the_age_number_and_rate_of_a_shared_one_are_limited_for_wh
 Poll works_on_chat(OrchestrationContext& ctx) {
   PAWL_AWAIT(first, ctx.schedule_activity("note", "", Target::session("chat")));
   if (!first.ok()) return ctx.complete(error_kind_name(first.error().kind));
-  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(std::atoi(ctx.input().data()))));
+  PAWL_AWAIT_DONE(
+      ctx.schedule_timer(std::chrono::seconds(std::atoi(std::string(ctx.input()).c_str()))));
   PAWL_AWAIT(second, ctx.schedule_activity("note", "", Target::session("chat")));
   return ctx.complete(second.ok() ? "done" : error_kind_name(second.error().kind));
 }

@@ -1,4 +1,6 @@
-// Kills its process at the n-th write, sync, rename or truncation of the chosen files.
+// Kills its process at the n-th write, sync, rename or truncation of the chosen files. A write of
+// more than 512 bytes to a log is made as several, so that a kill tears it at each 512 bytes of the
+// file, and between any two frames.
 //
 //   PAWL_CRASH_PREFIX  absolute; only paths that start with it are counted (required)
 //   PAWL_CRASH_SUFFIX  and that end with it (default: any)
@@ -18,6 +20,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +128,41 @@ auto counted(int fd, Kind kind, Call call) {
   return counted(counts, kind, path, call);
 }
 
+// How much of `size` bytes at `at` is written before the next place where a kill tears a log. Its
+// frames have 24 and 512 bytes, behind a head of 32.
+std::size_t until_torn(std::size_t size, off_t at) {
+  constexpr off_t kSector = 512;
+  constexpr off_t kHead = 32;
+  constexpr off_t kFrame = 24 + 512;
+  off_t piece = kSector - at % kSector;
+  if (at >= kHead) piece = std::min(piece, kFrame - (at - kHead) % kFrame);
+  return std::min(size, static_cast<std::size_t>(piece));
+}
+
+// `call` writes so many bytes from the first place on, at an offset.
+template <typename Call>
+ssize_t counted_at(int fd, const void* data, std::size_t size, off_t at, Call call) {
+  constexpr std::size_t kLargeFrom = 513;
+  char path[kPathBytes];
+  const bool counts = concerns(fd, path);
+  const char* const ending = counts ? std::strrchr(path, '-') : nullptr;
+  const bool is_log = ending != nullptr && std::strcmp(ending, "-wal") == 0;
+  if (!is_log || size < kLargeFrom)
+    return counted(counts, kWrite, path, [&] { return call(data, size, at); });
+  std::size_t done = 0;
+  while (done < size) {
+    const off_t here = at + static_cast<off_t>(done);
+    const std::size_t piece = until_torn(size - done, here);
+    const ssize_t got = counted(true, kWrite, path, [&] {
+      return call(static_cast<const char*>(data) + done, piece, here);
+    });
+    if (got < 0) return got;
+    done += static_cast<std::size_t>(got);
+    if (static_cast<std::size_t>(got) < piece) break;
+  }
+  return static_cast<ssize_t>(done);
+}
+
 // The next function of this name in the chain, looked up at the first use.
 template <typename Function>
 Function* next(std::atomic<Function*>& known, const char* name) {
@@ -171,10 +209,14 @@ ssize_t write(int fd, const void* data, std::size_t size) {
   return counted(fd, kWrite, [&] { return NEXT(write, Write)(fd, data, size); });
 }
 ssize_t pwrite(int fd, const void* data, std::size_t size, off_t at) {
-  return counted(fd, kWrite, [&] { return NEXT(pwrite, WriteAt)(fd, data, size, at); });
+  return counted_at(fd, data, size, at, [&](const void* from, std::size_t bytes, off_t to) {
+    return NEXT(pwrite, WriteAt)(fd, from, bytes, to);
+  });
 }
 ssize_t pwrite64(int fd, const void* data, std::size_t size, off64_t at) {
-  return counted(fd, kWrite, [&] { return NEXT(pwrite64, WriteAt)(fd, data, size, at); });
+  return counted_at(fd, data, size, at, [&](const void* from, std::size_t bytes, off_t to) {
+    return NEXT(pwrite64, WriteAt)(fd, from, bytes, to);
+  });
 }
 ssize_t writev(int fd, const struct iovec* parts, int count) {
   return counted(fd, kWrite, [&] { return NEXT(writev, WriteParts)(fd, parts, count); });

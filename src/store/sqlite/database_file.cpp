@@ -10,6 +10,7 @@
 
 #include "core/check.hpp"
 #include "store/sqlite/database_uri.hpp"
+#include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/reserve_file.hpp"
 #include "store/sqlite/schema.hpp"
 #include "store/sqlite/sqlite_vfs.hpp"
@@ -89,6 +90,9 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
     return Status::kReadOnly;
   }
   wait_for_locks(options_.busy_ms_max);
+  // SQLite opens the log when it first reads the database.
+  if (!options_.read_only)
+    sqlite::gather_log(sqlite_.handle(), sqlite::log_buffer_bytes(options_.cache_pages));
   bool empty = false;
   // Looks in one view, since another process may be creating the database at this moment.
   PAWL_TRY(execute("BEGIN", diagnostic));

@@ -1,5 +1,5 @@
-// sqlite_native_vfs: a VFS over one that SQLite brings, which counts writes and flushes and passes
-// every call on.
+// sqlite_native_vfs: a VFS over one that SQLite brings, which counts writes and flushes, gathers
+// those to the log (gathered_log.hpp), and passes every other call on.
 //
 // Source: sqlite.org/vfs.html, "VFS shims". SQLite's own counters count pages, not flushes, and
 // leave out the header of the log and what a checkpoint writes; on a memory card flushes and
@@ -8,6 +8,7 @@
 
 #include <cerrno>
 
+#include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::sqlite {
@@ -16,6 +17,7 @@ namespace {
 struct NativeFile {
   sqlite3_file base = {};  // must be first: SQLite knows only this
   IoCounts* counts = nullptr;
+  FileOfLog log;
   // The file of the VFS below follows.
 };
 
@@ -31,35 +33,51 @@ int full_or(int result) {
   return is_quota ? SQLITE_FULL : result;
 }
 
-int file_close(sqlite3_file* base) { return methods_below(base).xClose(below(base)); }
+int file_close(sqlite3_file* base) {
+  file_of(base).log.close();
+  return methods_below(base).xClose(below(base));
+}
 int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_call());
   return methods_below(base).xRead(below(base), out, size, offset);
 }
-int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
+int write_through(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
   const int result = methods_below(base).xWrite(below(base), data, size, offset);
   if (result == SQLITE_OK) file_of(base).counts->bytes.add(static_cast<std::uint64_t>(size));
   return full_or(result);
 }
+int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
+  FileOfLog& log = file_of(base).log;
+  return log.gathers() ? log.write(data, size, offset) : write_through(base, data, size, offset);
+}
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_call());
   return full_or(methods_below(base).xTruncate(below(base), size));
 }
 int file_sync(sqlite3_file* base, int flags) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_flush());
   file_of(base).counts->flushes.add(1);
   return full_or(methods_below(base).xSync(below(base), flags));
 }
 int file_size(sqlite3_file* base, sqlite3_int64* out) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_call());
   return methods_below(base).xFileSize(below(base), out);
 }
 int file_lock(sqlite3_file* base, int level) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_call());
   return methods_below(base).xLock(below(base), level);
 }
 int file_unlock(sqlite3_file* base, int level) {
-  return methods_below(base).xUnlock(below(base), level);
+  const int kept = file_of(base).log.before_call();
+  const int result = methods_below(base).xUnlock(below(base), level);
+  return kept != SQLITE_OK ? kept : result;
 }
 int file_reserved(sqlite3_file* base, int* out) {
+  PAWL_TRY_SQLITE(file_of(base).log.before_call());
   return methods_below(base).xCheckReservedLock(below(base), out);
 }
 int file_control(sqlite3_file* base, int operation, void* argument) {
+  if (file_of(base).log.control(operation, argument)) return SQLITE_OK;
   return methods_below(base).xFileControl(below(base), operation, argument);
 }
 int file_sector_size(sqlite3_file* base) { return methods_below(base).xSectorSize(below(base)); }
@@ -67,14 +85,24 @@ int file_characteristics(sqlite3_file* base) {
   return methods_below(base).xDeviceCharacteristics(below(base));
 }
 int shm_map(sqlite3_file* base, int index, int size, int extend, void volatile** out) {
+  *out = nullptr;
+  PAWL_TRY_SQLITE(file_of(base).log.before_shm());
   return methods_below(base).xShmMap(below(base), index, size, extend, out);
 }
 int shm_lock(sqlite3_file* base, int first, int count, int flags) {
-  return methods_below(base).xShmLock(below(base), first, count, flags);
+  PAWL_TRY_SQLITE(file_of(base).log.before_shm_lock(first, flags));
+  PAWL_TRY_SQLITE(methods_below(base).xShmLock(below(base), first, count, flags));
+  file_of(base).log.after_shm_lock(first, flags);
+  return SQLITE_OK;
 }
-void shm_barrier(sqlite3_file* base) { methods_below(base).xShmBarrier(below(base)); }
+void shm_barrier(sqlite3_file* base) {
+  static_cast<void>(file_of(base).log.before_shm());  // a failure is reported by the next call
+  methods_below(base).xShmBarrier(below(base));
+}
 int shm_unmap(sqlite3_file* base, int remove) {
-  return methods_below(base).xShmUnmap(below(base), remove);
+  const int kept = file_of(base).log.before_shm();
+  const int result = methods_below(base).xShmUnmap(below(base), remove);
+  return kept != SQLITE_OK ? kept : result;
 }
 
 // Version 2, without memory-mapped access: Pawl does not use it, and writes through it would not be
@@ -110,6 +138,8 @@ int vfs_open(sqlite3_vfs* methods, const char* path, sqlite3_file* base, int fla
   const int result = vfs.native->xOpen(vfs.native, path, below(base), flags, flags_out);
   // SQLite closes a file that failed to open if it has methods.
   if (below(base)->pMethods != nullptr) file.base.pMethods = &kFileMethods;
+  if (result == SQLITE_OK && (flags & SQLITE_OPEN_WAL) != 0)
+    file.log.open(file_of(sqlite3_database_file_object(path)).log, base, write_through);
   return result;
 }
 int vfs_delete(sqlite3_vfs* methods, const char* path, int sync_folder) {

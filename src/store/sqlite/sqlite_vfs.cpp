@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/check.hpp"
+#include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/late_files.hpp"
 
 namespace pawl::sqlite {
@@ -52,6 +53,7 @@ struct File {
   port::Storage* storage = nullptr;
   IoCounts* counts = nullptr;
   port::FileHandle handle = port::kNoFile;
+  FileOfLog log;
 };
 
 File& file_of(sqlite3_file* base) { return *reinterpret_cast<File*>(base); }
@@ -74,11 +76,13 @@ int code_of(Status status, int otherwise) {
 
 int file_close(sqlite3_file* base) {
   File& file = file_of(base);
+  file.log.close();
   return code_of(file.storage->close(file.handle), SQLITE_IOERR_CLOSE);
 }
 
 int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_call());
   const auto wanted = static_cast<std::size_t>(size);
   const Result<std::size_t> got = file.storage->read(file.handle, out, wanted, offset);
   if (!got.ok()) return code_of(got.status(), SQLITE_IOERR_READ);
@@ -88,7 +92,7 @@ int file_read(sqlite3_file* base, void* out, int size, sqlite3_int64 offset) {
   return SQLITE_IOERR_SHORT_READ;
 }
 
-int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
+int write_through(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
   File& file = file_of(base);
   const auto bytes = static_cast<std::size_t>(size);
   const Status status = file.storage->write(file.handle, data, bytes, offset);
@@ -96,19 +100,28 @@ int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 off
   return code_of(status, SQLITE_IOERR_WRITE);
 }
 
+int file_write(sqlite3_file* base, const void* data, int size, sqlite3_int64 offset) {
+  File& file = file_of(base);
+  return file.log.gathers() ? file.log.write(data, size, offset)
+                            : write_through(base, data, size, offset);
+}
+
 int file_truncate(sqlite3_file* base, sqlite3_int64 size) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_call());
   return code_of(file.storage->truncate(file.handle, size), SQLITE_IOERR_TRUNCATE);
 }
 
 int file_sync(sqlite3_file* base, int) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_flush());
   file.counts->flushes.add(1);
   return code_of(file.storage->sync(file.handle), SQLITE_IOERR_FSYNC);
 }
 
 int file_size(sqlite3_file* base, sqlite3_int64* out) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_call());
   const Result<std::int64_t> size = file.storage->size(file.handle);
   *out = size.value_or(0);
   return code_of(size.status(), SQLITE_IOERR_FSTAT);
@@ -116,22 +129,28 @@ int file_size(sqlite3_file* base, sqlite3_int64* out) {
 
 int file_lock(sqlite3_file* base, int level) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_call());
   return code_of(file.storage->lock(file.handle, level), SQLITE_IOERR_LOCK);
 }
 
 int file_unlock(sqlite3_file* base, int level) {
   File& file = file_of(base);
-  return code_of(file.storage->unlock(file.handle, level), SQLITE_IOERR_UNLOCK);
+  const int kept = file.log.before_call();
+  const Status status = file.storage->unlock(file.handle, level);
+  return kept != SQLITE_OK ? kept : code_of(status, SQLITE_IOERR_UNLOCK);
 }
 
 int file_reserved(sqlite3_file* base, int* out) {
   File& file = file_of(base);
+  PAWL_TRY_SQLITE(file.log.before_call());
   const Result<bool> reserved = file.storage->reserved(file.handle);
   *out = reserved.value_or(false) ? 1 : 0;
   return code_of(reserved.status(), SQLITE_IOERR_CHECKRESERVEDLOCK);
 }
 
-int file_control(sqlite3_file*, int, void*) { return SQLITE_NOTFOUND; }
+int file_control(sqlite3_file* base, int operation, void* argument) {
+  return file_of(base).log.control(operation, argument) ? SQLITE_OK : SQLITE_NOTFOUND;
+}
 
 // SQLite then assumes that a write may change other bytes in the same 4096-byte sector. The
 // characteristics are 0, since nothing is promised about the device behind a port.
@@ -140,6 +159,8 @@ int file_characteristics(sqlite3_file*) { return 0; }
 
 int shm_map(sqlite3_file* base, int index, int size, int extend, void volatile** out) {
   File& file = file_of(base);
+  *out = nullptr;
+  PAWL_TRY_SQLITE(file.log.before_shm());
   return code_of(
       file.storage->shm_map(file.handle, index, static_cast<std::size_t>(size), extend != 0, out),
       SQLITE_IOERR_SHMMAP);
@@ -147,19 +168,26 @@ int shm_map(sqlite3_file* base, int index, int size, int extend, void volatile**
 
 int shm_lock(sqlite3_file* base, int first, int count, int flags) {
   File& file = file_of(base);
-  return code_of(file.storage->shm_lock(file.handle, first, count, (flags & SQLITE_SHM_LOCK) != 0,
-                                        (flags & SQLITE_SHM_EXCLUSIVE) != 0),
-                 SQLITE_IOERR_SHMLOCK);
+  PAWL_TRY_SQLITE(file.log.before_shm_lock(first, flags));
+  PAWL_TRY_SQLITE(
+      code_of(file.storage->shm_lock(file.handle, first, count, (flags & SQLITE_SHM_LOCK) != 0,
+                                     (flags & SQLITE_SHM_EXCLUSIVE) != 0),
+              SQLITE_IOERR_SHMLOCK));
+  file.log.after_shm_lock(first, flags);
+  return SQLITE_OK;
 }
 
 void shm_barrier(sqlite3_file* base) {
   File& file = file_of(base);
+  static_cast<void>(file.log.before_shm());  // a failure is reported by the next call
   file.storage->shm_barrier(file.handle);
 }
 
 int shm_unmap(sqlite3_file* base, int remove) {
   File& file = file_of(base);
-  return code_of(file.storage->shm_unmap(file.handle, remove != 0), SQLITE_IOERR_SHMMAP);
+  const int kept = file.log.before_shm();
+  const Status status = file.storage->shm_unmap(file.handle, remove != 0);
+  return kept != SQLITE_OK ? kept : code_of(status, SQLITE_IOERR_SHMMAP);
 }
 
 constexpr sqlite3_io_methods kFileMethods = {2,
@@ -200,6 +228,8 @@ int vfs_open(sqlite3_vfs* methods, const char* path, sqlite3_file* base, int fla
   file.counts = &vfs.counts;
   file.handle = handle.value();
   file.base.pMethods = &kFileMethods;
+  if ((flags & SQLITE_OPEN_WAL) != 0)
+    file.log.open(file_of(sqlite3_database_file_object(path)).log, base, write_through);
   if (flags_out != nullptr) *flags_out = flags;
   return SQLITE_OK;
 }

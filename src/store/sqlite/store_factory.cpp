@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -24,6 +25,10 @@ Status StoreFactory::install_memory(void* block, std::size_t bytes, const HeapPl
 
 std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
   return sqlite::row_slots_memory(payload_bytes);
+}
+
+std::size_t StoreFactory::log_buffer_memory(int cache_pages) {
+  return sqlite::log_buffer_bytes(cache_pages);
 }
 
 bool StoreFactory::remove_memory() { return sqlite::remove_memory(); }
