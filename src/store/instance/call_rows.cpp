@@ -74,24 +74,29 @@ Status CallRows::answer_call(InstanceKey instance, MessageId number, ErrorKind e
   return connection_.changes() == 0 ? Status::kOk : make_room(instance, bytes_max);
 }
 
-constexpr auto kAnswerBytes = PAWL_QUERY(
-    "SELECT count(*),coalesce(sum(length(answer)),0) FROM calls WHERE instance=?1 AND state=",
-    sql::number<CallState::kAnswered>);
-constexpr auto kDeleteOldest = PAWL_QUERY(
-    "DELETE FROM calls WHERE number=(SELECT min(number) FROM calls WHERE instance=?1 AND state=",
-    sql::number<CallState::kAnswered>, ")");
+constexpr auto kAnswerSizes =
+    PAWL_QUERY("SELECT number,length(answer) FROM calls WHERE instance=?1 AND state=",
+               sql::number<CallState::kAnswered>, " ORDER BY number DESC");
+constexpr auto kDeleteOlder =
+    PAWL_QUERY("DELETE FROM calls WHERE instance=?1 AND state=", sql::number<CallState::kAnswered>,
+               " AND number<=?2");
 
 // The newest answer stays, however long it is: its limit is that of a payload.
 Status CallRows::make_room(InstanceKey instance, std::int64_t bytes_max) {
-  while (true) {
-    {
-      Statement row = connection_.use(kAnswerBytes);
-      if (!row.bind(instance).row()) return fail_written(row.status(), "count answers");
-      if (row.integer(0) <= 1 || row.integer(1) <= bytes_max) return Status::kOk;
+  MessageId last_gone = 0;
+  {
+    Statement row = connection_.use(kAnswerSizes);
+    row.bind(instance);
+    std::int64_t bytes = 0;
+    for (bool is_newest = true; last_gone == 0 && row.row(); is_newest = false) {
+      bytes += row.integer(1);
+      if (!is_newest && bytes > bytes_max) last_gone = row.integer(0);
     }
-    PAWL_TRY(fail_written(connection_.use(kDeleteOldest).bind(instance).run(), "delete answers"));
-    if (connection_.changes() == 0) return no_progress("calls");
+    PAWL_TRY(fail_written(row.status(), "measure answers"));
   }
+  if (last_gone == 0) return Status::kOk;
+  return fail_written(connection_.use(kDeleteOlder).bind(instance).bind(last_gone).run(),
+                      "delete answers");
 }
 
 constexpr auto kEndCalls =
