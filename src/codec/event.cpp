@@ -193,7 +193,8 @@ std::string_view cut_text(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, size);
 }
 
-std::uint32_t event_crc(InstanceKey instance, ExecutionId execution, const Event& event,
+std::uint32_t event_crc(InstanceKey instance, ExecutionId execution,
+                        std::optional<HistoryRow> prev, const Event& event,
                         std::string_view meta) {
   RowBytes row;
   row.add_signed(instance);
@@ -206,6 +207,7 @@ std::uint32_t event_crc(InstanceKey instance, ExecutionId execution, const Event
   row.add_signed(event.time_ms);
   row.add(meta.size());
   row.add(event.payload.size());
+  if (prev.has_value()) row.add_signed(*prev);
   const std::uint32_t with_meta = crc32c(meta.data(), meta.size(), row.crc());
   return crc32c(event.payload.data(), event.payload.size(), with_meta);
 }

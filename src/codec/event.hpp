@@ -9,6 +9,7 @@
 #define PAWL_CODEC_EVENT_HPP
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "core/ids.hpp"
@@ -199,10 +200,11 @@ Status encode_meta(const Event& event, char* out, std::size_t capacity, std::siz
 // kResourceExhausted outside a JsonMemory. Unless kOk the event is unchanged.
 Status decode_meta(std::string_view meta, Event* event, char* text_out, std::size_t capacity);
 
-// Checksum of a stored row: identity, columns, meta and payload, so that a row moved to another
-// instance is detected, too.
+// Checksum of a stored row: identity, link, columns, meta and payload, so that a row moved to
+// another instance is detected, too. `prev`: the row of the event before, if the row names it.
 [[nodiscard]] std::uint32_t event_crc(InstanceKey instance, ExecutionId execution,
-                                      const Event& event, std::string_view meta);
+                                      std::optional<HistoryRow> prev, const Event& event,
+                                      std::string_view meta);
 // The checksum leaves out the message's id, which the database assigns later.
 [[nodiscard]] std::uint32_t message_crc(InstanceKey instance, const Message& message);
 [[nodiscard]] std::uint32_t value_crc(InstanceKey instance, ExecutionId execution, bool cleared,

@@ -15,6 +15,7 @@ using ExecutionId = std::int64_t;  // 1, 2, 3 ... raised by continue-as-new
 using EventId = std::uint32_t;     // 1, 2, 3 ... in one execution; 0 is none
 using BranchId = std::uint32_t;    // 0 is the root
 using Ordinal = std::uint32_t;     // index of a command in its branch, from 0
+using HistoryRow = std::int64_t;   // row number in history, in the order of arrival
 using MessageId = std::int64_t;    // row id in orchestrator_queue; 0 is none
 using WorkItemId = std::int64_t;   // row id in worker_queue; order of scheduling; 0 is none
 using Incarnation = std::int64_t;  // one registration of one worker process; 0 is none

@@ -287,8 +287,9 @@ Status show_history(ClientCore& core, std::string_view id, std::int64_t executio
   if (execution_id == 0) execution_id = info.execution_id;
   EventVisitor events(visitor, page);
   const EventId after = static_cast<EventId>(page == nullptr ? 0 : page->after);
-  const Status read =
-      core.store().instance().history.read_history(info.key, execution_id, after, events);
+  // What a broken link hides is shown, too, up to the event that cannot be read.
+  const Status read = core.store().instance().history.read_history(
+      info.key, execution_id, after, events, store::InstanceHistory::AtBreak::kSearch);
   if (!events.is_over()) PAWL_TRY(core.explain(read, {id}));
   if (page != nullptr) page->more = events.has_more();
   if (events.any) return Status::kOk;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
+#include <vector>
 
 #include "measure.hpp"
 #include "pawl/options.hpp"
@@ -30,7 +31,6 @@ enum Sql {
   kBegin,
   kCommit,
   kInsertInstance,
-  kDeleteMessage,
   kInsertEvent,
   kWriteExecution,
   kInsertWork,
@@ -41,7 +41,7 @@ enum Sql {
   kHandOver,
   kDeleteWork,
   kFinish,
-  kInsertTimer,
+  kWriteTimer,
   kSqlCount
 };
 
@@ -50,30 +50,30 @@ constexpr const char* kTexts[kSqlCount] = {
     "COMMIT",
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
     "created_stamp,updated_stamp) VALUES(?1,'hello','1.0.0',0,1,0,0,0,0,0,?2,?2)",
-    "DELETE FROM orchestrator_queue WHERE id=?",
-    "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
-    "VALUES(?,1,?,?,?,?,?,?,?,?,?)",
-    "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
-    "VALUES(?1,1,?2,?3,?4,?5) ON CONFLICT(instance,execution) DO UPDATE "
-    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp",
-    "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
-    "unregistered) VALUES(?1,?2,1,?3,0,0,0,0,0,0)",
-    "INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
-    "unregistered,token,inc,epoch,locked_until,boot_seq) "
-    "VALUES(?1,?2,1,?3,1,1,0,0,0,0,?1,1,0,?4,1)",
+    "INSERT INTO history(row_number,instance,execution,id,prev,kind,branch,ordinal,ref,time,meta,"
+    "payload,crc) VALUES(?,?,1,?,?,?,?,?,?,?,?,?,?)",
+    "INSERT INTO executions(instance,execution,end,last_event,last_row,started_stamp,ended_stamp) "
+    "VALUES(?1,1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE SET end=excluded.end,"
+    "last_event=excluded.last_event,last_row=excluded.last_row,ended_stamp=excluded.ended_stamp",
+    "INSERT INTO worker_queue(id,instance,execution,event,event_row,state,attempt,crashes,strikes,"
+    "reboots,unregistered) VALUES(?1,?2,1,?3,?4,0,0,0,0,0,0)",
+    "INSERT INTO worker_queue(id,instance,execution,event,event_row,state,attempt,crashes,strikes,"
+    "reboots,unregistered,token,inc,epoch,locked_until,boot_seq) "
+    "VALUES(?1,?2,1,?3,?4,1,1,0,0,0,0,?1,1,0,?5,1)",
     "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2 WHERE key=?1",
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1",
+    "updated_stamp=?2,last_event=?3,last_row=?4 WHERE key=?1",
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3,last_row=?4 "
+    "WHERE key=?1",
     "UPDATE meta SET next_token=next_token+1",
     "UPDATE worker_queue SET state=1,token=?1,inc=1,epoch=0,locked_until=?2,boot_seq=1,"
     "attempt=attempt+1,unregistered=0 WHERE id=?1",
     "DELETE FROM worker_queue WHERE id=?",
     "UPDATE instances SET state=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2,finished_at=?3 WHERE key=?1",
-    "INSERT INTO orchestrator_queue(waiting,instance,execution,kind,error,ref,base,due,seg,crc) "
-    "VALUES(0,?1,1,4,0,2,0,?2,1,?3)"};
+    "updated_stamp=?2,finished_at=?3,last_event=?4,last_row=?5 WHERE key=?1",
+    "UPDATE instances SET timer_id=?2,timer_ref=?3,timer_base=?4,timer_due=?5,timer_seg=?6 "
+    "WHERE key=?1"};
 
 class Bare {
  public:
@@ -181,20 +181,20 @@ class Steps {
   void start(std::int64_t key) { insert_event(key, 1, 1, kNull, kNull, kNull, kStarted, kInput); }
   void schedule(std::int64_t key, std::int64_t event) {
     insert_activity(key, event);
-    bare_.run(kInsertWork, ++last_work_, key, event);
+    bare_.run(kInsertWork, ++last_work_, key, event, place_of(key).row);
   }
   void schedule_handed_over(std::int64_t key, std::int64_t event) {
     insert_activity(key, event);
     ++last_handed_;
-    bare_.run(kInsertHandedOver, ++last_work_, key, event, kPawlTime);
+    bare_.run(kInsertHandedOver, ++last_work_, key, event, place_of(key).row, kPawlTime);
   }
   // begin_to_wait() ends the first turn, go_on() any other.
   void begin_to_wait(std::int64_t key, std::int64_t last_event) {
-    bare_.run(kWriteExecution, key, std::int64_t{0}, last_event, kStamp, kNull);
-    bare_.run(kGoOn, key, kStamp);
+    bare_.run(kWriteExecution, key, std::int64_t{0}, kNull, kNull, kStamp, kNull);
+    bare_.run(kGoOn, key, kStamp, last_event, end_turn(key));
   }
   void go_on(std::int64_t key, std::int64_t last_event) {
-    bare_.run(kGoOnAsBefore, key, kStamp, last_event);
+    bare_.run(kGoOnAsBefore, key, kStamp, last_event, end_turn(key));
   }
   void hand_over() { bare_.run(kHandOver, ++last_handed_, kPawlTime); }
   void take_result(std::int64_t key, std::int64_t event, std::int64_t command) {
@@ -203,20 +203,21 @@ class Steps {
   }
   void end(std::int64_t key, std::int64_t event) {
     insert_event(key, event, 50, kNull, kNull, kNull, kEnded, kOutput);
-    bare_.run(kWriteExecution, key, std::int64_t{1}, event, kStamp, kStamp);
-    bare_.run(kFinish, key, kStamp, kPawlTime);
+    const std::int64_t row = end_turn(key);
+    bare_.run(kWriteExecution, key, std::int64_t{1}, event, row, kStamp, kStamp);
+    bare_.run(kFinish, key, kStamp, kPawlTime, event, row);
   }
   // Makes an instance that waits for a timer; the next function does what follows when it is due.
   void park(std::int64_t key) {
     create(key);
     start(key);
     insert_event(key, 2, 3, std::int64_t{0}, std::int64_t{0}, kNull, kTimer, kNull);
-    bare_.run(kInsertTimer, key, kPawlTime, crc_of(key));
+    bare_.run(kWriteTimer, key, key, std::int64_t{2}, std::int64_t{0}, kPawlTime, std::int64_t{1});
     begin_to_wait(key, 2);
   }
   void wake(std::int64_t key) {
-    bare_.run(kDeleteMessage, key);
     insert_event(key, 3, 33, kNull, kNull, std::int64_t{2}, kNull, kNull);
+    bare_.run(kWriteTimer, key, kNull, kNull, kNull, kNull, kNull);
     end(key, 4);
   }
 
@@ -232,10 +233,37 @@ class Steps {
   void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, const Branch& branch,
                     const Ordinal& ordinal, const Ref& ref, const Meta& meta,
                     const Payload& payload) {
-    bare_.run(kInsertEvent, key, id, kind, branch, ordinal, ref, kStamp, meta, payload, crc_of(id));
+    Place& place = place_of(key);
+    const auto run = [&](const auto& row, const auto& before) {
+      bare_.run(kInsertEvent, row, key, id, before, kind, branch, ordinal, ref, kStamp, meta,
+                payload, crc_of(id));
+    };
+    if (place.is_in_turn) {
+      run(place.row + 1, kNull);
+    } else if (id == 1) {
+      run(kNull, kNull);
+    } else {
+      run(kNull, place.row);
+    }
+    place = {bare_.last_id(), true};
+  }
+  // The row of an instance's last event, and whether the next one follows it in the same turn.
+  struct Place {
+    std::int64_t row = 0;
+    bool is_in_turn = false;
+  };
+  Place& place_of(std::int64_t key) {
+    const auto at = static_cast<std::size_t>(key);
+    if (places_.size() <= at) places_.resize(at + 1);
+    return places_[at];
+  }
+  std::int64_t end_turn(std::int64_t key) {
+    place_of(key).is_in_turn = false;
+    return place_of(key).row;
   }
 
   Bare& bare_;
+  std::vector<Place> places_;
   std::int64_t last_work_ = 0;
   std::int64_t last_handed_ = 0;
   std::int64_t last_done_ = 0;

@@ -346,7 +346,7 @@ TEST(Crc, CoversEveryColumn) {
   std::set<std::uint32_t> sums;
   const auto add = [&](InstanceKey instance, ExecutionId execution, const Event& row,
                        std::string_view meta) {
-    sums.insert(event_crc(instance, execution, row, meta));
+    sums.insert(event_crc(instance, execution, {}, row, meta));
   };
   add(1, 1, event, "{}");
   add(2, 1, event, "{}");
@@ -367,7 +367,9 @@ TEST(Crc, CoversEveryColumn) {
   // A byte moves from meta to payload.
   event.payload = "}payload";
   add(1, 1, event, "{");
-  EXPECT_EQ(sums.size(), 12U);
+  sums.insert(event_crc(1, 1, 0, event, "{"));
+  sums.insert(event_crc(1, 1, 7, event, "{"));
+  EXPECT_EQ(sums.size(), 14U);
 }
 
 TEST(Crc, OfMessages) {
@@ -397,7 +399,7 @@ TEST(Crc, IsPinned) {
   Event event = activity();
   event.id = 2;
   event.payload = "in";
-  EXPECT_EQ(event_crc(1, 1, event, "{}"), 3395583199U);
+  EXPECT_EQ(event_crc(1, 1, {}, event, "{}"), 3395583199U);
   EXPECT_EQ(message_crc(1, Message()), 2535721570U);
 }
 

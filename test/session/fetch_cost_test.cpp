@@ -154,9 +154,10 @@ class Flat : public ::testing::Test {
     world_.execute(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
                     std::to_string(count) +
                     ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
-                    "crashes,strikes,reboots,unregistered) SELECT 1152921504606846976+(SELECT "
+                    "crashes,strikes,reboots,unregistered,event_row) SELECT 1152921504606846976+(SELECT "
                     "next_token FROM meta)+i," +
-                    std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0 FROM n,sessions s" +
+                    std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0,(SELECT row_number FROM history"
+                    " WHERE instance=" + std::to_string(instance) + " AND id=2) FROM n,sessions s" +
                     " WHERE s.name='" + session + "'")
                        .c_str());
     world_.execute(("UPDATE meta SET next_token=next_token+1+" + std::to_string(count)).c_str());
@@ -209,8 +210,9 @@ TEST_F(Flat, behind_many_items_of_a_foreign_tag) {
   world_.execute(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
       " INSERT INTO worker_queue(id,instance,execution,event,state,attempt,crashes,strikes,reboots,"
-      "unregistered,tag) SELECT 1152921504606846976+(SELECT next_token FROM "
-      "meta)+i,3,1,2,0,0,0,0,0,0,'disk' FROM n");
+      "unregistered,tag,event_row) SELECT 1152921504606846976+(SELECT next_token FROM "
+      "meta)+i,3,1,2,0,0,0,0,0,0,'disk',(SELECT row_number FROM history WHERE instance=3 AND "
+      "id=2) FROM n");
   world_.execute("UPDATE meta SET next_token=next_token+100001");
   EXPECT_EQ(world_.rows("worker_queue"), 100'001);
   EXPECT_LE(cost_of_a_round(a), few + few / 4);

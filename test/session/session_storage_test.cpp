@@ -27,7 +27,7 @@ class SessionStorage : public TwoWorkers {
     event.ref = static_cast<EventId>(column("ref"));
     event.time_ms = column("time");
     const std::string sql = "UPDATE history SET payload=NULL,meta='" + std::string(meta) +
-                            "',crc=" + std::to_string(event_crc(instance, 1, event, meta)) +
+                            "',crc=" + std::to_string(event_crc(instance, 1, {}, event, meta)) +
                             " WHERE id=2 AND instance=" + std::to_string(instance);
     world_.execute(sql.c_str());
   }

@@ -106,7 +106,7 @@ TEST_P(Damage, ParentsThatAreTheirOwnChildren) {
   create(at, "b");
   raw("UPDATE instances SET state=1,parent=3-key,parent_execution=1,parent_event=2,root=1;"
       "UPDATE instances SET execution=2 WHERE key=1;"
-      "INSERT OR REPLACE INTO executions VALUES(1,1,3,0,0,0),(1,2,0,0,0,NULL)");
+      "INSERT OR REPLACE INTO executions VALUES(1,1,3,0,NULL,0,0),(1,2,0,0,NULL,0,NULL)");
   Removed removed;
   bool more = false;
   expect_named(at,

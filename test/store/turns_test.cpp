@@ -667,14 +667,19 @@ TEST_P(Turns, GapsAreNoticed) {
   start(at, key, {NewTimer{2}, NewTimer{3}});
   raw("UPDATE instances SET last_event=2");
   EXPECT_EQ(load(at, key), Status::kCorrupt);
-  EXPECT_TRUE(diagnostic_has(at, "event 3: is one too many")) << at->diagnostic().text();
+  EXPECT_TRUE(diagnostic_has(at, "event 2: is missing, or its link is wrong"))
+      << at->diagnostic().text();
   raw("UPDATE instances SET last_event=3");
-  raw("DELETE FROM history WHERE id=3");
-  EXPECT_EQ(load(at, key), Status::kCorrupt);
-  EXPECT_TRUE(diagnostic_has(at, "event 3: is missing")) << at->diagnostic().text();
-  raw("DELETE FROM history WHERE id=1");
-  EXPECT_EQ(load(at, key), Status::kCorrupt);
-  EXPECT_TRUE(diagnostic_has(at, "event 1: is missing")) << at->diagnostic().text();
+  ASSERT_EQ(load(at, key), Status::kOk);
+  for (const char* id : {"1", "2", "3"}) {
+    raw(std::string("UPDATE history SET id=id+10 WHERE id=") + id);
+    EXPECT_EQ(load(at, key), Status::kCorrupt);
+    EXPECT_TRUE(
+        diagnostic_has(at, (std::string("event ") + id + ": is missing, or its link").c_str()))
+        << at->diagnostic().text();
+    raw(std::string("UPDATE history SET id=id-10 WHERE id=10+") + id);
+    ASSERT_EQ(load(at, key), Status::kOk);
+  }
 }
 
 TEST_P(Turns, MetaThatIsWrongButChecksIsNoticed) {
@@ -685,7 +690,7 @@ TEST_P(Turns, MetaThatIsWrongButChecksIsNoticed) {
   event.kind = EventKind::kStarted;
   for (const char* meta : {"{\"name\":7}", "[]", "{}", "null", "{\"name\":\"a\",\"error\":999}"}) {
     raw(std::string("UPDATE history SET meta='") + meta +
-        "',crc=" + std::to_string(event_crc(key, 1, event, meta)));
+        "',crc=" + std::to_string(event_crc(key, 1, {}, event, meta)));
     EXPECT_EQ(load(at, key), Status::kCorrupt) << meta;
     EXPECT_TRUE(diagnostic_has(at, "event 1: its meta cannot be read")) << at->diagnostic().text();
   }

@@ -167,10 +167,8 @@ Status InstanceDirectory::get_instance_info(std::string_view id, InstanceVisitor
   return Status::kOk;
 }
 
-constexpr auto kHistoryStats = PAWL_QUERY(
-    "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
-    "coalesce(length(payload),0)),0) FROM history WHERE instance=?1 AND "
-    "execution=(SELECT execution FROM instances WHERE key=?1)");
+constexpr auto kFindExecution =
+    PAWL_QUERY("SELECT key,execution FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 constexpr auto kMessageStats = PAWL_QUERY(
     "SELECT count(*) FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND due IS "
     "NULL AND waiting<>",
@@ -183,13 +181,16 @@ constexpr auto kValueStats = PAWL_QUERY(
 Status InstanceDirectory::get_instance_stats(std::string_view id, InstanceStats* out) {
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
+  *out = InstanceStats();
   InstanceKey key = 0;
-  PAWL_TRY(rows_.instances.find_key(id, &key));
+  ExecutionId execution = 0;
   {
-    Statement row = connection_.use(kHistoryStats);
-    if (row.bind(key).row()) *out = {row.integer(0), row.integer(1), 0, 0, 0};
-    PAWL_TRY(fail(row.status(), "history"));
+    Statement row = connection_.use(kFindExecution);
+    if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
+    key = row.integer(0);
+    execution = row.integer(1);
   }
+  PAWL_TRY(rows_.history.count_events(key, execution, &out->history_events, &out->history_bytes));
   {
     Statement row = connection_.use(kMessageStats);
     if (row.bind(key).row()) out->messages_waiting = row.integer(0);
@@ -257,7 +258,7 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
   "q.outside_stamp"                                                                            \
   " FROM worker_queue q" from                                                                  \
   " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
-  " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event" \
+  PAWL_EVENT_OF("q")                                                                           \
   " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
 constexpr auto kListActivities =
     PAWL_QUERY(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,

@@ -1,7 +1,8 @@
 #include "store/instance/history.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
-#include <limits>
 
 #include "core/check.hpp"
 #include "store/column_fits.hpp"
@@ -10,88 +11,213 @@ namespace pawl::store {
 namespace {
 
 constexpr std::string_view kEmptyMeta = "{}";
+constexpr char kMissing[] = "is missing, or its link is wrong";
 
 // The columns of every query for events.
-#define PAWL_EVENT_COLUMNS "id,kind,branch,ordinal,ref,time,meta,payload,crc"
+#define PAWL_EVENT_COLUMNS "row_number,id,prev,kind,branch,ordinal,ref,time,meta,payload,crc"
 constexpr auto kEventColumns = sql::Columns(PAWL_EVENT_COLUMNS);
 
 }  // namespace
 
-constexpr auto kReadHistory = PAWL_QUERY("SELECT " PAWL_EVENT_COLUMNS
-                                         " FROM history WHERE instance=? AND execution=? "
-                                         "AND id>? ORDER BY id");
+constexpr auto kLastPlace = PAWL_QUERY(
+    "SELECT coalesce(e.last_event,iif(i.execution=?2,i.last_event,0)) AS event,"
+    "iif(e.last_event IS NOT NULL,e.last_row,iif(i.execution=?2,i.last_row,NULL)) AS at "
+    "FROM instances AS i LEFT JOIN executions AS e ON e.instance=i.key AND e.execution=?2 "
+    "WHERE i.key=?1");
 
-Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, EventId after,
-                                     EventSink& sink) {
-  const ReadScope scope(context_);
-  PAWL_TRY(scope.status());
-  std::int64_t last = 0;
-  PAWL_TRY(last_event_of(key, execution, &last));
-  PAWL_TRY(sink.on_begin(last));
-  Statement row = connection_.use(kReadHistory);
-  row.bind(key).bind(execution).bind(after);
-  std::int64_t expected = std::int64_t{after} + 1;
-  for (; row.row(); ++expected) {
-    Event event;
-    PAWL_TRY(read_event(row, key, execution, &event));
-    if (event.id != expected) return broken_event(key, execution, expected, "is missing");
-    PAWL_TRY(sink.on_event(event));
-  }
-  PAWL_TRY(fail(row.status(), "history"));
-  if (expected <= last) return broken_event(key, execution, expected, "is missing");
-  if (expected > last + 1) return broken_event(key, execution, last + 1, "is one too many");
+// While an execution runs, the row of its instance has its last event.
+Status InstanceHistory::find_last(InstanceKey key, ExecutionId execution, HistoryPlace* out) {
+  *out = HistoryPlace();
+  Statement row = connection_.use(kLastPlace);
+  if (!row.bind(key).bind(execution).row()) return fail(row.status(), "executions");
+  bool whole = true;
+  const std::int64_t event = row.integer(PAWL_COLUMN(kLastPlace, event), &whole);
+  if (!fits(event, &out->event) || !whole) return broken_event(key, execution, event, kMissing);
+  if (!row.is_null(PAWL_COLUMN(kLastPlace, at)))
+    out->row = row.integer(PAWL_COLUMN(kLastPlace, at), &whole);
   return Status::kOk;
 }
 
+constexpr auto kReadEvents = PAWL_QUERY("SELECT " PAWL_EVENT_COLUMNS
+                                        " FROM history WHERE row_number>=?1 ORDER BY row_number");
+
+// A history is read from its end and given from its beginning. So that this needs little memory
+// however long the history is, one walk finds the last event of each part of it, then each part is
+// walked and read.
+class InstanceHistory::Reading {
+ public:
+  Reading(InstanceHistory& history, InstanceKey key, ExecutionId execution, AtBreak at_break,
+          EventSink& sink)
+      : history_(history), key_(key), execution_(execution), at_break_(at_break), sink_(sink) {}
+
+  Status read(EventId after, const HistoryPlace& last) {
+    const std::size_t count = last.event - after;
+    const std::size_t part = std::max(kRowsMax, (count - 1) / kRowsMax + 1);
+    HistoryPlace ends[kRowsMax];
+    ends[0] = last;
+    if (count > part) PAWL_TRY(find_ends(after, part, last, ends));
+    for (std::size_t i = 0; i * part < count; ++i) {
+      const std::size_t begin = after + i * part;
+      const std::size_t end = std::min(begin + part, std::size_t{last.event});
+      for (std::size_t low = begin; low < end; low += kRowsMax)
+        PAWL_TRY(read_rows(low, std::min(low + kRowsMax, end), ends[i]));
+    }
+    return Status::kOk;
+  }
+
+ private:
+  static constexpr std::size_t kRowsMax = 64;
+
+  Status find_ends(EventId after, std::size_t part, const HistoryPlace& last, HistoryPlace* ends) {
+    HistoryWalk walk(history_.context_, key_, execution_, last, at_break_);
+    HistoryWalk::Link link;
+    while (walk.next(&link) && link.id > after) {
+      HistoryPlace& end = ends[(link.id - after - 1) / part];
+      if (end.event == 0) end = {link.id, link.row};
+    }
+    return is_whole(walk);
+  }
+  // Finds the rows of the events behind `low` up to `high`, and gives the events.
+  Status read_rows(std::size_t low, std::size_t high, const HistoryPlace& end) {
+    std::optional<HistoryRow> rows[kRowsMax];
+    HistoryWalk walk(history_.context_, key_, execution_, end, at_break_);
+    HistoryWalk::Link link;
+    while (walk.next(&link) && link.id > low)
+      if (link.id <= high) rows[link.id - low - 1] = link.row;
+    PAWL_TRY(is_whole(walk));
+    for (std::size_t i = 0; i < high - low;)
+      PAWL_TRY(read_run(rows, &i, static_cast<EventId>(low + 1), high - low));
+    return Status::kOk;
+  }
+  // Reads events in consecutive rows, from rows[*at] on.
+  Status read_run(const std::optional<HistoryRow>* rows, std::size_t* at, EventId first,
+                  std::size_t count) {
+    const std::size_t begin = *at;
+    if (rows[begin].has_value()) {
+      Statement row = history_.connection_.use(kReadEvents);
+      row.bind(*rows[begin]);
+      for (HistoryRow expected = *rows[begin]; *at < count && rows[*at] == expected; ++expected) {
+        if (!row.row() || row.integer(PAWL_COLUMN(kEventColumns, row_number)) != expected) break;
+        Event event;
+        PAWL_TRY(history_.read_event(row, key_, execution_, &event));
+        if (event.id != first + *at) break;
+        PAWL_TRY(sink_.on_event(event));
+        ++*at;
+      }
+      PAWL_TRY(history_.fail(row.status(), "history"));
+    }
+    return *at > begin ? Status::kOk
+                       : history_.broken_event(
+                             key_, execution_, static_cast<std::int64_t>(first + *at), kMissing);
+  }
+  Status is_whole(const HistoryWalk& walk) {
+    if (walk.broken_at() != 0)
+      return history_.broken_event(key_, execution_, walk.broken_at(), kMissing);
+    return walk.status();
+  }
+  InstanceHistory& history_;
+  InstanceKey key_;
+  ExecutionId execution_;
+  AtBreak at_break_;
+  EventSink& sink_;
+};
+
+Status InstanceHistory::read_history(InstanceKey key, ExecutionId execution, EventId after,
+                                     EventSink& sink, AtBreak at_break) {
+  const ReadScope scope(context_);
+  PAWL_TRY(scope.status());
+  HistoryPlace last;
+  PAWL_TRY(find_last(key, execution, &last));
+  PAWL_TRY(sink.on_begin(last.event));
+  if (after >= last.event) return Status::kOk;
+  return Reading(*this, key, execution, at_break, sink).read(after, last);
+}
+
 constexpr auto kWriteExecution = PAWL_QUERY(
-    "INSERT INTO executions(instance,execution,end,last_event,started_stamp,ended_stamp) "
-    "VALUES(?1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE "
-    "SET end=excluded.end,last_event=excluded.last_event,ended_stamp=excluded.ended_stamp");
+    "INSERT INTO executions(instance,execution,end,last_event,last_row,started_stamp,ended_stamp) "
+    "VALUES(?1,?2,?3,?4,?5,?6,?7) ON CONFLICT(instance,execution) DO UPDATE SET end=excluded.end,"
+    "last_event=excluded.last_event,last_row=excluded.last_row,ended_stamp=excluded.ended_stamp");
 
 // While an execution runs, its last event is only in the row of its instance, which each turn
 // writes anyway.
-Status InstanceHistory::insert_events(const TurnCommit& turn, EventKinds* kinds) {
+Status InstanceHistory::insert_events(const TurnCommit& turn, std::optional<HistoryRow> before,
+                                      StoredEvents* out) {
   if (turn.first_new > turn.last_new || turn.last_new == 0) return Status::kOk;
+  if (turn.first_new == 1) before.reset();
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
     PAWL_CHECK("store-30", event.id == id);
-    kinds->add(event.kind);
-    PAWL_TRY(insert_event(turn, event));
+    out->add(event.kind);
+    // The engine numbers the first row, and the others follow it.
+    std::optional<HistoryRow> at;
+    if (out->last_row.has_value()) at = *out->last_row + 1;
+    PAWL_TRY(insert_event(turn, at, at.has_value() ? std::nullopt : before, event));
+    out->last_row = connection_.last_insert_id();
   }
   const bool ends = turn.end != EndKind::kNone;
   if (turn.first_new > 1 && !ends) return Status::kOk;
   Statement write = connection_.use(kWriteExecution);
   write.bind(turn.key).bind(turn.execution).bind(static_cast<std::int64_t>(turn.end));
   if (ends) {
-    write.bind(turn.last_new).bind(batch_.stamp_ms).bind(batch_.stamp_ms);
+    write.bind(turn.last_new).bind(*out->last_row).bind(batch_.stamp_ms).bind(batch_.stamp_ms);
   } else {
-    write.bind_null().bind(batch_.stamp_ms).bind_null();
+    write.bind_null().bind_null().bind(batch_.stamp_ms).bind_null();
   }
   return fail(write.run(), "write execution");
 }
 
-constexpr auto kReadEvent = PAWL_QUERY("SELECT " PAWL_EVENT_COLUMNS
-                                       " FROM history WHERE instance=? AND execution=? "
-                                       "AND id<=? ORDER BY id DESC");
-
 // The end event says how an execution ended; only returns follow it.
 Status InstanceHistory::read_end(InstanceKey key, ExecutionId execution, EventSink& sink) {
-  std::int64_t last = 0;
-  PAWL_TRY(last_event_of(key, execution, &last));
-  Statement row = connection_.use(kReadEvent);
-  row.bind(key).bind(execution).bind(last);
-  Event event;
-  for (std::int64_t expected = last; event.kind != EventKind::kEnded; --expected) {
-    if (!row.row()) {
-      PAWL_TRY(fail(row.status(), "history"));
-      return broken_event(key, execution, expected, "is missing");
+  HistoryPlace last;
+  PAWL_TRY(find_last(key, execution, &last));
+  HistoryWalk walk(context_, key, execution, last);
+  HistoryWalk::Link link;
+  do {
+    if (!walk.next(&link)) {
+      PAWL_TRY(walk.status());
+      return broken_event(key, execution, walk.broken_at(), kMissing);
     }
-    PAWL_TRY(read_event(row, key, execution, &event));
-    if (event.id != expected) return broken_event(key, execution, expected, "is missing");
-    if (event.kind != EventKind::kEnded && event.kind != EventKind::kReturn)
-      return broken_event(key, execution, expected, "is not the end");
-  }
+    if (link.kind != EventKind::kEnded && link.kind != EventKind::kReturn)
+      return broken_event(key, execution, link.id, "is not the end");
+  } while (link.kind != EventKind::kEnded);
+  Statement row = connection_.use(kReadEvents);
+  if (!row.bind(link.row).row()) return fail(row.status(), "history");
+  Event event;
+  PAWL_TRY(read_event(row, key, execution, &event));
   return sink.on_event(event);
+}
+
+Status InstanceHistory::find_first(InstanceKey key, ExecutionId execution, EventKind kind,
+                                   EventId* out) {
+  *out = 0;
+  HistoryPlace last;
+  PAWL_TRY(find_last(key, execution, &last));
+  HistoryWalk walk(context_, key, execution, last);
+  HistoryWalk::Link link;
+  while (walk.next(&link))
+    if (link.kind == kind) *out = link.id;
+  return walk.status();
+}
+
+constexpr auto kCountBytes = PAWL_QUERY(
+    "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
+    "coalesce(length(payload),0)),0) FROM history WHERE row_number BETWEEN ?1 AND ?2");
+
+Status InstanceHistory::count_events(InstanceKey key, ExecutionId execution, std::int64_t* events,
+                                     std::int64_t* bytes) {
+  HistoryPlace last;
+  PAWL_TRY(find_last(key, execution, &last));
+  HistoryWalk walk(context_, key, execution, last);
+  HistoryRun run;
+  while (walk.next_run(&run, last.event)) {
+    Statement row = connection_.use(kCountBytes);
+    if (row.bind(run.low).bind(run.high).row()) {
+      *events += row.integer(0);
+      *bytes += row.integer(1);
+    }
+    PAWL_TRY(fail(row.status(), "history"));
+  }
+  return walk.status();
 }
 
 // The status of an ended instance is how its last execution ended.
@@ -129,13 +255,16 @@ Status InstanceHistory::read_event(const Statement& row, InstanceKey key, Execut
   event->time_ms = row.integer(PAWL_COLUMN(kEventColumns, time));
   event->payload = row.bytes(PAWL_COLUMN(kEventColumns, payload));
   const std::string_view meta = row.bytes(PAWL_COLUMN(kEventColumns, meta));
+  std::optional<HistoryRow> prev;
+  if (!row.is_null(PAWL_COLUMN(kEventColumns, prev)))
+    prev = row.integer(PAWL_COLUMN(kEventColumns, prev));
   const bool whole = fits(row.integer(PAWL_COLUMN(kEventColumns, id)), &event->id) &&
                      fits(row.integer(PAWL_COLUMN(kEventColumns, kind)), &event->kind) &&
                      fits(row.integer(PAWL_COLUMN(kEventColumns, branch)), &event->branch) &&
                      fits(row.integer(PAWL_COLUMN(kEventColumns, ordinal)), &event->ordinal) &&
                      fits(row.integer(PAWL_COLUMN(kEventColumns, ref)), &event->ref);
   if (!whole ||
-      row.integer(PAWL_COLUMN(kEventColumns, crc)) != event_crc(key, execution, *event, meta))
+      row.integer(PAWL_COLUMN(kEventColumns, crc)) != event_crc(key, execution, prev, *event, meta))
     return broken_event(key, execution, row.integer(PAWL_COLUMN(kEventColumns, id)),
                         "checksum or form is wrong");
   const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
@@ -145,21 +274,13 @@ Status InstanceHistory::read_event(const Statement& row, InstanceKey key, Execut
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
 
-constexpr auto kLastEvent = PAWL_QUERY(
-    "SELECT coalesce((SELECT last_event FROM executions WHERE instance=?1 AND execution=?2),"
-    "(SELECT last_event FROM instances WHERE key=?1 AND execution=?2),0)");
-
-Status InstanceHistory::last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out) {
-  Statement row = connection_.use(kLastEvent);
-  *out = row.bind(key).bind(execution).row() ? row.integer(0) : 0;
-  return fail(row.status(), "executions");
-}
-
 constexpr auto kInsertEvent = PAWL_QUERY(
-    "INSERT INTO history(instance,execution,id,kind,branch,ordinal,ref,time,meta,payload,crc) "
-    "VALUES(?,?,?,?,?,?,?,?,?,?,?)");
+    "INSERT INTO history(row_number,instance,execution,id,prev,kind,branch,ordinal,ref,time,meta,"
+    "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
-Status InstanceHistory::insert_event(const TurnCommit& turn, const Event& event) {
+// `at`: the number of the row; none: behind all others.
+Status InstanceHistory::insert_event(const TurnCommit& turn, std::optional<HistoryRow> at,
+                                     std::optional<HistoryRow> prev, const Event& event) {
   std::size_t size = 0;
   {
     const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
@@ -169,7 +290,7 @@ Status InstanceHistory::insert_event(const TurnCommit& turn, const Event& event)
   std::string_view meta(context_.meta_text, size);
   if (meta == kEmptyMeta) meta = {};
   Statement insert = connection_.use(kInsertEvent);
-  insert.bind(turn.key).bind(turn.execution).bind(event.id);
+  insert.bind_or_null(at).bind(turn.key).bind(turn.execution).bind(event.id).bind_or_null(prev);
   insert.bind(static_cast<std::int64_t>(event.kind));
   if (is_command(event.kind)) {
     insert.bind(event.branch).bind(event.ordinal);
@@ -178,7 +299,7 @@ Status InstanceHistory::insert_event(const TurnCommit& turn, const Event& event)
   }
   insert.bind_or_null(event.ref).bind(event.time_ms).bind_text_or_null(meta);
   insert.bind_blob_or_null(event.payload);
-  insert.bind(event_crc(turn.key, turn.execution, event, meta));
+  insert.bind(event_crc(turn.key, turn.execution, prev, event, meta));
   return fail(insert.run(), "insert event");
 }
 

@@ -13,16 +13,19 @@
 #include "core/arena.hpp"
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
+#include "store/instance/history_walk.hpp"
 #include "store/instance/rows.hpp"
 #include "store/instance/turn_commit.hpp"
 
 namespace pawl::store {
 
-// The kinds of event among the new events of a turn.
-class EventKinds {
+// The new events of a turn: their kinds, and where they are stored.
+class StoredEvents {
  public:
   void add(EventKind kind) { bits_ |= bit(kind); }
   [[nodiscard]] bool has(EventKind kind) const { return (bits_ & bit(kind)) != 0; }
+
+  std::optional<HistoryRow> last_row;  // none: there are no new events
 
  private:
   static std::uint64_t bit(EventKind kind) {
@@ -35,11 +38,14 @@ class EventKinds {
 
 class InstanceHistory : private Table {
  public:
+  using AtBreak = HistoryWalk::AtBreak;
+
   explicit InstanceHistory(StoreContext& context) : Table(context) {}
 
   // Gives events after `after`, in order. kCorrupt with a diagnostic that names the row. The views
   // given to the sink end with its call.
-  Status read_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink);
+  Status read_history(InstanceKey key, ExecutionId execution, EventId after, EventSink& sink,
+                      AtBreak at_break = AtBreak::kStop);
   // Messages go to `arena`, of which they leave half free if they can: the start, a cancel request
   // that was handed on, those that wait on, and as many others as the limits say. kNotFound: it is
   // gone. kResourceExhausted with more_messages: those that wait on do not fit, or not even one of
@@ -48,7 +54,14 @@ class InstanceHistory : private Table {
                                   Arena& arena, OrchestrationItem* out);
 
   // ---- for the other classes of the storage ----
-  Status insert_events(const TurnCommit& turn, EventKinds* kinds);
+  // `before`: the row of the execution's last event so far.
+  Status insert_events(const TurnCommit& turn, std::optional<HistoryRow> before, StoredEvents* out);
+  Status find_last(InstanceKey key, ExecutionId execution, HistoryPlace* out);
+  // The first event of this kind; 0: there is none, or a broken link hides it.
+  Status find_first(InstanceKey key, ExecutionId execution, EventKind kind, EventId* out);
+  // Adds the number of the events, and the bytes of what they hold.
+  Status count_events(InstanceKey key, ExecutionId execution, std::int64_t* events,
+                      std::int64_t* bytes);
   // Requires: an execution that has ended. The views of the event end with the call of the sink.
   Status read_end(InstanceKey key, ExecutionId execution, EventSink& sink);
   Status read_status_of_end(InstanceStatus* out, char* buffer, std::size_t capacity);
@@ -58,8 +71,9 @@ class InstanceHistory : private Table {
  private:
   Status broken_event(InstanceKey key, ExecutionId execution, std::int64_t event, const char* what);
   Status read_event(const Statement& row, InstanceKey key, ExecutionId execution, Event* event);
-  Status last_event_of(InstanceKey key, ExecutionId execution, std::int64_t* out);
-  Status insert_event(const TurnCommit& turn, const Event& event);
+  Status insert_event(const TurnCommit& turn, std::optional<HistoryRow> at,
+                      std::optional<HistoryRow> prev, const Event& event);
+  class Reading;
   class MessageReader;
   Status read_item_row(InstanceKey key, Arena& arena, OrchestrationItem* out,
                        std::optional<RowTimer>* timer);

@@ -1,5 +1,9 @@
 #include "store/instance/removal.hpp"
 
+#include <algorithm>
+#include <optional>
+
+#include "store/column_fits.hpp"
 #include "store/walk.hpp"
 
 namespace pawl::store {
@@ -9,6 +13,8 @@ constexpr int kEndedLooksMax = 64;  // ended trees looked at in one call
 
 constexpr std::int64_t kEventsPlausible = 1'000'000;
 constexpr std::int64_t kInstanceCost = 16;  // in events: rows of other tables, and indices
+constexpr std::int64_t kSearchCost = 64;    // in events: a step through history
+constexpr int kSearchStepsMax = 4;
 
 }  // namespace
 
@@ -59,8 +65,10 @@ Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,
     *more = budget.spent() || (!first && oldest.events > budget.events);
     if (*more || !clear) return Status::kOk;
     Budget whole{kNever, removed};
-    PAWL_TRY(delete_history(key, oldest.execution, whole, &clear));
+    PAWL_TRY(delete_history(key, oldest, whole, &clear));
     budget.events -= oldest.events;
+    *more = !clear;  // it is searched for
+    if (*more) return Status::kOk;
   }
 }
 
@@ -122,7 +130,8 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
     const Status found = oldest_execution(key, current + 1, &oldest);
     if (found != Status::kNotFound) PAWL_TRY(found);
     bool clear = true;
-    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest.execution, budget, &clear));
+    if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest, budget, &clear));
+    if (found == Status::kNotFound) PAWL_TRY(search_unlisted(key, budget, &clear));
     if (clear && (found == Status::kNotFound || oldest.execution == current))
       PAWL_TRY(delete_whole(key, current, budget));
   }
@@ -182,28 +191,70 @@ Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
   return Status::kOk;
 }
 
-constexpr auto kCutHistory = PAWL_QUERY(
-    "DELETE FROM history WHERE instance=?1 AND execution<=?2 AND (execution,id) IN "
-    "(SELECT execution,id FROM history WHERE instance=?1 AND execution<=?2 "
-    "ORDER BY execution,id LIMIT ?3)");
+constexpr auto kDeleteRows =
+    PAWL_QUERY("DELETE FROM history WHERE row_number BETWEEN ?1 AND ?2");
 constexpr auto kDeleteExecution =
     PAWL_QUERY("DELETE FROM executions WHERE instance=?1 AND execution<=?2");
+constexpr auto kWriteRest = PAWL_QUERY(
+    "UPDATE executions SET last_event=?3,last_row=?4 WHERE instance=?1 AND execution=?2");
 
-// Deletes as much of the history as the budget allows; the row of the execution goes with the last
-// event. This is the oldest execution, so rows before it are damaged, and go with it.
-Status TreeRemoval::delete_history(InstanceKey key, ExecutionId execution, Budget& budget,
-                                   bool* clear) {
-  const std::int64_t most = budget.events;
-  PAWL_TRY(fail_written(connection_.use(kCutHistory).bind(key).bind(execution).bind(most).run(),
-                        "delete history"));
-  const std::int64_t events = connection_.changes();
-  budget.events -= events;
-  budget.removed->events += events;
-  *clear = events < most;
-  if (!*clear) return Status::kOk;
-  PAWL_TRY(fail_written(connection_.use(kDeleteExecution).bind(key).bind(execution).run(),
-                        "delete execution"));
-  budget.removed->executions += connection_.changes();
+// Deletes as much of the history as the budget allows, the newest events first; the row of the
+// execution goes with the last of them. This is the oldest execution, so rows before it are
+// damaged, and go with it.
+Status TreeRemoval::delete_history(InstanceKey key, Oldest oldest, Budget& budget, bool* clear) {
+  *clear = false;
+  if (!oldest.searched_up_to.has_value()) PAWL_TRY(delete_linked(key, budget, &oldest));
+  if (oldest.searched_up_to.has_value()) PAWL_TRY(delete_found(key, budget, &oldest));
+  if (oldest.last.event == 0 && !oldest.searched_up_to.has_value()) {
+    *clear = true;
+    Statement remove = connection_.use(kDeleteExecution);
+    PAWL_TRY(fail_written(remove.bind(key).bind(oldest.execution).run(), "delete execution"));
+    budget.removed->executions += connection_.changes();
+    return Status::kOk;
+  }
+  Statement write = connection_.use(kWriteRest);
+  write.bind(key).bind(oldest.execution);
+  if (oldest.searched_up_to.has_value()) {
+    write.bind_null().bind(*oldest.searched_up_to);
+  } else {
+    write.bind(oldest.last.event).bind_or_null(oldest.last.row);
+  }
+  return fail_written(write.run(), "delete history");
+}
+
+Status TreeRemoval::delete_linked(InstanceKey key, Budget& budget, Oldest* oldest) {
+  HistoryWalk walk(context_, key, oldest->execution, oldest->last);
+  HistoryRun run;
+  while (!budget.spent() && walk.next_run(&run, budget.events)) {
+    Statement remove = connection_.use(kDeleteRows);
+    PAWL_TRY(fail_written(remove.bind(run.low).bind(run.high).run(), "delete history"));
+    budget.spend(connection_.changes());
+  }
+  PAWL_TRY(walk.status());
+  oldest->last = walk.rest();
+  if (walk.broken_at() == 0 || walk.broken_at() != oldest->last.event) return Status::kOk;
+  oldest->last = HistoryPlace();
+  oldest->searched_up_to = 0;
+  return Status::kOk;
+}
+
+constexpr auto kDeleteFound = PAWL_QUERY(
+    "DELETE FROM history WHERE row_number>?1 AND row_number<=?2 AND instance=?3 AND execution<=?4");
+
+// Looks through the table for the events that a broken link hides. The row of the execution keeps
+// how far, so that no call looks at more than a few steps' rows.
+Status TreeRemoval::delete_found(InstanceKey key, Budget& budget, Oldest* oldest) {
+  for (int step = 0; step < kSearchStepsMax && oldest->searched_up_to.has_value(); ++step) {
+    std::optional<HistoryRow> end;
+    PAWL_TRY(end_of_step(context_, *oldest->searched_up_to, &end));
+    Statement remove = connection_.use(kDeleteFound);
+    remove.bind(*oldest->searched_up_to).bind(end.value_or(kHistoryRowMax));
+    remove.bind(key).bind(oldest->execution);
+    PAWL_TRY(fail_written(remove.run(), "delete history"));
+    budget.spend(connection_.changes());
+    budget.events -= kSearchCost;
+    oldest->searched_up_to = end;
+  }
   return Status::kOk;
 }
 
@@ -216,13 +267,12 @@ constexpr auto kDeleteKeys = PAWL_QUERY(
     "DELETE FROM message_keys WHERE id IN (SELECT id FROM ours) AND instance=?1");
 constexpr auto kDeleteCalls = PAWL_QUERY("DELETE FROM calls WHERE instance=?1");
 constexpr auto kDeleteState = PAWL_QUERY("DELETE FROM kv WHERE instance=?1");
-constexpr auto kDeleteRest = PAWL_QUERY("DELETE FROM history WHERE instance=?1");
 constexpr auto kDeleteRestOfExecutions = PAWL_QUERY("DELETE FROM executions WHERE instance=?1");
 constexpr auto kDeleteInstance =
     PAWL_QUERY("DELETE FROM instances WHERE key=?1", kTimerMoves | kLimitMoves);
 
-// Deletes an instance that has no history left, except rows that belong to no execution. A worker
-// that returns work in flight later is refused.
+// Deletes an instance that has no history left. A worker that returns work in flight later is
+// refused.
 Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget& budget) {
   PAWL_TRY(written(rows_.work.cancel_all_work(key, execution)));
   PAWL_TRY(written(verbs_.close_all_sessions(key)));
@@ -230,7 +280,6 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
   PAWL_TRY(fail_written(connection_.use(kDeleteKeys).bind(key).run(), "delete keys"));
   PAWL_TRY(fail_written(connection_.use(kDeleteCalls).bind(key).run(), "delete calls"));
   PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
-  PAWL_TRY(fail_written(connection_.use(kDeleteRest).bind(key).run(), "delete history"));
   PAWL_TRY(
       fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
   PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
@@ -241,15 +290,47 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
 }
 
 constexpr auto kOldest = PAWL_QUERY(
-    "SELECT execution,last_event,ended_stamp FROM executions "
-    "WHERE instance=?1 AND execution<?2 ORDER BY execution LIMIT 1");
+    "SELECT e.execution,e.ended_stamp,e.last_event,e.last_row,i.last_event,i.last_row,"
+    "i.key IS NOT NULL AS is_current FROM executions AS e "
+    "LEFT JOIN instances AS i ON i.key=e.instance AND i.execution=e.execution "
+    "WHERE e.instance=?1 AND e.execution<?2 ORDER BY e.execution LIMIT 1");
 
+// The row of an execution has its last event once it has ended, or a part of it was deleted.
 Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
   Statement row = connection_.use(kOldest);
   if (!row.bind(key).bind(below).row()) return no_row(row, Status::kNotFound, "executions");
-  *out = {row.integer(0), row.integer(1), row.integer(2)};
+  *out = Oldest();
+  bool whole = true;
+  out->execution = row.integer(PAWL_COLUMN(kOldest, e.execution));
+  out->ended = row.integer(PAWL_COLUMN(kOldest, e.ended_stamp), &whole);
+  const bool has_end = !row.is_null(PAWL_COLUMN(kOldest, e.last_event));
+  const bool has_row = !row.is_null(PAWL_COLUMN(kOldest, e.last_row));
+  const int event = has_end ? PAWL_COLUMN(kOldest, e.last_event) : PAWL_COLUMN(kOldest, i.last_event);
+  const int at = has_end ? PAWL_COLUMN(kOldest, e.last_row) : PAWL_COLUMN(kOldest, i.last_row);
+  whole = fits(row.integer(event, &whole), &out->last.event) && whole;
+  if (!row.is_null(at)) out->last.row = row.integer(at, &whole);
+  const bool is_searched = !has_end && has_row;
+  if (is_searched) out->searched_up_to = row.integer(PAWL_COLUMN(kOldest, e.last_row), &whole);
   // A damaged number must not add to the budget.
-  if (out->events < 0 || out->events > kEventsPlausible) out->events = kEventsPlausible;
+  out->events = whole ? std::min(std::int64_t{out->last.event}, kEventsPlausible) : kEventsPlausible;
+  const bool is_broken = !whole || out->last.row.has_value() != (out->last.event != 0) ||
+                         (!has_end && row.integer(PAWL_COLUMN(kOldest, is_current)) == 0);
+  if (is_broken && !out->searched_up_to.has_value()) out->searched_up_to = 0;
+  if (out->searched_up_to.has_value()) out->last = HistoryPlace();
+  return Status::kOk;
+}
+
+constexpr auto kSearchUnlisted = PAWL_QUERY(
+    "INSERT INTO executions(instance,execution,end,last_row,started_stamp) "
+    "SELECT key,execution,0,0,0 FROM instances WHERE key=?1 AND last_row IS NOT NULL");
+
+// An instance with events, but without a row of its execution: makes that row, so that they are
+// searched for.
+Status TreeRemoval::search_unlisted(InstanceKey key, Budget& budget, bool* clear) {
+  Statement insert = connection_.use(kSearchUnlisted);
+  PAWL_TRY(fail_written(insert.bind(key).run(), "delete history"));
+  *clear = connection_.changes() == 0;
+  budget.events -= kSearchCost;
   return Status::kOk;
 }
 
@@ -287,8 +368,13 @@ Status TreeRemoval::prune_children(InstanceKey key, ExecutionId execution, Budge
     if (found != Status::kNotFound) PAWL_TRY(found);
     Budget whole{kNever, budget.removed};
     bool done = true;
-    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest.execution, whole, &done));
-    budget.events -= oldest.events;
+    if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest, whole, &done));
+    if (found == Status::kNotFound) PAWL_TRY(search_unlisted(leaf.key, budget, &done));
+    budget.events = done ? budget.events - oldest.events : 0;
+    if (!done) {
+      *clear = false;
+      return Status::kOk;
+    }
     if (found == Status::kNotFound || oldest.execution == leaf.execution)
       PAWL_TRY(delete_whole(leaf.key, leaf.execution, budget));
   }

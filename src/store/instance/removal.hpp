@@ -11,11 +11,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/clock_rules.hpp"
 #include "pawl/management.hpp"
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
+#include "store/instance/history_walk.hpp"
 #include "store/instance/rows.hpp"
 #include "store/place/arguments.hpp"
 #include "store/rows.hpp"
@@ -55,11 +57,18 @@ class TreeRemoval : private Table {
     std::int64_t events = 0;
     Removed* removed = nullptr;
     [[nodiscard]] bool spent() const { return events <= 0; }
+    void spend(std::int64_t deleted) {
+      events -= deleted;
+      removed->events += deleted;
+    }
   };
   struct Oldest {
     ExecutionId execution = 0;
     std::int64_t events = 0;
     std::int64_t ended = 0;
+    HistoryPlace last;
+    // A link of it is broken: its events are searched for, up to this row so far.
+    std::optional<HistoryRow> searched_up_to;
   };
   struct Leaf {
     InstanceKey key = 0;  // 0: there is none
@@ -75,7 +84,10 @@ class TreeRemoval : private Table {
   Status next_ended(const EndedCursor& after, EndedCursor* out);
   Status first_that_stays(std::int64_t count_max, EndedCursor* out);
   Status next_deleted(InstanceKey* key, ExecutionId* execution);
-  Status delete_history(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
+  Status delete_history(InstanceKey key, Oldest oldest, Budget& budget, bool* clear);
+  Status delete_linked(InstanceKey key, Budget& budget, Oldest* oldest);
+  Status delete_found(InstanceKey key, Budget& budget, Oldest* oldest);
+  Status search_unlisted(InstanceKey key, Budget& budget, bool* clear);
   Status delete_whole(InstanceKey key, ExecutionId execution, Budget& budget);
   Status oldest_execution(InstanceKey key, ExecutionId below, Oldest* out);
   Status first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out);

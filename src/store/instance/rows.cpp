@@ -30,7 +30,7 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
 }
 
 constexpr auto kFindInstance = PAWL_QUERY(
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event,"
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event,i.last_row,"
     "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
     "coalesce(i.stop_kind=",
@@ -57,7 +57,10 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
   out->execution = row.integer(PAWL_COLUMN(kFindInstance, i.execution));
   out->revision = row.integer(PAWL_COLUMN(kFindInstance, i.revision));
   out->parked = row.integer(PAWL_COLUMN(kFindInstance, is_parked)) != 0;
-  out->last_event = row.integer(PAWL_COLUMN(kFindInstance, i.last_event));
+  if (!fits(row.integer(PAWL_COLUMN(kFindInstance, i.last_event)), &out->last.event))
+    out->last = HistoryPlace();
+  if (row.is_integer(PAWL_COLUMN(kFindInstance, i.last_row)))
+    out->last.row = row.integer(PAWL_COLUMN(kFindInstance, i.last_row));
   out->ready = row.integer(PAWL_COLUMN(kFindInstance, is_idle)) == 0;
   out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
   out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
@@ -111,7 +114,8 @@ constexpr auto kWriteState = PAWL_QUERY(
     "crashes=iif(?12,0,crashes),strikes=iif(?12,0,strikes+?13),reboots=iif(?12,0,reboots),"
     "updated_stamp=coalesce(?14,updated_stamp),revision=revision+?15,"
     "version=iif(?16='',version,?16),behaviour=iif(?17=0,behaviour,?17),"
-    "last_event=coalesce(?18,last_event),limit_due=iif(?6,NULL,limit_due) WHERE key=?1",
+    "last_event=coalesce(?18,last_event),last_row=coalesce(?21,last_row),"
+    "limit_due=iif(?6,NULL,limit_due) WHERE key=?1",
     kParkedMoves | kTimerMoves | kLimitMoves);
 
 Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
@@ -125,12 +129,13 @@ Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
   row.bind(write.forgives ? 1 : 0).bind(write.strikes);
   write.stamps ? row.bind(batch_.stamp_ms) : row.bind_null();
   row.bind(write.revisions).bind_text(write.version).bind(write.behaviour);
-  row.bind_or_null(write.last_event);
+  row.bind_or_null(write.last.event);
   if (write.needs.has_value()) {
     row.bind(write.needs->messages).bind(write.needs->bytes);
   } else {
     row.bind_null().bind_null();
   }
+  row.bind_or_null(write.last.row);
   // While the instance was parked, none of its timers counted.
   if (write.state == InstanceState::kRunning && !write.parked_until.has_value())
     connection_.add_marks(kTimerComes);
@@ -154,6 +159,7 @@ constexpr auto kMend = PAWL_QUERY(
     "parent=iif(\ftypeof(parent)='integer'\r,parent,NULL),"
     "behaviour=iif(\ftypeof(behaviour)='integer'\r,behaviour,0),needs_messages=0,needs_bytes=0,"
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0),"
+    "last_row=iif(\ftypeof(last_row)='integer'\r,last_row,NULL),"
     "limit_due=iif(\ftypeof(limit_due)='integer'\r,limit_due,NULL),"
     "timer_due=iif(\ftypeof(timer_due)='integer'\r AND timer_base IN (0,1),timer_due,NULL) "
     "WHERE key=?1",
@@ -249,7 +255,7 @@ Status InstanceRows::store_message(InstanceKey instance, const Message& message,
 }
 
 constexpr auto kNextExecution = PAWL_QUERY(
-    "UPDATE instances SET execution=?2,last_event=0,behaviour=0,version=iif(?3,?4,version),"
+    "UPDATE instances SET execution=?2,last_event=0,last_row=NULL,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status),name=coalesce(?5,name),"
     "trace=iif(?5 IS NULL,trace,?6) WHERE key=?1");
 

@@ -19,6 +19,7 @@
 #include "pawl/management.hpp"
 #include "store/context.hpp"
 #include "store/instance/arguments.hpp"
+#include "store/instance/history_walk.hpp"
 #include "store/instance/turn_commit.hpp"
 #include "store/sql/damage.hpp"
 
@@ -53,7 +54,7 @@ struct InstanceRow {
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   bool parked = false;
-  std::int64_t last_event = 0;
+  HistoryPlace last;  // its last event
   bool ready = false;  // or marked as unregistered
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or the counts were reset
@@ -83,7 +84,7 @@ struct InstanceWrite {
   std::int64_t strikes = 0;
   std::string_view version;    // empty: unchanged
   std::int64_t behaviour = 0;  // 0: unchanged
-  EventId last_event = 0;      // 0: unchanged
+  HistoryPlace last;           // its last event; none: unchanged
 };
 
 // The begin of an execution that follows another one, which has ended.

@@ -253,16 +253,18 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
   return copy(arena, &out->broken_text) ? Status::kOk : Status::kResourceExhausted;
 }
 
-constexpr auto kLastStored =
-    PAWL_QUERY("SELECT coalesce(max(id),0) FROM history WHERE instance=?1 AND execution=?2");
+// The end of a terminated instance goes behind its last event. Its row may be damaged, so what the
+// row says of that is checked, and then is the best that is known.
+constexpr auto kLastStored = PAWL_QUERY(
+    "SELECT h.id,i.last_event FROM instances AS i LEFT JOIN history AS h ON "
+    "h.row_number=i.last_row AND h.instance=i.key AND h.execution=i.execution WHERE i.key=?1");
 
-// The end of a terminated instance goes behind the last event that is stored, because the
-// last_event in its row may be damaged.
 Status InstanceHistory::read_last_stored_event(OrchestrationItem* out) {
   Statement row = connection_.use(kLastStored);
-  if (!row.bind(out->key).bind(out->execution).row()) return fail(row.status(), "history");
+  if (!row.bind(out->key).row()) return fail(row.status(), "history");
   bool whole = true;
-  static_cast<void>(fits(row.integer(0, &whole), &out->last_event));
+  const int column = row.is_null(0) ? 1 : 0;
+  if (!fits(row.integer(column, &whole), &out->last_event)) out->last_event = 0;
   return Status::kOk;
 }
 

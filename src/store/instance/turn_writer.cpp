@@ -57,13 +57,15 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   // An instance that an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
-  if (!has_events || is_terminated || row.last_event + 1 == turn.first_new)
+  const bool fits_behind = row.last.event + 1 == turn.first_new &&
+                           row.last.row.has_value() == (row.last.event != 0);
+  if (!has_events || is_terminated || fits_behind)
     return row.has_news ? Status::kStillRunning : Status::kOk;
   // The revision shows that no other turn came between, so the row is not what we wrote.
   connection_.diagnostic().format(
       "instances row of instance %lld, execution %lld: last event is %lld, not %lld",
       static_cast<long long>(turn.key), static_cast<long long>(turn.execution),
-      static_cast<long long>(row.last_event), static_cast<long long>(turn.first_new) - 1);
+      static_cast<long long>(row.last.event), static_cast<long long>(turn.first_new) - 1);
   return fail(Status::kCorrupt, "check a turn");
 }
 
@@ -96,25 +98,25 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     PAWL_TRY(fail(statement.bind(message).run(), "delete message"));
   }
   PAWL_TRY(items_.take_work(turn.done));
-  EventKinds kinds;
-  PAWL_TRY(rows_.history.insert_events(turn, &kinds));
+  StoredEvents stored;
+  PAWL_TRY(rows_.history.insert_events(turn, row.last.row, &stored));
   if (turn.carried != 0) PAWL_TRY(take_back_state(turn));
-  PAWL_TRY(write_values(turn, kinds));
-  PAWL_TRY(start_instances(turn, kinds));
-  PAWL_TRY(write_sessions_and_work(turn, kinds));
+  PAWL_TRY(write_values(turn, stored));
+  PAWL_TRY(start_instances(turn, stored));
+  PAWL_TRY(write_sessions_and_work(turn, stored));
   if (turn.begun.follows_end) PAWL_TRY(prune_executions(turn));
-  PAWL_TRY(answer_calls(turn, kinds));
+  PAWL_TRY(answer_calls(turn, stored));
   if (turn.end != EndKind::kNone) {
     if (row.has_keys && turn.end != EndKind::kContinuedAsNew)
       PAWL_TRY(rows_.calls.end_calls(turn.key));
     if (timer != 0) PAWL_TRY(rows_.instances.write_timer(turn.key, {}));
-    PAWL_TRY(end_execution(turn));
-    return send_messages(turn, kinds);
+    PAWL_TRY(end_execution(turn, stored));
+    return send_messages(turn, stored);
   }
   PAWL_TRY(write_timers(turn, row));
-  PAWL_TRY(answer_reads(turn, kinds));
+  PAWL_TRY(answer_reads(turn, stored));
   PAWL_TRY(write_message(turn));
-  PAWL_TRY(send_messages(turn, kinds));
+  PAWL_TRY(send_messages(turn, stored));
   // This comes last, so that a command that is made and closed in one turn leaves nothing.
   for (const EventId command : turn.closed)
     if (!row.timer.has_value() || row.timer->ref != command) PAWL_TRY(close_command(turn, command));
@@ -123,8 +125,8 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
   const bool stays = !row.ready && !row.parked && row.clean && row.home == turn.home &&
                      turn.begun.version.empty() && turn.begun.behaviour == 0 && !turn.more &&
                      stored_before == context_.messages_stored;
-  const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
-  const std::int64_t last = has_events ? turn.last_new : row.last_event;
+  HistoryPlace last = row.last;
+  if (stored.last_row.has_value()) last = {turn.last_new, stored.last_row};
   return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
 }
 
@@ -140,9 +142,9 @@ Status TurnWriter::take_back_state(const TurnCommit& turn) {
 }
 
 // Comes before any value is read, so that a read of this turn sees what the turn wrote.
-Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds) {
-  if (kinds.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
-  if (!kinds.has(EventKind::kStateWrite)) return Status::kOk;
+Status TurnWriter::write_values(const TurnCommit& turn, const StoredEvents& stored) {
+  if (stored.has(EventKind::kCustomStatus)) PAWL_TRY(write_custom_status(turn));
+  if (!stored.has(EventKind::kStateWrite)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
     if (event.kind == EventKind::kStateWrite) PAWL_TRY(rows_.instances.write_value(turn, event));
@@ -151,8 +153,8 @@ Status TurnWriter::write_values(const TurnCommit& turn, const EventKinds& kinds)
 }
 
 // A child that is no longer wanted at the end of its turn is never started.
-Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kinds) {
-  if (!kinds.has(EventKind::kChild) && !kinds.has(EventKind::kDetached)) return Status::kOk;
+Status TurnWriter::start_instances(const TurnCommit& turn, const StoredEvents& stored) {
+  if (!stored.has(EventKind::kChild) && !stored.has(EventKind::kDetached)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     const EventKind kind = turn.events->event(id).kind;
     const bool is_new_detached = kind == EventKind::kDetached && id > turn.carried;
@@ -163,8 +165,8 @@ Status TurnWriter::start_instances(const TurnCommit& turn, const EventKinds& kin
 }
 
 // Each read is answered by a message, with the value as this turn stores it.
-Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds) {
-  if (!kinds.has(EventKind::kValueRead)) return Status::kOk;
+Status TurnWriter::answer_reads(const TurnCommit& turn, const StoredEvents& stored) {
+  if (!stored.has(EventKind::kValueRead)) return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id) {
     if (turn.events->event(id).kind == EventKind::kValueRead && turn.events->is_open(id))
       PAWL_TRY(rows_.instances.answer_read(turn, id));
@@ -174,9 +176,9 @@ Status TurnWriter::answer_reads(const TurnCommit& turn, const EventKinds& kinds)
 
 // Behind all else that the turn writes about its own instance, which may be the receiver: after an
 // end it has ended, and a message may begin its next execution.
-Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds) {
+Status TurnWriter::send_messages(const TurnCommit& turn, const StoredEvents& stored) {
   if (turn.events == nullptr || turn.events->sends() == nullptr ||
-      !(kinds.has(EventKind::kEnqueueEvent) || kinds.has(EventKind::kRaiseEvent)))
+      !(stored.has(EventKind::kEnqueueEvent) || stored.has(EventKind::kRaiseEvent)))
     return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id)
     if (is_send(turn.events->event(id).kind))
@@ -185,8 +187,8 @@ Status TurnWriter::send_messages(const TurnCommit& turn, const EventKinds& kinds
 }
 
 // Before an end of this turn, which answers the calls that are left.
-Status TurnWriter::answer_calls(const TurnCommit& turn, const EventKinds& kinds) {
-  if (turn.events == nullptr || turn.events->sends() == nullptr || !kinds.has(EventKind::kReply))
+Status TurnWriter::answer_calls(const TurnCommit& turn, const StoredEvents& stored) {
+  if (turn.events == nullptr || turn.events->sends() == nullptr || !stored.has(EventKind::kReply))
     return Status::kOk;
   for (EventId id = turn.first_new; id <= turn.last_new; ++id)
     if (turn.events->event(id).kind == EventKind::kReply && id > turn.carried)
@@ -194,24 +196,31 @@ Status TurnWriter::answer_calls(const TurnCommit& turn, const EventKinds& kinds)
   return Status::kOk;
 }
 
+Status TurnWriter::insert_work(const TurnCommit& turn, const StoredEvents& stored,
+                               const NewWork& work) {
+  PAWL_CHECK("store-45", work.event >= turn.first_new && work.event <= turn.last_new);
+  return items_.insert_work(turn.key, turn.execution, work,
+                            *stored.last_row - (turn.last_new - work.event));
+}
+
 // Goes by the order of the commands: work scheduled between an opening and a closing belongs to
 // that session.
-Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const EventKinds& kinds) {
+Status TurnWriter::write_sessions_and_work(const TurnCommit& turn, const StoredEvents& stored) {
   const std::size_t works = turn.end == EndKind::kNone ? turn.work.size() : 0;
   std::size_t work = 0;
   const bool of_sessions =
-      kinds.has(EventKind::kSessionOpen) || kinds.has(EventKind::kSessionClose) ||
-      kinds.has(EventKind::kSessionHold) || kinds.has(EventKind::kSessionHandoff) ||
-      kinds.has(EventKind::kSessionCheck) || kinds.has(EventKind::kSessionSettings);
+      stored.has(EventKind::kSessionOpen) || stored.has(EventKind::kSessionClose) ||
+      stored.has(EventKind::kSessionHold) || stored.has(EventKind::kSessionHandoff) ||
+      stored.has(EventKind::kSessionCheck) || stored.has(EventKind::kSessionSettings);
   for (EventId id = turn.first_new; of_sessions && id <= turn.last_new; ++id) {
     const Event& event = turn.events->event(id);
     if (!is_of_session(event.kind) || (id <= turn.carried && !is_made_again(event))) continue;
     for (; work < works && turn.work[work].event < id; ++work)
-      PAWL_TRY(items_.insert_work(turn.key, turn.execution, turn.work[work]));
+      PAWL_TRY(insert_work(turn, stored, turn.work[work]));
     PAWL_TRY(verbs_.write_session(turn, event));
   }
   for (; work < works; ++work)
-    PAWL_TRY(items_.insert_work(turn.key, turn.execution, turn.work[work]));
+    PAWL_TRY(insert_work(turn, stored, turn.work[work]));
   return Status::kOk;
 }
 
@@ -319,11 +328,11 @@ constexpr auto kGoOn = PAWL_QUERY(
     "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
-    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10 WHERE key=?1",
+    "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10,last_row=?11 WHERE key=?1",
     kTimerMoves | kParkedMoves);
 
 // The counts against the turn are reset, because it got through.
-Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int64_t last_event) {
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last) {
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
   Statement update = connection_.use(kGoOn);
@@ -336,17 +345,19 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, std::int
   const bool is_next = execution != turn.execution;
   update.bind(batch_.stamp_ms).bind(is_next ? 1 : 0);
   update.bind_text(is_next ? turn.next.version : turn.begun.version).bind(turn.begun.behaviour);
-  return fail(update.bind(last_event).run(), "update instance");
+  update.bind(last.event).bind_or_null(last.row);
+  return fail(update.run(), "update instance");
 }
 
 constexpr auto kGoOnAsBefore = PAWL_QUERY(
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3 WHERE key=?1");
+    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3,last_row=?4 "
+    "WHERE key=?1");
 
 // Writes these columns only: the others, and all indexes of the row, would be written unchanged.
-Status TurnWriter::go_on_as_before(const TurnCommit& turn, std::int64_t last_event) {
+Status TurnWriter::go_on_as_before(const TurnCommit& turn, const HistoryPlace& last) {
   Statement update = connection_.use(kGoOnAsBefore);
-  return fail(update.bind(turn.key).bind(batch_.stamp_ms).bind(last_event).run(),
-              "update instance");
+  update.bind(turn.key).bind(batch_.stamp_ms).bind(last.event).bind_or_null(last.row);
+  return fail(update.run(), "update instance");
 }
 
 constexpr auto kDeleteOthers = PAWL_QUERY(
@@ -374,7 +385,7 @@ Status TurnWriter::leave_unread(const TurnCommit& turn) {
   return Status::kOk;
 }
 
-Status TurnWriter::end_execution(const TurnCommit& turn) {
+Status TurnWriter::end_execution(const TurnCommit& turn, const StoredEvents& stored) {
   PAWL_TRY(rows_.work.cancel_all_work(turn.key, turn.execution));
   // A failed execution may be restarted from one of its events, and then needs the values as it
   // found them.
@@ -398,7 +409,7 @@ Status TurnWriter::end_execution(const TurnCommit& turn) {
   write.revisions = 1;
   write.version = turn.begun.version;
   write.behaviour = turn.begun.behaviour;
-  write.last_event = turn.last_new;
+  write.last = {turn.last_new, stored.last_row};
   return rows_.instances.write_state(turn.key, write);
 }
 
@@ -442,7 +453,7 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   next.payload = turn.next.input;
   PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(rows_.instances.store_message(turn.key, next, nullptr));
-  PAWL_TRY(go_on(turn, turn.execution + 1, 0));
+  PAWL_TRY(go_on(turn, turn.execution + 1, HistoryPlace()));
   return prune_executions(turn);
 }
 

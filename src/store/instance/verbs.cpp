@@ -58,19 +58,19 @@ Status InstanceVerbs::resume_instance(std::string_view id) {
 constexpr auto kWasAskedToStop = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND "
     "kind=",
-    sql::number<MessageKind::kCancel>,
-    ") OR EXISTS(SELECT 1 FROM history AS h JOIN instances AS i ON i.key=h.instance AND "
-    "i.execution=h.execution WHERE i.key=?1 AND h.kind=",
-    sql::number<EventKind::kCancelRequested>, ")");
+    sql::number<MessageKind::kCancel>, ")");
 
 Status InstanceVerbs::change_time_limit(std::string_view id, OptionalMs limit_ms) {
   require_batch();
   Managed found;
   Status status = find_managed(id, &found);
   if (status == Status::kOk) {
+    EventId taken = 0;
+    PAWL_TRY(rows_.history.find_first(found.key, found.execution, EventKind::kCancelRequested,
+                                      &taken));
     Statement row = connection_.use(kWasAskedToStop);
     if (!row.bind(found.key).row()) return fail(row.status(), "find a cancel request");
-    if (found.terminating || row.integer(0) != 0) status = Status::kStale;
+    if (found.terminating || taken != 0 || row.integer(0) != 0) status = Status::kStale;
   }
   if (status == Status::kStale)
     context_.diagnostic.format("the instance %s", found.ended ? "has ended" : "was asked to stop");
@@ -79,7 +79,8 @@ Status InstanceVerbs::change_time_limit(std::string_view id, OptionalMs limit_ms
 }
 
 constexpr auto kFind =
-    PAWL_QUERY("SELECT key,state,stop_kind FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
+    PAWL_QUERY("SELECT key,state,stop_kind,execution FROM instances AS i WHERE id=?1 AND "
+               PAWL_IS_THERE);
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);
@@ -88,6 +89,7 @@ Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   out->state = static_cast<InstanceState>(row.integer(1));
   out->ended = has_ended(row.integer(1));
   out->terminating = row.integer(2) == static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->execution = row.integer(3);
   return out->ended ? Status::kStale : Status::kOk;
 }
 
@@ -176,9 +178,7 @@ bool is_ended_from_outside(ErrorKind error) {
 
 constexpr auto kFindRestarted = PAWL_QUERY(
     "SELECT key,state,execution,parent IS NOT NULL AS is_child,"
-    "(SELECT coalesce(max(h.id),0) FROM history AS h "
-    "WHERE h.instance=i.key AND h.execution=i.execution) AS "
-    "last_stored,behaviour,\ftypeof(time_limit)='integer'\r AND time_limit>0 AS "
+    "last_event,last_row,behaviour,\ftypeof(time_limit)='integer'\r AND time_limit>0 AS "
     "has_limit,time_limit "
     "FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
@@ -190,8 +190,10 @@ Status InstanceVerbs::find(std::string_view id, Found* out) {
   out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindRestarted, state), &whole));
   out->execution = row.integer(PAWL_COLUMN(kFindRestarted, execution), &whole);
   out->is_child = row.integer(PAWL_COLUMN(kFindRestarted, is_child)) != 0;
-  whole = fits(row.integer(PAWL_COLUMN(kFindRestarted, last_stored), &whole), &out->last_event) &&
+  whole = fits(row.integer(PAWL_COLUMN(kFindRestarted, last_event), &whole), &out->last.event) &&
           whole;
+  if (row.is_integer(PAWL_COLUMN(kFindRestarted, last_row)))
+    out->last.row = row.integer(PAWL_COLUMN(kFindRestarted, last_row));
   out->behaviour = row.integer(PAWL_COLUMN(kFindRestarted, behaviour), &whole);
   if (row.integer(PAWL_COLUMN(kFindRestarted, has_limit)) != 0)
     out->time_limit_ms = row.integer(PAWL_COLUMN(kFindRestarted, time_limit), &whole);
@@ -217,7 +219,7 @@ Status InstanceVerbs::check(const Found& found, const Restart& how) {
       if (found.is_child)
         return refuse(Status::kChildInstance,
                       "its parent has its failure already; restart the parent");
-      if (how.from == RestartFrom::kStart || found.last_event > 0) return Status::kOk;
+      if (how.from == RestartFrom::kStart || found.last.event > 0) return Status::kOk;
       return refuse(Status::kNotRestartable, "it has no history");
     case InstanceState::kDeleted: break;
   }
@@ -233,7 +235,7 @@ Status InstanceVerbs::restart_instance(const Restart& how) {
   if (found.state == InstanceState::kStopped) {
     // It has not ended, so its history is as good as it can be, and is tried again unchanged.
     if (how.from == RestartFrom::kLastGoodEvent) return written(go_on(found));
-    if (found.last_event == 0) return written(restart_unbegun(found, how));
+    if (found.last.event == 0) return written(restart_unbegun(found, how));
     EventId request = 0;
     ErrorKind about = ErrorKind::kNone;
     PAWL_TRY(find_request(found, &request));
@@ -349,7 +351,8 @@ Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const
     ErrorKind error;
     Status result = Status::kNotRestartable;
   } begin_next(*this, found, how, about);
-  const Status read = rows_.history.read_history(found.key, of, 0, begin_next);
+  const Status read = rows_.history.read_history(found.key, of, 0, begin_next,
+                                                 InstanceHistory::AtBreak::kSearch);
   if (read != Status::kStale) {
     PAWL_TRY(read);
     return refuse(Status::kNotRestartable, "the start of its last execution is not stored");
@@ -370,12 +373,12 @@ constexpr auto kDropResults = PAWL_QUERY(
 Status InstanceVerbs::end_stopped(const Found& found) {
   EndEvent events;
   Event& end = events.is;
-  end.id = found.last_event + 1;
+  end.id = found.last.event + 1;
   end.kind = EventKind::kEnded;
   end.end = EndKind::kFailed;
   end.error = ErrorKind::kTerminated;
   end.time_ms = batch_.stamp_ms;
-  end.horizon = found.last_event;
+  end.horizon = found.last.event;
   end.payload = "restarted from the start";
   TurnCommit turn;
   turn.key = found.key;
@@ -383,8 +386,8 @@ Status InstanceVerbs::end_stopped(const Found& found) {
   turn.events = &events;
   turn.first_new = turn.last_new = end.id;
   turn.end = EndKind::kFailed;
-  EventKinds kinds;
-  PAWL_TRY(rows_.history.insert_events(turn, &kinds));
+  StoredEvents stored;
+  PAWL_TRY(rows_.history.insert_events(turn, found.last.row, &stored));
   PAWL_TRY(rows_.work.cancel_all_work(found.key, found.execution));
   PAWL_TRY(rows_.instances.settle_values(found.key, found.execution));
   PAWL_TRY(deliveries_.cancel_children(found.key, found.execution, 1, kEveryEvent,
@@ -393,17 +396,10 @@ Status InstanceVerbs::end_stopped(const Found& found) {
   return fail(connection_.use(kDropResults).bind(found.key).run(), "delete results");
 }
 
-constexpr auto kFindRequest =
-    PAWL_QUERY("SELECT id FROM history WHERE instance=?1 AND execution=?2 AND kind=",
-               sql::number<EventKind::kCancelRequested>, " ORDER BY id LIMIT 1");
-
 // Finds the cancel request that the execution took; 0: none. Events that cannot be read do not
 // matter here.
 Status InstanceVerbs::find_request(const Found& found, EventId* request) {
-  Statement row = connection_.use(kFindRequest);
-  if (row.bind(found.key).bind(found.execution).row())
-    static_cast<void>(fits(row.integer(0), request));
-  return fail(row.status(), "find cancel request");
+  return rows_.history.find_first(found.key, found.execution, EventKind::kCancelRequested, request);
 }
 
 constexpr auto kDropRequests = PAWL_QUERY(

@@ -43,6 +43,7 @@ class InstanceVerbs : private Table {
     InstanceState state = InstanceState::kRunning;
     bool ended = false;
     bool terminating = false;
+    ExecutionId execution = 0;
   };
   Status find_managed(std::string_view id, Managed* out);
   struct Found {
@@ -50,7 +51,7 @@ class InstanceVerbs : private Table {
     InstanceState state = InstanceState::kRunning;
     ExecutionId execution = 0;
     bool is_child = false;
-    EventId last_event = 0;  // the last one stored
+    HistoryPlace last;  // the last event
     std::int64_t behaviour = 0;
     std::int64_t time_limit_ms = 0;  // 0: none
   };

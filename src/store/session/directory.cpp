@@ -19,8 +19,7 @@ namespace {
   "waits,h.time,s.folder_root,s.gen"
 #define PAWL_SESSION_JOINS                                                             \
   "LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON i.key=s.scope " \
-  "LEFT JOIN worker_queue AS n ON n.id=s.head_id LEFT JOIN history AS h ON "           \
-  "h.instance=n.instance AND h.execution=n.execution AND h.id=n.event "
+  "LEFT JOIN worker_queue AS n ON n.id=s.head_id" PAWL_EVENT_OF("n") " "
 
 constexpr auto kSessionColumns = sql::Columns(PAWL_SESSION_COLUMNS);
 

@@ -204,7 +204,7 @@ Status SessionRows::count_waiting(std::int64_t* count) {
 constexpr auto kFirstWaiting = PAWL_QUERY(
     "SELECT s.name,i.id,s.last_activity_at,h.time FROM sessions s\fINDEXED BY s_claim\r"
     "LEFT JOIN instances i ON i.key=s.scope LEFT JOIN worker_queue q ON q.id=s.head_id"
-    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    PAWL_EVENT_OF("q")
     " WHERE s.head_id>0 AND s.head_id IS NOT NULL AND s.owner IS NULL AND s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>, " ORDER BY s.head_id LIMIT 1");
 

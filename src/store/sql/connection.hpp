@@ -47,6 +47,9 @@ class Statement {
   Statement& bind_due(OptionalMs due, unsigned mark);
   // A default value (0, or an empty text) is NULL in the database.
   Statement& bind_or_null(std::int64_t value) { return value == 0 ? bind_null() : bind(value); }
+  Statement& bind_or_null(std::optional<std::int64_t> value) {
+    return value.has_value() ? bind(*value) : bind_null();
+  }
   Statement& bind_text_or_null(std::string_view value) {
     return value.empty() ? bind_null() : bind_text(value);
   }

@@ -47,7 +47,7 @@ CREATE TABLE instances(
   created_stamp INTEGER NOT NULL, updated_stamp INTEGER NOT NULL, finished_at INTEGER,
   parent INTEGER, parent_execution INTEGER, parent_event INTEGER, root INTEGER,
   behaviour INTEGER NOT NULL DEFAULT 0, unregistered INTEGER, trace TEXT,
-  last_event INTEGER NOT NULL DEFAULT 0,
+  last_event INTEGER NOT NULL DEFAULT 0, last_row INTEGER,
   needs_messages INTEGER NOT NULL DEFAULT 0, needs_bytes INTEGER NOT NULL DEFAULT 0,
   keys_last INTEGER, keys BLOB,
   time_limit INTEGER, limit_due INTEGER, limit_seg INTEGER,
@@ -68,15 +68,15 @@ CREATE INDEX i_timer ON instances(timer_base, timer_due) WHERE timer_due IS NOT 
 CREATE INDEX i_limit ON instances(limit_due) WHERE limit_due IS NOT NULL;
 CREATE TABLE executions(
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
-  end INTEGER NOT NULL, last_event INTEGER,
+  end INTEGER NOT NULL, last_event INTEGER, last_row INTEGER,
   started_stamp INTEGER NOT NULL, ended_stamp INTEGER,
   PRIMARY KEY(instance, execution)) WITHOUT ROWID;
 CREATE INDEX e_past ON executions(ended_stamp) WHERE end=3;
 CREATE TABLE history(
-  instance INTEGER NOT NULL, execution INTEGER NOT NULL, id INTEGER NOT NULL,
+  row_number INTEGER PRIMARY KEY,
+  instance INTEGER NOT NULL, execution INTEGER NOT NULL, id INTEGER NOT NULL, prev INTEGER,
   kind INTEGER NOT NULL, branch INTEGER, ordinal INTEGER, ref INTEGER,
-  time INTEGER NOT NULL, meta TEXT, payload BLOB, crc INTEGER NOT NULL,
-  UNIQUE(instance, execution, id));
+  time INTEGER NOT NULL, meta TEXT, payload BLOB, crc INTEGER NOT NULL);
 CREATE TABLE orchestrator_queue(
   id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL,
@@ -145,6 +145,7 @@ CREATE TABLE session_totals(
 CREATE TABLE worker_queue(
   id INTEGER PRIMARY KEY,
   instance INTEGER NOT NULL, execution INTEGER NOT NULL, event INTEGER NOT NULL,
+  event_row INTEGER NOT NULL,
   sid INTEGER, gen INTEGER, state INTEGER NOT NULL,
   token INTEGER, inc INTEGER, epoch INTEGER, locked_until INTEGER, boot_seq INTEGER,
   due INTEGER, unavailable_due INTEGER,

@@ -95,7 +95,6 @@ struct Object {
 // Objects that SQLite adds by itself.
 constexpr Object kImplied[] = {
     {"table", "sqlite_sequence", "sqlite_sequence", "CREATE TABLE sqlite_sequence(name,seq)"},
-    {"index", "sqlite_autoindex_history_1", "history", {}},
     {"index", "sqlite_autoindex_instances_1", "instances", {}},
     {"index", "sqlite_autoindex_sessions_1", "sessions", {}},
 };

@@ -300,11 +300,11 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
 }
 
 constexpr auto kActivity = PAWL_QUERY(
-    "SELECT h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
+    "SELECT h.prev,h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     " AS is_there,s.tag,i.trace"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
-    " LEFT JOIN history h ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    PAWL_EVENT_OF("q")
     " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 
 // Reads the verdict on a row and its texts. The input is touched only for a process that can run
@@ -324,6 +324,9 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   event.ordinal = static_cast<Ordinal>(read.integer(PAWL_COLUMN(kActivity, h.ordinal)));
   event.ref = static_cast<EventId>(read.integer(PAWL_COLUMN(kActivity, h.ref)));
   event.time_ms = read.integer(PAWL_COLUMN(kActivity, h.time));
+  std::optional<HistoryRow> prev;
+  if (!read.is_null(PAWL_COLUMN(kActivity, h.prev)))
+    prev = read.integer(PAWL_COLUMN(kActivity, h.prev));
   Status decoded = Status::kCorrupt;
   if (event.kind == EventKind::kActivity) {
     JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
@@ -345,7 +348,8 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   }
   event.payload = read.bytes(PAWL_COLUMN(kActivity, h.payload));
   if (decoded != Status::kOk ||
-      event_crc(row.instance, row.execution, event, read.bytes(PAWL_COLUMN(kActivity, h.meta))) !=
+      event_crc(row.instance, row.execution, prev, event,
+                read.bytes(PAWL_COLUMN(kActivity, h.meta))) !=
           static_cast<std::uint32_t>(read.integer(PAWL_COLUMN(kActivity, h.crc)))) {
     fetch.verdict = Fetch::Verdict::kCorrupt;
     context_.diagnostic.format(

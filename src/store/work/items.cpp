@@ -17,13 +17,14 @@
 
 namespace pawl::store {
 constexpr auto kInsert = PAWL_QUERY(
-    "INSERT INTO worker_queue(instance,execution,event,sid,gen,state,attempt,crashes,strikes,"
-    "reboots,unregistered,id,tag,due,waits_for)"
-    " VALUES(?1,?2,?3,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
+    "INSERT INTO worker_queue(instance,execution,event,event_row,sid,gen,state,attempt,crashes,"
+    "strikes,reboots,unregistered,id,tag,due,waits_for)"
+    " VALUES(?1,?2,?3,?10,?4,(SELECT gen FROM sessions WHERE sid=?4),?7,0,0,0,0,0,?5,?6,?8,?9)");
 
-Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work) {
+Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
+                              HistoryRow row) {
   if (work.handed_over != nullptr) {
-    PAWL_TRY(insert_handed_over(instance, execution, work));
+    PAWL_TRY(insert_handed_over(instance, execution, work, row));
     if (work.handed_over->id != 0) return Status::kOk;
   }
   ActivityPolicy options;
@@ -33,11 +34,11 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
   PAWL_TRY(session_of_work(instance, work, options, &to));
   if (to.why != ErrorKind::kNone) {
     // The refusal is the activity's outcome; the next turn takes it.
-    WorkRow row;
-    row.instance = instance;
-    row.execution = execution;
-    row.event = work.event;
-    return rows_.work.store_outcome(row, to.why, to.text.view());
+    WorkRow refused;
+    refused.instance = instance;
+    refused.execution = execution;
+    refused.event = work.event;
+    return rows_.work.store_outcome(refused, to.why, to.text.view());
   }
   bool waits = false;
   if (!work.unregistered_name.empty() && !to.due.has_value())
@@ -54,6 +55,7 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
         stored(is_ready ? rules::WorkState::kReady : rules::WorkState::kDelayed));
     insert.bind_due(to.due, kWorkComes);
     waits ? insert.bind_text(work.unregistered_name) : insert.bind_null();
+    insert.bind(row);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }
   if (!work.policy.empty()) PAWL_TRY(set_policy(id, work.policy, options));
@@ -67,14 +69,14 @@ constexpr auto kFindHeld = PAWL_QUERY(
     " AS has_barrier,limits IS NOT NULL AS has_limits FROM sessions WHERE scope=0 AND name=?1");
 constexpr auto kInsertHandedOver = PAWL_QUERY(
     "INSERT INTO worker_queue(instance,execution,event,state,attempt,crashes,strikes,reboots,"
-    "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen)"
+    "unregistered,id,token,inc,epoch,locked_until,boot_seq,sid,gen,event_row)"
     " VALUES(?1,?2,?3,",
-    sql::number<rules::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11)");
+    sql::number<rules::WorkState::kLocked>, ",1,0,0,0,0,?4,?5,?6,?7,?8,?9,?10,?11,?12)");
 
 // Does in one write what a fetch would do next. The item is never ready, so no index of ready items
 // gets it.
 Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution,
-                                     const NewWork& work) {
+                                     const NewWork& work, HistoryRow event_row) {
   PAWL_CHECK("store-33", work.policy.empty() && work.tag.empty());
   WorkItem& item = *work.handed_over;
   std::int64_t generation = 0;
@@ -112,7 +114,7 @@ Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution
         .bind(item.epoch)
         .bind(item.locked_until)
         .bind(batch_.boot_seq);
-    insert.bind_or_null(item.session).bind_or_null(generation);
+    insert.bind_or_null(item.session).bind_or_null(generation).bind(event_row);
     PAWL_TRY(fail(insert.run(), "hand an activity over"));
   }
   return item.session == 0 ? Status::kOk
@@ -276,8 +278,7 @@ constexpr auto kListWork = PAWL_QUERY(
     "q.waits_for IS NOT NULL AS is_unserved,h.meta,q.outside_stamp," PAWL_IS_THERE
     " AS is_there FROM worker_queue AS q"
     " LEFT JOIN instances AS i ON i.key=q.instance LEFT JOIN sessions AS s ON s.sid=q.sid"
-    " LEFT JOIN workers AS w ON w.inc=q.inc LEFT JOIN history AS h"
-    " ON h.instance=q.instance AND h.execution=q.execution AND h.id=q.event"
+    " LEFT JOIN workers AS w ON w.inc=q.inc" PAWL_EVENT_OF("q")
     " WHERE q.id>?1 AND q.state<>",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY q.id");
 

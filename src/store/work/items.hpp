@@ -52,7 +52,9 @@ class WorkItems : private Table {
   Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor);
 
   // ---- for the other classes of the storage ----
-  Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work);
+  // `row`: of the event in history.
+  Status insert_work(InstanceKey instance, ExecutionId execution, const NewWork& work,
+                     HistoryRow row);
   // Checks a finished item whose result is piggybacked on its turn: as check_work_item() does, and
   // that it belongs to this instance (0: any). take_work() removes it.
   Status check_done(const WorkDone& done, InstanceKey instance);
@@ -62,7 +64,8 @@ class WorkItems : private Table {
 
  private:
   Status take_item(const WorkDone& done);
-  Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work);
+  Status insert_handed_over(InstanceKey instance, ExecutionId execution, const NewWork& work,
+                            HistoryRow event_row);
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityPolicy& options,
                          AdmittedWork* out);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityPolicy& options);
