@@ -65,8 +65,8 @@ struct DatabaseReport {
 Status copy_database(Process& process, const Path& from, const Path& to, const port::Port& port,
                      void* memory, std::size_t bytes, CopyVisitor& visitor, Diagnostic& diagnostic);
 
-// Reads all of a database: its pages, its indices unless `quick`, and the rows that belong to
-// others.
+// Reads all of a database: its pages, its indices unless `quick`, the rows that belong to others,
+// and the links between the events of each history.
 // Returns kOk: `report` has the answer, and the visitor got what is wrong, also if the file is so
 // damaged that nothing of it can be read; else as copy_database(), but for kCorrupt.
 // Requires: as copy_database().

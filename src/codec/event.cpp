@@ -193,9 +193,8 @@ std::string_view cut_text(std::string_view text, std::size_t bytes_max) {
   return text.substr(0, size);
 }
 
-std::uint32_t event_crc(InstanceKey instance, ExecutionId execution,
-                        std::optional<HistoryRow> prev, const Event& event,
-                        std::string_view meta) {
+std::uint32_t event_crc(InstanceKey instance, ExecutionId execution, std::optional<HistoryRow> prev,
+                        const Event& event, std::string_view meta) {
   RowBytes row;
   row.add_signed(instance);
   row.add_signed(execution);

@@ -287,7 +287,7 @@ Status show_history(ClientCore& core, std::string_view id, std::int64_t executio
   if (execution_id == 0) execution_id = info.execution_id;
   EventVisitor events(visitor, page);
   const EventId after = static_cast<EventId>(page == nullptr ? 0 : page->after);
-  // What a broken link hides is shown, too, up to the event that cannot be read.
+  // Events that a broken link hides are shown, too, up to the one that cannot be read.
   const Status read = core.store().instance().history.read_history(
       info.key, execution_id, after, events, store::InstanceHistory::AtBreak::kSearch);
   if (!events.is_over()) PAWL_TRY(core.explain(read, {id}));

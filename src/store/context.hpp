@@ -38,8 +38,9 @@ using sql::Statement;
 // Joins the event h of a row q of worker_queue, by its row in history. The row is looked up by its
 // number alone; the rest keeps damage, and an instance that is being removed, from showing another
 // event.
-#define PAWL_EVENT_OF(q)                                                                \
-  " LEFT JOIN history AS h ON h.row_number=" q ".event_row AND h.instance=" q ".instance" \
+#define PAWL_EVENT_OF(q)                                                      \
+  " LEFT JOIN history AS h ON h.row_number=" q ".event_row AND h.instance=" q \
+  ".instance"                                                                 \
   " AND h.execution=" q ".execution AND h.id=" q ".event"
 
 inline bool has_ended(std::int64_t state) {

@@ -15,6 +15,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import termios
 import time
 
@@ -868,6 +869,22 @@ def doctor():
     found_devices()
 
 
+def broken_links(database):
+    row, instance, event, prev = database.execute(
+        "SELECT row_number, instance, id, prev FROM history ORDER BY row_number DESC LIMIT 1").fetchone()
+    for changes, was, missing in (("prev", prev, event - 1), ("id", event, event)):
+        database.execute(f"UPDATE history SET {changes}=? WHERE row_number=?", (row + 7, row))
+        database.commit()
+        said = diagnosis("hello.db", status=5)
+        name = f"history of instance {instance}, execution 1, event {missing}: is missing, or its link is wrong"
+        expect(name in said["findings"], f"{said}")
+        with tempfile.TemporaryDirectory() as folder:
+            pawl("hello.db", "backup", os.path.join(folder, "copy"))  # one instance stops, and no backup
+        database.execute(f"UPDATE history SET {changes}=? WHERE row_number=?", (was, row))
+        database.commit()
+    expect(diagnosis("hello.db")["healthy"], "mended")
+
+
 def facts():
     said = diagnosis("hello.db")
     expect(said["healthy"] and said["findings"] == [] and said["folder_roots"] == 0, f"{said}")
@@ -890,6 +907,7 @@ def facts():
         said = diagnosis("hello.db", status=5)
         expect(said["orphans"] == 1 and said["findings"] == ["1 row belongs to an instance that is not there"], f"{said}")
         database.execute("DELETE FROM kv WHERE instance=999")
+        broken_links(database)
     if not EMULATOR:
         # As the kernel has it: STA_UNSYNC in what adjtimex() answers.
         timex = (ctypes.c_char * 512)()

@@ -74,9 +74,8 @@ constexpr char kManyItems[] =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<100000)"
     " INSERT INTO "
     "worker_queue(id,instance,execution,event,sid,state,attempt,crashes,strikes,reboots,"
-    "unregistered) SELECT 1152921504606846976+i,1,1,i,CASE i%3 WHEN 0 THEN 7 END,CASE i%3 WHEN 1 "
-    "THEN 1 ELSE 0 END,"
-    "0,0,0,0,0 FROM n";
+    "unregistered,event_row) SELECT 1152921504606846976+i,1,1,i,CASE i%3 WHEN 0 THEN 7 END,"
+    "CASE i%3 WHEN 1 THEN 1 ELSE 0 END,0,0,0,0,0,i FROM n";
 
 TEST_F(Plan, every_branch_of_the_fetch_is_one_seek) {
   const std::string all = plan(text_of(store::kFetchSql));
@@ -151,15 +150,18 @@ class Flat : public ::testing::Test {
     return steps;
   }
   void insert_items(InstanceKey instance, const std::string& session, int count) {
-    world_.execute(("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
-                    std::to_string(count) +
-                    ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
-                    "crashes,strikes,reboots,unregistered,event_row) SELECT 1152921504606846976+(SELECT "
-                    "next_token FROM meta)+i," +
-                    std::to_string(instance) + ",1,2,s.sid,s.gen,0,0,0,0,0,0,(SELECT row_number FROM history"
-                    " WHERE instance=" + std::to_string(instance) + " AND id=2) FROM n,sessions s" +
-                    " WHERE s.name='" + session + "'")
-                       .c_str());
+    world_.execute(
+        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i<" +
+         std::to_string(count) +
+         ") INSERT INTO worker_queue(id,instance,execution,event,sid,gen,state,attempt,"
+         "crashes,strikes,reboots,unregistered,event_row) SELECT 1152921504606846976+(SELECT "
+         "next_token FROM meta)+i," +
+         std::to_string(instance) +
+         ",1,2,s.sid,s.gen,0,0,0,0,0,0,(SELECT row_number FROM history"
+         " WHERE instance=" +
+         std::to_string(instance) + " AND id=2) FROM n,sessions s" + " WHERE s.name='" + session +
+         "'")
+            .c_str());
     world_.execute(("UPDATE meta SET next_token=next_token+1+" + std::to_string(count)).c_str());
   }
   // Adds sessions without work that were used just now. Owner 0: no owner.

@@ -1,8 +1,8 @@
 // Goal: histories come back in order whatever their length and whatever lies between their rows; a
 // broken link stops its instance only, and hides no other event for ever.
-#include <limits>
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -71,9 +71,8 @@ class HistoryLinks : public OpenStore {
   Removed sweep(std::size_t events_max, int* calls) {
     Removed removed;
     for (bool more = true; more;) {
-      must_batch(at, [&] {
-        return at->instance().removal.sweep_deleted(events_max, &removed, &more);
-      });
+      must_batch(at,
+                 [&] { return at->instance().removal.sweep_deleted(events_max, &removed, &more); });
       ++*calls;
     }
     return removed;
@@ -105,9 +104,10 @@ INSTANTIATE_TEST_SUITE_P(Ports, HistoryLinks, ::testing::Values(Ports::kSim, Por
 // The stored form: rows in the order of arrival, a link in the first row of each later turn.
 TEST_P(HistoryLinks, TheFirstEventOfATurnNamesTheRowBeforeIt) {
   make_two();
-  EXPECT_EQ(raw_text("SELECT group_concat(row_number||':'||instance||'.'||id||"
-                     "coalesce('<'||prev,''),' ') FROM (SELECT * FROM history ORDER BY row_number)"),
-            "1:1.1 2:1.2 3:1.3 4:1.4 5:2.1 6:2.2 7:2.3 8:2.4 9:1.5<4 10:1.6 11:2.5<8 12:2.6");
+  EXPECT_EQ(
+      raw_text("SELECT group_concat(row_number||':'||instance||'.'||id||"
+               "coalesce('<'||prev,''),' ') FROM (SELECT * FROM history ORDER BY row_number)"),
+      "1:1.1 2:1.2 3:1.3 4:1.4 5:2.1 6:2.2 7:2.3 8:2.4 9:1.5<4 10:1.6 11:2.5<8 12:2.6");
   EXPECT_EQ(raw_text("SELECT group_concat(last_row) FROM instances"), "10,12");
   EXPECT_EQ(raw_number("SELECT count(*) FROM executions WHERE last_row IS NOT NULL"), 0);
   end(at, a, EndKind::kCompleted);

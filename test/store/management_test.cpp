@@ -162,7 +162,8 @@ TEST_P(Management, ADamagedEndStopsNoListOfExecutions) {
   raw("DELETE FROM history WHERE execution=2");
   Describe missing;
   ASSERT_EQ(at->instance().directory.list_executions(key, missing), Status::kOk);
-  EXPECT_NE(missing.text.find("execution 2, event 2: is missing, or its link is wrong\n0 none \n"), std::string::npos)
+  EXPECT_NE(missing.text.find("execution 2, event 2: is missing, or its link is wrong\n0 none \n"),
+            std::string::npos)
       << missing.text;
 }
 

@@ -253,13 +253,11 @@ Status InstanceDirectory::visit_ended(InstanceKey key, ExecutionInfo* info,
   return Status::kOk;
 }
 
-#define PAWL_ACTIVITIES(from, where)                                                           \
-  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta,"         \
-  "q.outside_stamp"                                                                            \
-  " FROM worker_queue q" from                                                                  \
-  " LEFT JOIN workers w ON w.inc=q.inc"                                                        \
-  PAWL_EVENT_OF("q")                                                                           \
-  " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
+#define PAWL_ACTIVITIES(from, where)                                                   \
+  "SELECT q.event,q.state,q.attempt,q.failures,w.node,q.progress,q.last_error,h.meta," \
+  "q.outside_stamp"                                                                    \
+  " FROM worker_queue q" from " LEFT JOIN workers w ON w.inc=q.inc" PAWL_EVENT_OF(     \
+      "q") " WHERE q.instance=?1 AND q.execution=?2 AND q.id" where
 constexpr auto kListActivities =
     PAWL_QUERY(PAWL_ACTIVITIES("\fINDEXED BY wq_event\r", ">="), sql::number<kIndexedWorkFrom>,
                " AND q.state<>", sql::number<rules::WorkState::kCancelledRunning>,

@@ -107,8 +107,8 @@ class InstanceHistory::Reading {
       PAWL_TRY(history_.fail(row.status(), "history"));
     }
     return *at > begin ? Status::kOk
-                       : history_.broken_event(
-                             key_, execution_, static_cast<std::int64_t>(first + *at), kMissing);
+                       : history_.broken_event(key_, execution_,
+                                               static_cast<std::int64_t>(first + *at), kMissing);
   }
   Status is_whole(const HistoryWalk& walk) {
     if (walk.broken_at() != 0)

@@ -34,7 +34,7 @@ struct HistoryRun {
 
 class HistoryWalk : private Table {
  public:
-  // What to do where a link leads to no event of the execution.
+  // The choice where a link leads to no event of the execution.
   enum class AtBreak : std::uint8_t {
     kStop,
     kSearch,  // look through the table for the newest event before it; events may be missing then
@@ -56,7 +56,7 @@ class HistoryWalk : private Table {
   [[nodiscard]] Status status() const { return status_; }
   // The event whose row was not found; 0: no link is broken.
   [[nodiscard]] EventId broken_at() const { return broken_at_; }
-  // What is left to visit.
+  // The first event that was not visited.
   [[nodiscard]] HistoryPlace rest() const;
 
  private:

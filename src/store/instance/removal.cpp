@@ -191,8 +191,7 @@ Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
   return Status::kOk;
 }
 
-constexpr auto kDeleteRows =
-    PAWL_QUERY("DELETE FROM history WHERE row_number BETWEEN ?1 AND ?2");
+constexpr auto kDeleteRows = PAWL_QUERY("DELETE FROM history WHERE row_number BETWEEN ?1 AND ?2");
 constexpr auto kDeleteExecution =
     PAWL_QUERY("DELETE FROM executions WHERE instance=?1 AND execution<=?2");
 constexpr auto kWriteRest = PAWL_QUERY(
@@ -305,14 +304,16 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
   out->ended = row.integer(PAWL_COLUMN(kOldest, e.ended_stamp), &whole);
   const bool has_end = !row.is_null(PAWL_COLUMN(kOldest, e.last_event));
   const bool has_row = !row.is_null(PAWL_COLUMN(kOldest, e.last_row));
-  const int event = has_end ? PAWL_COLUMN(kOldest, e.last_event) : PAWL_COLUMN(kOldest, i.last_event);
+  const int event =
+      has_end ? PAWL_COLUMN(kOldest, e.last_event) : PAWL_COLUMN(kOldest, i.last_event);
   const int at = has_end ? PAWL_COLUMN(kOldest, e.last_row) : PAWL_COLUMN(kOldest, i.last_row);
   whole = fits(row.integer(event, &whole), &out->last.event) && whole;
   if (!row.is_null(at)) out->last.row = row.integer(at, &whole);
   const bool is_searched = !has_end && has_row;
   if (is_searched) out->searched_up_to = row.integer(PAWL_COLUMN(kOldest, e.last_row), &whole);
   // A damaged number must not add to the budget.
-  out->events = whole ? std::min(std::int64_t{out->last.event}, kEventsPlausible) : kEventsPlausible;
+  out->events =
+      whole ? std::min(std::int64_t{out->last.event}, kEventsPlausible) : kEventsPlausible;
   const bool is_broken = !whole || out->last.row.has_value() != (out->last.event != 0) ||
                          (!has_end && row.integer(PAWL_COLUMN(kOldest, is_current)) == 0);
   if (is_broken && !out->searched_up_to.has_value()) out->searched_up_to = 0;

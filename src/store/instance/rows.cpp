@@ -30,7 +30,8 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
 }
 
 constexpr auto kFindInstance = PAWL_QUERY(
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event,i.last_row,"
+    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS "
+    "is_parked,i.last_event,i.last_row,"
     "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
     "coalesce(i.stop_kind=",
@@ -255,7 +256,8 @@ Status InstanceRows::store_message(InstanceKey instance, const Message& message,
 }
 
 constexpr auto kNextExecution = PAWL_QUERY(
-    "UPDATE instances SET execution=?2,last_event=0,last_row=NULL,behaviour=0,version=iif(?3,?4,version),"
+    "UPDATE instances SET "
+    "execution=?2,last_event=0,last_row=NULL,behaviour=0,version=iif(?3,?4,version),"
     "found_status=iif(?3,custom_status,found_status),name=coalesce(?5,name),"
     "trace=iif(?5 IS NULL,trace,?6) WHERE key=?1");
 

@@ -54,7 +54,7 @@ struct InstanceRow {
   ExecutionId execution = 0;
   std::int64_t revision = 0;
   bool parked = false;
-  HistoryPlace last;  // its last event
+  HistoryPlace last;   // its last event
   bool ready = false;  // or marked as unregistered
   Incarnation home = 0;
   bool clean = false;  // nothing was ever counted against it, or the counts were reset

@@ -57,8 +57,8 @@ Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
   const bool has_events = turn.first_new <= turn.last_new && turn.last_new != 0;
   // An instance that an operator ends may lack the row of its execution.
   const bool is_terminated = turn.error == ErrorKind::kTerminated;
-  const bool fits_behind = row.last.event + 1 == turn.first_new &&
-                           row.last.row.has_value() == (row.last.event != 0);
+  const bool fits_behind =
+      row.last.event + 1 == turn.first_new && row.last.row.has_value() == (row.last.event != 0);
   if (!has_events || is_terminated || fits_behind)
     return row.has_news ? Status::kStillRunning : Status::kOk;
   // The revision shows that no other turn came between, so the row is not what we wrote.

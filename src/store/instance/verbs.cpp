@@ -66,8 +66,8 @@ Status InstanceVerbs::change_time_limit(std::string_view id, OptionalMs limit_ms
   Status status = find_managed(id, &found);
   if (status == Status::kOk) {
     EventId taken = 0;
-    PAWL_TRY(rows_.history.find_first(found.key, found.execution, EventKind::kCancelRequested,
-                                      &taken));
+    PAWL_TRY(
+        rows_.history.find_first(found.key, found.execution, EventKind::kCancelRequested, &taken));
     Statement row = connection_.use(kWasAskedToStop);
     if (!row.bind(found.key).row()) return fail(row.status(), "find a cancel request");
     if (found.terminating || taken != 0 || row.integer(0) != 0) status = Status::kStale;
@@ -78,18 +78,18 @@ Status InstanceVerbs::change_time_limit(std::string_view id, OptionalMs limit_ms
   return written(rows_.instances.write_time_limit(found.key, {limit_ms.value_or(0)}));
 }
 
-constexpr auto kFind =
-    PAWL_QUERY("SELECT key,state,stop_kind,execution FROM instances AS i WHERE id=?1 AND "
-               PAWL_IS_THERE);
+constexpr auto kFind = PAWL_QUERY(
+    "SELECT key,state,stop_kind,execution FROM instances AS i WHERE id=?1 AND " PAWL_IS_THERE);
 
 Status InstanceVerbs::find_managed(std::string_view id, Managed* out) {
   Statement row = connection_.use(kFind);
   if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");
-  out->key = row.integer(0);
-  out->state = static_cast<InstanceState>(row.integer(1));
-  out->ended = has_ended(row.integer(1));
-  out->terminating = row.integer(2) == static_cast<std::int64_t>(ErrorKind::kTerminated);
-  out->execution = row.integer(3);
+  out->key = row.integer(PAWL_COLUMN(kFind, key));
+  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFind, state)));
+  out->ended = has_ended(row.integer(PAWL_COLUMN(kFind, state)));
+  out->terminating = row.integer(PAWL_COLUMN(kFind, stop_kind)) ==
+                     static_cast<std::int64_t>(ErrorKind::kTerminated);
+  out->execution = row.integer(PAWL_COLUMN(kFind, execution));
   return out->ended ? Status::kStale : Status::kOk;
 }
 
@@ -190,8 +190,8 @@ Status InstanceVerbs::find(std::string_view id, Found* out) {
   out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindRestarted, state), &whole));
   out->execution = row.integer(PAWL_COLUMN(kFindRestarted, execution), &whole);
   out->is_child = row.integer(PAWL_COLUMN(kFindRestarted, is_child)) != 0;
-  whole = fits(row.integer(PAWL_COLUMN(kFindRestarted, last_event), &whole), &out->last.event) &&
-          whole;
+  whole =
+      fits(row.integer(PAWL_COLUMN(kFindRestarted, last_event), &whole), &out->last.event) && whole;
   if (row.is_integer(PAWL_COLUMN(kFindRestarted, last_row)))
     out->last.row = row.integer(PAWL_COLUMN(kFindRestarted, last_row));
   out->behaviour = row.integer(PAWL_COLUMN(kFindRestarted, behaviour), &whole);
@@ -351,8 +351,8 @@ Status InstanceVerbs::begin_from_start(const Found& found, ExecutionId of, const
     ErrorKind error;
     Status result = Status::kNotRestartable;
   } begin_next(*this, found, how, about);
-  const Status read = rows_.history.read_history(found.key, of, 0, begin_next,
-                                                 InstanceHistory::AtBreak::kSearch);
+  const Status read =
+      rows_.history.read_history(found.key, of, 0, begin_next, InstanceHistory::AtBreak::kSearch);
   if (read != Status::kStale) {
     PAWL_TRY(read);
     return refuse(Status::kNotRestartable, "the start of its last execution is not stored");

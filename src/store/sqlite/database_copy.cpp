@@ -176,11 +176,11 @@ std::string_view text_of(sqlite3_stmt* row) {
   return {text == nullptr ? "" : text, static_cast<std::size_t>(sqlite3_column_bytes(row, 0))};
 }
 
-// Reports damage as findings; a file that cannot even be walked is a finding, too.
-Status check_pages(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
+// Reports each row's text as a finding, if it is not "ok"; rows that cannot be read are one, too.
+Status report_rows(File& file, const char* sql, FindingVisitor& visitor, DatabaseReport* report,
                    Diagnostic& diagnostic) {
   const Status status = file.each_row(
-      quick ? "PRAGMA quick_check" : "PRAGMA integrity_check",
+      sql,
       [&](sqlite3_stmt* row) {
         const std::string_view text = text_of(row);
         if (text == "ok") return true;
@@ -194,7 +194,21 @@ Status check_pages(File& file, bool quick, FindingVisitor& visitor, DatabaseRepo
   return Status::kOk;
 }
 
-// Counts rows of other tables that name an instance that does not exist.
+// Links between the events of history that lead to no event, or to another one; an execution that
+// is being removed has no last event. Each event is looked up by the number of its row.
+constexpr char kFindBrokenLinks[] =
+    "SELECT 'history of instance '||instance||', execution '||execution||', event '||id||"
+    "': is missing, or its link is wrong' FROM ("
+    "SELECT h.instance,h.execution,h.id-1 AS id FROM history AS h LEFT JOIN history AS p ON "
+    "p.row_number=coalesce(h.prev,h.row_number-1) WHERE h.id>1 AND (p.instance IS NOT h.instance "
+    "OR p.execution IS NOT h.execution OR p.id IS NOT h.id-1) UNION ALL "
+    "SELECT e.instance,e.execution,coalesce(e.last_event,i.last_event) AS id FROM executions AS e "
+    "LEFT JOIN instances AS i ON i.key=e.instance AND i.execution=e.execution LEFT JOIN history "
+    "AS h ON h.row_number=iif(e.last_event IS NULL,i.last_row,e.last_row) "
+    "WHERE coalesce(e.last_event,i.last_event) IS NOT NULL AND NOT (e.last_event IS NULL AND "
+    "e.last_row IS NOT NULL) AND (h.instance IS NOT e.instance OR h.execution IS NOT e.execution "
+    "OR h.id IS NOT coalesce(e.last_event,i.last_event)))";
+// Counts rows of other tables that name an instance or an execution that does not exist.
 constexpr char kCountOrphans[] =
     "SELECT (SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT EXISTS"
     " (SELECT 1 FROM instances AS p WHERE p.key=c.parent))"
@@ -202,6 +216,8 @@ constexpr char kCountOrphans[] =
     " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
     "+(SELECT count(*) FROM orchestrator_queue AS q WHERE NOT EXISTS"
     " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
+    "+(SELECT count(*) FROM history AS h WHERE NOT EXISTS (SELECT 1 FROM executions AS e"
+    " WHERE e.instance=h.instance AND e.execution=h.execution))"
     "+(SELECT count(DISTINCT k.instance) FROM kv AS k WHERE NOT EXISTS"
     " (SELECT 1 FROM instances AS p WHERE p.key=k.instance))";
 constexpr char kCountUnfinished[] = "SELECT count(*) FROM instances WHERE finished_at IS NULL";
@@ -235,7 +251,8 @@ Status read_rows(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
 Status check_file(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
                   Diagnostic& diagnostic) {
   PAWL_TRY(read_facts(file, report, diagnostic));
-  PAWL_TRY(check_pages(file, quick, visitor, report, diagnostic));
+  PAWL_TRY(report_rows(file, quick ? "PRAGMA quick_check" : "PRAGMA integrity_check", visitor,
+                       report, diagnostic));
   const Status read = read_rows(file, report, diagnostic);
   if (read != Status::kCorrupt) return read;
   visitor.on_finding(diagnostic.text());
@@ -363,7 +380,12 @@ Status DatabaseCopy::check(void* place, const char* path, bool quick, const port
   File file(place, port);
   const Status opened = file.open_shared(path, diagnostic);
   if (opened != Status::kCorrupt) PAWL_TRY(opened);
-  if (opened == Status::kOk) return check_file(file, quick, visitor, report, diagnostic);
+  if (opened == Status::kOk) {
+    PAWL_TRY(check_file(file, quick, visitor, report, diagnostic));
+    // A copy of a database with a broken link is as good as that database.
+    if (report->findings != 0) return Status::kOk;
+    return report_rows(file, kFindBrokenLinks, visitor, report, diagnostic);
+  }
   visitor.on_finding(diagnostic.text());
   ++report->findings;
   return Status::kOk;

@@ -300,12 +300,12 @@ Status WorkFetch::runs_here(const WorkFilter& filter, const WorkRow& row, bool* 
 }
 
 constexpr auto kActivity = PAWL_QUERY(
-    "SELECT h.prev,h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
+    "SELECT "
+    "h.prev,h.kind,h.branch,h.ordinal,h.ref,h.time,h.meta,h.crc,i.id,i.name,s.name,h.payload,"
     "i.version,q.progress," PAWL_IS_THERE
     " AS is_there,s.tag,i.trace"
-    " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance"
-    PAWL_EVENT_OF("q")
-    " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+    " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance" PAWL_EVENT_OF(
+        "q") " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 
 // Reads the verdict on a row and its texts. The input is touched only for a process that can run
 // it.

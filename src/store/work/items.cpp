@@ -278,8 +278,7 @@ constexpr auto kListWork = PAWL_QUERY(
     "q.waits_for IS NOT NULL AS is_unserved,h.meta,q.outside_stamp," PAWL_IS_THERE
     " AS is_there FROM worker_queue AS q"
     " LEFT JOIN instances AS i ON i.key=q.instance LEFT JOIN sessions AS s ON s.sid=q.sid"
-    " LEFT JOIN workers AS w ON w.inc=q.inc" PAWL_EVENT_OF("q")
-    " WHERE q.id>?1 AND q.state<>",
+    " LEFT JOIN workers AS w ON w.inc=q.inc" PAWL_EVENT_OF("q") " WHERE q.id>?1 AND q.state<>",
     sql::number<rules::WorkState::kCancelledRunning>, " ORDER BY q.id");
 
 Status WorkItems::list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor) {
