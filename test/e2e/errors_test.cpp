@@ -250,8 +250,23 @@ TEST_F(Errors, event_of_an_unknown_kind_stops_its_instance_alone) {
 TEST_F(Errors, corrupt_message_stops_its_instance_alone) {
   testing::expect_errors("instance_stopped");
   park_one();
+  ASSERT_EQ(client_.raise_event("bad", "sign", "now"), Status::kOk) << client_.error_text();
   sql(path_, "UPDATE orchestrator_queue SET crc=crc+1");
   expect_stopped_alone("orchestrator_queue row");
+}
+
+TEST_F(Errors, corrupt_timer_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
+  park_one();
+  sql(path_, "UPDATE instances SET timer_ref='x'");
+  expect_stopped_alone("instances row");
+}
+
+TEST_F(Errors, broken_link_stops_its_instance_alone) {
+  testing::expect_errors("instance_stopped");
+  park_one();
+  sql(path_, "UPDATE history SET prev=prev+1 WHERE prev IS NOT NULL");
+  expect_stopped_alone("its link is wrong");
 }
 
 TEST_F(Errors, a_mended_row_lets_the_instance_go_on) {
