@@ -219,7 +219,8 @@ class JsonMemory {
   JsonMemory(const JsonMemory&) = delete;
   JsonMemory& operator=(const JsonMemory&) = delete;
 };
-inline constexpr std::size_t kJsonMemoryBytes = 16 * 1024;
+// For a meta: its texts, and some 60 members, of which Pawl writes twelve at most.
+inline constexpr std::size_t kJsonMemoryBytes = 2 * kMetaBytesMax + 512 * sizeof(void*);
 
 }  // namespace pawl
 

@@ -343,6 +343,11 @@ TEST_F(HostTest, ACallSleepsUntilItIsAnswered) {
   host.add_orchestration("answers_calls", answers_calls)
       .start_once("answers_calls", InstanceId("a"), "");
   ASSERT_EQ(host.start(), Status::kOk) << host.error_text();
+  // The loop stores the start.
+  const auto has_begun = [](void* of) noexcept {
+    return static_cast<Host*>(of)->runtime().stats().turns > 0;
+  };
+  ASSERT_EQ(host.runtime().run_for(std::chrono::minutes(1), has_begun, &host), Status::kOk);
   std::vector<std::string> answers(kCallers);
   std::atomic<std::size_t> left{answers.size()};
   std::vector<std::thread> callers;

@@ -239,7 +239,7 @@ std::size_t bytes_of(Given given) {
 TEST(MemoryNeeded, HasUpperBounds) {
   constexpr bool kIsWide = sizeof(void*) == 8;
   EXPECT_LE(bytes_of(smallest()), (kIsWide ? 352U : 296U) * kKiB);
-  EXPECT_LE(bytes_of(small()), (kIsWide ? 960U : 884U) * kKiB);
+  EXPECT_LE(bytes_of(small()), (kIsWide ? 960U : 880U) * kKiB);
   EXPECT_LE(bytes_of(standard()), (kIsWide ? 6'400U : 6'100U) * kKiB);
   for (const Given& given : {smallest(), small(), standard()})
     std::printf("%s: %zu bytes\n", given.name, bytes_of(given));
