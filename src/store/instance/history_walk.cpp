@@ -41,7 +41,7 @@ constexpr auto kLinks = PAWL_QUERY(
 // Reads consecutive rows, up to one that names the row before it.
 Status HistoryWalk::follow() {
   if (next_.row.has_value()) {
-    Statement row = connection_.use(kLinks);
+    Statement row = context_.connection.use(kLinks);
     row.bind(*next_.row);
     while (count_ < kLinksMax && row.row()) {
       bool whole = true;
@@ -63,7 +63,7 @@ Status HistoryWalk::follow() {
       next_ = {link.id - 1, before};
       if (next_.event == 0 || is_linked) return Status::kOk;
     }
-    PAWL_TRY(fail(row.status(), "history"));
+    PAWL_TRY(context_.fail(row.status(), "history"));
     if (count_ == kLinksMax) return Status::kOk;
   }
   broken_at_ = next_.event;
@@ -80,11 +80,11 @@ Status HistoryWalk::search() {
   while (after != kHistoryRowMax && found.event < next_.event) {
     std::optional<HistoryRow> end;
     PAWL_TRY(end_of_step(context_, after, &end));
-    Statement row = connection_.use(kSearch);
+    Statement row = context_.connection.use(kSearch);
     row.bind(after).bind(end.value_or(kHistoryRowMax)).bind(key_).bind(execution_);
     row.bind(found.event).bind(next_.event);
     if (row.row() && fits(row.integer(0), &found.event)) found.row = row.integer(1);
-    PAWL_TRY(fail(row.status(), "search history"));
+    PAWL_TRY(context_.fail(row.status(), "search history"));
     after = end.value_or(kHistoryRowMax);
   }
   next_ = found;

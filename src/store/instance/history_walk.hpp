@@ -32,7 +32,7 @@ struct HistoryRun {
   HistoryRow high = 0;
 };
 
-class HistoryWalk : private Table {
+class HistoryWalk {
  public:
   // The choice where a link leads to no event of the execution.
   enum class AtBreak : std::uint8_t {
@@ -47,7 +47,7 @@ class HistoryWalk : private Table {
 
   HistoryWalk(StoreContext& context, InstanceKey key, ExecutionId execution,
               const HistoryPlace& last, AtBreak at_break = AtBreak::kStop)
-      : Table(context), key_(key), execution_(execution), next_(last), at_break_(at_break) {}
+      : context_(context), key_(key), execution_(execution), next_(last), at_break_(at_break) {}
 
   // Goes to the next older event. False: there is none, a link is broken, or status() is not kOk.
   bool next(Link* link);
@@ -66,6 +66,7 @@ class HistoryWalk : private Table {
   Status follow();
   Status search();
 
+  StoreContext& context_;
   InstanceKey key_;
   ExecutionId execution_;
   HistoryPlace next_;  // behind what was read

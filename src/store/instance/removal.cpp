@@ -323,7 +323,8 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
 
 constexpr auto kSearchUnlisted = PAWL_QUERY(
     "INSERT INTO executions(instance,execution,end,last_row,started_stamp) "
-    "SELECT key,execution,0,0,0 FROM instances WHERE key=?1 AND last_row IS NOT NULL");
+    "SELECT key,execution,",
+    sql::number<EndKind::kNone>, ",0,0 FROM instances WHERE key=?1 AND last_row IS NOT NULL");
 
 // An instance with events, but without a row of its execution: makes that row, so that they are
 // searched for.
