@@ -102,6 +102,7 @@ TASKS = {
         ("Sessions and workers", "Client::list_workers list_sessions get_session close_session transfer_session drain_worker "
          "undrain_worker forget_device hold_session handoff_session change_session SessionFilter"),
         ("Copy and check a database", "copy_database check_database renew_identity skip_numbers"),
+        ("Convert an older database", "upgrade_database UpgradeVisitor"),
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),
     ]),
     "payloads": ("Payloads and errors", [

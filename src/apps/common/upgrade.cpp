@@ -189,7 +189,7 @@ Status Conversion::on_made(Diagnostic& why) noexcept {
 }  // namespace
 
 std::string in_use(const std::string& path, int descriptor) {
-  // sqlite.org, os_unix.c: the bytes that a connection locks; with a log, for as long as it is open.
+  // sqlite.org, os_unix.c: the bytes that a connection locks, with a log as long as it is open.
   struct flock lock = {};
   lock.l_type = F_WRLCK;
   lock.l_whence = SEEK_SET;

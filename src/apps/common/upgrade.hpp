@@ -39,8 +39,8 @@ struct Upgrade {
 [[nodiscard]] Upgrade upgrade(const std::string& path, const posix::PortOptions& options,
                               UpgradeListener& listener);
 
-// Says that a file is in use, by which process if the kernel knows, and what to do. `descriptor`: of
-// that file; closing it drops all locks that this process has on it.
+// Says that a file is in use, by which process if the kernel knows, and what to do. `descriptor` is
+// of that file; closing it drops all locks that this process has on it.
 [[nodiscard]] std::string in_use(const std::string& path, int descriptor);
 
 }  // namespace pawl::programs

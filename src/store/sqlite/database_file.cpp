@@ -278,19 +278,16 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
     return Status::kCorrupt;
   }
   const Status checked = schema_.check_schema(path_, diagnostic);
-  if (checked == Status::kCorrupt && is_early_form())
+  std::int64_t lacking = 0;
+  Diagnostic ignored;
+  if (checked == Status::kCorrupt && read_number(kIsEarlyForm, &lacking, ignored) == Status::kOk &&
+      lacking != 0)
     return refuse_older(path_.c_str(), version, diagnostic);
   PAWL_TRY(checked);
   std::int64_t schema_version = 0;
   PAWL_TRY(read_number("PRAGMA schema_version", &schema_version, diagnostic));
   schema_.note_schema(schema_version);
   return Status::kOk;
-}
-
-bool DatabaseFile::is_early_form() {
-  std::int64_t lacking = 0;
-  Diagnostic ignored;
-  return read_number(kIsEarlyForm, &lacking, ignored) == Status::kOk && lacking != 0;
 }
 
 Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {

@@ -50,7 +50,6 @@ class DatabaseFile final : public sql::Database {
   Status make_image(Diagnostic& diagnostic);
   Status make_file(const char* vfs, Diagnostic& diagnostic);
   Status look_at_file(bool* empty, Diagnostic& diagnostic);
-  bool is_early_form();
   Status set_pragmas(Diagnostic& diagnostic);
   Status use_log(Diagnostic& diagnostic);
   Status try_log(Diagnostic& diagnostic);

@@ -104,7 +104,7 @@ class Checksums {
     const std::int64_t linked = crc_of(event, number(kPrev));
     if (whole && number(kCrc) == crc_of(event, std::nullopt))
       return sqlite3_bind_int64(to, at_[kCrc] + 1, linked);
-    // By one chance in 2^32 a wrong checksum would be the right one of the row with its link.
+    // A wrong checksum is the right one of the row with its link by one chance in 2^32.
     return number(kCrc) == linked ? sqlite3_bind_int64(to, at_[kCrc] + 1, linked ^ 1) : SQLITE_OK;
   }
 
@@ -128,7 +128,7 @@ class Checksums {
                                                       "kind",     "branch",    "ordinal", "ref",
                                                       "time",     "meta",      "payload", "crc"};
 
-  // As a reading takes it: what is no number counts as 0.
+  // A reading counts what is no number as 0, too.
   std::int64_t number(int column) {
     return sqlite3_column_type(row_, at_[column]) == SQLITE_INTEGER
                ? sqlite3_column_int64(row_, at_[column])

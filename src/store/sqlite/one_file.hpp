@@ -1,4 +1,4 @@
-// OneFile: a connection to the file of one database, for work on files: copies, checks, conversions.
+// OneFile: a connection to the file of one database, to copy, check or convert it.
 //
 // Purpose: says how a file is opened, and runs texts that no Store knows. Ownership: built in the
 // caller's place, with the caller's port. Thread rule: as store.hpp.

@@ -23,7 +23,7 @@ void finish(const std::string& bytes);
 // continues by the rules of that behaviour. Failures are failed expectations.
 void cancel_one_begun_before(const std::string& bytes);
 
-// What upgrade_database() makes of `bytes`, a database of an earlier form. Failures are failed
+// Converts `bytes`, a database of an earlier form, with upgrade_database(). Failures are failed
 // expectations.
 std::string converted(const std::string& bytes);
 
