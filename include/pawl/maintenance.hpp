@@ -1,8 +1,9 @@
-// maintenance: copies the file of a database, and checks whether it is sound.
+// maintenance: copies the file of a database, checks whether it is sound, and converts an earlier
+// form.
 //
 // Purpose: backups while runtimes use the database, a look at all of its pages, copies that become
-// databases of their own, and databases of an earlier form; for tools. Ownership: nothing is kept. Thread rule: one thread at
-// a time.
+// databases of their own, and databases of an older Pawl; for tools. Ownership: nothing is kept.
+// Thread rule: one thread at a time.
 #ifndef PAWL_MAINTENANCE_HPP
 #define PAWL_MAINTENANCE_HPP
 
@@ -50,7 +51,7 @@ struct DatabaseReport {
   std::int64_t findings = 0;    // at most a hundred, each given to the visitor
 };
 
-// What upgrade_database() asks of its caller, in the order of the calls.
+// Has what upgrade_database() asks of its caller, in the order of the calls.
 class UpgradeVisitor {
  public:
   // The database has an earlier form. Nothing is changed yet; the caller takes what keeps others

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """`pawl upgrade` on databases of earlier forms: what it keeps, what it refuses, and what is there after a kill.
 
-  upgrade_test.py SOURCE_DIR BUILD_DIR converted|damaged|refused|interrupted|power|large|linked [EMULATOR ARGUMENT...]
+  upgrade_test.py SOURCE_DIR BUILD_DIR converted|damaged|refused|interrupted|meanwhile|power|large|linked [EMULATOR ARGUMENT...]
 """
 
 import fcntl
@@ -10,6 +10,7 @@ import os
 import pathlib
 import resource
 import shutil
+import signal
 import sqlite3
 import struct
 import subprocess
@@ -388,6 +389,29 @@ def interrupted():
     expect(outcomes == {(when, form) for when in ("before", "fail") for form in (1, 2)} | {("after", 2)}, f"{outcomes}")
 
 
+def meanwhile():
+    """A process that comes during a conversion waits, and works on the new file or on none."""
+    with_log()
+    steps = int(step(0, "after")[1][1])
+    for number in (10, steps // 2, steps - 1, steps):
+        with_log()
+        converting = subprocess.Popen([*PAWL, "--db", DATABASE, "upgrade"], cwd=FOLDER, stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL, env=with_step(number, "stop"))
+        os.waitid(os.P_PID, converting.pid, os.WSTOPPED | os.WNOWAIT)
+        looking = subprocess.Popen([*PAWL, "--db", DATABASE, "list"], cwd=FOLDER, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        folder = f"/proc/{looking.pid}/fd"
+        while looking.poll() is None and str(DATABASE) not in [os.path.realpath(os.path.join(folder, one)) for one in os.listdir(folder)]:
+            time.sleep(0.001)
+        os.kill(converting.pid, signal.SIGCONT)
+        expect(converting.wait(timeout=GUARD) == 0, f"step {number}: it is converted")
+        said, why = looking.communicate(timeout=GUARD)
+        expect(looking.returncode == 0 and said.count("\n") == 4 or looking.returncode == 1 and "busy" in why, f"step {number}: {said}{why}")
+        expect(form_there() == 2, f"step {number}")
+    # A Runtime of its own goes on with the new one.
+    expect("running" in pawl("show", "timer"), "it goes on")
+
+
 def power():
     """The disk after a power cut: files have what they had at their last flush, or some of what was written since; the
     folder has the names of its last flush, or of now."""
@@ -484,7 +508,7 @@ def linked():
 
 
 if __name__ == "__main__":
-    PARTS = {"linked": linked, "converted": converted, "damaged": damaged, "refused": refused, "interrupted": interrupted, "power": power,
+    PARTS = {"linked": linked, "converted": converted, "damaged": damaged, "refused": refused, "interrupted": interrupted, "power": power, "meanwhile": meanwhile,
              "large": large}
     PARTS[PART]()
     print("ok")

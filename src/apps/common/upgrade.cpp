@@ -122,7 +122,7 @@ Status Conversion::on_older(std::int64_t format, Diagnostic& why) noexcept {
 }
 
 // A log that stays would be taken for the new file's, also after a power cut; so its name is gone
-// for good before the new file gets the database's. The log is empty: all it had is in the old file.
+// for good before the new file gets the database's. The log is empty: the old file has all of it.
 Status Conversion::on_locked(std::int64_t bytes, Diagnostic& why) noexcept {
   waits_for_lock_ = false;
   const Result<std::int64_t> available = port_.storage->free_bytes(path_.c_str());
@@ -168,8 +168,8 @@ Status Conversion::take_owner(Diagnostic& why) {
   return Status::kOk;
 }
 
-// The old file keeps its name until the new one is on the disk, and a rename changes it at once. The
-// old file is locked until its name is gone, so a process that waits for it notices.
+// The old file keeps its name until the new one is on the disk, and a rename changes it at once.
+// The old file is locked until its name is gone, so a process that waits for it notices.
 Status Conversion::on_made(Diagnostic& why) noexcept {
   struct stat open = {};
   struct stat named = {};

@@ -71,14 +71,15 @@ class OneFile {
     PAWL_TRY(check_owner(diagnostic));
     return execute("PRAGMA synchronous=FULL", diagnostic);
   }
-  // Opens a database that no other process has open from the first read on, until this is gone.
-  // Closing the connection neither writes nor removes a file: by then the name may be another's.
+  // Opens a database that no other process has open from here on, until this is gone. The mode is
+  // set before SQLite reads the file: then it has the file locked as a whole, and the log's index
+  // in its own memory. Closing the connection neither writes nor removes a file: by then the name may be another's.
   Status open_locked(const char* path, Diagnostic& diagnostic) {
     PAWL_TRY(port_.storage->check_place(path, diagnostic));
-    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic));
+    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic, "PRAGMA locking_mode=EXCLUSIVE"));
     static_cast<void>(sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
                                         static_cast<int*>(nullptr)));
-    return execute("PRAGMA locking_mode=EXCLUSIVE;PRAGMA synchronous=FULL", diagnostic);
+    return execute("PRAGMA synchronous=FULL", diagnostic);
   }
   // Reads the first column of the first row.
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
@@ -158,7 +159,9 @@ class OneFile {
     static_cast<void>(sqlite3_finalize(statement));
     return result == SQLITE_DONE ? Status::kOk : status_of(result);
   }
-  Status open(const char* path, const char* name, int flags, Diagnostic& diagnostic) {
+  // `first` runs before anything that reads the file.
+  Status open(const char* path, const char* name, int flags, Diagnostic& diagnostic,
+              const char* first = "") {
     const char* vfs = nullptr;
     path_ = path;
     const Status found = vfs_for(port_, &vfs);
@@ -168,12 +171,11 @@ class OneFile {
     }
     has_vfs_ = true;
     PAWL_TRY(connection_.open(name, flags | SQLITE_OPEN_NOMUTEX, vfs, diagnostic));
-    // Each page is read once: a large cache would hold the heap for nothing.
-    PAWL_TRY(
-        execute("PRAGMA cache_size=32;PRAGMA mmap_size=0;PRAGMA temp_store=MEMORY", diagnostic));
     if (port_.storage->native_vfs() != nullptr)
       static_cast<void>(sqlite3_busy_timeout(handle(), kBusyMs));
-    return Status::kOk;
+    PAWL_TRY(execute(first, diagnostic));
+    // Each page is read once: a large cache would hold the heap for nothing.
+    return execute("PRAGMA cache_size=32;PRAGMA mmap_size=0;PRAGMA temp_store=MEMORY", diagnostic);
   }
   static constexpr int kBusyMs = 5'000;  // longest wait for a lock
 
