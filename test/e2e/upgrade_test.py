@@ -274,6 +274,8 @@ def refused():
     unchanged("has a second name")
     os.remove(FOLDER / "second.db")
     for sql, says in (("CREATE TABLE mine(a)", '"mine" is not Pawl\'s'),
+                      ("CREATE TABLE \"it's a name's\"(a)", '"it\'s a name\'s" is not Pawl\'s'),
+                      (f"CREATE TABLE {'k' * 3000}(a)", '"' + 'k' * 64 + '" is not Pawl\'s'),
                       ("ALTER TABLE kv ADD COLUMN mine", 'column mine of "kv" is not Pawl\'s'),
                       ("CREATE VIEW mine AS SELECT 1", '"mine" is not Pawl\'s'),
                       ("CREATE TRIGGER mine AFTER INSERT ON kv BEGIN SELECT 1; END", '"mine" is not Pawl\'s'),

@@ -275,13 +275,17 @@ class Conversion {
   }
 
  private:
-  // The columns of a table; empty: there is no such table.
+  // The columns of a table; empty: there is no such table. A compact SQLite has no table-valued
+  // functions, so the name is a part of the text; one that is cut is none of Pawl's.
   Status columns_of(OneFile& file, std::string_view table, Names* out) {
-    Prepared row(file, "SELECT name FROM pragma_table_info(?1)");
-    row.note(sqlite3_bind_text(row.get(), 1, table.data(), static_cast<int>(table.size()),
-                               SQLITE_STATIC));
+    constexpr std::size_t kNameMax = 64;
+    constexpr int kName = 1;  // column of the answer
+    char sql[2 * kNameMax + 64];
+    const int size = static_cast<int>(table.size() < kNameMax ? table.size() : kNameMax);
+    sqlite3_snprintf(sizeof sql, sql, "PRAGMA table_info(%.*Q)", size, table.data());
+    Prepared row(file, sql);
     while (row.row())
-      PAWL_TRY(out->add(bytes_of(row.get(), 0)));
+      PAWL_TRY(out->add(bytes_of(row.get(), kName)));
     return row.status(diagnostic_);
   }
 
