@@ -1,6 +1,8 @@
 // upgrade: converts a database of an earlier form.
 #include <unistd.h>
 
+#include <cstdio>
+
 #include "apps/common/upgrade.hpp"
 #include "apps/pawl/tool_commands.hpp"
 #include "apps/pawl/units.hpp"

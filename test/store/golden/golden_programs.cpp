@@ -181,7 +181,7 @@ std::string converted(const std::string& bytes) {
       << why.text();
   EXPECT_TRUE(visitor.is_made) << "it has an earlier form";
   EXPECT_EQ(file_bytes(node.port(), kPath), bytes) << "the old file stays as it is";
-  const std::string out = file_bytes(node.port(), made);
+  std::string out = file_bytes(node.port(), made);
   EXPECT_LE(out.size(), static_cast<std::size_t>(visitor.bytes_max));
   return out;
 }
