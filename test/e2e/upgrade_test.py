@@ -25,6 +25,7 @@ FOLDER = pathlib.Path(BUILD) / "test" / "e2e" / f"upgrade.{PART}.scratch"
 DATABASE = FOLDER / "one.db"
 EARLIER = ("format1.db", "format2_early.db")
 GUARD = 100
+OTHER = 65534  # a user and a group that own nothing
 
 
 def expect(condition, text):
@@ -290,17 +291,60 @@ def refused():
     rows(DATABASE, "CREATE INDEX mine ON kv(value)")
     pawl("upgrade")
     expect_linked(DATABASE)
-    if os.geteuid() != 0:
-        fresh()
-        FOLDER.chmod(0o500)
-        unchanged("read_only")
-        FOLDER.chmod(0o700)
+    owners()
     too_large()
     # Today's form with something that is not Pawl's is damage, and no earlier form.
     fresh()
     pawl("upgrade")
     rows(DATABASE, "DROP INDEX i_limit")
     unchanged("corrupt")
+
+
+def as_other(*arguments):
+    """The command as a user who is not root and has no other groups."""
+    return subprocess.run([*PAWL, "--db", DATABASE, *arguments], cwd="/", capture_output=True, text=True, timeout=GUARD,
+                          user=OTHER, group=OTHER, extra_groups=[])
+
+
+def owners():
+    """Users who may not make the file, or not give it to its owner."""
+    if os.geteuid() != 0:
+        fresh()
+        FOLDER.chmod(0o500)
+        unchanged("read_only")
+        FOLDER.chmod(0o700)
+        return
+    fresh()
+    try:
+        is_reached = as_other("--version").returncode == 0
+    except PermissionError:
+        is_reached = False
+    if not is_reached:
+        print("another user does not reach the programs: not tried")
+        return
+    for owner, group, mode, folder, says in (
+            (0, 0, 0o666, 0o755, "read_only"), (0, 0, 0o666, 0o777, "belongs to another user"),
+            (0, OTHER, 0o660, 0o777, None), (OTHER, OTHER, 0o600, 0o777, None)):
+        fresh()
+        os.chown(DATABASE, owner, group)
+        DATABASE.chmod(mode)
+        FOLDER.chmod(folder)
+        before = DATABASE.stat()
+        run = as_other("upgrade")
+        after = DATABASE.stat()
+        if says is None:
+            expect(run.returncode == 0 and after.st_ino != before.st_ino, f"{owner} {group} {mode:o}: {run}")
+            expect((after.st_uid, after.st_gid, after.st_mode) == (OTHER, OTHER, before.st_mode), f"{after}")
+        else:
+            expect(run.returncode == 1 and says in run.stderr and after.st_ino == before.st_ino, f"{owner} {group} {mode:o}: {run}")
+        expect(not (FOLDER / "one.db-new").exists(), "nothing is left")
+    # Root gives the new file to the owner of the old one.
+    fresh()
+    os.chown(DATABASE, OTHER, OTHER)
+    DATABASE.chmod(0o600)
+    pawl("upgrade")
+    after = DATABASE.stat()
+    expect((after.st_uid, after.st_gid, after.st_mode & 0o777) == (OTHER, OTHER, 0o600), f"{after}")
 
 
 def too_large():
