@@ -14,7 +14,9 @@
 namespace pawl::store {
 
 // Until its first release format 2 grows, and its number stays. Not 0: the database lacks a column
-// that a later form of it has.
+// that a later form of it has. A change that adds columns names one of them here, says in
+// database_upgrade.cpp what it holds if that is not its default, and keeps the database of before
+// in test/store/golden.
 inline constexpr char kIsEarlyForm[] =
     "SELECT count(*) FROM sqlite_schema WHERE type='table' AND "
     "((name='history' AND instr(sql,'prev INTEGER')=0) OR "
