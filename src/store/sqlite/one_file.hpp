@@ -73,7 +73,8 @@ class OneFile {
   }
   // Opens a database that no other process has open from here on, until this is gone. The mode is
   // set before SQLite reads the file: then it has the file locked as a whole, and the log's index
-  // in its own memory. Closing the connection neither writes nor removes a file: by then the name may be another's.
+  // in its own memory. Closing the connection neither writes nor removes a file, since the name may
+  // be another file's by then.
   Status open_locked(const char* path, Diagnostic& diagnostic) {
     PAWL_TRY(port_.storage->check_place(path, diagnostic));
     PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic, "PRAGMA locking_mode=EXCLUSIVE"));
