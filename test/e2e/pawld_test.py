@@ -592,12 +592,26 @@ def older():
     configure(activities={"measure": {"argv": [script("measure", "cat > /dev/null; echo '\"measured\"'")]}})
     for name, number in (("format1.db", 1), ("format2_early.db", 2)):
         take(name)
+        # The older Pawl had begun to delete one: it deletes the first events first.
+        with sqlite3.connect(DATABASE) as database:
+            database.execute("UPDATE instances SET state=5,parked_until=9223372036854775807,ready_id=NULL WHERE id='anew'")
+            database.execute("DELETE FROM history WHERE instance=4 AND execution=1")
+            database.execute("DELETE FROM history WHERE instance=4 AND execution=2 AND id=1")
+            database.execute("DELETE FROM executions WHERE instance=4 AND execution=1")
+        database.close()
         manager = Manager(str(FOLDER / f"manager{number}"))
         start(env=manager.environment)
         manager.expect("EXTEND_TIMEOUT_USEC=60000000")
         expect(re.search(rf"info database_older .*format={number} needs_bytes=\d+ free_bytes=\d+", log()), log())
         expect(log().index("database_older") < log().index("database_converted") < log().index("info ready"), "in this order")
         expect(shown("completed")[:2] == ["completed", "echo first"] and shown("timer")[0] == "running", shown("completed"))
+        def rest():
+            database = sqlite3.connect(DATABASE)
+            left = database.execute("SELECT (SELECT count(*) FROM history WHERE instance=4)+(SELECT count(*) FROM "
+                                    "instances WHERE key=4)").fetchone()[0]
+            database.close()
+            return left
+        until(lambda: rest() == 0, "the rest of it is deleted")
         stop()
         # A second start finds today's form.
         before = log().count("database_older")
