@@ -98,10 +98,13 @@ TASKS = {
         ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
     ]),
-    "operating": ("Operating sessions, workers and database files", [
+    "operating": ("Operating sessions and workers", [
         ("Sessions and workers", "Client::list_workers list_sessions get_session close_session transfer_session drain_worker "
          "undrain_worker forget_device hold_session handoff_session change_session SessionFilter"),
+    ]),
+    "files": ("Database files", [
         ("Copy and check a database", "copy_database check_database renew_identity skip_numbers"),
+        ("Convert an older database", "upgrade_database UpgradeVisitor"),
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),
     ]),
     "payloads": ("Payloads and errors", [

@@ -1,8 +1,9 @@
-// maintenance: copies the file of a database, and checks whether it is sound.
+// maintenance: copies the file of a database, checks whether it is sound, and converts an earlier
+// form.
 //
-// Purpose: backups while runtimes use the database, a look at all of its pages, and copies that
-// become databases of their own; for tools. Ownership: nothing is kept. Thread rule: one thread at
-// a time.
+// Purpose: backups while runtimes use the database, a look at all of its pages, copies that become
+// databases of their own, and databases of an older Pawl; for tools. Ownership: nothing is kept.
+// Thread rule: one thread at a time.
 #ifndef PAWL_MAINTENANCE_HPP
 #define PAWL_MAINTENANCE_HPP
 
@@ -50,7 +51,26 @@ struct DatabaseReport {
   std::int64_t findings = 0;    // at most a hundred, each given to the visitor
 };
 
-// The number of bytes that copy_database() and check_database() need.
+// Has what upgrade_database() asks of its caller, in the order of the calls.
+class UpgradeVisitor {
+ public:
+  // The database has an earlier form. Nothing is changed yet; the caller takes what keeps others
+  // from making the same file.
+  virtual Status on_older(std::int64_t format, Diagnostic& why) noexcept = 0;
+  // No other process has the database open from here until upgrade_database() returns, and its log
+  // is empty. The caller removes the files of the log, since they would be taken for the new
+  // file's, and makes the new file, empty. `bytes`: how large that may become.
+  virtual Status on_locked(std::int64_t bytes, Diagnostic& why) noexcept = 0;
+  // Called each time that some rows more were copied. False: stop.
+  virtual bool on_rows(std::int64_t rows) noexcept = 0;
+  // The new file is whole, and was checked. The caller flushes it and gives it the name.
+  virtual Status on_made(Diagnostic& why) noexcept = 0;
+
+ protected:
+  ~UpgradeVisitor() = default;
+};
+
+// The number of bytes that each of the functions below needs.
 [[nodiscard]] std::size_t maintenance_memory();
 
 // Copies the database `from`, as of one moment, into the file `to`, which is empty or does not
@@ -92,6 +112,19 @@ Status renew_identity(Process& process, const Path& path, const port::Port& port
 // Requires: as renew_identity().
 Status skip_numbers(Process& process, const Path& path, const port::Port& port, void* memory,
                     std::size_t bytes, Diagnostic& diagnostic);
+
+// Converts the database `path`, of format 1 or of an earlier form of format 2, into the file
+// `made`, in the form that this Pawl reads. Events, messages, values and numbers stay; a row whose
+// checksum is wrong stays wrong, and an event that is missing stays missing. The database itself
+// gets nothing but the content of its log. Programs that only open databases do not contain this.
+// Returns kOk; also, without a call of the visitor, if the database has today's form; the same as
+// check_database(), but for kOlderDatabase; kCorrupt: it has a table or column that is not Pawl's,
+// or is damaged; kReadOnly; kStopped: on_rows() said so; what the visitor returned. Unless kOk, the
+// bytes in `made` are of no use.
+// Requires: as copy_database().
+Status upgrade_database(Process& process, const Path& path, const Path& made,
+                        const port::Port& port, void* memory, std::size_t bytes,
+                        UpgradeVisitor& visitor, Diagnostic& diagnostic);
 
 }  // namespace pawl
 #pragma GCC visibility pop

@@ -1,29 +1,10 @@
 #include "pawl/maintenance.hpp"
 
-#include "core/arena.hpp"
-#include "runtime/runtime_limits.hpp"
+#include "runtime/maintenance_place.hpp"
 #include "store/database_copy.hpp"
 #include "store/store_factory.hpp"
 
 namespace pawl {
-namespace {
-
-Status take_place(const Process& process, const port::Port& port, void* memory, std::size_t bytes,
-                  void** place, Diagnostic& diagnostic) {
-  diagnostic.clear();
-  if (!process.started()) {
-    diagnostic.format("the Process is not started");
-    return Status::kInvalidArgument;
-  }
-  PAWL_TRY(check_port(port, diagnostic));
-  Arena arena(memory, memory == nullptr ? 0 : bytes);
-  *place = arena.allocate(DatabaseCopy::bytes(), StoreFactory::kAlign);
-  if (*place != nullptr) return Status::kOk;
-  diagnostic.format("%zu bytes were given and %zu are needed", bytes, maintenance_memory());
-  return Status::kResourceExhausted;
-}
-
-}  // namespace
 
 std::size_t maintenance_memory() {
   ArenaPlan plan;

@@ -584,6 +584,54 @@ def updates():
     expect(done.returncode == 0 and done.stdout == "0 go, 0 no-go\n", done.stdout)
 
 
+def older():
+    """A database of an earlier form is converted at the start, before anything runs; one that is in use stays."""
+    def take(name):
+        DATABASE.unlink(missing_ok=True)
+        shutil.copy(pathlib.Path(SOURCE) / "test" / "store" / "golden" / name, DATABASE)
+    configure(activities={"measure": {"argv": [script("measure", "cat > /dev/null; echo '\"measured\"'")]}})
+    for name, number in (("format1.db", 1), ("format2_early.db", 2)):
+        take(name)
+        # The older Pawl had begun to delete one: it deletes the first events first.
+        with sqlite3.connect(DATABASE) as database:
+            database.execute("UPDATE instances SET state=5,parked_until=9223372036854775807,ready_id=NULL WHERE id='anew'")
+            database.execute("DELETE FROM history WHERE instance=4 AND execution=1")
+            database.execute("DELETE FROM history WHERE instance=4 AND execution=2 AND id=1")
+            database.execute("DELETE FROM executions WHERE instance=4 AND execution=1")
+        database.close()
+        manager = Manager(str(FOLDER / f"manager{number}"))
+        start(env=manager.environment)
+        manager.expect("EXTEND_TIMEOUT_USEC=60000000")
+        expect(re.search(rf"info database_older .*format={number} needs_bytes=\d+ free_bytes=\d+", log()), log())
+        expect(log().index("database_older") < log().index("database_converted") < log().index("info ready"), "in this order")
+        expect(shown("completed")[:2] == ["completed", "echo first"] and shown("timer")[0] == "running", shown("completed"))
+        def rest():
+            database = sqlite3.connect(DATABASE)
+            left = database.execute("SELECT (SELECT count(*) FROM history WHERE instance=4)+(SELECT count(*) FROM "
+                                    "instances WHERE key=4)").fetchone()[0]
+            database.close()
+            return left
+        until(lambda: rest() == 0, "the rest of it is deleted")
+        stop()
+        # A second start finds today's form.
+        before = log().count("database_older")
+        start()
+        expect(log().count("database_older") == before, "it is converted once")
+        stop()
+        for path in FOLDER.glob("pawl.db-*"):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    take("format1.db")
+    before = DATABASE.read_bytes()
+    user = subprocess.Popen([sys.executable, "-c", f"import sqlite3,sys; c=sqlite3.connect({str(DATABASE)!r}); "
+                             "c.execute('SELECT count(*) FROM instances').fetchall(); print('open', flush=True); sys.stdin.read()"],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    expect(user.stdout.readline() == "open\n", "a process has it open")
+    expect(start().wait() == 1, "pawld ends")
+    expect("error database_not_converted " in log() and "status=busy" in log() and "is in use" in log(), log())
+    user.communicate()
+    expect(DATABASE.read_bytes() == before, "and changes nothing")
+
+
 # ---- service ----
 
 
@@ -783,10 +831,12 @@ test "$PAWL_DEVICE" = {device} && ! flock -n {device} true
 # Errors in the log, by part.
 ANNOUNCED = {
     "updates": {"orchestration_unregistered": (1, 1)},
+    # The kept instances are of no orchestration of the file.
+    "older": {"database_not_converted": (1, 1), "orchestration_unregistered": (0, 20), "activity_unregistered": (0, 20)},
     "service": {"write_lock_is_held": (1, 1), "configuration_wrong": (3, 3)},
     "endpoint": {"endpoint_failed": (1, 1), "thread_runs": (1, 1)},
 }
-PARTS = {name: value for name, value in list(globals().items()) if name in ("sequence", "programs", "flows", "updates", "config", "service", "unit", "group", "devices", "endpoint")}
+PARTS = {name: value for name, value in list(globals().items()) if name in ("sequence", "programs", "flows", "updates", "older", "config", "service", "unit", "group", "devices", "endpoint")}
 shutil.rmtree(FOLDER, ignore_errors=True)
 FOLDER.mkdir(parents=True)
 PARTS[PART]()

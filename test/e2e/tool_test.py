@@ -438,6 +438,8 @@ def keys_of_json():
     ids = [json.loads(line)["id"] for line in pawl("hostile.db", "list", "--json").splitlines()]
     expect([row["instance"]["id"] for row in exported if "instance" in row] == ids, "all instances, in order")
     run("backup", "hostile.copy", lines=1)
+    expect(run("upgrade") == [{"done": "upgrade", "converted": False}], "e2e.upgrade.converted converts one")
+    seen["upgrade"].update(("format", "bytes"))
     run("doctor", "--for", "10ms", "--endurance", "1T", lines=1)
     expect(run("check", "--with", *PROGRAM, "check", status=5, lines=1)[0]["go"] is False, "no-go")
     # What is refused is JSON, too.

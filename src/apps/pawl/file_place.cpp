@@ -12,6 +12,7 @@
 #include <cstring>
 #include <memory>
 
+#include "apps/common/upgrade.hpp"
 #include "apps/pawl/tool.hpp"
 
 namespace pawl::tool {
@@ -217,12 +218,10 @@ WholeLock::WholeLock(const std::string& path) : file_(posix::open_own(path.c_str
   lock.l_len = 512;
   if (::fcntl(file_, F_SETLK, &lock) == 0) return;
   const int why = errno;
-  const bool is_named = ::fcntl(file_, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  const std::string text = programs::in_use(path, file_);
   ::close(file_);
   if (why != EACCES && why != EAGAIN) fail_file(path, why);
-  fail(kFailed, status_name(Status::kBusy),
-       path + " is in use" + (is_named ? " by process " + std::to_string(lock.l_pid) : "") +
-           "; stop what uses it first");
+  fail(kFailed, status_name(Status::kBusy), text);
 }
 
 WholeLock::~WholeLock() { ::close(file_); }

@@ -132,6 +132,7 @@ void add_all(Tool& tool) {
   add_doctor(tool);
   add_export(tool);
   add_top(tool);
+  add_upgrade(tool);
   add_generated(tool);
 }
 

@@ -27,6 +27,7 @@ void add_check(Tool& tool);
 void add_doctor(Tool& tool);
 void add_export(Tool& tool);
 void add_top(Tool& tool);
+void add_upgrade(Tool& tool);
 void add_all(Tool& tool);
 
 // --name, --state, --prefix: a choice of instances.

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <memory>
 
+#include "apps/common/upgrade.hpp"
 #include "apps/pawld/http_endpoint.hpp"
 #include "apps/pawld/log_output.hpp"
 #include "apps/pawld/options.hpp"
@@ -205,9 +207,52 @@ void Daemon::end_threads(pawl::Status host_stopped) {
   if (endpoint_runs || host_stopped == pawl::Status::kTimeout) _exit(kFailed);
 }
 
+// Converts a database of an earlier form, which no Runtime opens. A service manager waits for it,
+// however large the database is.
+class Converting final : public pawl::programs::UpgradeListener {
+ public:
+  explicit Converting(pawl::LogSink& log) : log_(log) {}
+  void on_begin(std::int64_t format, std::int64_t needed,
+                std::int64_t available) noexcept override {
+    log_.write(pawl::LogLevel::kInfo, "database_older",
+               {{"format", format}, {"needs_bytes", needed}, {"free_bytes", available}});
+    on_rows(0);
+  }
+  void on_rows(std::int64_t rows) noexcept override {
+    const auto now = std::chrono::steady_clock::now();
+    if (rows != 0 && now - last_ < std::chrono::seconds(1)) return;
+    last_ = now;
+    static_cast<void>(manager_.send("EXTEND_TIMEOUT_USEC=60000000\nSTATUS=converts the database, " +
+                                    std::to_string(rows) + " rows"));
+  }
+
+ private:
+  pawl::LogSink& log_;
+  pawl::posix::ServiceNotify manager_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+// False: the log says why. Where it cannot be seen which form the database has, the Host says why
+// it does not open it.
+bool convert_older(const Config& config, pawl::LogSink& log) {
+  if (::access(config.database.c_str(), F_OK) != 0) return true;
+  Converting listener(log);
+  const pawl::programs::Upgrade done =
+      pawl::programs::upgrade(config.database, port_options(config), listener);
+  if (!done.was_older) return true;
+  if (done.status == pawl::Status::kOk) {
+    log.write(pawl::LogLevel::kInfo, "database_converted", {{"bytes", done.bytes}});
+    return true;
+  }
+  log.write(pawl::LogLevel::kError, "database_not_converted",
+            {{"status", pawl::status_name(done.status)}, {"text", done.why}});
+  return false;
+}
+
 }  // namespace
 
 int run_daemon(const Config& config, const std::string& file) {
+  if (!convert_older(config, LogOutput(config).sink())) return kFailed;
   // On the heap: some hundred KiB, mostly the Registry's. Lives as long as the process.
   const auto daemon = std::make_unique<Daemon>(config, file);
   return daemon->run();

@@ -3,173 +3,21 @@
 #include <sqlite3.h>
 
 #include <cstring>
-#include <new>
 
 #include "core/text.hpp"
 #include "pawl/printable.hpp"
 #include "pawl/visit.hpp"
-#include "store/sql/database.hpp"
-#include "store/sqlite/database_uri.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sqlite/one_file.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
-#include "store/sqlite/sqlite_vfs.hpp"
 #include "store/store_factory.hpp"
 
 namespace pawl {
 namespace {
 
+using sqlite::OneFile;
+
 constexpr int kStepPages = 256;  // pages copied between two reports
-constexpr int kBusyMs = 5'000;   // longest wait for a lock
 constexpr std::int64_t kFindingsMax = 100;
-
-using Uri = FixedText<3 * sql::kPathBytesMax + 64>;
-
-// A connection to one file, built in the caller's place.
-class File {
- public:
-  File(void* place, const port::Port& port)
-      : port_(port), connection_(*::new (place) sqlite::Connection()) {}
-  ~File() {
-    connection_.~Connection();
-    if (has_vfs_) sqlite::forget_vfs(*port_.storage);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  // Opens a database that others may use; its log and the log's index stay unchanged.
-  Status open_shared(const char* path, Diagnostic& diagnostic) {
-    PAWL_TRY(port_.storage->check_place(path, diagnostic));
-    PAWL_TRY(open(path, path, SQLITE_OPEN_READONLY, diagnostic));
-    static_cast<void>(sqlite3_db_config(handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1,
-                                        static_cast<int*>(nullptr)));
-    return check_owner(diagnostic);
-  }
-  // Opens a copy, which no other process has open: without files beside it.
-  Status open_alone(const char* path, Diagnostic& diagnostic) {
-    Uri uri;
-    PAWL_TRY(sqlite::begin_uri(uri, path));
-    PAWL_TRY(uri.append("?immutable=1"));
-    PAWL_TRY(open(path, uri.c_str(), SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, diagnostic));
-    return check_owner(diagnostic);
-  }
-  Status open_empty(const char* path, Diagnostic& diagnostic) {
-    PAWL_TRY(port_.storage->check_place(path, diagnostic));
-    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, diagnostic));
-    std::int64_t pages = 0;
-    PAWL_TRY(read_number("PRAGMA page_count", &pages, diagnostic));
-    if (pages != 0) {
-      diagnostic.format("%s: holds something already", path);
-      return Status::kAlreadyExists;
-    }
-    // A new file needs no journal on the disk, and its one commit flushes it.
-    return execute("PRAGMA journal_mode=MEMORY;PRAGMA synchronous=FULL", diagnostic);
-  }
-  // Opens a copy, which no other process has open: closing the connection leaves no file beside it.
-  Status open_to_change(const char* path, Diagnostic& diagnostic) {
-    PAWL_TRY(port_.storage->check_place(path, diagnostic));
-    PAWL_TRY(open(path, path, SQLITE_OPEN_READWRITE, diagnostic));
-    PAWL_TRY(check_owner(diagnostic));
-    return execute("PRAGMA synchronous=FULL", diagnostic);
-  }
-  // Reads the first column of the first row.
-  Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic) {
-    return each_row(
-        sql,
-        [out](sqlite3_stmt* row) {
-          *out = sqlite3_column_int64(row, 0);
-          return false;
-        },
-        diagnostic);
-  }
-  // Ends when `visit` returns false.
-  template <typename Visit>
-  Status each_row(const char* sql, Visit&& visit, Diagnostic& diagnostic) {
-    sqlite3_stmt* statement = nullptr;
-    int result = sqlite3_prepare_v2(handle(), sql, -1, &statement, nullptr);
-    if (result == SQLITE_OK) result = sqlite3_step(statement);
-    while (result == SQLITE_ROW && visit(statement))
-      result = sqlite3_step(statement);
-    if (result != SQLITE_ROW && result != SQLITE_DONE) explain(result, diagnostic);
-    static_cast<void>(sqlite3_finalize(statement));
-    if (result == SQLITE_ROW || result == SQLITE_DONE) return Status::kOk;
-    return (result & 0xff) == SQLITE_NOTADB ? Status::kForeignDatabase : sqlite::status_of(result);
-  }
-  // Runs a statement with one text parameter.
-  Status change_text(const char* sql, std::string_view text, Diagnostic& diagnostic) {
-    return change(
-        sql,
-        [text](sqlite3_stmt* row) {
-          return sqlite3_bind_text(row, 1, text.data(), static_cast<int>(text.size()),
-                                   SQLITE_STATIC);
-        },
-        diagnostic);
-  }
-  Status change_number(const char* sql, std::int64_t number, Diagnostic& diagnostic) {
-    return change(
-        sql, [number](sqlite3_stmt* row) { return sqlite3_bind_int64(row, 1, number); },
-        diagnostic);
-  }
-  void explain(int result, Diagnostic& diagnostic) {
-    diagnostic.format("%s: %s (sqlite %d)", path_, sqlite3_errmsg(handle()), result);
-  }
-  Status execute(const char* sql, Diagnostic& diagnostic) {
-    Diagnostic why;
-    const Status status = connection_.execute(sql, why);
-    if (status != Status::kOk) diagnostic.format("%s: %.*s", path_, PAWL_TEXT(why.text()));
-    return status;
-  }
-  [[nodiscard]] sqlite3* handle() { return connection_.handle(); }
-
- private:
-  template <typename Bind>
-  Status change(const char* sql, Bind bind, Diagnostic& diagnostic) {
-    sqlite3_stmt* statement = nullptr;
-    int result = sqlite3_prepare_v2(handle(), sql, -1, &statement, nullptr);
-    if (result == SQLITE_OK) result = bind(statement);
-    if (result == SQLITE_OK) result = sqlite3_step(statement);
-    if (result != SQLITE_DONE) explain(result, diagnostic);
-    static_cast<void>(sqlite3_finalize(statement));
-    return result == SQLITE_DONE ? Status::kOk : sqlite::status_of(result);
-  }
-  Status open(const char* path, const char* name, int flags, Diagnostic& diagnostic) {
-    const char* vfs = nullptr;
-    path_ = path;
-    const Status found = sqlite::vfs_for(port_, &vfs);
-    if (found != Status::kOk) {
-      diagnostic.format("%s: SQLite has no VFS for it", path);
-      return found;
-    }
-    has_vfs_ = true;
-    PAWL_TRY(connection_.open(name, flags | SQLITE_OPEN_NOMUTEX, vfs, diagnostic));
-    // Each page is read once: a large cache would hold the heap for nothing.
-    PAWL_TRY(
-        execute("PRAGMA cache_size=32;PRAGMA mmap_size=0;PRAGMA temp_store=MEMORY", diagnostic));
-    if (port_.storage->native_vfs() != nullptr)
-      static_cast<void>(sqlite3_busy_timeout(handle(), kBusyMs));
-    return Status::kOk;
-  }
-  Status check_owner(Diagnostic& diagnostic) {
-    std::int64_t application = 0;
-    std::int64_t version = 0;
-    PAWL_TRY(read_number("PRAGMA application_id", &application, diagnostic));
-    PAWL_TRY(read_number("PRAGMA user_version", &version, diagnostic));
-    if (application != store::kApplicationId) {
-      diagnostic.format("%s: no database of Pawl", path_);
-      return Status::kForeignDatabase;
-    }
-    if (version == store::kSchemaVersion) return Status::kOk;
-    const bool is_newer = version > store::kSchemaVersion;
-    diagnostic.format("%s: written by %s Pawl: format %lld, this one reads only %d", path_,
-                      is_newer ? "a newer" : "an older", static_cast<long long>(version),
-                      store::kSchemaVersion);
-    return is_newer ? Status::kNewerDatabase : Status::kOlderDatabase;
-  }
-
-  port::Port port_;
-  sqlite::Connection& connection_;
-  const char* path_ = "";
-  bool has_vfs_ = false;
-};
 
 std::string_view text_of(sqlite3_stmt* row) {
   const auto* const text = static_cast<const char*>(sqlite3_column_blob(row, 0));
@@ -177,7 +25,7 @@ std::string_view text_of(sqlite3_stmt* row) {
 }
 
 // Reports each row's text as a finding, if it is not "ok"; rows that cannot be read are one, too.
-Status report_rows(File& file, const char* sql, FindingVisitor& visitor, DatabaseReport* report,
+Status report_rows(OneFile& file, const char* sql, FindingVisitor& visitor, DatabaseReport* report,
                    Diagnostic& diagnostic) {
   const Status status = file.each_row(
       sql,
@@ -222,14 +70,14 @@ constexpr char kCountOrphans[] =
     " (SELECT 1 FROM instances AS p WHERE p.key=k.instance))";
 constexpr char kCountUnfinished[] = "SELECT count(*) FROM instances WHERE finished_at IS NULL";
 
-Status read_facts(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
+Status read_facts(OneFile& file, DatabaseReport* report, Diagnostic& diagnostic) {
   PAWL_TRY(file.read_number("PRAGMA user_version", &report->format, diagnostic));
   PAWL_TRY(file.read_number("PRAGMA page_count", &report->pages, diagnostic));
   PAWL_TRY(file.read_number("PRAGMA freelist_count", &report->free_pages, diagnostic));
   return file.read_number("PRAGMA page_size", &report->page_bytes, diagnostic);
 }
 
-Status read_rows(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
+Status read_rows(OneFile& file, DatabaseReport* report, Diagnostic& diagnostic) {
   PAWL_TRY(file.each_row(
       "SELECT database_id FROM meta WHERE id=1",
       [report](sqlite3_stmt* row) {
@@ -248,7 +96,7 @@ Status read_rows(File& file, DatabaseReport* report, Diagnostic& diagnostic) {
   return file.read_number(kCountUnfinished, &report->unfinished, diagnostic);
 }
 
-Status check_file(File& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
+Status check_file(OneFile& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
                   Diagnostic& diagnostic) {
   PAWL_TRY(read_facts(file, report, diagnostic));
   PAWL_TRY(report_rows(file, quick ? "PRAGMA quick_check" : "PRAGMA integrity_check", visitor,
@@ -262,7 +110,7 @@ Status check_file(File& file, bool quick, FindingVisitor& visitor, DatabaseRepor
 
 // Copies in the view that `from` has read since it began: what others write meanwhile changes no
 // page of the view, and no step starts anew.
-Status copy_pages(File& from, File& to, CopyVisitor& visitor, Diagnostic& diagnostic) {
+Status copy_pages(OneFile& from, OneFile& to, CopyVisitor& visitor, Diagnostic& diagnostic) {
   sqlite3_backup* const backup = sqlite3_backup_init(to.handle(), "main", from.handle(), "main");
   if (backup == nullptr) {
     const int why = sqlite3_extended_errcode(to.handle());
@@ -285,7 +133,7 @@ Status copy_pages(File& from, File& to, CopyVisitor& visitor, Diagnostic& diagno
 }
 
 // The random numbers come from the port: SQLite's own would do here, but they need not be as good.
-Status renew_id(File& file, const port::Port& port, Diagnostic& diagnostic) {
+Status renew_id(OneFile& file, const port::Port& port, Diagnostic& diagnostic) {
   std::uint64_t random[2] = {};
   port.clock->random(random, sizeof(random));
   FixedText<32> id;
@@ -299,7 +147,7 @@ Status renew_id(File& file, const port::Port& port, Diagnostic& diagnostic) {
 // The skipped distance is random, since a backup may be restored twice: the second restore does not
 // know what the first one gave out. A table that never had a row inserted has no row in
 // sqlite_sequence yet.
-Status skip(File& file, const port::Port& port, Diagnostic& diagnostic) {
+Status skip(OneFile& file, const port::Port& port, Diagnostic& diagnostic) {
   constexpr std::int64_t kBlock = std::int64_t{1} << 30;
   constexpr std::uint32_t kBlocks = std::uint32_t{1} << 18;
   std::uint32_t random = 0;
@@ -319,8 +167,8 @@ Status skip(File& file, const port::Port& port, Diagnostic& diagnostic) {
 
 // Afterwards the whole database is in the one file, and no log is left.
 Status change(void* place, const char* path, const port::Port& port,
-              Status (*what)(File&, const port::Port&, Diagnostic&), Diagnostic& diagnostic) {
-  File file(place, port);
+              Status (*what)(OneFile&, const port::Port&, Diagnostic&), Diagnostic& diagnostic) {
+  OneFile file(place, port);
   PAWL_TRY(file.open_to_change(path, diagnostic));
   PAWL_TRY(file.execute("BEGIN IMMEDIATE", diagnostic));
   PAWL_TRY(what(file, port, diagnostic));
@@ -357,14 +205,14 @@ Status DatabaseCopy::copy(void* place, const char* from, const char* to, const p
     return Status::kInvalidArgument;
   }
   {
-    File source(place, port);
-    File target(second, port);
+    OneFile source(place, port);
+    OneFile target(second, port);
     PAWL_TRY(source.open_shared(from, diagnostic));
     PAWL_TRY(target.open_empty(to, diagnostic));
     PAWL_TRY(source.execute("BEGIN;SELECT 1 FROM meta", diagnostic));
     PAWL_TRY(copy_pages(source, target, visitor, diagnostic));
   }
-  File copied(second, port);
+  OneFile copied(second, port);
   PAWL_TRY(copied.open_alone(to, diagnostic));
   auto finding = visit([&diagnostic](std::string_view text) {
     diagnostic.format("the copy is damaged: %.*s", static_cast<int>(text.size()), text.data());
@@ -377,7 +225,7 @@ Status DatabaseCopy::copy(void* place, const char* from, const char* to, const p
 Status DatabaseCopy::check(void* place, const char* path, bool quick, const port::Port& port,
                            FindingVisitor& visitor, DatabaseReport* report,
                            Diagnostic& diagnostic) {
-  File file(place, port);
+  OneFile file(place, port);
   const Status opened = file.open_shared(path, diagnostic);
   if (opened != Status::kCorrupt) PAWL_TRY(opened);
   if (opened == Status::kOk) {

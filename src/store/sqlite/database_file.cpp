@@ -10,6 +10,7 @@
 
 #include "core/check.hpp"
 #include "store/sqlite/database_uri.hpp"
+#include "store/sqlite/form.hpp"
 #include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/reserve_file.hpp"
 #include "store/sqlite/schema.hpp"
@@ -269,17 +270,20 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
                       path_.c_str(), static_cast<long long>(version), kSchemaVersion);
     return Status::kNewerDatabase;
   }
-  if (version < kSchemaVersion && version > 0) {
-    diagnostic.format("%s: written by an older Pawl: format %lld, this one reads only %d",
-                      path_.c_str(), static_cast<long long>(version), kSchemaVersion);
-    return Status::kOlderDatabase;
-  }
+  if (version < kSchemaVersion && version > 0)
+    return refuse_older(path_.c_str(), version, diagnostic);
   if (version <= 0) {  // no format came before the first
     diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
                       static_cast<long long>(version));
     return Status::kCorrupt;
   }
-  PAWL_TRY(schema_.check_schema(path_, diagnostic));
+  const Status checked = schema_.check_schema(path_, diagnostic);
+  std::int64_t lacking = 0;
+  Diagnostic ignored;
+  if (checked == Status::kCorrupt && read_number(kIsEarlyForm, &lacking, ignored) == Status::kOk &&
+      lacking != 0)
+    return refuse_older(path_.c_str(), version, diagnostic);
+  PAWL_TRY(checked);
   std::int64_t schema_version = 0;
   PAWL_TRY(read_number("PRAGMA schema_version", &schema_version, diagnostic));
   schema_.note_schema(schema_version);

@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "pawl/maintenance.hpp"
 #include "world.hpp"
 
 namespace pawl::golden {
@@ -113,6 +114,25 @@ void put_file(sim::Machine& machine, const std::string& bytes) {
   EXPECT_EQ(port.storage->close(file.value()), Status::kOk);
 }
 
+// Files of a simulated machine need no names to be changed.
+class NoFiles final : public UpgradeVisitor {
+ public:
+  Status on_older(std::int64_t /*format*/, Diagnostic& /*why*/) noexcept override {
+    return Status::kOk;
+  }
+  Status on_locked(std::int64_t bytes, Diagnostic& /*why*/) noexcept override {
+    bytes_max = bytes;
+    return Status::kOk;
+  }
+  bool on_rows(std::int64_t /*rows*/) noexcept override { return true; }
+  Status on_made(Diagnostic& /*why*/) noexcept override {
+    is_made = true;
+    return Status::kOk;
+  }
+  std::int64_t bytes_max = 0;
+  bool is_made = false;
+};
+
 // The same as waits_an_hour() up to its timer. Then what a cancel request did under behaviour 1: an
 // activity could be awaited without a clean-up scope, and the request was not handed on.
 Poll undoes_as_before(OrchestrationContext& ctx) {
@@ -145,6 +165,25 @@ void cancel_one_begun_before(const std::string& bytes) {
   EXPECT_EQ(status.execution_id, 2);
   EXPECT_EQ(status.output.substr(0, 15), "cancelled undo@") << status.output;
   EXPECT_NE(status.output.find(" not asked@"), std::string_view::npos) << status.output;
+}
+
+std::string converted(const std::string& bytes) {
+  sim::Machine machine;
+  put_file(machine, bytes);
+  sim::Node node(machine);
+  const std::string made = std::string(kPath) + "-new";
+  testing::Block memory(maintenance_memory());
+  NoFiles visitor;
+  Diagnostic why;
+  EXPECT_EQ(upgrade_database(testing::shared_process(), kPath, made, node.port(), memory.data(),
+                             memory.bytes(), visitor, why),
+            Status::kOk)
+      << why.text();
+  EXPECT_TRUE(visitor.is_made) << "it has an earlier form";
+  EXPECT_EQ(file_bytes(node.port(), kPath), bytes) << "the old file stays as it is";
+  std::string out = file_bytes(node.port(), made);
+  EXPECT_LE(out.size(), static_cast<std::size_t>(visitor.bytes_max));
+  return out;
 }
 
 std::string generate() {

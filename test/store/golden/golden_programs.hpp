@@ -23,6 +23,10 @@ void finish(const std::string& bytes);
 // continues by the rules of that behaviour. Failures are failed expectations.
 void cancel_one_begun_before(const std::string& bytes);
 
+// Converts `bytes`, a database of an earlier form, with upgrade_database(). Failures are failed
+// expectations.
+std::string converted(const std::string& bytes);
+
 }  // namespace pawl::golden
 
 #endif  // PAWL_TEST_GOLDEN_PROGRAMS_HPP
