@@ -148,9 +148,10 @@ Status InstanceHistory::insert_events(const TurnCommit& turn, std::optional<Hist
     const Event& event = turn.events->event(id);
     PAWL_CHECK("store-30", event.id == id);
     out->add(event.kind);
-    // The engine numbers the first row, and the others follow it.
+    // The engine numbers the first row, and the others follow it, unless that has the last number.
     std::optional<HistoryRow> at;
-    if (out->last_row.has_value()) at = *out->last_row + 1;
+    if (out->last_row.has_value()) before = out->last_row;
+    if (out->last_row.has_value() && *before < kHistoryRowMax) at = *before + 1;
     PAWL_TRY(insert_event(turn, at, at.has_value() ? std::nullopt : before, event));
     out->last_row = connection_.last_insert_id();
   }

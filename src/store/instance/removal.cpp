@@ -130,8 +130,9 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
     const Status found = oldest_execution(key, current + 1, &oldest);
     if (found != Status::kNotFound) PAWL_TRY(found);
     bool clear = true;
+    oldest.goes_whole = oldest.execution == current;
     if (found == Status::kOk) PAWL_TRY(delete_history(key, oldest, budget, &clear));
-    if (found == Status::kNotFound) PAWL_TRY(search_unlisted(key, budget, &clear));
+    if (found == Status::kNotFound) PAWL_TRY(search_unlisted(key, current, budget, &clear));
     if (clear && (found == Status::kNotFound || oldest.execution == current))
       PAWL_TRY(delete_whole(key, current, budget));
   }
@@ -238,7 +239,8 @@ Status TreeRemoval::delete_linked(InstanceKey key, Budget& budget, Oldest* oldes
 }
 
 constexpr auto kDeleteFound = PAWL_QUERY(
-    "DELETE FROM history WHERE row_number>?1 AND row_number<=?2 AND instance=?3 AND execution<=?4");
+    "DELETE FROM history WHERE row_number>?1 AND row_number<=?2 AND instance=?3 AND "
+    "(execution<=?4 OR ?5)");
 
 // Looks through the table for the events that a broken link hides. The row of the execution keeps
 // how far, so that no call looks at more than a few steps' rows.
@@ -248,7 +250,7 @@ Status TreeRemoval::delete_found(InstanceKey key, Budget& budget, Oldest* oldest
     PAWL_TRY(end_of_step(context_, *oldest->searched_up_to, &end));
     Statement remove = connection_.use(kDeleteFound);
     remove.bind(*oldest->searched_up_to).bind(end.value_or(kHistoryRowMax));
-    remove.bind(key).bind(oldest->execution);
+    remove.bind(key).bind(oldest->execution).bind(oldest->goes_whole ? 1 : 0);
     PAWL_TRY(fail_written(remove.run(), "delete history"));
     budget.spend(connection_.changes());
     budget.events -= kSearchCost;
@@ -322,15 +324,15 @@ Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest*
 }
 
 constexpr auto kSearchUnlisted = PAWL_QUERY(
-    "INSERT INTO executions(instance,execution,end,last_row,started_stamp) "
-    "SELECT key,execution,",
+    "INSERT INTO executions(instance,execution,end,last_row,started_stamp) SELECT key,?2,",
     sql::number<EndKind::kNone>, ",0,0 FROM instances WHERE key=?1 AND last_row IS NOT NULL");
 
-// An instance with events, but without a row of its execution: makes that row, so that they are
-// searched for.
-Status TreeRemoval::search_unlisted(InstanceKey key, Budget& budget, bool* clear) {
+// An instance with events, but without a row of its execution, which may have lost its number:
+// makes that row, so that they are searched for.
+Status TreeRemoval::search_unlisted(InstanceKey key, ExecutionId execution, Budget& budget,
+                                    bool* clear) {
   Statement insert = connection_.use(kSearchUnlisted);
-  PAWL_TRY(fail_written(insert.bind(key).run(), "delete history"));
+  PAWL_TRY(fail_written(insert.bind(key).bind(execution).run(), "delete history"));
   *clear = connection_.changes() == 0;
   budget.events -= kSearchCost;
   return Status::kOk;
@@ -370,8 +372,10 @@ Status TreeRemoval::prune_children(InstanceKey key, ExecutionId execution, Budge
     if (found != Status::kNotFound) PAWL_TRY(found);
     Budget whole{kNever, budget.removed};
     bool done = true;
+    oldest.goes_whole = oldest.execution == leaf.execution;
     if (found == Status::kOk) PAWL_TRY(delete_history(leaf.key, oldest, whole, &done));
-    if (found == Status::kNotFound) PAWL_TRY(search_unlisted(leaf.key, budget, &done));
+    if (found == Status::kNotFound)
+      PAWL_TRY(search_unlisted(leaf.key, leaf.execution, budget, &done));
     budget.events = done ? budget.events - oldest.events : 0;
     if (!done) {
       *clear = false;

@@ -69,6 +69,7 @@ class TreeRemoval : private Table {
     HistoryPlace last;
     // A link of it is broken: its events are searched for, up to this row so far.
     std::optional<HistoryRow> searched_up_to;
+    bool goes_whole = false;  // it is the last of its instance, which is deleted
   };
   struct Leaf {
     InstanceKey key = 0;  // 0: there is none
@@ -87,7 +88,7 @@ class TreeRemoval : private Table {
   Status delete_history(InstanceKey key, Oldest oldest, Budget& budget, bool* clear);
   Status delete_linked(InstanceKey key, Budget& budget, Oldest* oldest);
   Status delete_found(InstanceKey key, Budget& budget, Oldest* oldest);
-  Status search_unlisted(InstanceKey key, Budget& budget, bool* clear);
+  Status search_unlisted(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
   Status delete_whole(InstanceKey key, ExecutionId execution, Budget& budget);
   Status oldest_execution(InstanceKey key, ExecutionId below, Oldest* out);
   Status first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out);

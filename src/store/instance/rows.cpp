@@ -76,7 +76,7 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
 }
 
 bool read_timer(const Statement& row, const TimerColumns& at, std::optional<RowTimer>* out) {
-  if (row.is_null(at.id)) return true;
+  if (row.is_null(at.id)) return row.is_null(at.due);
   RowTimer timer;
   bool whole = !row.is_null(at.base) && !row.is_null(at.due);
   timer.id = row.integer(at.id, &whole);
@@ -162,7 +162,8 @@ constexpr auto kMend = PAWL_QUERY(
     "last_event=iif(\ftypeof(last_event)='integer'\r,last_event,0),"
     "last_row=iif(\ftypeof(last_row)='integer'\r,last_row,NULL),"
     "limit_due=iif(\ftypeof(limit_due)='integer'\r,limit_due,NULL),"
-    "timer_due=iif(\ftypeof(timer_due)='integer'\r AND timer_base IN (0,1),timer_due,NULL) "
+    "timer_due=iif(\ftypeof(timer_due)='integer'\r AND \ftypeof(timer_id)='integer'\r AND "
+    "timer_base IN (0,1),timer_due,NULL) "
     "WHERE key=?1",
     kParkedComes | kTimerMoves | kLimitMoves);
 
