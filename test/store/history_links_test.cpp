@@ -284,6 +284,8 @@ TEST_P(HistoryLinks, WhatABrokenLinkHidesIsRemovedWithItsInstance) {
       "UPDATE instances SET execution=1e300 WHERE key=1",
       "UPDATE instances SET execution='x' WHERE key=1",
       "UPDATE instances SET execution=0 WHERE key=1",
+      "UPDATE instances SET execution=9223372036854775807 WHERE key=1",
+      "UPDATE instances SET execution=-9223372036854775807-1 WHERE key=1",
       "UPDATE executions SET last_event='x' WHERE instance=1",
       "UPDATE executions SET last_row=3 WHERE instance=1 AND end<>0",
       "UPDATE executions SET last_event=0 WHERE instance=1 AND end<>0",

@@ -49,12 +49,12 @@ Status TreeRemoval::prune_executions(InstanceKey key, const PruneLimits& limits,
   PAWL_TRY(rows_.instances.read_instance(key, &row));
   const std::int64_t kept = limits.keep_last > 1 ? limits.keep_last : 1;
   if (kept > row.execution) return Status::kOk;
-  const ExecutionId below = row.execution - kept + 1;
+  const ExecutionId last = row.execution - kept;
   Budget budget{static_cast<std::int64_t>(events_max), removed};
   Walk walk;
   for (bool first = true;; first = false) {
     Oldest oldest;
-    const Status found = oldest_execution(key, below, &oldest);
+    const Status found = oldest_execution(key, last, &oldest);
     if (found == Status::kNotFound) return Status::kOk;
     PAWL_TRY(found);
     if (!walk.rises(oldest.execution)) return no_progress("executions");
@@ -127,7 +127,7 @@ Status TreeRemoval::sweep_trees(Budget& budget, bool* more) {
     *more = key != 0 && budget.spent();
     if (key == 0 || *more) return Status::kOk;
     Oldest oldest;
-    const Status found = oldest_execution(key, current + 1, &oldest);
+    const Status found = oldest_execution(key, current, &oldest);
     if (found != Status::kNotFound) PAWL_TRY(found);
     bool clear = true;
     oldest.goes_whole = oldest.execution == current;
@@ -294,12 +294,12 @@ constexpr auto kOldest = PAWL_QUERY(
     "SELECT e.execution,e.ended_stamp,e.last_event,e.last_row,i.last_event,i.last_row,"
     "i.key IS NOT NULL AS is_current FROM executions AS e "
     "LEFT JOIN instances AS i ON i.key=e.instance AND i.execution=e.execution "
-    "WHERE e.instance=?1 AND e.execution<?2 ORDER BY e.execution LIMIT 1");
+    "WHERE e.instance=?1 AND e.execution<=?2 ORDER BY e.execution LIMIT 1");
 
 // The row of an execution has its last event once it has ended, or a part of it was deleted.
-Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId below, Oldest* out) {
+Status TreeRemoval::oldest_execution(InstanceKey key, ExecutionId last, Oldest* out) {
   Statement row = connection_.use(kOldest);
-  if (!row.bind(key).bind(below).row()) return no_row(row, Status::kNotFound, "executions");
+  if (!row.bind(key).bind(last).row()) return no_row(row, Status::kNotFound, "executions");
   *out = Oldest();
   bool whole = true;
   out->execution = row.integer(PAWL_COLUMN(kOldest, e.execution));
@@ -368,7 +368,7 @@ Status TreeRemoval::prune_children(InstanceKey key, ExecutionId execution, Budge
     *clear = leaf.key == 0;
     if (*clear || !leaf.ended) return Status::kOk;
     Oldest oldest;
-    const Status found = oldest_execution(leaf.key, leaf.execution + 1, &oldest);
+    const Status found = oldest_execution(leaf.key, leaf.execution, &oldest);
     if (found != Status::kNotFound) PAWL_TRY(found);
     Budget whole{kNever, budget.removed};
     bool done = true;
