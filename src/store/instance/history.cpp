@@ -96,8 +96,12 @@ class InstanceHistory::Reading {
     if (rows[begin].has_value()) {
       Statement row = history_.connection_.use(kReadEvents);
       row.bind(*rows[begin]);
-      for (HistoryRow expected = *rows[begin]; *at < count && rows[*at] == expected; ++expected) {
-        if (!row.row() || row.integer(PAWL_COLUMN(kEventColumns, row_number)) != expected) break;
+      const auto follows = [&] {
+        return *at < count && rows[*at].has_value() &&
+               *rows[*at] - *rows[begin] == static_cast<HistoryRow>(*at - begin);
+      };
+      while (follows() && row.row() &&
+             row.integer(PAWL_COLUMN(kEventColumns, row_number)) == *rows[*at]) {
         Event event;
         PAWL_TRY(history_.read_event(row, key_, execution_, &event));
         if (event.id != first + *at) break;
