@@ -95,8 +95,7 @@ Status HandOver::fill_slots() {
 
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
-  slot.session_lease_boot_ms.store(
-      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
+  slot.session_lease_boot_ms.store(loop_.session_lease_boot_ms);
   slot.in_batch.fetched = true;
   return slot;
 }
@@ -142,7 +141,6 @@ void HandOver::hand_over_at_once(Turn& turn) {
     item.activity_name = event.name;
     item.session_info.name = work.session;
     item.input = event.payload;
-    work.session_lease_until = loop_.batch.now + loop_.terms.session_lock_timeout_ms;
     work.handed_over = &take_slot(item, *entry).item;
   }
 }

@@ -86,6 +86,7 @@ void ThisWorker::committed() {
   set_worker_id();
   loop_.log(LogLevel::kInfo, "worker_registered",
             {{"worker", worker_id_.view()}, {"incarnation", loop_.me}});
+  loop_.note_session_lease();
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 

@@ -43,6 +43,11 @@ using sql::Statement;
   ".instance"                                                                 \
   " AND h.execution=" q ".execution AND h.id=" q ".event"
 
+// The end of the lease on an owned session, of a row s of sessions and a row w of its owner in
+// workers. A claim writes the first lease into the row of the session; from then on it lasts as
+// long as the owner's row says, so that a renewal writes one row (S5).
+#define PAWL_SESSION_LEASE "max(s.locked_until,coalesce(w.sessions_until,0))"
+
 inline bool has_ended(std::int64_t state) {
   return state == static_cast<std::int64_t>(InstanceState::kCompleted) ||
          state == static_cast<std::int64_t>(InstanceState::kFailed);

@@ -62,6 +62,7 @@ constexpr char kRows[] =
     "' due='||coalesce(due,'-')||' counts='||attempt||','||coalesce(failures,0)||','||strikes||"
     "char(10) AS line FROM worker_queue ORDER BY id)),'')"
     "||coalesce((SELECT group_concat(line,'') FROM (SELECT 'i'||inc||' '||node||' '||locked_until||"
+    "','||sessions_until||"
     "iif(draining,' draining','')||char(10) AS line FROM workers WHERE buried=0 ORDER BY inc)),'')";
 
 // Returns the first line in which two texts differ, from both.
@@ -414,8 +415,8 @@ void ModelSimulation::pass(std::int64_t ms) {
   world_ ? world_->machine.advance(ms) : machine_.advance(ms);
   clock_ += ms;
   for (const auto& [key, one] : model_->sessions())
-    if (one.row.owner.has_value() && one.locked_until <= now())
-      expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
+    if (one.row.owner.has_value() && model_->lease_of(one) <= now())
+      expired_.emplace(std::make_pair(one.epoch, model_->lease_of(one)), now());
   for (int index = 0; index < kNodes && !broken(); ++index) {
     Process& process = processes_[index];
     if (!process.lives) {
@@ -433,9 +434,14 @@ void ModelSimulation::tick(int index) {
   model_->set_now(now());
   process.evidence->observe_tick(now());
   if (world_) process.worker->observe();
-  const Status renewed = model_->renew_worker(process.me, options_.session_lock_timeout_ms);
-  if (world_) expect(process.worker->renew_self() == renewed, "the answers to a renewal differ");
-  if (renewed == Status::kBuried) {
+  const bool renews = clock_ - process.renewed_at >= kRenewMs;
+  bool is_buried = model_->workers().at(process.me).buried;
+  if (renews) {
+    const Status renewed = model_->renew_worker(process.me, options_.session_lock_timeout_ms);
+    if (world_) expect(process.worker->renew_self() == renewed, "the answers to a renewal differ");
+    is_buried = renewed == Status::kBuried;
+  }
+  if (is_buried) {
     // Everything that it held is lost; its executions run on until they end.
     process.unwell_at = clock_;
     for (Execution& one : process.executions)
@@ -443,7 +449,7 @@ void ModelSimulation::tick(int index) {
     if (world_) process.worker->draining = false;
     return register_worker(index);
   }
-  if (clock_ - process.renewed_at >= kRenewMs) renew(index);
+  if (renews) renew(index);
   end_executions(index);
   bury_dead(index);
   const std::map<SessionKey, std::int64_t> idle = idle_since();
@@ -680,7 +686,7 @@ bool ModelSimulation::fetch(int index) {
   std::vector<Owned> before;
   for (const auto& [key, one] : model_->sessions())
     if (one.row.owner.has_value() && one.row.owner != process.me)
-      before.push_back({key, *one.row.owner, one.epoch, one.locked_until});
+      before.push_back({key, *one.row.owner, one.epoch, model_->lease_of(one)});
   const Room room = room_of(process);
   const ModelStore::Looks looks = process.looks;
   const auto taken = model_->fetch(who, process.looks);
@@ -981,8 +987,8 @@ void ModelSimulation::check_rows() {
     expect(one.epoch >= last, "epochs do not rise");
     last = one.epoch;
     if (!one.row.owner.has_value()) continue;
-    if (one.locked_until <= now())
-      expired_.emplace(std::make_pair(one.epoch, one.locked_until), now());
+    if (model_->lease_of(one) <= now())
+      expired_.emplace(std::make_pair(one.epoch, model_->lease_of(one)), now());
     const auto owner = model_->workers().find(*one.row.owner);
     expect(owner != model_->workers().end() && !owner->second.buried,
            "a session owned by the dead");

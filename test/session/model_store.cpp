@@ -156,13 +156,25 @@ const ModelStore::Registered* ModelStore::living(const std::string& node) const 
   return found;
 }
 
+std::int64_t ModelStore::lease_of(const Session& session) const {
+  const auto owner = workers_.find(session.row.owner.value_or(0));
+  if (owner == workers_.end()) return session.locked_until;
+  return std::max(session.locked_until, owner->second.sessions_until);
+}
+
+std::int64_t ModelStore::lease_of(const Item& item) const {
+  const auto holder = workers_.find(item.holder);
+  return rules::lock_lease(item.state, item.locked_until,
+                           holder == workers_.end() ? 0 : holder->second.locked_until);
+}
+
 Claim ModelStore::claim_of(const Session& session) const {
   Claim claim;
   claim.holder = session.row.owner.value_or(0);
   const auto worker = workers_.find(claim.holder);
   claim.buried = worker == workers_.end() || worker->second.buried;
   claim.lock_visible = worker != workers_.end();
-  claim.locked_until = session.locked_until;
+  claim.locked_until = lease_of(session);
   claim.boot_seq = kBootSeq;
   claim.subject = session.key;
   claim.version = session.epoch;
@@ -212,7 +224,11 @@ void ModelStore::cancel(WorkItemId id, rules::Ended how) {
     how = rules::Ended::kDelete;
   if (how == rules::Ended::kDelete) return erase_work(id);
   items_.at(id).answerable.reset();
-  if (how == rules::Ended::kKeepUntilEnd) items_.at(id).state = WorkState::kCancelledRunning;
+  if (how == rules::Ended::kKeepUntilEnd) {
+    Item& item = items_.at(id);
+    item.locked_until = lease_of(item);
+    item.state = WorkState::kCancelledRunning;
+  }
 }
 
 void ModelStore::end_work(WorkItemId id) {
@@ -347,10 +363,11 @@ Status ModelStore::renew_worker(Incarnation me, std::int64_t lease_ms) {
 
 void ModelStore::renew_sessions(Incarnation me, const WorkerTerms& options) {
   release_idle(me, options.session_idle_timeout_ms);
-  for (auto& [key, session] : sessions_)
-    if (session.row.owner == me)
-      session.locked_until =
-          std::max(session.locked_until, lease_until(options.session_lock_timeout_ms));
+  const bool owns = std::any_of(sessions_.begin(), sessions_.end(), [me](const auto& one) {
+    return one.second.row.owner == me;
+  });
+  std::int64_t& until = workers_.at(me).sessions_until;
+  if (owns) until = std::max(until, lease_until(options.session_lock_timeout_ms));
 }
 
 namespace {
@@ -868,13 +885,8 @@ Status ModelStore::renew(const HandedOver& done, Incarnation me, const WorkerTer
   if (item.token != done.token || item.holder != me || item.epoch != done.epoch ||
       !is_in_hand(item))
     return Status::kStale;
-  item.locked_until = std::max(item.locked_until, lease_until(options.worker_lock_timeout_ms));
-  const auto its = sessions_.find(item.session);
-  if (its == sessions_.end() || its->second.row.owner != me || its->second.epoch != done.epoch)
-    return Status::kOk;
-  its->second.locked_until =
-      std::max(its->second.locked_until, lease_until(options.session_lock_timeout_ms));
-  its->second.last_activity_at = now_;
+  if (item.state == WorkState::kCancelledRunning)
+    item.locked_until = std::max(item.locked_until, lease_until(options.worker_lock_timeout_ms));
   return Status::kOk;
 }
 
@@ -1029,7 +1041,6 @@ ModelStore::HandedOver ModelStore::hand_over(const Fetcher& who, Item& item) {
   item.epoch = out.epoch = its.epoch;
   its.epoch_used = its.epoch;
   its.last_activity_at = now_;
-  its.locked_until = std::max(its.locked_until, lease_until(who.options->session_lock_timeout_ms));
   recompute_head(item.session);
   return out;
 }
@@ -1046,8 +1057,10 @@ void ModelStore::take_expired_locks(const Fetcher& who, Looks& looks,
     std::pair<std::int64_t, std::int64_t> next = {INT64_MAX, 0};
     for (const auto& [id, item] : items_) {
       const std::pair<std::int64_t, std::int64_t> one = {item.locked_until, id};
-      if (is_in_hand(item) && item.locked_until <= now_ && one > looks.lock && one < next)
-        next = one;
+      const bool is_own = item.holder == who.me;
+      if (!is_in_hand(item) || (is_own ? item.locked_until : lease_of(item)) > now_) continue;
+      if (is_own && who.runs_item(id)) continue;
+      if (one > looks.lock && one < next) next = one;
     }
     looks.lock = next;
     if (next.second == 0) {
@@ -1067,7 +1080,7 @@ void ModelStore::take_expired_locks(const Fetcher& who, Looks& looks,
       claim.holder = item.holder;
       const auto worker = workers_.find(item.holder);
       claim.buried = worker == workers_.end() || worker->second.buried;
-      claim.locked_until = item.locked_until;
+      claim.locked_until = lease_of(item);
       claim.boot_seq = kBootSeq;
       claim.version = *item.token;
       verdict = gone(*who.evidence, claim, who.me);
@@ -1088,18 +1101,21 @@ void ModelStore::take_expired_sessions(const Fetcher& who, Looks& looks,
                                        std::optional<HandedOver>& found) {
   for (unsigned look = 0; look < kExpiredLooksMax && claims_open_ && !found; ++look) {
     std::pair<std::int64_t, std::int64_t> next = {INT64_MAX, 0};
+    SessionKey session = 0;
     for (const auto& [key, one] : sessions_) {
-      const std::pair<std::int64_t, std::int64_t> place = {one.locked_until, key};
+      const std::pair<std::int64_t, std::int64_t> place = {one.row.owner.value_or(0), one.head};
       const bool is_there = one.row.owner.has_value() && one.row.owner != who.me && one.head != 0 &&
-                            one.row.state == State::kOpen && one.locked_until <= now_;
-      if (is_there && place > looks.session && place < next) next = place;
+                            one.row.state == State::kOpen && lease_of(one) <= now_;
+      if (!is_there || place <= looks.session || place >= next) continue;
+      next = place;
+      session = key;
     }
     looks.session = next;
     if (next.second == 0) {
       looks.session = {};
       return;
     }
-    take_expired_session(who, {sessions_.at(next.second).head, next.second}, looks, found);
+    take_expired_session(who, {next.second, session}, looks, found);
   }
 }
 
@@ -1151,7 +1167,7 @@ std::string ModelStore::text() const {
   for (const auto& [key, one] : workers_)
     if (!one.buried)
       out += "i" + std::to_string(key) + " " + one.node + " " + std::to_string(one.locked_until) +
-             (one.draining ? " draining" : "") + "\n";
+             "," + std::to_string(one.sessions_until) + (one.draining ? " draining" : "") + "\n";
   return out;
 }
 

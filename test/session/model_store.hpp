@@ -121,6 +121,7 @@ class ModelStore {
     Incarnation me = 0;
     std::string node;
     std::int64_t locked_until = 0;
+    std::int64_t sessions_until = 0;
     bool buried = false;
     bool draining = false;
   };
@@ -208,6 +209,8 @@ class ModelStore {
   [[nodiscard]] bool is_room_elsewhere(Incarnation me, std::int64_t most) const;
   // All rows, one per line, in the order of their keys.
   [[nodiscard]] std::string text() const;
+  // The end of the lease that its owner, or the claim, gave it.
+  [[nodiscard]] std::int64_t lease_of(const Session& session) const;
 
  private:
   using Candidate = std::pair<WorkItemId, SessionKey>;
@@ -228,6 +231,7 @@ class ModelStore {
   [[nodiscard]] Session* find_session(InstanceKey scope, const std::string& name);
   [[nodiscard]] const Registered* living(const std::string& node) const;
   [[nodiscard]] Claim claim_of(const Session& session) const;
+  [[nodiscard]] std::int64_t lease_of(const Item& item) const;
   // The session of this name that all instances share; made if it does not exist.
   Session& shared_session(InstanceKey instance, const std::string& name, bool exclusive);
   void begin_anew_after_limit(Session& row);

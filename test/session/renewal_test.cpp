@@ -1,5 +1,4 @@
-// Pages that a renewal writes, by the number of sessions that the worker owns:
-// docs/limits/sessions.md.
+// Pages that a renewal writes, however many sessions the worker owns: docs/limits/sessions.md.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -19,18 +18,14 @@ int pages_written(Worker& worker) {
   return now;
 }
 
-struct Renewal {
-  std::uint32_t sessions;
-  int pages_max;
-};
-constexpr Renewal kRenewals[] = {{10, 40}, {128, 160}, {1'000, 1'100}};
+constexpr int kPagesMax = 16;
 
-class Renewals : public ::testing::TestWithParam<Renewal> {};
+class Renewals : public ::testing::TestWithParam<std::uint32_t> {};
 
 // The worker has run an item of each session some time ago. The renewal of its own row is in the
 // same commit.
 TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
-  const std::uint32_t sessions = GetParam().sessions;
+  const std::uint32_t sessions = GetParam();
   World world;
   Worker worker(world);
   worker.options.max_sessions_per_worker = sessions;
@@ -51,12 +46,12 @@ TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
   const int pages = pages_written(worker) - before;
   EXPECT_EQ(renewed, sessions);
   std::printf("%u sessions: %d pages\n", sessions, pages);
-  EXPECT_LE(pages, GetParam().pages_max);
-  EXPECT_GT(pages, GetParam().pages_max / 2) << "the page says more than it is";
+  EXPECT_LE(pages, kPagesMax);
+  EXPECT_GT(pages, kPagesMax / 2) << "the page says more than it is";
 }
 
-INSTANTIATE_TEST_SUITE_P(Sessions, Renewals, ::testing::ValuesIn(kRenewals),
-                         [](const auto& one) { return std::to_string(one.param.sessions); });
+INSTANTIATE_TEST_SUITE_P(Sessions, Renewals, ::testing::Values(0, 10, 128, 1'000),
+                         [](const auto& one) { return std::to_string(one.param); });
 
 }  // namespace
 }  // namespace pawl::test

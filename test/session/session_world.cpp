@@ -190,7 +190,8 @@ Status Worker::abandon(const Job& job, std::int64_t delay_ms, bool strike) {
 
 Status Worker::renew(const Job& job) {
   return batch([&](Store& store) {
-    return store.work().rows.renew_work_item_lock(job.done(), me_, options);
+    PAWL_TRY(store.work().rows.renew_work_item_lock(job.done(), me_, options));
+    return store.worker().renew_worker(me_, options.worker_lock_timeout_ms);
   });
 }
 

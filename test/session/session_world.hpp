@@ -193,6 +193,10 @@ class World {
   std::int64_t sum(const char* table, const char* column);  // -1: there is no row
   void execute(const char* sql);
   std::int64_t session_number(const char* column, std::string_view session);
+  // The end of its lease.
+  std::int64_t session_lease(std::string_view session) { return session_number(kLease, session); }
+  static constexpr char kLease[] =
+      "max(locked_until,coalesce((SELECT w.sessions_until FROM workers w WHERE w.inc=owner),0))";
 
   sim::Machine machine;
   std::vector<Worker*> workers;

@@ -187,7 +187,7 @@ struct FieldsOf<SessionInfo> {
       PAWL_FIELD(epoch, "Rises with every change of its owner."),
       PAWL_FIELD(created_ms, "UTC; or opened anew."),
       PAWL_FIELD(age_ms, "Since then."),
-      PAWL_FIELD(quiet_for_ms, "Since its last hand-over, renewal or result."),
+      PAWL_FIELD(quiet_for_ms, "Since its last hand-over or result; 0 while an activity of it runs."),
       PAWL_FIELD(activities, "Activities handed over so far."),
       PAWL_FIELD(expires_in_ms, "0: it has expired; absent: it never does."),
       PAWL_FIELD(waits_for_ms, "How long it has had work and no owner; absent: it does not wait."),

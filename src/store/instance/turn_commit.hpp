@@ -63,7 +63,6 @@ struct NewWork {
   // policy and tag. The id stays 0 if the worker does not hold the session or cannot serve it at
   // once: then the item is queued as usual.
   WorkItem* handed_over = nullptr;
-  std::int64_t session_lease_until = 0;  // with handed_over and session
 };
 
 // A timer without an event is the grace of a cancel request: it belongs to the instance and not to

@@ -13,9 +13,12 @@ namespace {
 
 #define PAWL_SESSION_COLUMNS                                                           \
   "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"     \
-  "s.created_at,s.last_activity_at,s.activities,s.owner,s.locked_until,s.hard,s.excl," \
+  "s.created_at,s.last_activity_at,s.activities,s.owner," PAWL_SESSION_LEASE            \
+  " AS lease,s.hard,s.excl,"                                                           \
   "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"     \
-  " AS has_work,s.expires_at,s.head_id IS NOT NULL AND s.owner IS NULL AS "            \
+  " AS has_work,"                                                                        \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND "    \
+  "q.state IN (1,3)) AS is_busy,s.expires_at,s.head_id IS NOT NULL AND s.owner IS NULL AS "            \
   "waits,h.time,s.folder_root,s.gen"
 #define PAWL_SESSION_JOINS                                                             \
   "LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON i.key=s.scope " \
@@ -77,12 +80,13 @@ SessionInfo info_of(const Statement& row, const BatchInfo& batch) {
   info.epoch = row.integer(PAWL_COLUMN(kSessionColumns, s.epoch));
   info.created_ms = row.integer(PAWL_COLUMN(kSessionColumns, s.created_stamp));
   info.age_ms = subtract_saturating(now, row.integer(PAWL_COLUMN(kSessionColumns, s.created_at)));
-  info.quiet_for_ms =
-      subtract_saturating(now, row.integer(PAWL_COLUMN(kSessionColumns, s.last_activity_at)));
+  if (row.integer(PAWL_COLUMN(kSessionColumns, is_busy)) == 0)
+    info.quiet_for_ms =
+        subtract_saturating(now, row.integer(PAWL_COLUMN(kSessionColumns, s.last_activity_at)));
   info.activities = row.integer(PAWL_COLUMN(kSessionColumns, s.activities));
   if (!row.is_null(PAWL_COLUMN(kSessionColumns, s.owner)))
     info.lease_ends_in_ms =
-        subtract_saturating(row.integer(PAWL_COLUMN(kSessionColumns, s.locked_until)), now);
+        subtract_saturating(row.integer(PAWL_COLUMN(kSessionColumns, lease)), now);
   info.device = row.integer(PAWL_COLUMN(kSessionColumns, s.hard)) != 0;
   info.exclusive = row.integer(PAWL_COLUMN(kSessionColumns, s.excl)) != 0;
   if (!row.is_null(PAWL_COLUMN(kSessionColumns, s.expires_at))) {

@@ -318,30 +318,56 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
   return Status::kOk;
 }
 
-constexpr auto kExpired =
-    PAWL_QUERY("SELECT " PAWL_SWEPT_COLUMNS
-               ",locked_until FROM sessions\fINDEXED BY s_lease\r"
-               "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-               " ORDER BY locked_until,sid");
+// Goes along the workers whose leases have ended, which are few, and along the sessions of each.
+constexpr auto kExpired = PAWL_QUERY(
+    "SELECT " PAWL_SWEPT_COLUMNS
+    ",owner FROM workers w\fINDEXED BY w_living\r"
+    "CROSS JOIN sessions s\fINDEXED BY s_owner\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
+    " AND w.sessions_until<=?1 AND s.hard=0 AND s.sid>iif(w.inc=?2,?3,0) AND s.locked_until<=?1"
+    " ORDER BY w.inc,s.sid");
+
+constexpr auto kOfUnknown = PAWL_QUERY(
+    "SELECT sid FROM sessions\fINDEXED BY s_owner\rWHERE owner IS NOT NULL AND NOT EXISTS"
+    "(SELECT 1 FROM workers w WHERE w.inc=owner AND w.buried=0) LIMIT 1");
+
+// Burying a worker takes its sessions, so only damage leaves one with an owner that is not living.
+// Other workers look for sessions by their living owners, and would never find it.
+Status SessionExpiry::release_from_unknown(std::size_t limit) {
+  Walk walk;
+  for (std::size_t i = 0; i < limit; ++i) {
+    OwnerChange release;
+    release.reason = "gone";
+    {
+      Statement find = connection_.use(kOfUnknown);
+      if (!find.row()) return fail(find.status(), "find sessions of unknown workers");
+      release.session = find.integer(0);
+      if (!walk.changes(release.session)) return no_progress("sessions");
+    }
+    PAWL_TRY(owners_.change_owner(release, nullptr));
+  }
+  return Status::kOk;
+}
 
 Status SessionExpiry::sweep_owned_by_gone(Evidence& evidence, std::size_t limit,
                                           std::size_t* removed) {
-  Expired last;
+  PAWL_TRY(release_from_unknown(limit));
+  Incarnation last_owner = 0;
+  SessionKey last = 0;
   Walk walk;
   for (std::size_t looks = 0; looks < limit && *removed < limit; ++looks) {
     OwnerChange release;
     release.reason = "gone";
     {
       Statement expired = connection_.use(kExpired);
-      expired.bind(batch_.now).bind(last.until).bind(last.key);
+      expired.bind(batch_.now).bind(last_owner).bind(last);
       bool may = false;
       while (!may && expired.row()) {
         PAWL_TRY(may_be_swept(expired, &may));
-        if (may) release.session = expired.integer(PAWL_COLUMN(kExpired, sid));
-        if (may) last = {expired.integer(PAWL_COLUMN(kExpired, locked_until)), release.session};
+        if (may) last = release.session = expired.integer(PAWL_COLUMN(kExpired, sid));
+        if (may) last_owner = expired.integer(PAWL_COLUMN(kExpired, owner));
       }
       if (!may) return fail(expired.status(), "find expired sessions");
-      if (!walk.rises(last.until, last.key)) return no_progress("sessions");
+      if (!walk.rises(last_owner, last)) return no_progress("sessions");
     }
     Claim claim;
     const Status claimed = rows_.sessions.session_claim(release.session, &claim);

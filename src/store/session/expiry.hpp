@@ -67,6 +67,7 @@ class SessionExpiry : private Table {
                     std::int64_t kept_ms);
   Status report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor);
   Status sweep_unowned(std::size_t limit, std::size_t* removed);
+  Status release_from_unknown(std::size_t limit);
   Status sweep_owned_by_gone(Evidence& evidence, std::size_t limit, std::size_t* removed);
   Status may_be_swept(const Statement& row, bool* may);
   Status sweep_row(SessionKey session);

@@ -169,19 +169,25 @@ Status SessionOwners::make_room(Incarnation me, std::int64_t idle_ms, bool* rele
   return *released ? evict(longest, SessionChange::Eviction::kCapacity) : Status::kOk;
 }
 
+constexpr auto kCountAll =
+    PAWL_QUERY("SELECT count(*) FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1");
 constexpr auto kRenew =
-    PAWL_QUERY("UPDATE sessions SET locked_until=max(locked_until,?2) WHERE owner=?1");
+    PAWL_QUERY("UPDATE workers SET sessions_until=max(sessions_until,?2) WHERE inc=?1");
 
 Status SessionOwners::renew_session_lock(Incarnation me, const WorkerTerms& options,
                                          std::size_t* renewed, std::size_t* released) {
   *renewed = 0;
   *released = 0;
   PAWL_TRY(release_idle(me, options, released));
+  {
+    Statement count = connection_.use(kCountAll);
+    if (!count.bind(me).row()) return fail(count.status(), "count own sessions");
+    *renewed = static_cast<std::size_t>(count.integer(0));
+  }
+  if (*renewed == 0) return Status::kOk;
   Statement renew = connection_.use(kRenew);
   renew.bind(me).bind(rules::lease_until(batch_.now, options.session_lock_timeout_ms));
-  PAWL_TRY(fail(renew.run(), "renew sessions"));
-  *renewed = static_cast<std::size_t>(connection_.changes());
-  return Status::kOk;
+  return fail(renew.run(), "renew sessions");
 }
 
 constexpr auto kNextToAnnounce = PAWL_QUERY(

@@ -308,7 +308,7 @@ constexpr auto kTouchAcknowledged =
     PAWL_QUERY("UPDATE sessions SET last_activity_at=?2 WHERE sid=?1");
 
 Status SessionRows::note_activity(SessionKey session) {
-  if (session == 0 || is_noted(session, 0)) return Status::kOk;
+  if (session == 0 || is_noted(session)) return Status::kOk;
   Statement touch = connection_.use(kTouchAcknowledged);
   touch.bind(session).bind(batch_.now);
   return fail(touch.run(), "note a session's activity");
@@ -316,20 +316,17 @@ Status SessionRows::note_activity(SessionKey session) {
 
 constexpr auto kCountActivity =
     PAWL_QUERY("UPDATE sessions SET activities=activities+1 WHERE sid=?1");
-constexpr auto kTouchHandedOver = PAWL_QUERY(
-    "UPDATE sessions SET last_activity_at=?2,activities=activities+1,"
-    "locked_until=max(locked_until,?3) WHERE sid=?1");
+constexpr auto kTouchHandedOver =
+    PAWL_QUERY("UPDATE sessions SET last_activity_at=?2,activities=activities+1 WHERE sid=?1");
 
-// The first call of a batch gives the lease its full length, so later ones only count. The head
-// stays as it is.
-Status SessionRows::count_activity(SessionKey session, std::int64_t lease_until) {
-  if (is_noted(session, lease_until)) {
+// Later calls of a batch only count. The head stays as it is.
+Status SessionRows::count_activity(SessionKey session) {
+  if (is_noted(session)) {
     Statement count = connection_.use(kCountActivity);
     return fail(count.bind(session).run(), "note a session's activity");
   }
   Statement touch = connection_.use(kTouchHandedOver);
-  touch.bind(session).bind(batch_.now).bind(lease_until);
-  return fail(touch.run(), "note a session's activity");
+  return fail(touch.bind(session).bind(batch_.now).run(), "note a session's activity");
 }
 
 constexpr auto kListOwned =
@@ -394,7 +391,8 @@ Status SessionRows::last_epoch(Epoch* epoch) {
 constexpr auto kClaimOf = PAWL_QUERY(
     "SELECT "
     "s.owner,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "
-    "lock_visible,s.locked_until,s.boot_seq,"
+    "lock_visible," PAWL_SESSION_LEASE
+    " AS lease,s.boot_seq,"
     "s.epoch,s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>,
     " AS is_soft FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
@@ -410,24 +408,20 @@ Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
   claim->holder = row.integer(PAWL_COLUMN(kClaimOf, s.owner));
   claim->buried = row.integer(PAWL_COLUMN(kClaimOf, buried)) != 0;
   claim->lock_visible = row.integer(PAWL_COLUMN(kClaimOf, lock_visible)) != 0;
-  claim->locked_until = row.integer(PAWL_COLUMN(kClaimOf, s.locked_until));
+  claim->locked_until = row.integer(PAWL_COLUMN(kClaimOf, lease));
   claim->boot_seq = row.integer(PAWL_COLUMN(kClaimOf, s.boot_seq));
   claim->subject = session;
   claim->version = row.integer(PAWL_COLUMN(kClaimOf, s.epoch));
   return Status::kOk;
 }
 
-// True if this batch has written the session's activity and a lease of this length or longer (0:
-// any). Only the first sessions of a batch are remembered.
-bool SessionRows::is_noted(SessionKey session, std::int64_t lease_until) {
-  FixedVector<Noted, 16>& all = noted_.in(context_);
-  for (Noted& noted : all) {
-    if (noted.session != session) continue;
-    const bool is_known = noted.lease_until >= lease_until;
-    if (!is_known) noted.lease_until = lease_until;
-    return is_known;
-  }
-  if (!all.full()) static_cast<void>(all.push_back({session, lease_until}));
+// True if this batch has written the session's activity. Only the first sessions of a batch are
+// remembered.
+bool SessionRows::is_noted(SessionKey session) {
+  FixedVector<SessionKey, 16>& all = noted_.in(context_);
+  for (const SessionKey noted : all)
+    if (noted == session) return true;
+  if (!all.full()) static_cast<void>(all.push_back(session));
   return false;
 }
 

@@ -71,12 +71,6 @@ struct OwnerWrite {
   std::int64_t lease_ms = 0;
 };
 
-// The expired row looked at last, in order of (until, key).
-struct Expired {
-  std::int64_t until = kBeforeAll;
-  std::int64_t key = 0;
-};
-
 struct Declaration {
   Incarnation worker = 0;
   rules::Role role = rules::Role::kHolder;
@@ -142,7 +136,7 @@ class SessionRows : private Table {
   // Deletes the row of a closed exclusive session, once its last cancelled item has ended.
   Status forget_if_closed(SessionKey session);
   Status note_activity(SessionKey session);
-  Status count_activity(SessionKey session, std::int64_t lease_until);
+  Status count_activity(SessionKey session);
   // Called by the code that deletes a session's row. No trigger does it: the connection runs none,
   // because one that others put into the file would run inside our commits.
   Status drop_summary(SessionKey session);
@@ -158,14 +152,10 @@ class SessionRows : private Table {
   Status has_declarer(SessionKey session, bool* found);
 
  private:
-  struct Noted {
-    SessionKey session = 0;
-    std::int64_t lease_until = 0;
-  };
   Status read_claim(SessionKey session, Claim* claim, bool* soft);
-  bool is_noted(SessionKey session, std::int64_t lease_until);
+  bool is_noted(SessionKey session);
 
-  OfBatch<FixedVector<Noted, 16>> noted_;  // sessions whose rows this batch has touched
+  OfBatch<FixedVector<SessionKey, 16>> noted_;  // sessions whose rows this batch has touched
 };
 
 }  // namespace pawl::store

@@ -20,7 +20,8 @@ namespace pawl::store {
 inline constexpr char kIsEarlyForm[] =
     "SELECT count(*) FROM sqlite_schema WHERE type='table' AND "
     "((name='history' AND instr(sql,'prev INTEGER')=0) OR "
-    "(name='instances' AND instr(sql,'timer_id INTEGER')=0))";
+    "(name='instances' AND instr(sql,'timer_id INTEGER')=0) OR "
+    "(name='workers' AND instr(sql,'sessions_until INTEGER')=0))";
 
 // Says which command converts the database. A program that only opens databases has no converter.
 inline Status refuse_older(const char* path, std::int64_t version, Diagnostic& diagnostic) {

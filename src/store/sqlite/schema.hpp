@@ -98,7 +98,8 @@ CREATE TABLE workers(
   node TEXT NOT NULL, pid INTEGER NOT NULL, start_time INTEGER NOT NULL,
   boot_seq INTEGER NOT NULL, lock_visible INTEGER NOT NULL, locked_until INTEGER NOT NULL,
   draining INTEGER NOT NULL, buried INTEGER NOT NULL, any_tag INTEGER NOT NULL,
-  sessions_max INTEGER NOT NULL, messages_max INTEGER, message_bytes_max INTEGER);
+  sessions_max INTEGER NOT NULL, messages_max INTEGER, message_bytes_max INTEGER,
+  sessions_until INTEGER NOT NULL DEFAULT 0);
 CREATE INDEX w_living ON workers(inc) WHERE buried=0;
 CREATE TABLE handlers(
   inc INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY(name, inc)) WITHOUT ROWID;
@@ -126,7 +127,6 @@ CREATE TABLE sessions(
 CREATE INDEX s_owned ON sessions(owner, head_id) WHERE head_id IS NOT NULL AND state=0;
 CREATE INDEX s_claim ON sessions(head_id)
   WHERE head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=0;
-CREATE INDEX s_lease ON sessions(locked_until) WHERE owner IS NOT NULL;
 CREATE INDEX s_owner ON sessions(owner, hard) WHERE owner IS NOT NULL;
 CREATE INDEX s_stopping ON sessions(stop_due) WHERE state=1;
 CREATE INDEX s_look ON sessions(look_at) WHERE look_at IS NOT NULL;

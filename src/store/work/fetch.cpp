@@ -505,7 +505,7 @@ Status WorkFetch::claim(Fetch& fetch, const Candidate& candidate, const WorkRow&
 
 constexpr auto kTouchSession = PAWL_QUERY(
     "UPDATE sessions SET last_activity_at=?2,activities=activities+1,epoch_used=epoch,"
-    "locked_until=max(locked_until,?3),folder_root=coalesce(?4,folder_root) WHERE sid=?1");
+    "folder_root=coalesce(?3,folder_root) WHERE sid=?1");
 
 Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   const WorkerTerms& options = *fetch.how.options;
@@ -545,7 +545,6 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
     {
       Statement touch = connection_.use(kTouchSession);
       touch.bind(row.session).bind(batch_.now);
-      touch.bind(rules::lease_until(batch_.now, options.session_lock_timeout_ms));
       touch.bind_text_or_null(fetch.how.folder_root);
       PAWL_TRY(fail(touch.run(), "note a session's activity"));
     }
@@ -568,9 +567,16 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-#define PAWL_LOCK_COLUMNS                         \
-  "q.id,q.inc,coalesce(w.buried<>0,1) AS buried," \
-  "coalesce(w.lock_visible=1,0) AS lock_visible,q.locked_until,q.boot_seq,q.token"
+#define PAWL_LOCK_COLUMNS                                                                       \
+  "q.id,q.inc,q.state,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "       \
+  "lock_visible,q.locked_until,coalesce(w.locked_until,0) AS worker_until,q.boot_seq,q.token"
+// A lock lasts as long as the lease of its worker, at least. The lock of a cancelled item has a
+// lease of its own, and so has one of this worker: if this process does not run the item, only the
+// answer to its commit was lost.
+#define PAWL_LOCK_EXPIRED                                                                \
+  "q.locked_until<=?1 AND (q.inc=?4 OR w.inc IS NULL OR w.buried<>0 OR w.locked_until<=" \
+  "?1 OR q.state=",                                                                      \
+      sql::number<rules::WorkState::kCancelledRunning>, ")"
 constexpr auto kLockColumns = sql::Columns(PAWL_LOCK_COLUMNS);
 constexpr auto kNextExpiredLock =
     PAWL_QUERY("SELECT " PAWL_LOCK_COLUMNS
@@ -578,14 +584,14 @@ constexpr auto kNextExpiredLock =
                "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
                sql::number<kIndexedWorkFrom>, " AND q.state IN (",
                sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
-               ") AND q.locked_until<=?1"
-               " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id LIMIT 1");
+               ") AND " PAWL_LOCK_EXPIRED
+               " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id");
 // The same for items below kIndexedWorkFrom, which wq_locked does not hold; the order is by id.
 constexpr auto kNextExpiredAtOnce = PAWL_QUERY(
     "SELECT " PAWL_LOCK_COLUMNS
     " FROM worker_queue q LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>?3 AND q.id<",
     sql::number<kIndexedWorkFrom>, " AND q.state=", sql::number<rules::WorkState::kLocked>,
-    " AND q.locked_until<=?1 AND ?2 IS NOT NULL ORDER BY q.id LIMIT 1");
+    " AND " PAWL_LOCK_EXPIRED " AND ?2 IS NOT NULL ORDER BY q.id");
 
 // Ends locks, also those of cancelled running items, that are past their lease: of holders that are
 // gone, and this worker's own if this process does not run the item (the answer to a commit was
@@ -597,27 +603,34 @@ Status WorkFetch::take_expired_locks(Fetch& fetch) {
   return take_expired_locks_of(fetch, kNextExpiredLock, expired_lock_, looks);
 }
 
-Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredScan& scan,
+Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredLocks& scan,
                                         unsigned& looks) {
   for (; looks < kExpiredLooksMax && !scan.all_seen.in(context_) && !*fetch.found; ++looks) {
     Claim lock;
     WorkItemId item = 0;
     {
       Statement next = connection_.use(query);
-      next.bind(batch_.now).bind(scan.last.until).bind(scan.last.key);
-      if (!next.row()) {
-        scan.last = Expired();
-        scan.all_seen.in(context_) = true;
-        return fail(next.status(), "find expired locks");
-      }
-      item = next.integer(PAWL_COLUMN(kLockColumns, q.id));
-      lock.holder = next.integer(PAWL_COLUMN(kLockColumns, q.inc));
+      next.bind(batch_.now).bind(scan.until).bind(scan.item).bind(fetch.how.me);
+      // What this process runs is no look: a worker may have long work in all its slots.
+      do {
+        if (!next.row()) {
+          scan.until = kBeforeAll;
+          scan.item = 0;
+          scan.all_seen.in(context_) = true;
+          return fail(next.status(), "find expired locks");
+        }
+        item = next.integer(PAWL_COLUMN(kLockColumns, q.id));
+        lock.holder = next.integer(PAWL_COLUMN(kLockColumns, q.inc));
+      } while (lock.holder == fetch.how.me && fetch.how.filter->runs_item(item));
       lock.buried = next.integer(PAWL_COLUMN(kLockColumns, buried)) != 0;
       lock.lock_visible = next.integer(PAWL_COLUMN(kLockColumns, lock_visible)) != 0;
-      lock.locked_until = next.integer(PAWL_COLUMN(kLockColumns, q.locked_until));
       lock.boot_seq = next.integer(PAWL_COLUMN(kLockColumns, q.boot_seq));
       lock.version = next.integer(PAWL_COLUMN(kLockColumns, q.token));
-      scan.last = {lock.locked_until, item};
+      scan.until = next.integer(PAWL_COLUMN(kLockColumns, q.locked_until));
+      scan.item = item;
+      lock.locked_until = rules::lock_lease(
+          rules::work_state_of(next.integer(PAWL_COLUMN(kLockColumns, q.state))), scan.until,
+          next.integer(PAWL_COLUMN(kLockColumns, worker_until)));
     }
     PAWL_TRY(take_expired_lock(fetch, lock, item));
   }
@@ -648,29 +661,35 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
                                 fetch.how.limits);
 }
 
+// Goes along the workers whose leases have ended, which are few, and along the sessions of each
+// that have work.
 constexpr auto kNextExpiredSession = PAWL_QUERY(
-    "SELECT head_id,sid,locked_until FROM sessions\fINDEXED BY s_lease\r"
-    "WHERE owner IS NOT NULL AND locked_until<=?1 AND (locked_until,sid)>(?2,?3)"
-    " AND owner<>?4 AND head_id IS NOT NULL AND hard=0 AND state=",
-    sql::number<rules::State::kOpen>, " ORDER BY locked_until,sid LIMIT 1");
+    "SELECT s.head_id,s.sid,w.inc FROM workers w\fINDEXED BY w_living\r"
+    "CROSS JOIN sessions s\fINDEXED BY s_owned\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
+    " AND w.inc<>?4 AND w.sessions_until<=?1 AND s.head_id IS NOT NULL AND s.state=",
+    sql::number<rules::State::kOpen>,
+    " AND s.head_id>iif(w.inc=?2,?3,0) AND s.locked_until<=?1 AND s.hard=0"
+    " ORDER BY w.inc,s.head_id LIMIT 1");
 
 Status WorkFetch::take_expired_sessions(Fetch& fetch) {
-  for (unsigned looks = 0; looks < kExpiredLooksMax && !expired_session_.all_seen.in(context_) &&
+  ExpiredSessions& scan = expired_session_;
+  for (unsigned looks = 0; looks < kExpiredLooksMax && !scan.all_seen.in(context_) &&
                            fetch.claims_open && !*fetch.found;
        ++looks) {
     Candidate candidate{0, 0, kTakeover};
     {
       Statement next = connection_.use(kNextExpiredSession);
-      next.bind(batch_.now).bind(expired_session_.last.until).bind(expired_session_.last.key);
-      next.bind(fetch.how.me);
+      next.bind(batch_.now).bind(scan.owner).bind(scan.head).bind(fetch.how.me);
       if (!next.row()) {
-        expired_session_.last = Expired();
-        expired_session_.all_seen.in(context_) = true;
+        scan.owner = 0;
+        scan.head = 0;
+        scan.all_seen.in(context_) = true;
         return fail(next.status(), "find expired sessions");
       }
       candidate.id = next.integer(0);
       candidate.session = next.integer(1);
-      expired_session_.last = {next.integer(2), candidate.session};
+      scan.owner = next.integer(2);
+      scan.head = candidate.id;
     }
     PAWL_TRY(take_expired_session(fetch, candidate));
   }

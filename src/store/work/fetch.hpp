@@ -23,9 +23,17 @@
 
 namespace pawl::store {
 
-// A scan of expired rows, which goes on where the last one ended.
-struct ExpiredScan {
-  Expired last;
+// A scan of locks whose own lease has ended, which goes on behind the last one, in order of (until,
+// item).
+struct ExpiredLocks {
+  std::int64_t until = kBeforeAll;
+  WorkItemId item = 0;
+  OfBatch<bool> all_seen;
+};
+// The same for sessions of workers whose lease has ended, in order of (owner, head).
+struct ExpiredSessions {
+  Incarnation owner = 0;
+  WorkItemId head = 0;
   OfBatch<bool> all_seen;
 };
 
@@ -80,16 +88,16 @@ class WorkFetch : private Table {
   Status claim(Fetch& fetch, const Candidate& candidate, const WorkRow& row);
   Status hand_over(Fetch& fetch, const WorkRow& row);
   Status take_expired_locks(Fetch& fetch);
-  Status take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredScan& scan,
+  Status take_expired_locks_of(Fetch& fetch, sql::QueryRef query, ExpiredLocks& scan,
                                unsigned& looks);
   Status take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId item);
   Status take_expired_sessions(Fetch& fetch);
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   BranchScan scans_[kBranches];
-  ExpiredScan expired_lock_;
-  ExpiredScan expired_at_once_;  // for items that were handed over in the commit that made them
-  ExpiredScan expired_session_;
+  ExpiredLocks expired_lock_;
+  ExpiredLocks expired_at_once_;  // for items that were handed over in the commit that made them
+  ExpiredSessions expired_session_;
   // The item that waits longest because this worker is at its limit of sessions, and when this
   // worker met it first. Kept in memory only: losing it costs a wait.
   struct Met {

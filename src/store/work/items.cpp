@@ -117,8 +117,7 @@ Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution
     insert.bind_or_null(item.session).bind_or_null(generation).bind(event_row);
     PAWL_TRY(fail(insert.run(), "hand an activity over"));
   }
-  return item.session == 0 ? Status::kOk
-                           : rows_.sessions.count_activity(item.session, work.session_lease_until);
+  return item.session == 0 ? Status::kOk : rows_.sessions.count_activity(item.session);
 }
 
 Status WorkItems::session_of_work(InstanceKey instance, const NewWork& work,

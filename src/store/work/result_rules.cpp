@@ -43,6 +43,11 @@ Ended end_with_outcome(WorkState state, bool exclusive) {
   return state == WorkState::kLocked && exclusive ? Ended::kKeepUntilEnd : Ended::kDelete;
 }
 
+std::int64_t lock_lease(WorkState state, std::int64_t own_until, std::int64_t worker_until) {
+  const bool has_own = state == WorkState::kCancelledRunning || own_until > worker_until;
+  return has_own ? own_until : worker_until;
+}
+
 bool needs_evidence(const ExpiredLockFacts& lock) {
   return !lock.is_own && (lock.state == WorkState::kCancelledRunning || !lock.has_session);
 }

@@ -70,6 +70,13 @@ enum class Ended : std::uint8_t {
 [[nodiscard]] Ended cancel(WorkState state, bool exclusive);
 [[nodiscard]] Ended end_with_outcome(WorkState state, bool exclusive);
 
+// The end of the lease on a lock. A lock lasts as long as the lease of the worker that holds it,
+// which one row renews for all that the worker holds, and at least until `own_until`, which the
+// hand-over wrote. The lock of a cancelled item ends by itself, since a hung activity may keep its
+// worker alive for ever (S36).
+[[nodiscard]] std::int64_t lock_lease(WorkState state, std::int64_t own_until,
+                                      std::int64_t worker_until);
+
 // The fate of a lock whose lease has passed. `gone`: the state of its holder. A lock of the asking
 // worker itself, for an item that it does not run, comes from a commit whose answer was lost.
 enum class ExpiredLock : std::uint8_t {

@@ -117,9 +117,18 @@ Status WorkRows::put_back(const WorkRow& row, const PutBack& how) {
   return row.session == 0 ? Status::kOk : sessions_.recompute_head(row.session);
 }
 
+constexpr auto kBeginOwnLease = PAWL_QUERY(
+    "UPDATE worker_queue SET locked_until=max(locked_until,coalesce((SELECT w.locked_until"
+    " FROM workers w WHERE w.inc=worker_queue.inc),0)) WHERE id=?1");
+
 // The execution goes on until the cancellation reaches it; until it has ended, nothing else of the
-// session may start.
+// session may start. From here on its lock has a lease of its own, which its worker does not renew
+// for ever (S36).
 Status WorkRows::mark_cancelled_running(WorkItemId item) {
+  {
+    Statement begin = connection_.use(kBeginOwnLease);
+    PAWL_TRY(fail(begin.bind(item).run(), "begin a lock's own lease"));
+  }
   WorkWrite write;
   write.state = rules::WorkState::kCancelledRunning;
   write.keeps_lock = true;
@@ -200,32 +209,25 @@ Status WorkRows::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   return Status::kOk;
 }
 
-constexpr auto kRenewItem = PAWL_QUERY(
-    "UPDATE worker_queue SET locked_until=max(locked_until,?4)"
-    " WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?5 AND state IN (",
-    sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>, ") RETURNING sid");
-constexpr auto kRenewItsSession = PAWL_QUERY(
-    "UPDATE sessions SET locked_until=max(locked_until,?4),last_activity_at=?5"
-    " WHERE sid=?1 AND owner=?2 AND epoch=?3");
+constexpr auto kReadLock =
+    PAWL_QUERY("SELECT state FROM worker_queue WHERE id=?1 AND token=?2 AND inc=?3 AND epoch=?4");
+constexpr auto kRenewCancelled =
+    PAWL_QUERY("UPDATE worker_queue SET locked_until=max(locked_until,?2) WHERE id=?1");
 
 Status WorkRows::renew_work_item_lock(const WorkDone& done, Incarnation me,
                                       const WorkerTerms& options) {
-  SessionKey session = 0;
+  rules::WorkState state = rules::WorkState::kReady;
   {
-    Statement renew = connection_.use(kRenewItem);
-    renew.bind(done.item).bind(done.token).bind(me);
-    renew.bind(rules::lease_until(batch_.now, options.worker_lock_timeout_ms)).bind(done.epoch);
-    if (!renew.row())
-      return renew.status() == Status::kOk ? Status::kStale
-                                           : fail_written(renew.status(), "renew a lock");
-    session = renew.integer(0);
+    Statement read = connection_.use(kReadLock);
+    read.bind(done.item).bind(done.token).bind(me).bind(done.epoch);
+    if (!read.row()) return no_row(read, Status::kStale, "read a lock");
+    state = rules::work_state_of(read.integer(0));
   }
-  if (session == 0) return Status::kOk;
-  // Does not touch the session of a worker that took it meanwhile.
-  Statement touch = connection_.use(kRenewItsSession);
-  touch.bind(session).bind(me).bind(done.epoch);
-  touch.bind(rules::lease_until(batch_.now, options.session_lock_timeout_ms)).bind(batch_.now);
-  return fail(touch.run(), "renew a session with its work");
+  if (!rules::is_in_hand(state)) return Status::kStale;
+  if (state == rules::WorkState::kLocked) return Status::kOk;
+  Statement renew = connection_.use(kRenewCancelled);
+  renew.bind(done.item).bind(rules::lease_until(batch_.now, options.worker_lock_timeout_ms));
+  return fail_written(renew.run(), "renew a lock");
 }
 
 constexpr auto kNextCancelled = PAWL_QUERY(

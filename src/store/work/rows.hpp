@@ -64,8 +64,9 @@ class WorkRows : private Table {
   WorkRows(StoreContext& context, SessionRows& sessions, InstanceRows& instances)
       : Table(context), sessions_(sessions), instances_(instances) {}
 
-  // Renews the item's lock, and its session if `me` owns it at this epoch. kStale: the execution is
-  // lost. A kept cancelled item answers kOk and keeps its lock: see check_work_item().
+  // Looks whether `me` still has the item's lock, which lasts as long as the lease of its worker.
+  // The lock of a cancelled item that runs has a lease of its own, and this renews it. kStale: the
+  // execution is lost. A kept cancelled item answers kOk and keeps its lock: see check_work_item().
   Status renew_work_item_lock(const WorkDone& done, Incarnation me, const WorkerTerms& options);
 
   // ---- for the other classes of the storage ----
