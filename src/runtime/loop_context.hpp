@@ -63,8 +63,8 @@ struct LoopContext {
   BatchInfo batch;       // the batch at hand, or the last one
   Incarnation me = 0;    // 0: not registered
   std::int64_t now = 0;  // Pawl time of the tick at hand
-  // Boot time: this worker's sessions are its own until then, at least. The last renewal says so, or
-  // the registration.
+  // Boot time: this worker's sessions are its own until then, at least. The last renewal says so,
+  // or the registration.
   std::int64_t session_lease_boot_ms = 0;
   bool draining = false;
   bool overslept = false;                    // the loop woke much later than planned

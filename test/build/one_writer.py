@@ -25,6 +25,7 @@ GROUPS = [
     ("workers", ("buried",), "that a worker is buried"),
     ("workers", ("draining",), "that a worker is drained"),
     ("workers", ("locked_until",), "a worker's lease"),
+    ("workers", ("sessions_until",), "the lease on a worker's sessions"),
 ]
 # Of a worker's row these never change after it was inserted.
 FIXED = [("workers", ("inc", "pid", "start_time", "boot_seq", "lock_visible", "any_tag", "sessions_max"))]

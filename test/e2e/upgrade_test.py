@@ -23,7 +23,7 @@ PAWL = [*EMULATOR, os.path.join(BUILD, "src", "apps", "pawl", "pawl")]
 GOLDEN = pathlib.Path(SOURCE) / "test" / "store" / "golden"
 FOLDER = pathlib.Path(BUILD) / "test" / "e2e" / f"upgrade.{PART}.scratch"
 DATABASE = FOLDER / "one.db"
-EARLIER = ("format1.db", "format2_early.db")
+EARLIER = ("format1.db", "format2_early.db", "format2_leases.db")
 GUARD = 100
 OTHER = 65534  # a user and a group that own nothing
 

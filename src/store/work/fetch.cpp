@@ -611,7 +611,7 @@ Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, Expir
     {
       Statement next = connection_.use(query);
       next.bind(batch_.now).bind(scan.until).bind(scan.item).bind(fetch.how.me);
-      // What this process runs is no look: a worker may have long work in all its slots.
+      // An item that runs here is no look: a worker may have long work in all its slots.
       do {
         if (!next.row()) {
           scan.until = kBeforeAll;

@@ -43,7 +43,8 @@ TEST(Golden, KeptFile_CancelIsAnsweredByTheRulesOfItsBehaviour) {
   cancel_one_begun_before(bytes);
 }
 
-// Format 1; format 2 as it was before histories had links and instances a timer in their row.
+// Format 1; format 2 as it was before histories had links and instances a timer in their row, and
+// before a worker's row had the leases of its sessions.
 class Earlier : public ::testing::TestWithParam<const char*> {
  protected:
   static std::string kept() { return bytes_of(std::string(GOLDEN_FOLDER "/") + GetParam()); }
@@ -52,7 +53,7 @@ std::string form_name(const ::testing::TestParamInfo<const char*>& info) {
   const std::string name = info.param;
   return name.substr(0, name.find('.'));
 }
-INSTANTIATE_TEST_SUITE_P(Golden, Earlier, ::testing::Values("format1.db", "format2_early.db"),
+INSTANTIATE_TEST_SUITE_P(Golden, Earlier, ::testing::Values("format1.db", "format2_early.db", "format2_leases.db"),
                          form_name);
 
 TEST_P(Earlier, ConvertedFile_AllEndsRight) {

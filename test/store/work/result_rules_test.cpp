@@ -158,6 +158,15 @@ TEST(ResultRules, cancel_and_end) {
   }
 }
 
+// Rules: S5, S36.
+TEST(ResultRules, a_lock_lasts_as_long_as_the_lease_of_its_worker_but_not_once_it_is_cancelled) {
+  EXPECT_EQ(lock_lease(WorkState::kLocked, 100, 0), 100) << "its worker has not renewed";
+  EXPECT_EQ(lock_lease(WorkState::kLocked, 100, 99), 100);
+  EXPECT_EQ(lock_lease(WorkState::kLocked, 100, 101), 101);
+  EXPECT_EQ(lock_lease(WorkState::kCancelledRunning, 100, 101), 100);
+  EXPECT_EQ(lock_lease(WorkState::kCancelledRunning, 100, 99), 100);
+}
+
 TEST(ResultRules, look_at_expired_lock) {
   constexpr WorkState kLocked = WorkState::kLocked;
   constexpr WorkState kCancelled = WorkState::kCancelledRunning;
