@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
-#include <cstdio>
 #include <string>
 
 #include "session_world.hpp"
@@ -18,12 +17,13 @@ int pages_written(Worker& worker) {
   return now;
 }
 
-constexpr int kPagesMax = 16;
-
 class Renewals : public ::testing::TestWithParam<std::uint32_t> {};
 
-// The worker has run an item of each session some time ago. The renewal of its own row is in the
-// same commit.
+// A renewal writes the page of the worker's row, and the page with the time, as most commits do.
+// The simulated disk has sectors of 4096 bytes, and SQLite writes all pages of a sector with one.
+constexpr int kPages = 2 * 4096 / 512;
+
+// The worker has run an item of each session some time ago.
 TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
   const std::uint32_t sessions = GetParam();
   World world;
@@ -33,21 +33,22 @@ TEST_P(Renewals, writes_as_many_pages_as_the_page_says) {
   for (std::uint32_t i = 0; i < sessions; ++i) {
     worker.run_one("session-" + std::to_string(i));
   }
-  world.pass(25'000);
-  const int before = pages_written(worker);
-  std::size_t renewed = 0;
-  std::size_t released = 0;
-  ASSERT_EQ(worker.batch([&](Store& store) {
-    PAWL_TRY(store.worker().renew_worker(worker.me(), worker.options.session_lock_timeout_ms));
-    return store.session().owners.renew_session_lock(worker.me(), worker.options, &renewed,
-                                                     &released);
-  }),
-            Status::kOk);
-  const int pages = pages_written(worker) - before;
-  EXPECT_EQ(renewed, sessions);
-  std::printf("%u sessions: %d pages\n", sessions, pages);
-  EXPECT_LE(pages, kPagesMax);
-  EXPECT_GT(pages, kPagesMax / 2) << "the page says more than it is";
+  const auto renew = [&] {
+    world.pass(25'000);
+    const int before = pages_written(worker);
+    std::size_t renewed = 0;
+    std::size_t released = 0;
+    EXPECT_EQ(worker.batch([&](Store& store) {
+      PAWL_TRY(store.session().owners.renew_session_lock(worker.me(), worker.options, &renewed,
+                                                         &released));
+      return store.worker().renew_worker(worker.me(), worker.options.worker_lock_timeout_ms);
+    }),
+              Status::kOk);
+    EXPECT_EQ(renewed, sessions);
+    return pages_written(worker) - before;
+  };
+  renew();  // the first one confirms the clock, too
+  EXPECT_EQ(renew(), kPages);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sessions, Renewals, ::testing::Values(0, 10, 128, 1'000),
