@@ -308,13 +308,13 @@ struct SessionInfo {
   // (ActivityContext::session_folder()). Empty: no worker with a work_root got work of it, or it is
   // not open, so the folder will be removed.
   CallText folder;
-  std::int64_t epoch = 0;         // rises with every change of the owner; 0: never had one
-  std::int64_t created_ms = 0;    // the time when it was made or opened anew
-  std::int64_t age_ms = 0;        // since created_ms, in Pawl time as quiet_for_ms
+  std::int64_t epoch = 0;       // rises with every change of the owner; 0: never had one
+  std::int64_t created_ms = 0;  // the time when it was made or opened anew
+  std::int64_t age_ms = 0;      // since created_ms, in Pawl time as quiet_for_ms
   // Since its last hand-over or result; 0 while an activity of it runs.
   std::int64_t quiet_for_ms = 0;
-  std::int64_t activities = 0;    // handed over so far
-  OptionalMs expires_in_ms;       // SessionSettings::max_age; 0: it has expired; none: never
+  std::int64_t activities = 0;  // handed over so far
+  OptionalMs expires_in_ms;     // SessionSettings::max_age; 0: it has expired; none: never
   // The time that it has had no owner and work that could be handed over; none: it does not wait.
   // No worker has room for it, can run the work, or has declared the device.
   OptionalMs waits_for_ms;

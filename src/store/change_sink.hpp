@@ -63,7 +63,7 @@ struct SessionChange {
   bool is_end = false;          // counts as the end of a session; true once for each
   std::int64_t age_ms = 0;      // since it was opened or made; swept: until its last activity
   std::int64_t activities = 0;  // number handed over so far
-  std::int64_t idle_ms = 0;     // since its last hand-over, renewal or end of work
+  std::int64_t idle_ms = 0;     // since its last hand-over or end of work
 };
 
 // A command that the commit of its turn did not carry out.

@@ -363,9 +363,8 @@ Status ModelStore::renew_worker(Incarnation me, std::int64_t lease_ms) {
 
 void ModelStore::renew_sessions(Incarnation me, const WorkerTerms& options) {
   release_idle(me, options.session_idle_timeout_ms);
-  const bool owns = std::any_of(sessions_.begin(), sessions_.end(), [me](const auto& one) {
-    return one.second.row.owner == me;
-  });
+  const bool owns = std::any_of(sessions_.begin(), sessions_.end(),
+                                [me](const auto& one) { return one.second.row.owner == me; });
   std::int64_t& until = workers_.at(me).sessions_until;
   if (owns) until = std::max(until, lease_until(options.session_lock_timeout_ms));
 }

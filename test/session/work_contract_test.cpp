@@ -11,8 +11,9 @@ class WorkContract : public TwoWorkers {
  protected:
   // The end of the lease on the one item.
   std::int64_t lease() {
-    return world_.number("SELECT max(q.locked_until,w.locked_until) FROM worker_queue q"
-                         " JOIN workers w ON w.inc=q.inc");
+    return world_.number(
+        "SELECT max(q.locked_until,w.locked_until) FROM worker_queue q"
+        " JOIN workers w ON w.inc=q.inc");
   }
 };
 

@@ -567,8 +567,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-#define PAWL_LOCK_COLUMNS                                                                       \
-  "q.id,q.inc,q.state,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "       \
+#define PAWL_LOCK_COLUMNS                                                                 \
+  "q.id,q.inc,q.state,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS " \
   "lock_visible,q.locked_until,coalesce(w.locked_until,0) AS worker_until,q.boot_seq,q.token"
 // A lock lasts as long as the lease of its worker, at least. The lock of a cancelled item has a
 // lease of its own, and so has one of this worker: if this process does not run the item, only the
@@ -578,14 +578,13 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   "?1 OR q.state=",                                                                      \
       sql::number<rules::WorkState::kCancelledRunning>, ")"
 constexpr auto kLockColumns = sql::Columns(PAWL_LOCK_COLUMNS);
-constexpr auto kNextExpiredLock =
-    PAWL_QUERY("SELECT " PAWL_LOCK_COLUMNS
-               " FROM worker_queue q\fINDEXED BY wq_locked\r"
-               "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
-               sql::number<kIndexedWorkFrom>, " AND q.state IN (",
-               sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
-               ") AND " PAWL_LOCK_EXPIRED
-               " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id");
+constexpr auto kNextExpiredLock = PAWL_QUERY(
+    "SELECT " PAWL_LOCK_COLUMNS
+    " FROM worker_queue q\fINDEXED BY wq_locked\r"
+    "LEFT JOIN workers w ON w.inc=q.inc WHERE q.id>=",
+    sql::number<kIndexedWorkFrom>, " AND q.state IN (",
+    sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
+    ") AND " PAWL_LOCK_EXPIRED " AND (q.locked_until,q.id)>(?2,?3) ORDER BY q.locked_until,q.id");
 // The same for items below kIndexedWorkFrom, which wq_locked does not hold; the order is by id.
 constexpr auto kNextExpiredAtOnce = PAWL_QUERY(
     "SELECT " PAWL_LOCK_COLUMNS
@@ -628,9 +627,9 @@ Status WorkFetch::take_expired_locks_of(Fetch& fetch, sql::QueryRef query, Expir
       lock.version = next.integer(PAWL_COLUMN(kLockColumns, q.token));
       scan.until = next.integer(PAWL_COLUMN(kLockColumns, q.locked_until));
       scan.item = item;
-      lock.locked_until = rules::lock_lease(
-          rules::work_state_of(next.integer(PAWL_COLUMN(kLockColumns, q.state))), scan.until,
-          next.integer(PAWL_COLUMN(kLockColumns, worker_until)));
+      lock.locked_until =
+          rules::lock_lease(rules::work_state_of(next.integer(PAWL_COLUMN(kLockColumns, q.state))),
+                            scan.until, next.integer(PAWL_COLUMN(kLockColumns, worker_until)));
     }
     PAWL_TRY(take_expired_lock(fetch, lock, item));
   }

@@ -53,7 +53,8 @@ std::string form_name(const ::testing::TestParamInfo<const char*>& info) {
   const std::string name = info.param;
   return name.substr(0, name.find('.'));
 }
-INSTANTIATE_TEST_SUITE_P(Golden, Earlier, ::testing::Values("format1.db", "format2_early.db", "format2_leases.db"),
+INSTANTIATE_TEST_SUITE_P(Golden, Earlier,
+                         ::testing::Values("format1.db", "format2_early.db", "format2_leases.db"),
                          form_name);
 
 TEST_P(Earlier, ConvertedFile_AllEndsRight) {
