@@ -13,18 +13,21 @@ MIB = 1 << 20
 FLUSH, FORCED, DISCARD = 1, 2, 4
 MAGIC = 0x6A736677736872
 
-# Two partitions: a file system, and one sector that says what a client was answered (board_program.cpp).
-FIRST, SIZE, LEDGER = 1 * MIB, 30 * MIB, 31 * MIB
-DISK = 32 * MIB
+# Two partitions: a file system, and one sector that says what a client was answered (board_program.cpp). f2fs wants as much.
+FIRST, SIZE, LEDGER = 1 * MIB, 62 * MIB, 63 * MIB
+DISK = 64 * MIB
+
+# Each ext4 can name times after 2038.
+EXT4 = ["/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256", "-E", "lazy_itable_init=0,lazy_journal_init=0"]
+MAKERS = {"ext4": EXT4, "ext4 without a journal": [*EXT4, "-O", "^has_journal"], "f2fs": ["/sbin/mkfs.f2fs", "-q", "-f"]}
 
 
-def make_disk(path):
-    """A disk with an empty ext4 that can name times after 2038."""
-    files = path + ".ext4"
+def make_disk(path, system="ext4"):
+    """A disk with an empty file system."""
+    files = path + ".files"
     with open(files, "wb") as out:
         out.truncate(SIZE)
-    subprocess.run(["/sbin/mke2fs", "-q", "-F", "-t", "ext4", "-b", "4096", "-I", "256",
-                    "-E", "lazy_itable_init=0,lazy_journal_init=0", files], check=True)
+    subprocess.run([*MAKERS[system], files], check=True, stdout=subprocess.DEVNULL)
     image = bytearray(DISK)
     for number, (start, size, kind) in enumerate(((FIRST, SIZE, 0x83), (LEDGER, MIB, 0xDA))):
         struct.pack_into("<B3sB3sII", image, 446 + 16 * number, 0, b"\0\2\0", kind, b"\0\2\0", start // SECTOR, size // SECTOR)
@@ -92,8 +95,12 @@ class Log:
         """The flushes behind which a client knew of so many starts, the last of all left out."""
         return [i for i in range(len(self.flushes) - 1) if len(self.answers(self.flushes[i])[0]) >= answers]
 
+    def bytes_written(self):
+        """What the file system gave to the disk."""
+        return sum(len(request[2]) for request in self.requests if request[0] == "write")
+
     def cut(self, which, mode, chance):
-        """The power fails right before flush `which` + 1 is acknowledged: (image, what clients knew then)."""
+        """The power fails right before flush `which` + 1 is acknowledged: (writes on the disk, what clients knew then)."""
         flush, following = self.flushes[which], self.flushes[which + 1]
         writes = self.writes(0, flush)
         for write in self.writes(flush, following):
@@ -103,7 +110,7 @@ class Log:
             elif fate == "torn":
                 size = chance.randrange(len(write[2]) // SECTOR + 1) * SECTOR
                 writes.append(("write", write[1], write[2][:size], False))
-        return self.disk(writes), self.answers(following)
+        return writes, self.answers(following)
 
     def lie(self, which, flushes, in_order, chance):
         """The same by a device that has lost, of what it acknowledged, writes of the last `flushes` flushes: all of them,
@@ -112,7 +119,7 @@ class Log:
         writes = self.writes(0, lost_from)
         if not in_order:
             writes += [write for write in self.writes(lost_from, self.flushes[which + 1]) if chance.random() < 0.5]
-        return self.disk(writes), self.answers(self.flushes[which + 1])
+        return writes, self.answers(self.flushes[which + 1])
 
 
 def chance_of(seed):

@@ -121,7 +121,7 @@ class Board:
     """One life of a board, from the start of its kernel to the cut of its power."""
 
     VIRT = ["-M", "virt", "-cpu", "cortex-a15", "-serial", "stdio"]
-    VIRT_MODULES = ["virtio_mmio", "virtio_blk", "crc32c_generic", "ext4"]
+    VIRT_MODULES = ["virtio_mmio", "virtio_blk", "crc32c_generic", "crc32_generic", "ext4", "f2fs"]
 
     def __init__(self, folder, programs, *, drives=(), modules=(), machine=None, console="ttyAMA0", memory=128, more=()):
         self.written = ""

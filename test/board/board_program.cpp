@@ -190,6 +190,15 @@ class Ledger {
   alignas(4096) char sector_[512];
 };
 
+// The bytes that this process has written to files, those of the ledger and of the console too.
+std::int64_t bytes_written() {
+  std::FILE* const counts = std::fopen("/proc/self/io", "r");
+  long long bytes = 0;
+  if (counts == nullptr || std::fscanf(counts, "rchar: %*lld wchar: %lld", &bytes) != 1) bytes = 0;
+  if (counts != nullptr) static_cast<void>(std::fclose(counts));
+  return bytes;
+}
+
 int work(const char* database, std::int64_t count, const char* ledger_path, bool flushed) {
   pawl::HostOptions options = options_of(database);
   options.runtime.synchronous_full = flushed;
@@ -211,6 +220,7 @@ int work(const char* database, std::int64_t count, const char* ledger_path, bool
   });
   const int result = host.run();
   caller.join();
+  say("bytes %lld\n", static_cast<long long>(bytes_written()));
   return result;
 }
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Programs of the armhf build on a booted kernel.
 
-  board_test.py BUILD SCRATCH power_cut [CUTS]   a disk whose power is cut, a setting that may lose, and a disk that lies
+  board_test.py BUILD SCRATCH power_cut [CUTS]   a disk whose power is cut, a setting that may lose, and a disk that lies, with
+                                                 ext4 and with f2fs
+  board_test.py BUILD SCRATCH card [INSTANCES]   what reaches the disk of what Pawl writes, by file system and its options
   board_test.py BUILD SCRATCH clock              a clock that is years off, set, trusted, and after 2038
   board_test.py BUILD SCRATCH sensors            the sensor gateway reads drivers of the kernel
   board_test.py BUILD SCRATCH energy [SECONDS]   what an idle gateway, and ten sensors, cost; and what is resident, held to footprint.txt
   board_test.py BUILD SCRATCH resident           what of programs is resident, into SCRATCH/resident.json
 
-CUTS: 3 unless it says more; each kind of cut in turn. SECONDS: 3 unless it says more. PAWL_SEED: another choice of the moments.
+CUTS: 3 unless it says more; each kind of cut in turn. INSTANCES: 30 unless it says more. SECONDS: 3 unless it says more. PAWL_SEED: another choice of the moments.
 """
 import calendar
 import json
@@ -54,11 +56,13 @@ def logged_drive(path, log, name):
 class Run:
     """A disk on which instances were started until the power failed."""
 
-    def __init__(self, name, folder):
-        self.name = name
+    def __init__(self, name, folder, system="ext4", options="", flushed=True):
+        self.name, self.flushed = name, flushed
+        kind = system.split()[0]
+        self.mount = f"mount -t {kind}{' -o ' + options if options else ''}"
         self.path = os.path.join(folder, name + ".img")
         self.log_path = os.path.join(folder, name + ".log")
-        self.base = block_log.make_disk(self.path)
+        self.base = block_log.make_disk(self.path, system)
 
     def read_log(self, console):
         self.log = block_log.Log(self.log_path, self.base)
@@ -72,17 +76,18 @@ def program(build):
     return os.path.join(build, "test/board/board_program")
 
 
-def work(build, folder, runs):
+def work(build, folder, runs, instances=INSTANCES):
     """On each disk in turn, starts instances until the last is acknowledged. Then the power fails."""
     drives = [word for run in runs for word in logged_drive(run.path, run.log_path, run.name)]
     with Board(os.path.join(folder, "work"), [program(build)], drives=drives) as board:
         disks = board.disks()
         for run in runs:
-            board.run(f"mount -t ext4 {disks[run.name]}1 /disk")
-            more = " normal" if run.name == "normal" else ""
-            board.send(f"board_program work /disk/board.db {INSTANCES} {disks[run.name]}2{more}")
-            board.wait_for(rf"start {INSTANCES}\n")
+            board.run(f"{run.mount} {disks[run.name]}1 /disk")
+            more = "" if run.flushed else " normal"
+            board.send(f"board_program work /disk/board.db {instances} {disks[run.name]}2{more}")
+            board.wait_for(rf"start {instances}\n")
             run.console = board.before
+            run.bytes = int(board.wait_for(r"bytes (\d+)\n")[1])
             board.wait_for(r"@done 0\n")
             board.run("umount /disk")
     for run in runs:
@@ -92,13 +97,13 @@ def work(build, folder, runs):
 class Cut:
     """A disk after a cut, and what a client knew then."""
 
-    def __init__(self, run, name, image_and_answers):
+    def __init__(self, run, name, writes_and_answers):
         self.run, self.name = run, name
-        self.image, (self.started, self.ended) = image_and_answers
+        self.writes, (self.started, self.ended) = writes_and_answers
 
     def look(self, board, disk):
         """Has the board look at it."""
-        status, output = board.try_run(f"mount -t ext4 {disk}1 /disk && board_program check /disk/board.db {INSTANCES}")
+        status, output = board.try_run(f"{self.run.mount} {disk}1 /disk && board_program check /disk/board.db {INSTANCES}")
         board.try_run("umount /disk")
         self.output, self.opened = output, status == 0
         there = re.findall(r"^instance (\d+) before=(\w+) right=(\d)$", output, re.MULTILINE)
@@ -125,20 +130,25 @@ def look_at(build, folder, cuts):
         for i, cut in enumerate(some):
             path = os.path.join(folder, f"cut{i}.img")
             with open(path, "wb") as out:
-                out.write(cut.image)
+                out.write(cut.run.log.disk(cut.writes))
             drives += drive(path, f"cut{i}")
         with Board(os.path.join(folder, "look"), [program(build)], drives=drives) as board:
             disks = board.disks()
             for i, cut in enumerate(some):
                 cut.look(board, disks[f"cut{i}"])
-                cut.image = None
         for cut in some:
             cut.describe()
 
 
 def power_cut(build, folder, count=3):
-    full, normal = Run("full", folder), Run("normal", folder)
-    work(build, folder, [full, normal])
+    pairs = [[Run(f"{system}-{'full' if flushed else 'normal'}", folder, system, flushed=flushed) for flushed in (True, False)]
+             for system in ("ext4", "f2fs")]
+    work(build, folder, [run for pair in pairs for run in pair])
+    for full, normal in pairs:
+        cut_power(build, folder, full, normal, count)
+
+
+def cut_power(build, folder, full, normal, count):
     chance = block_log.chance_of(int(os.environ.get("PAWL_SEED", "1")))
     modes = ("dropped", "torn", "kept")
 
@@ -152,7 +162,7 @@ def power_cut(build, folder, count=3):
     widest = max(normal.log.candidates(0), key=lambda which: len(
         {answer for answer in normal.log.requests[normal.log.flushes[which]:normal.log.flushes[which + 1]]
          if answer[0] == "answer"}))
-    may_lose = [Cut(normal, f"normal, later writes dropped, flush {widest}", normal.log.cut(widest, "dropped", chance))]
+    may_lose = [Cut(normal, f"{normal.name}, later writes dropped, flush {widest}", normal.log.cut(widest, "dropped", chance))]
     may_lose += cuts_of(normal, max(1, count // 5))
     behind = full.log.candidates(INSTANCES // 2)
     lies = {order: [Cut(full, f"a lie, {order}, flush {which}",
@@ -179,7 +189,28 @@ def power_cut(build, folder, count=3):
                                                                           lies.items())):
         known = sum(len(cut.started) + len(cut.ended) for cut in cuts)
         unsound = sum(not cut.opened or not cut.sound for cut in cuts)
-        print(f"{name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
+        print(f"{full.name.split('-')[0]}, {name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
+
+
+# ---- what reaches the disk ----
+
+def card(build, folder, instances=30):
+    """The same work with each file system: bytes that the program writes, and bytes that its file system makes of them."""
+    runs = [Run(f"card{i}", folder, system, options) for i, (system, options) in enumerate(CARD)]
+    work(build, folder, runs, instances)
+    print(f"| {'file system':<24} | {'options':<24} | flushes | bytes of the program a flush | bytes that reach the disk a flush |")
+    print("|---|---|---|---|---|")
+    for run, (system, options) in zip(runs, CARD):
+        flushes, reached = len(run.log.flushes), run.log.bytes_written()
+        # The program's count has what it wrote to the ledger and to the console, too.
+        ledger = sum(request[0] == "answer" for request in run.log.requests) * block_log.SECTOR
+        written = run.bytes - ledger - len(run.console)
+        print(f"| {system:<24} | {options:<24} | {flushes:,} | {written // flushes:,} | {reached // flushes:,} |")
+        expect(reached > written > 0, f"{system} {options}: {reached} bytes reached the disk of {written} that were written")
+
+
+CARD = [("ext4", ""), ("ext4", "noatime"), ("ext4", "noatime,data=journal"), ("ext4", "noatime,commit=60"),
+        ("ext4 without a journal", "noatime"), ("f2fs", "noatime"), ("f2fs", "noatime,fsync_mode=strict")]
 
 
 # ---- clocks ----
@@ -413,7 +444,7 @@ def main():
     os.makedirs(folder)
     try:
         numbers = [int(word) for word in sys.argv[4:]]
-        {"power_cut": power_cut, "clock": clock, "sensors": sensors, "energy": energy,
+        {"power_cut": power_cut, "card": card, "clock": clock, "sensors": sensors, "energy": energy,
          "resident": resident}[part](build, folder, *numbers)
     except BoardError as error:
         sys.exit(f"{part}: {error}")

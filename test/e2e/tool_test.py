@@ -937,6 +937,15 @@ def wear():
     said = diagnosis("hello.db")
     expect(0 < said["flush_median_us"] <= said["flush_most_us"], f"{said}")
     expect("bytes_a_day" not in said and "endurance_days" not in said, "nothing was measured")
+    # Where the file lies on a block device of this kernel, that is what is counted.
+    device = os.stat(os.path.join(SCRATCH, "hello.db")).st_dev
+    block = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+    expect(("flush_card_bytes" in said) == os.path.exists(block), f"{said}")
+    expect(said.get("flush_card_bytes", 4096) >= 4096, f"{said}: a page a flush at least reaches it")
+    with open("/proc/self/mountinfo", encoding="ascii", errors="replace") as mounts:
+        lines = [line.split() for line in mounts if line.split()[2] == f"{os.major(device)}:{os.minor(device)}"]
+    expect(("file_system" in said) == bool(lines), f"{said}")
+    expect(not lines or said["file_system"] == lines[-1][lines[-1].index("-") + 1], f"{said}, {lines}")
     writer = goes_on("busy.db")
     try:
         before = written_by(writer.pid)

@@ -7,6 +7,7 @@
 #include <array>
 #include <ctime>
 
+#include "apps/pawl/card.hpp"
 #include "apps/pawl/file_place.hpp"
 #include "apps/pawl/library.hpp"
 #include "apps/pawl/process_io.hpp"
@@ -33,6 +34,8 @@ struct Given {
 struct Flushes {
   std::int64_t median_us = 0;
   std::int64_t most_us = 0;
+  // Given to the device meanwhile, by anyone, for each flush. None: it has no such count.
+  std::optional<std::int64_t> card_bytes;
 };
 
 std::int64_t now_us() {
@@ -49,6 +52,7 @@ Flushes measure_flushes(const std::string& database) {
   std::array<char, 4096> page = {};
   std::array<std::int64_t, kFlushes> took = {};
   bool good = true;
+  const std::optional<std::int64_t> before = given_to_card_of(place.temporary());
   for (std::int64_t& one : took) {
     const std::int64_t begin = now_us();
     good = good && ::write(file, page.data(), page.size()) > 0 && ::fdatasync(file) == 0;
@@ -57,7 +61,11 @@ Flushes measure_flushes(const std::string& database) {
   ::close(file);
   if (!good) fail(kFailed, status_name(Status::kIo), place.temporary() + " cannot be flushed");
   std::sort(took.begin(), took.end());
-  return {took[kFlushes / 2], took[kFlushes - 1]};
+  Flushes flushes = {took[kFlushes / 2], took[kFlushes - 1], std::nullopt};
+  const std::optional<std::int64_t> after = given_to_card_of(place.temporary());
+  if (before.has_value() && after.has_value() && *after >= *before)
+    flushes.card_bytes = (*after - *before) / std::int64_t{kFlushes};
+  return flushes;
 }
 
 // The result: facts and findings.
@@ -71,6 +79,7 @@ struct Diagnosis {
   std::int64_t log_bytes = 0;
   std::int64_t disk_free_bytes = 0;
   Flushes flushes;
+  Card card;
   std::int64_t unserved = 0;
   std::size_t workers = 0;
   SessionLook sessions;
@@ -161,6 +170,7 @@ Diagnosis diagnose(Tool& tool, const Given& given) {
   if (is.disk_free_bytes < kFreeLeast)
     is.findings.push_back("the disk has " + size_text(is.disk_free_bytes) + " left");
   is.flushes = measure_flushes(path);
+  is.card = card_of(path);
   if (is.report.orphans > 0)
     is.findings.push_back(counted(is.report.orphans, "row belongs to an instance that is not there",
                                   "rows belong to instances that are not there"));
@@ -213,6 +223,12 @@ void print_json(Tool& tool, const Given& given, const Diagnosis& is) {
       .number("unfinished", is.report.unfinished)
       .number("workers", static_cast<std::int64_t>(is.workers));
   print_json(out, is.sessions);
+  if (!is.card.file_system.empty())
+    out.text("file_system", is.card.file_system)
+        .text("device", is.card.device)
+        .text("mount_options", is.card.options)
+        .flag("keeps_flushes", is.card.keeps_flushes);
+  if (is.flushes.card_bytes.has_value()) out.number("flush_card_bytes", *is.flushes.card_bytes);
   if (is.written.bytes().has_value()) out.number("bytes_a_day", is.written.bytes_a_day());
   const std::optional<std::int64_t> days = days_left(given, is);
   if (days.has_value()) out.number("endurance_days", *days);
@@ -233,6 +249,17 @@ void print_wear(const Screen& screen, const Given& given, const Diagnosis& is) {
   if (days.has_value())
     print_field(screen, "endurance",
                 counted(*days, "day", "days") + ", without what the card itself writes more");
+}
+
+// A mount without flushes is no finding: a disk whose cache has a battery is mounted so.
+void print_card(const Screen& screen, const Diagnosis& is) {
+  if (is.card.file_system.empty()) return print_field(screen, "card", "unknown mount");
+  print_field(screen, "card",
+              is.card.file_system + " on " + is.card.device + " (" + is.card.options + ")" +
+                  (is.card.keeps_flushes ? "" : ", without flushes: a power cut may damage it"));
+  if (is.flushes.card_bytes.has_value())
+    print_field(screen, "card writes",
+                screen.size(*is.flushes.card_bytes) + " a flush, by all programs of the machine");
 }
 
 std::string folders_text(const SessionLook& is) {
@@ -259,6 +286,7 @@ void print_people(Tool& tool, const Given& given, const Diagnosis& is) {
   print_field(screen, "flush",
               "median " + std::to_string(is.flushes.median_us) + " us, longest " +
                   std::to_string(is.flushes.most_us) + " us, of " + std::to_string(kFlushes));
+  print_card(screen, is);
   print_field(screen, "workers", std::to_string(is.workers));
   print_field(screen, "unfinished", std::to_string(is.report.unfinished));
   print_field(screen, "devices", counted(is.sessions.waiting_devices.count, "waits", "wait"));
