@@ -24,7 +24,7 @@ constexpr std::int64_t kDayMs = 86'400'000;
 constexpr std::int64_t kFreeLeast =
     4 * 1024 * 1024;  // below it a burst of commits may fill the disk
 
-struct Given {
+struct DoctorGiven {
   std::optional<std::int64_t> for_ms;
   std::optional<std::int64_t> endurance_bytes;
   std::vector<std::string> folders;
@@ -34,7 +34,7 @@ struct Given {
 struct Flushes {
   std::int64_t median_us = 0;
   std::int64_t most_us = 0;
-  // Given to the device meanwhile, by anyone, for each flush. None: it has no such count.
+  // DoctorGiven to the device meanwhile, by anyone, for each flush. None: it has no such count.
   std::optional<std::int64_t> card_bytes;
 };
 
@@ -138,7 +138,7 @@ void look_at_work(Tool& tool, Diagnosis* is) {
                                    "activities wait for a worker that has their name: pawl queue"));
 }
 
-void look_at_rows(Tool& tool, const Given& given, Diagnosis* is) {
+void look_at_rows(Tool& tool, const DoctorGiven& given, Diagnosis* is) {
   std::vector<std::int64_t> pids;
   tool.must(tool.client().get_metrics(&is->metrics));
   is->has_metrics = true;
@@ -155,7 +155,7 @@ void look_at_rows(Tool& tool, const Given& given, Diagnosis* is) {
   is->written.read(pids);
 }
 
-Diagnosis diagnose(Tool& tool, const Given& given) {
+Diagnosis diagnose(Tool& tool, const DoctorGiven& given) {
   Diagnosis is;
   const std::string& path = tool.database_that_is_there();
   {
@@ -179,7 +179,7 @@ Diagnosis diagnose(Tool& tool, const Given& given) {
   return is;
 }
 
-std::optional<std::int64_t> days_left(const Given& given, const Diagnosis& is) {
+std::optional<std::int64_t> days_left(const DoctorGiven& given, const Diagnosis& is) {
   const std::int64_t a_day = is.written.bytes_a_day();
   if (!given.endurance_bytes.has_value() || a_day == 0) return std::nullopt;
   return *given.endurance_bytes / a_day;
@@ -202,7 +202,7 @@ void print_json(JsonOut& out, const SessionLook& is) {
       .flag("folders_complete", is.complete);
 }
 
-void print_json(Tool& tool, const Given& given, const Diagnosis& is) {
+void print_json(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
   JsonOut& out = tool.out();
   out.begin_object().flag("healthy", is.findings.empty()).begin_list("findings");
   for (const std::string& one : is.findings)
@@ -235,7 +235,7 @@ void print_json(Tool& tool, const Given& given, const Diagnosis& is) {
   out.end_object().end_line();
 }
 
-void print_wear(const Screen& screen, const Given& given, const Diagnosis& is) {
+void print_wear(const Screen& screen, const DoctorGiven& given, const Diagnosis& is) {
   if (!given.for_ms.has_value()) return;
   if (!is.written.bytes().has_value()) {
     print_field(screen, "writes", "unknown: no worker runs here whose /proc/PID/io can be read");
@@ -271,7 +271,7 @@ std::string folders_text(const SessionLook& is) {
          (is.complete ? "" : "; there are more than were looked at");
 }
 
-void print_people(Tool& tool, const Given& given, const Diagnosis& is) {
+void print_people(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
   const Screen& screen = tool.screen();
   print_field(screen, "database", is.report.id);
   print_field(screen, "format", std::to_string(is.report.format));
@@ -297,7 +297,7 @@ void print_people(Tool& tool, const Given& given, const Diagnosis& is) {
   print_field(screen, "verdict", is.findings.empty() ? "healthy" : "not healthy");
 }
 
-int doctor(Tool& tool, const Given& given) {
+int doctor(Tool& tool, const DoctorGiven& given) {
   const Diagnosis is = diagnose(tool, given);
   if (tool.json())
     print_json(tool, given, is);
@@ -309,7 +309,7 @@ int doctor(Tool& tool, const Given& given) {
 }  // namespace
 
 void add_doctor(Tool& tool) {
-  auto given = std::make_shared<Given>();
+  auto given = std::make_shared<DoctorGiven>();
   CLI::App* const command =
       tool.add("doctor", "Looks at all of the database, and measures the disk that it is on",
                [&tool, given] { return doctor(tool, *given); });
