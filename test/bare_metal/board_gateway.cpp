@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 #include "program.hpp"
 
 namespace {

@@ -1,11 +1,11 @@
 // The smallest program on the board: one orchestration, two activities, memory in .bss.
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 #include "program.hpp"
 
 namespace {
 
 pawl::ActivityResult greet(pawl::ActivityContext& ctx) {
-  pawl::mps2::say("hello, %.*s", PAWL_TEXT(ctx.input()));
+  pawl::qemu::say("hello, %.*s", PAWL_TEXT(ctx.input()));
   return ctx.ok(ctx.input());
 }
 

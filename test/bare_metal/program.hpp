@@ -9,8 +9,7 @@
 
 namespace pawl::metal_test {
 
-// Starts board, flash and the memory of SQLite; a line of output says what failed. The argument
-// "cut=N" cuts the power at the n-th operation of the flash.
+// Starts board, flash and the memory of SQLite; a line of output says what failed.
 bool start_board(const ProcessOptions& of_process);
 [[nodiscard]] port::Port board_port();
 // Writes the use of memory, stack and flash. False: a request of SQLite did not fit.

@@ -10,8 +10,8 @@ import re
 import sys
 
 PARTS = [("pawl_cjson", "cJSON"), ("libpawl_compact_sqlite", "SQLite"), ("libpawl_port_bare_metal", "port"), ("libpawl_board", "board"),
-         ("libc_nano", "newlib"), ("libc.a", "newlib"), ("libm.a", "newlib"),
-         ("libgcc", "newlib"), ("libnosys", "newlib")]
+         ("libc_nano", "library of C"), ("libc.a", "library of C"), ("libm.a", "library of C"),
+         ("libgcc", "library of C")]
 SECTION = re.compile(r"^ (\.[\w.$*]+|COMMON)(?:\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*))?$")
 REST = re.compile(r"^\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)\s+(\S.*)$")
 FILL = re.compile(r"^ \*fill\*\s+0x[0-9a-f]+\s+(0x[0-9a-f]+)")
