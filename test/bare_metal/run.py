@@ -11,7 +11,8 @@ import re
 import subprocess
 import sys
 
-POWER_CUT = 42  # the exit status of FileFlash
+POWER_CUT = 42  # the exit status of FileFlash, which makes its file itself
+CHIP_BYTES = 32 * 1024 * 1024  # of a flash that the emulator has
 # With a counter of instructions for a clock: a sleep takes no time, and each run is like the one before.
 OPTIONS = ["-nographic", "-monitor", "none", "-serial", "null", "-nic", "none",
            "-icount", "shift=5,sleep=off"]
@@ -36,7 +37,12 @@ def main(program, folder, result, cuts, emulator):
             problems.append(f"{what}: status {status}\n{output}")
         return output
 
-    flash.unlink(missing_ok=True)
+    def erase():
+        flash.unlink(missing_ok=True)
+        if any(word.endswith("file=flash.bin") for word in emulator):
+            flash.write_bytes(b"\xff" * CHIP_BYTES)
+
+    erase()
     output = expect_end("first run")
     print(output)
     expect_end("second run")
@@ -44,7 +50,7 @@ def main(program, folder, result, cuts, emulator):
     operations = int(found.group(1)) if found else 0
     were_cut = 0
     for cut in range(cuts):
-        flash.unlink(missing_ok=True)
+        erase()
         at = 1 + operations * cut // cuts
         status, output = run(emulator, program, folder, f"cut={at}")
         were_cut += status == POWER_CUT
