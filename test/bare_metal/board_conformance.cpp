@@ -72,6 +72,7 @@ int main() {
   }
   pawl::qemu::say("flash: %lu operations; %u passed, %u skipped, %u failed",
                   static_cast<unsigned long>(flash.operations()), passed, skipped, failed);
-  if (failed == 0 && passed > 0) pawl::qemu::say("conformance: the port conforms");
-  return failed == 0 && passed > 0 ? 0 : 1;
+  const bool conforms = failed == 0 && passed > 0;
+  if (conforms) pawl::qemu::say("conformance: the port conforms");
+  return pawl::qemu::report_stack() && conforms ? 0 : 1;
 }

@@ -42,13 +42,12 @@ class Log final : public LogSink {
 };
 Log log;
 
-Options on_the_board(Options options) {
+void put_on_the_board(Options& options) {
   options.database_path = "pawl.db";
   options.worker_node_id = "board";
   options.log = &log;
   options.slots.threads = 0;
   options.space.reserve_bytes = 0;
-  return options;
 }
 
 ProcessOptions process_options(const Options& of_runtime) {
@@ -92,21 +91,21 @@ port::Port board_port() { return port().port(); }
 
 bool report() {
   const MemoryUse heap = process.memory_use();
-  qemu::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
-            heap.failures, qemu::stack_used());
+  qemu::say("sqlite: %zu bytes at most, %zu failures", heap.high_water, heap.failures);
   qemu::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
             static_cast<unsigned long>(flash->operations()),
             static_cast<unsigned long>(machine.sectors().sectors_in_use()),
             static_cast<unsigned long>(machine.sectors().sector_count()),
             static_cast<unsigned long>(machine.sectors().erases_max()));
-  return heap.failures == 0;
+  const bool is_stack_left = qemu::report_stack();
+  return heap.failures == 0 && is_stack_left;
 }
 
-bool start(const Registry& registry, const Options& wanted) {
+bool start(const Registry& registry, Options& options) {
   Diagnostic why;
-  const ProcessOptions of_process = process_options(wanted);
+  const ProcessOptions of_process = process_options(options);
   if (!start_board(of_process)) return false;
-  const Options options = on_the_board(wanted);
+  put_on_the_board(options);
   const Status status = the_runtime.start(process, registry, options, port().port(), for_runtime,
                                           sizeof(for_runtime), why);
   if (status != Status::kOk) return failed("runtime", status, why);

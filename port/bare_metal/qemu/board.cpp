@@ -39,12 +39,15 @@ void EmulatedBoard::sleep(OptionalMs) { core::sleep(); }
 
 // ---- for programs ----
 
-std::size_t stack_used() {
+bool report_stack() {
   constexpr unsigned char kPaint = 0xa5;
   const unsigned char* deepest = pawl_stack_begin;
   while (deepest < pawl_stack_end && *deepest == kPaint)
     ++deepest;
-  return static_cast<std::size_t>(pawl_stack_end - deepest);
+  const auto used = static_cast<std::size_t>(pawl_stack_end - deepest);
+  const auto given = static_cast<std::size_t>(pawl_stack_end - pawl_stack_begin);
+  say("stack: %zu of %zu bytes", used, given);
+  return used + kStackMargin <= given;
 }
 
 void say(const char* format, ...) {
