@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "port/bare_metal/qemu/core.hpp"
+#include "port/bare_metal/qemu/interrupts.hpp"
 
 namespace pawl::qemu {
 namespace {
@@ -33,9 +34,7 @@ constexpr std::size_t kWords = bare_metal::kProgramBytes / sizeof(std::uint32_t)
 // error.
 PAWL_RAM_CODE bool operate(volatile std::uint32_t* place, std::uint32_t command,
                            const std::uint32_t* words) {
-  constexpr std::uint32_t kInterrupts = 1U << 3U;
-  std::uint32_t before = 0;
-  __asm__ volatile("csrrc %0, mstatus, %1" : "=r"(before) : "r"(kInterrupts) : "memory");
+  const std::uint32_t before = core::interrupts_off();
   *place = command;
   if (words != nullptr) {
     static_cast<void>(status_when_ready(place));  // of the buffers
@@ -47,7 +46,7 @@ PAWL_RAM_CODE bool operate(volatile std::uint32_t* place, std::uint32_t command,
   const std::uint32_t status = status_when_ready(place);
   *place = kClearStatus;
   *place = kReadMemory;
-  __asm__ volatile("csrs mstatus, %0" ::"r"(before & kInterrupts) : "memory");
+  core::interrupts_on(before);
   return (status & kErrors) == 0;
 }
 

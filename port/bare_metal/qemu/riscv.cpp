@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "port/bare_metal/qemu/core.hpp"
+#include "port/bare_metal/qemu/interrupts.hpp"
 
 extern "C" {
 // Symbol of the linker script. The address is the number.
@@ -53,11 +54,10 @@ std::uint32_t ticks_a_millisecond() {
 // The time is read from the timer, so it goes on while interrupts are off.
 void start_clock() {
   constexpr std::uint32_t kTimerInterrupt = 1U << 7U;
-  constexpr std::uint32_t kInterrupts = 1U << 3U;
   ticks_at_start = ticks();
   ask_for_interrupt();
   __asm__ volatile("csrs mie, %0" ::"r"(kTimerInterrupt));
-  __asm__ volatile("csrs mstatus, %0" ::"r"(kInterrupts) : "memory");
+  interrupts_on(kInterrupts);
 }
 
 std::int64_t milliseconds() {
