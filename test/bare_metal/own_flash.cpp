@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kBlockBytes = 256 * 1024;
 constexpr std::uint32_t kBlockCount = 16;
-constexpr std::size_t kMachineBytes = 34'560;
+constexpr std::size_t kMachineBytes = 32'000;
 
 qemu::CfiFlash chip(pawl_medium_begin, {kBlockBytes, kBlockCount});
 alignas(8) unsigned char for_machine[kMachineBytes];

@@ -6,7 +6,7 @@
 namespace pawl::metal_test {
 namespace {
 
-constexpr std::size_t kMachineBytes = 31'232;
+constexpr std::size_t kMachineBytes = 28'672;
 
 qemu::FileFlash chip;
 alignas(8) unsigned char for_machine[kMachineBytes];
