@@ -54,8 +54,9 @@ struct Layout {
 
 // Sizes that count into Machine::required_memory(), in bytes.
 struct MachineMemory {
-  // The notes of one worker; a Runtime has one worker.
-  static constexpr std::size_t kNotesBytes = std::size_t{24} * 1024;
+  // The notes of one worker; a Runtime has one worker. It asks for 21,536 bytes: 64 heartbeats, and
+  // a note for each thread that a port may have.
+  static constexpr std::size_t kNotesBytes = std::size_t{43} * 512;
 };
 
 class Machine {

@@ -5,25 +5,27 @@
 
 #include "pawl/pawl.hpp"
 #include "port/bare_metal/bare_metal_port.hpp"
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
+#include "port/bare_metal/qemu/file_flash.hpp"
+#include "port/bare_metal/qemu/semihosting.hpp"
 
 namespace pawl::port_test {
 namespace {
 
-mps2::Mps2Board board;
-mps2::FileFlash flash;
+qemu::EmulatedBoard board;
+qemu::FileFlash flash;
 
 class ConformanceHost {
  public:
   ConformanceHost() : memory_(bytes() / sizeof(std::uint64_t) + 1) {
-    for (std::uint32_t block = 0; block < mps2::FileFlash::kBlockCount; ++block)
-      if (flash.erase(block) != Status::kOk) mps2::end(1);
+    for (std::uint32_t block = 0; block < qemu::FileFlash::kBlockCount; ++block)
+      if (flash.erase(block) != Status::kOk) qemu::end(1);
     Diagnostic why;
     const Status status = machine_.start(board, flash, layout(), memory_.data(),
                                          memory_.size() * sizeof(std::uint64_t), why);
     if (status == Status::kOk) return;
-    mps2::say("machine: %.*s", PAWL_TEXT(why.text()));
-    mps2::end(1);
+    qemu::say("machine: %.*s", PAWL_TEXT(why.text()));
+    qemu::end(1);
   }
   const char* root() { return nullptr; }
   const char* database() { return "pawl.db"; }
@@ -66,10 +68,11 @@ int main() {
     const char* const result =
         Case::failures > 0 ? "FAILED" : (Case::is_skipped ? "skipped" : "passed");
     ++(Case::failures > 0 ? failed : (Case::is_skipped ? skipped : passed));
-    pawl::mps2::say("%s: %s", one->name, result);
+    pawl::qemu::say("%s: %s", one->name, result);
   }
-  pawl::mps2::say("flash: %lu operations; %u passed, %u skipped, %u failed",
+  pawl::qemu::say("flash: %lu operations; %u passed, %u skipped, %u failed",
                   static_cast<unsigned long>(flash.operations()), passed, skipped, failed);
-  if (failed == 0 && passed > 0) pawl::mps2::say("conformance: the port conforms");
-  return failed == 0 && passed > 0 ? 0 : 1;
+  const bool conforms = failed == 0 && passed > 0;
+  if (conforms) pawl::qemu::say("conformance: the port conforms");
+  return pawl::qemu::report_stack() && conforms ? 0 : 1;
 }

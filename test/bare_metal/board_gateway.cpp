@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cstdint>
 
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 #include "program.hpp"
 
 namespace {
@@ -60,11 +60,11 @@ pawl::Poll gateway(pawl::OrchestrationContext& ctx) {
 }  // namespace
 
 int main() {
-  pawl::Registry registry;
+  static pawl::Registry registry;
+  static pawl::Options options = pawl::Options::smallest();
   bool registered = registry.add_orchestration("gateway", gateway) == pawl::Status::kOk;
   registered = registered && registry.add_orchestration("watch", watch) == pawl::Status::kOk;
   registered = registered && registry.add_activity("read_sensor", read_sensor) == pawl::Status::kOk;
-  pawl::Options options = pawl::Options::smallest();
   options.limits.orchestrations_max = 2;
   options.limits.history_events_max = 128;
   options.limits.commands_a_turn_max = 8;

@@ -1,11 +1,11 @@
 // The smallest program on the board: one orchestration, two activities, memory in .bss.
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 #include "program.hpp"
 
 namespace {
 
 pawl::ActivityResult greet(pawl::ActivityContext& ctx) {
-  pawl::mps2::say("hello, %.*s", PAWL_TEXT(ctx.input()));
+  pawl::qemu::say("hello, %.*s", PAWL_TEXT(ctx.input()));
   return ctx.ok(ctx.input());
 }
 
@@ -20,10 +20,11 @@ pawl::Poll greet_both(pawl::OrchestrationContext& ctx) {
 }  // namespace
 
 int main() {
-  pawl::Registry registry;
+  static pawl::Registry registry;
+  static pawl::Options options = pawl::Options::smallest();
   bool registered = registry.add_orchestration("greet_both", greet_both) == pawl::Status::kOk;
   registered = registered && registry.add_activity("greet", greet) == pawl::Status::kOk;
-  if (!registered || !pawl::metal_test::start(registry, pawl::Options::smallest())) return 1;
+  if (!registered || !pawl::metal_test::start(registry, options)) return 1;
   pawl::metal_test::start_once("greet_both", pawl::InstanceId("both"), "");
   return pawl::metal_test::finish("both");
 }

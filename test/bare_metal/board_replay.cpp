@@ -12,7 +12,7 @@
 #include "core/arena.hpp"
 #include "core/buddy.hpp"
 #include "event_text.hpp"
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 #include "program.hpp"
 #include "replay/engine.hpp"
 #include "replay/program.hpp"
@@ -81,15 +81,15 @@ class Run {
     if (test::horizon_of_end(history) != scenario_.end_at) return wrong("end", "another horizon");
     if (before < done && test::reads_of_last_run() != scenario_.reads)
       return wrong("reads", test::reads_of_last_run());
-    mps2::say("%s: %zu turns, %zu of them by an earlier boot", scenario_.name, done, before);
+    qemu::say("%s: %zu turns, %zu of them by an earlier boot", scenario_.name, done, before);
     return true;
   }
 
  private:
   bool wrong(const char* what, const std::string& is) const {
-    mps2::say("%s: %s:", scenario_.name, what);
+    qemu::say("%s: %s:", scenario_.name, what);
     for (std::size_t at = 0; at < is.size(); at += 200)
-      mps2::say("%s", is.substr(at, 200).c_str());
+      qemu::say("%s", is.substr(at, 200).c_str());
     return false;
   }
   bool fine(const char* what, Status status) const {
@@ -291,7 +291,7 @@ bool run_all(Store& store) {
   limits.payload_bytes_max = 1024;
   Engine engine(arena, limits);
   if (!engine.ready()) {
-    mps2::say("the engine needs more than %zu bytes", sizeof(for_engine));
+    qemu::say("the engine needs more than %zu bytes", sizeof(for_engine));
     return false;
   }
   // The storage's clock runs from the first batch on.
@@ -305,7 +305,7 @@ bool run_all(Store& store) {
       store.batch().rollback();
     }
   }
-  mps2::say("%zu scenarios, %zu failures", test::scenarios().size(), failures);
+  qemu::say("%zu scenarios, %zu failures", test::scenarios().size(), failures);
   return failures == 0;
 }
 
@@ -319,7 +319,7 @@ int main() {
   if (!metal_test::start_board(of_process)) return 1;
   alignas(StoreFactory::kAlign) static unsigned char place[40 * 1024];
   if (sizeof(place) < StoreFactory::bytes()) {
-    mps2::say("a storage takes %zu bytes", StoreFactory::bytes());
+    qemu::say("a storage takes %zu bytes", StoreFactory::bytes());
     return 1;
   }
   Store* const store = StoreFactory::make(place);
@@ -331,13 +331,13 @@ int main() {
   Diagnostic why;
   const port::Port port = metal_test::board_port();
   if (store->open(options, port, why) != Status::kOk) {
-    mps2::say("open: %.*s", PAWL_TEXT(why.text()));
+    qemu::say("open: %.*s", PAWL_TEXT(why.text()));
     return 1;
   }
   bool passed = metal_test::run_all(*store);
   store->close();
   StoreFactory::destroy(store);
   passed = metal_test::report() && passed;
-  if (passed) mps2::say("replay: every scenario as it must be");
+  if (passed) qemu::say("replay: every scenario as it must be");
   return passed ? 0 : 1;
 }

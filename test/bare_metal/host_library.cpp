@@ -2,11 +2,12 @@
 // not linked: a heap in static memory, and a program end instead of exceptions. For suites that
 // also run on the building machine; Pawl and its port use none of it.
 #include <cstddef>
+#include <cstdio>
 #include <new>
 #include <string>
 
 #include "core/buddy.hpp"
-#include "port/bare_metal/mps2/semihosting.hpp"
+#include "port/bare_metal/qemu/semihosting.hpp"
 
 namespace {
 
@@ -20,9 +21,9 @@ pawl::BuddyPool& pool() {
 }
 
 [[noreturn]] void stop_at(const char* what) {
-  pawl::mps2::put(what);
-  pawl::mps2::put(": an exception of the library\n");
-  pawl::mps2::end(3);
+  pawl::qemu::put(what);
+  pawl::qemu::put(": an exception of the library\n");
+  pawl::qemu::end(3);
 }
 
 }  // namespace
@@ -36,6 +37,10 @@ void operator delete(void* place) noexcept { pool().release(place); }
 void operator delete(void* place, std::size_t) noexcept { pool().release(place); }
 
 template class std::basic_string<char>;
+
+// There are no files. A suite that names some asks the port first whether it has them.
+std::FILE* fopen(const char*, const char*) { return nullptr; }
+int remove(const char*) { return -1; }
 
 namespace std {
 [[noreturn]] void __throw_bad_alloc();

@@ -3,19 +3,18 @@
 #include <chrono>
 #include <cstddef>
 
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "flash.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 
 namespace pawl::metal_test {
 namespace {
 
-// All memory of a program besides its stack: there is no heap.
-constexpr std::size_t kMachineBytes = 31'232;
+// With the memory of the flash, all of a program besides its stack: there is no heap.
 constexpr std::size_t kSqliteBytes = 180'000;
 constexpr std::size_t kRuntimeBytes = 224'000;
 
-mps2::Mps2Board board;
-mps2::FileFlash flash;
-alignas(8) unsigned char for_machine[kMachineBytes];
+qemu::EmulatedBoard board;
+const Flash* flash = nullptr;
 alignas(8) unsigned char for_sqlite[kSqliteBytes];
 alignas(8) unsigned char for_runtime[kRuntimeBytes];
 bare_metal::Machine machine;
@@ -31,25 +30,24 @@ class Log final : public LogSink {
   void write(LogLevel level, std::string_view event, const LogField* fields,
              std::size_t count) noexcept override {
     if (level < LogLevel::kWarning) return;
-    mps2::say("%s: %.*s", log_level_name(level), PAWL_TEXT(event));
+    qemu::say("%s: %.*s", log_level_name(level), PAWL_TEXT(event));
     for (std::size_t i = 0; i < count; ++i) {
       const LogField& field = fields[i];
       if (field.is_number)
-        mps2::say("  %.*s=%lld", PAWL_TEXT(field.key), static_cast<long long>(field.number));
+        qemu::say("  %.*s=%lld", PAWL_TEXT(field.key), static_cast<long long>(field.number));
       else
-        mps2::say("  %.*s=%.*s", PAWL_TEXT(field.key), PAWL_TEXT(field.text));
+        qemu::say("  %.*s=%.*s", PAWL_TEXT(field.key), PAWL_TEXT(field.text));
     }
   }
 };
 Log log;
 
-Options on_the_board(Options options) {
+void put_on_the_board(Options& options) {
   options.database_path = "pawl.db";
   options.worker_node_id = "board";
   options.log = &log;
   options.slots.threads = 0;
   options.space.reserve_bytes = 0;
-  return options;
 }
 
 ProcessOptions process_options(const Options& of_runtime) {
@@ -60,7 +58,7 @@ ProcessOptions process_options(const Options& of_runtime) {
 }
 
 bool failed(const char* what, Status status, const Diagnostic& why) {
-  mps2::say("%s: %s: %.*s", what, status_name(status), PAWL_TEXT(why.text()));
+  qemu::say("%s: %s: %.*s", what, status_name(status), PAWL_TEXT(why.text()));
   return false;
 }
 
@@ -81,10 +79,9 @@ bool has_ended(void* user) noexcept {
 bool start_board(const ProcessOptions& of_process) {
   Diagnostic why;
   board.start();
-  if (!flash.start("flash.bin")) return failed("flash", Status::kIo, why);
-  const std::optional<std::uint32_t> cut = mps2::argument("cut");
-  if (cut.has_value()) flash.cut_at(*cut);
-  Status status = machine.start(board, flash, {}, for_machine, sizeof(for_machine), why);
+  flash = start_flash();
+  if (flash == nullptr) return failed("flash", Status::kIo, why);
+  Status status = machine.start(board, flash->chip, {}, flash->memory, flash->bytes, why);
   if (status != Status::kOk) return failed("machine", status, why);
   status = process.start(of_process, for_sqlite, sizeof(for_sqlite), why);
   return status == Status::kOk || failed("process", status, why);
@@ -94,26 +91,26 @@ port::Port board_port() { return port().port(); }
 
 bool report() {
   const MemoryUse heap = process.memory_use();
-  mps2::say("sqlite: %zu bytes at most, %zu failures; stack: %zu bytes", heap.high_water,
-            heap.failures, mps2::stack_used());
-  mps2::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
-            static_cast<unsigned long>(flash.operations()),
+  qemu::say("sqlite: %zu bytes at most, %zu failures", heap.high_water, heap.failures);
+  qemu::say("flash: %lu operations, %lu of %lu sectors, %lu erases of one block at most",
+            static_cast<unsigned long>(flash->operations()),
             static_cast<unsigned long>(machine.sectors().sectors_in_use()),
             static_cast<unsigned long>(machine.sectors().sector_count()),
             static_cast<unsigned long>(machine.sectors().erases_max()));
-  return heap.failures == 0;
+  const bool is_stack_left = qemu::report_stack();
+  return heap.failures == 0 && is_stack_left;
 }
 
-bool start(const Registry& registry, const Options& wanted) {
+bool start(const Registry& registry, Options& options) {
   Diagnostic why;
-  const ProcessOptions of_process = process_options(wanted);
+  const ProcessOptions of_process = process_options(options);
   if (!start_board(of_process)) return false;
-  const Options options = on_the_board(wanted);
+  put_on_the_board(options);
   const Status status = the_runtime.start(process, registry, options, port().port(), for_runtime,
                                           sizeof(for_runtime), why);
   if (status != Status::kOk) return failed("runtime", status, why);
-  mps2::say("memory: machine %zu, sqlite %zu, runtime %zu",
-            bare_metal::Machine::required_memory(flash.geometry(), {}),
+  qemu::say("memory: machine %zu, sqlite %zu, runtime %zu",
+            bare_metal::Machine::required_memory(flash->chip.geometry(), {}),
             Process::required_memory(of_process), Runtime::required_memory(options));
   return true;
 }
@@ -122,11 +119,11 @@ Runtime& runtime() { return the_runtime; }
 
 void start_once(std::string_view name, const InstanceId& id, std::string_view input) {
   const Answer answer = [](void*, Status status) noexcept {
-    if (status != Status::kOk) mps2::say("start: %s", status_name(status));
+    if (status != Status::kOk) qemu::say("start: %s", status_name(status));
   };
   const Status asked =
       the_runtime.start_orchestration(name, id, input, StartOptions(), answer, nullptr);
-  if (asked != Status::kOk) mps2::say("start: %s", status_name(asked));
+  if (asked != Status::kOk) qemu::say("start: %s", status_name(asked));
 }
 
 int finish(std::string_view id) {
@@ -134,7 +131,7 @@ int finish(std::string_view id) {
   Status ran = Status::kTimeout;
   while (ran == Status::kTimeout)
     ran = the_runtime.run_for(std::chrono::seconds(10), has_ended, &wanted);
-  mps2::say("%.*s: %s %.*s", PAWL_TEXT(id), orchestration_state_name(wanted.status.state),
+  qemu::say("%.*s: %s %.*s", PAWL_TEXT(id), orchestration_state_name(wanted.status.state),
             PAWL_TEXT(wanted.status.output));
   const bool completed =
       ran == Status::kOk && wanted.status.state == OrchestrationState::kCompleted;

@@ -9,15 +9,16 @@
 
 namespace pawl::metal_test {
 
-// Starts board, flash and the memory of SQLite; a line of output says what failed. The argument
-// "cut=N" cuts the power at the n-th operation of the flash.
+// Starts board, flash and the memory of SQLite; a line of output says what failed.
 bool start_board(const ProcessOptions& of_process);
 [[nodiscard]] port::Port board_port();
-// Writes the use of memory, stack and flash. False: a request of SQLite did not fit.
+// Writes the use of memory, stack and flash. False: a request of SQLite did not fit, or too little
+// was left of the stack.
 bool report();
 
-// Starts all that and a Runtime, with `wanted` except for options that the board fixes.
-bool start(const Registry& registry, const Options& wanted);
+// Starts all that and a Runtime, and sets the options that the board fixes. Registry and options
+// are best static: start() needs most of the stack, and they would lie below it.
+bool start(const Registry& registry, Options& options);
 [[nodiscard]] Runtime& runtime();
 // Starts the instance if it does not exist yet.
 void start_once(std::string_view name, const InstanceId& id, std::string_view input);

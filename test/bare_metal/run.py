@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Programs of a board without an operating system, under QEMU.
 
-usage: run.py QEMU PROGRAM FOLDER RESULT CUTS
+usage: run.py PROGRAM FOLDER RESULT CUTS EMULATOR...
 
 Runs PROGRAM on an empty flash, and again on what that left. Then, CUTS times, on an empty flash whose power goes at
 operations spread over those of the first run, and without cuts until it ends. Each must end with the line RESULT.
@@ -11,32 +11,38 @@ import re
 import subprocess
 import sys
 
-POWER_CUT = 42  # the exit status of FileFlash
+POWER_CUT = 42  # the exit status of FileFlash, which makes its file itself
+CHIP_BYTES = 32 * 1024 * 1024  # of a flash that the emulator has
 # With a counter of instructions for a clock: a sleep takes no time, and each run is like the one before.
-MACHINE = ["-M", "mps2-an500", "-nographic", "-monitor", "none", "-serial", "null", "-nic", "none",
+OPTIONS = ["-nographic", "-monitor", "none", "-serial", "null", "-nic", "none",
            "-icount", "shift=5,sleep=off"]
 
 
-def run(qemu, program, folder, arguments=""):
+def run(emulator, program, folder, arguments=""):
     semihosting = f"enable=on,target=native,arg=program,arg={arguments}"
-    done = subprocess.run([qemu, *MACHINE, "-semihosting-config", semihosting, "-kernel", program],
+    done = subprocess.run([*emulator, program, *OPTIONS, "-semihosting-config", semihosting],
                           cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
 
-def main(qemu, program, folder, result, cuts):
+def main(program, folder, result, cuts, emulator):
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     flash = folder / "flash.bin"
     problems = []
 
     def expect_end(what, arguments=""):
-        status, output = run(qemu, program, folder, arguments)
+        status, output = run(emulator, program, folder, arguments)
         if status != 0 or result not in output.splitlines():
             problems.append(f"{what}: status {status}\n{output}")
         return output
 
-    flash.unlink(missing_ok=True)
+    def erase():
+        flash.unlink(missing_ok=True)
+        if any(word.endswith("file=flash.bin") for word in emulator):
+            flash.write_bytes(b"\xff" * CHIP_BYTES)
+
+    erase()
     output = expect_end("first run")
     print(output)
     expect_end("second run")
@@ -44,12 +50,12 @@ def main(qemu, program, folder, result, cuts):
     operations = int(found.group(1)) if found else 0
     were_cut = 0
     for cut in range(cuts):
-        flash.unlink(missing_ok=True)
+        erase()
         at = 1 + operations * cut // cuts
-        status, output = run(qemu, program, folder, f"cut={at}")
+        status, output = run(emulator, program, folder, f"cut={at}")
         were_cut += status == POWER_CUT
         # The next boot is cut, too, at another place.
-        status_again, _ = run(qemu, program, folder, f"cut={1 + 7 * cut}")
+        status_again, _ = run(emulator, program, folder, f"cut={1 + 7 * cut}")
         if status not in (0, POWER_CUT) or status_again not in (0, POWER_CUT):
             problems.append(f"cut at {at}: status {status}, then {status_again}\n{output}")
         expect_end(f"after a cut at {at}")
@@ -61,4 +67,4 @@ def main(qemu, program, folder, result, cuts):
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:5], int(sys.argv[5])))
+    sys.exit(main(*sys.argv[1:4], int(sys.argv[4]), sys.argv[5:]))

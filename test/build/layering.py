@@ -98,7 +98,7 @@ def main(project, include_sets, compiler):
         problems.append(f"the engine can include {rule}")
 
     # Each line says which layer it looks into; a path with dots leads anywhere.
-    formatter = "port/bare_metal/mps2/formats.cpp"  # of texts alone: it opens no database
+    formatter = "port/bare_metal/qemu/formats.cpp"  # of texts alone: it opens no database
     own = re.compile(r"pawl/[\w.]+|[\w]+/[\w/.]+")
     for path in sources:
         text = (project / path).read_text()

@@ -4,7 +4,7 @@
 #ifndef PAWL_TEST_BARE_METAL_GTEST_HPP
 #define PAWL_TEST_BARE_METAL_GTEST_HPP
 
-#include "port/bare_metal/mps2/mps2_board.hpp"
+#include "port/bare_metal/qemu/board.hpp"
 
 namespace testing {
 
@@ -41,7 +41,7 @@ struct Nothing {
 
 inline Words fail(int line, const char* text) {
   ++Case::failures;
-  pawl::mps2::say("  line %d: %s", line, text);
+  pawl::qemu::say("  line %d: %s", line, text);
   return {};
 }
 inline Words skip() {

@@ -1,8 +1,10 @@
-#include "port/bare_metal/mps2/semihosting.hpp"
+#include "port/bare_metal/qemu/semihosting.hpp"
 
 #include <cstring>
 
-namespace pawl::mps2 {
+#include "port/bare_metal/qemu/core.hpp"
+
+namespace pawl::qemu {
 namespace {
 
 enum Operation : std::uint32_t {
@@ -17,11 +19,8 @@ enum Operation : std::uint32_t {
   kExit = 0x20,
 };
 
-int call(Operation operation, const void* parameters) {
-  register std::uint32_t r0 __asm__("r0") = operation;
-  register const void* r1 __asm__("r1") = parameters;
-  __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-  return static_cast<int>(r0);
+PAWL_RAM_CODE int call(Operation operation, const void* parameters) {
+  return core::call_emulator(operation, parameters);
 }
 
 std::uint32_t word(const void* pointer) {
@@ -30,9 +29,9 @@ std::uint32_t word(const void* pointer) {
 
 }  // namespace
 
-void put(const char* text) { call(kWriteText, text); }
+PAWL_RAM_CODE void put(const char* text) { call(kWriteText, text); }
 
-void end(int status) {
+PAWL_RAM_CODE void end(int status) {
   constexpr std::uint32_t kApplicationExit = 0x20026;
   const std::uint32_t parameters[] = {kApplicationExit, static_cast<std::uint32_t>(status)};
   for (;;)
@@ -80,4 +79,4 @@ void HostFile::close() {
   handle_ = -1;
 }
 
-}  // namespace pawl::mps2
+}  // namespace pawl::qemu

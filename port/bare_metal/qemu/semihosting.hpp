@@ -1,13 +1,14 @@
 // Calls of the emulator or debugger that runs this program: output, arguments, files, the end.
 //
-// Source: "Semihosting for AArch32 and AArch64" of ARM. Thread rule: one thread.
-#ifndef PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP
-#define PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP
+// Source: "Semihosting for AArch32 and AArch64" of ARM; RISC-V has it, too.
+// Thread rule: one thread.
+#ifndef PAWL_PORT_BARE_METAL_QEMU_SEMIHOSTING_HPP
+#define PAWL_PORT_BARE_METAL_QEMU_SEMIHOSTING_HPP
 
 #include <cstddef>
 #include <cstdint>
 
-namespace pawl::mps2 {
+namespace pawl::qemu {
 
 // `text` ends with a zero byte.
 void put(const char* text);
@@ -35,6 +36,6 @@ class HostFile {
   int handle_ = -1;
 };
 
-}  // namespace pawl::mps2
+}  // namespace pawl::qemu
 
-#endif  // PAWL_PORT_BARE_METAL_MPS2_SEMIHOSTING_HPP
+#endif  // PAWL_PORT_BARE_METAL_QEMU_SEMIHOSTING_HPP
