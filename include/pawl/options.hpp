@@ -29,9 +29,9 @@ class RuntimeBoard;  // pawl/runtime_board.hpp
 struct LimitOptions {
   std::uint32_t batch = 64;               // instances a tick, and as many that start here, 1..1024
   std::uint32_t instance_batch_max = 64;  // messages of one instance a tick, 1..1024
-  std::uint32_t requests_max = 1'024;     // calls of the Runtime's own thread that wait for a tick
+  std::uint32_t requests_max = 256;       // calls of the Runtime's own thread that wait for a tick
   std::size_t payload_bytes_max = 64 * 1024;  // input, result or output, 256 B .. 1 MiB
-  std::uint32_t history_events_max = 4'096;   // in one execution; continue_as_new() is the answer
+  std::uint32_t history_events_max = 2'048;   // in one execution; continue_as_new() is the answer
   std::uint32_t commands_a_turn_max = 1'024;
   std::uint32_t traces_a_turn_max = 64;
   // The most that the Registry may have; a start with more is refused (kInvalidOptions). For more
@@ -45,6 +45,8 @@ struct LimitOptions {
   // The number of living workers of the database that are watched for their death, 2..64. Work of a
   // worker beyond that is taken when its lease ends.
   std::uint32_t workers_max = 64;
+  // Devices that this Runtime declares, 0..1024; one more is refused (kResourceExhausted).
+  std::uint32_t devices_max = 32;
   // Raised events and queue messages of one instance that no turn took, 1..1024; together they hold
   // at most 4 * payload_bytes_max. The number sizes this Runtime's memory for them and is stored
   // with its registration: senders of all processes keep to the least of the Runtimes that live. An
@@ -53,8 +55,8 @@ struct LimitOptions {
   // Keys of one instance, 1..10000. Keys and values together hold at most warm_bytes / 4, and one
   // value at most payload_bytes_max. A call beyond that is answered with kLimit.
   std::uint32_t kv_keys_max = 150;
-  std::uint32_t warm_instances = 256;        // decoded histories kept between turns
-  std::size_t warm_bytes = 2 * 1024 * 1024;  // memory for them; one history must fit
+  std::uint32_t warm_instances = 256;   // decoded histories kept between turns
+  std::size_t warm_bytes = 832 * 1024;  // memory for them; one history must fit
   // How often an instance or activity may be charged before it is poisoned. Each cause is counted
   // by itself; the counts are never added.
   std::int32_t crashes_max = 10;   // the process died while it ran
@@ -231,8 +233,8 @@ struct TagFilter {  // NOLINT(bugprone-reserved-identifier): in the compiler's c
 };
 
 struct Options {
-  // For a small board: 0.8 MB, payloads of 4 KiB, eight activities on the loop and one on a thread.
-  // Its other values are the defaults.
+  // For a small board: 0.6 MB, payloads of 4 KiB, histories of 1,024 events, eight activities on
+  // the loop, two that wait and one on a thread. Its other values are the defaults.
   static Options small();
   // The least of everything that memory depends on, with ProcessOptions::smallest(): one instance a
   // tick, one inline activity, payloads of 256 bytes. Its other values are those of small(). A
@@ -268,21 +270,24 @@ struct Options {
 inline Options Options::small() {
   Options options;
   options.limits.payload_bytes_max = 4'096;
+  options.limits.history_events_max = 1'024;
   options.limits.batch = 8;
   options.limits.instance_batch_max = 16;
   options.limits.warm_instances = 16;
-  options.limits.warm_bytes = std::size_t{128} * 1024;
+  options.limits.warm_bytes = std::size_t{64} * 1024;
   options.limits.requests_max = 32;
   options.limits.commands_a_turn_max = 64;
   options.limits.traces_a_turn_max = 8;
   options.limits.orchestrations_max = 16;
   options.limits.activities_max = 32;
-  options.limits.notices_max = 16;
-  options.limits.workers_max = 16;
+  options.limits.notices_max = 8;
+  options.limits.workers_max = 8;
+  options.limits.devices_max = 8;
   options.limits.queue_messages_max = 16;
   options.sessions.max_sessions_per_worker = 16;
   options.slots.inline_activities = 8;
   options.slots.threads = 1;
+  options.slots.cooperative = 2;
   return options;
 }
 
@@ -299,6 +304,7 @@ inline Options Options::smallest() {
   options.limits.activities_max = 1;
   options.limits.notices_max = 1;
   options.limits.workers_max = 2;
+  options.limits.devices_max = 1;
   options.limits.queue_messages_max = 1;
   options.limits.kv_keys_max = 1;
   options.limits.warm_instances = 1;

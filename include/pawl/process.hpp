@@ -47,7 +47,7 @@ struct ProcessOptions {
   // The bytes for prepared statements that a connection keeps, 32 KiB..16 MiB. Those that were not
   // used for longest leave, and are prepared again when they are needed. A chain of activities uses
   // some 400 KB of them on a 64-bit machine; with much less each step takes longer.
-  std::size_t statement_bytes = 512 * 1024;
+  std::size_t statement_bytes = 448 * 1024;
   // The largest payload in any database that is opened, whichever process wrote it; 256..1 MiB. A
   // little more than three times as much is kept for rows that hold one, also in a process that
   // only removes the row beside it. That memory is not touched before such a row comes. Set it to
@@ -59,7 +59,7 @@ inline ProcessOptions ProcessOptions::small() {
   ProcessOptions options;
   options.connections_max = 1;
   options.page_cache_pages = 64;
-  options.statement_bytes = 188 * 1024;
+  options.statement_bytes = 156 * 1024;
   options.payload_bytes_max = 4'096;
   return options;
 }

@@ -21,6 +21,14 @@ class BuddyPool {
  public:
   static constexpr std::size_t kBlockBytesMin = 64;
 
+  // The block that a request of so many bytes takes in a pool with smaller least blocks.
+  [[nodiscard]] static constexpr std::size_t block_bytes_for(std::size_t size) {
+    std::size_t bytes = 1;
+    while (bytes < size)
+      bytes *= 2;
+    return bytes;
+  }
+
   BuddyPool() = default;  // without a block: refuses everything until attach()
   BuddyPool(void* block, std::size_t size, std::size_t block_bytes_min = kBlockBytesMin) {
     attach(block, size, block_bytes_min);

@@ -13,9 +13,20 @@ namespace pawl {
 
 class Devices {
  public:
-  static constexpr std::size_t kDevicesMax = 32;
+  struct Declared {
+    FixedText<kNameBytesMax> name;
+    bool standby = false;
+    bool withdrawing = false;  // known to this worker
+  };
+  struct Memory {
+    Vector<Declared> declared;
+    template <typename AnyArena>
+    Status allocate(AnyArena& arena, const Options& options) {
+      return declared.allocate(arena, options.limits.devices_max);
+    }
+  };
 
-  explicit Devices(LoopContext& loop) : loop_(loop) {}
+  Devices(LoopContext& loop, Memory& memory) : loop_(loop), declared_(memory.declared) {}
 
   // In the batch: writes a declaration. `room` becomes false if there are too many.
   Status declare_session(const Request& request, bool* room);
@@ -33,17 +44,11 @@ class Devices {
   void committed();
 
  private:
-  struct Declared {
-    FixedText<kNameBytesMax> name;
-    bool standby = false;
-    bool withdrawing = false;  // known to this worker
-  };
-
   Status declare(std::string_view device, bool standby);
   [[nodiscard]] Declared* find(std::string_view name);
 
   LoopContext& loop_;
-  FixedVector<Declared, kDevicesMax> declared_;
+  Vector<Declared>& declared_;
 };
 
 }  // namespace pawl

@@ -38,7 +38,8 @@ LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
       options(the_options),
       terms(the_options.leases, the_options.sessions),
       port(the_port),
-      evidence(*port.storage, options.database_path.c_str(), evidence_options(terms)) {}
+      evidence(*port.storage, options.database_path.c_str(), evidence_options(terms), seen_leases) {
+}
 
 CrashLimits LoopContext::crash_limits() const {
   CrashLimits limits;

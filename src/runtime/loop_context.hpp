@@ -53,6 +53,7 @@ struct LoopContext {
   const WorkerTerms terms;  // taken from the options
   const port::Port port;
   Store* store = nullptr;
+  Vector<Evidence::Seen> seen_leases;
   Evidence evidence;
   Arena arena;  // emptied with each tick
   // Buffer for one status that is read, status_buffer_bytes() long; the same bytes as

@@ -13,7 +13,7 @@ LoopParts::LoopParts(LoopContext& loop, LoopMemory& memory)
       recovery(loop, notices),
       activities(loop, memory.slots, memory.warm, folders),
       hand_over(loop, memory.slots, folders),
-      devices(loop),
+      devices(loop, memory.devices),
       session_watch(loop, memory.session_watch, notices),
       this_worker(loop, memory.this_worker, memory.slots, devices, hand_over, session_watch),
       stored_due(loop, activities, clock),

@@ -40,13 +40,16 @@ struct LoopMemory {
   ThisWorker::Memory this_worker;
   SessionWatch::Memory session_watch;
   Notices::Memory notices;
+  Devices::Memory devices;
   void* store = nullptr;
   void* tick_block = nullptr;
   std::size_t tick_bytes = 0;
 
-  // With an ArenaPlan this only counts, so that required and taken memory always agree.
+  // Also takes what the context has in the arena. With an ArenaPlan this only counts, so that
+  // required and taken memory always agree.
   template <typename AnyArena>
-  Status lay_out(AnyArena& arena, const Options& options, NameCounters& names);
+  Status lay_out(AnyArena& arena, const Options& options, NameCounters& names,
+                 Vector<Evidence::Seen>& seen_leases);
 };
 
 struct LoopParts {

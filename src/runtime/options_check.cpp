@@ -52,6 +52,7 @@ Status check_ranges(const Options& options, Diagnostic& diagnostic) {
       {"limits.activities_max", options.limits.activities_max, 0, 128},
       {"limits.notices_max", options.limits.notices_max, 1, 64},
       {"limits.workers_max", options.limits.workers_max, 2, 64},
+      {"limits.devices_max", options.limits.devices_max, 0, 1'024},
       {"limits.queue_messages_max", options.limits.queue_messages_max, 1, 1'024},
       {"limits.kv_keys_max", options.limits.kv_keys_max, 1, 10'000},
       {"limits.warm_instances", options.limits.warm_instances, 1, 100'000},

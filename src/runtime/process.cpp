@@ -8,12 +8,14 @@ namespace pawl {
 namespace {
 
 // Heap bytes of a connection, beside its kept statements, pages and rows: the schema, the
-// connection itself, the texts of running statements, and a new statement while it is made. Pieces
-// are up to twice as large where pointers are. memory_test runs the largest load of its options in
-// this memory.
-constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 116 * 1024;
+// connection itself, the texts of running statements, a new statement while it is made, and the
+// table that SQLite makes for a list, 31 KB. A statement that makes two such tables would not fit.
+// Pieces are up to twice as large where pointers are. memory_test runs the largest load of its
+// options in this memory.
+constexpr std::size_t kHeapBytesConnection = sizeof(void*) == 8 ? 160 * 1024 : 102 * 1024;
 constexpr int kPagesLeast = 16;  // with fewer, a transaction would write its pages more than once
-constexpr std::size_t kPageBytes = 512 + 320;  // with SQLite's own header of a cached page
+// With SQLite's own header of a cached page, which has pointers.
+constexpr std::size_t kPageBytes = 512 + (sizeof(void*) == 8 ? 288 : 192);
 
 int pages_of(const ProcessOptions& options) {
   const int least = kPagesLeast * static_cast<int>(options.connections_max);
@@ -48,8 +50,7 @@ std::size_t Process::required_memory(const ProcessOptions& options) {
   if (options.sqlite_memory == SqliteMemory::kHost) return 0;
   Diagnostic ignored;
   if (check(options, ignored) != Status::kOk) return 0;
-  // Holes between statements that came and went take part of the statements' memory.
-  const std::size_t statements = options.statement_bytes + options.statement_bytes / 8;
+  const std::size_t statements = StoreFactory::statements_memory(options.statement_bytes);
   const std::size_t log = StoreFactory::log_buffer_memory(pages_of_connection(options));
   return (kHeapBytesConnection + statements + log) * options.connections_max +
          kPageBytes * static_cast<std::size_t>(pages_of(options)) +

@@ -102,7 +102,12 @@ class Requests {
   Status allocate(AnyArena& arena, const Options& options) {
     capacity_ = options.limits.requests_max;
     ring_ = static_cast<Request*>(arena.allocate(sizeof(Request) * capacity_, alignof(Request)));
-    pool_bytes_ = capacity_ * 128 + 4 * options.limits.payload_bytes_max;
+    // The largest call fits: a message that starts an instance, with an input of its own.
+    constexpr std::size_t kNames =
+        4 * kNameBytesMax + kTraceIdBytesMax + sizeof(StartRequest) + sizeof(std::string_view) + 1;
+    const std::size_t largest =
+        BuddyPool::block_bytes_for(2 * options.limits.payload_bytes_max + kNames);
+    pool_bytes_ = capacity_ * 128 + largest + largest / BuddyPool::kBlockBytesMin;
     pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
     return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
   }

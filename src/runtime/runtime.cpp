@@ -62,8 +62,10 @@ Status check_registry(const Registry& registry, const Options& options, Diagnost
 }  // namespace
 
 template <typename AnyArena>
-Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters& names) {
+Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters& names,
+                           Vector<Evidence::Seen>& seen_leases) {
   names.allocate(arena, options);
+  PAWL_TRY(seen_leases.allocate(arena, Evidence::kSeenEach * options.limits.workers_max));
   store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
   tick_bytes = pawl::tick_bytes(options, options.limits.batch);
   tick_block = arena.allocate(tick_bytes, kArenaAlign);
@@ -75,11 +77,12 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters
   this_worker.allocate(arena, options);
   session_watch.allocate(arena, options);
   notices.allocate(arena, options);
+  PAWL_TRY(devices.allocate(arena, options));
   return arena.exhausted() ? Status::kResourceExhausted : Status::kOk;
 }
 
 Status RuntimeCore::lay_out(Arena& arena) {
-  PAWL_TRY(memory_.lay_out(arena, loop_.options, loop_.names));
+  PAWL_TRY(memory_.lay_out(arena, loop_.options, loop_.names, loop_.seen_leases));
   loop_.store = StoreFactory::make(memory_.store);
   engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
@@ -89,8 +92,9 @@ std::size_t RuntimeCore::required_memory(const Options& options) {
   ArenaPlan plan;
   LoopMemory memory;
   NameCounters names;
+  Vector<Evidence::Seen> seen_leases;
   static_cast<void>(plan.allocate(sizeof(RuntimeCore), alignof(RuntimeCore)));
-  static_cast<void>(memory.lay_out(plan, options, names));
+  static_cast<void>(memory.lay_out(plan, options, names, seen_leases));
   static_cast<void>(plan.allocate(sizeof(Engine), alignof(Engine)));
   static_cast<void>(plan.allocate(Engine::required_memory(engine_limits(options)), kArenaAlign));
   return plan.exhausted() ? 0 : plan.required_memory();

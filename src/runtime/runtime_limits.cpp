@@ -29,18 +29,22 @@ std::size_t list_bytes(const Options& options) {
 }  // namespace
 
 std::size_t tick_bytes(const Options& options, std::size_t turns) {
-  const std::size_t one = sizeof(OrchestrationItem) + 16 * sizeof(Message) + 1024;
+  constexpr std::size_t kTextBytesMean = 512;  // of the messages and the decisions of one turn
+  const std::size_t messages =
+      std::min(std::size_t{16}, 2 + std::size_t{options.limits.instance_batch_max});
+  const std::size_t one = sizeof(OrchestrationItem) + messages * sizeof(Message) + kTextBytesMean;
   // All messages that can wait for one instance: read, gathered, and sorted out again.
   const std::size_t posted = mailbox_max(options.limits.queue_messages_max) *
                                  (3 * sizeof(Message) + 3 * sizeof(MessageId)) +
                              2 * mailbox_bytes_max(options.limits.payload_bytes_max);
-  const std::size_t start = sizeof(OrchestrationItem) + 1024;
+  const std::size_t start = sizeof(OrchestrationItem) + kTextBytesMean;
   // Two payloads of messages that wait for nothing are read in any case: the start of an execution,
   // and one beside it. The others come with the next tick.
   const std::size_t payloads = 2 * options.limits.payload_bytes_max;
-  constexpr std::size_t kTextBytes = 4 * 1024;  // for diagnostics that the turns keep
+  // For diagnostics that the turns keep.
+  const std::size_t texts = std::min(turns, std::size_t{4}) * kErrorTextBytesMax;
   return turns * (one + start) + posted + payloads + 2 * kErrorTextBytesMax + list_bytes(options) +
-         kTextBytes;
+         texts;
 }
 
 MailboxLimits mailbox_limits(const Options& options) {

@@ -26,7 +26,7 @@ class SessionWatch {
     void allocate(AnyArena& arena, const Options& options) {
       if (options.sessions.listener == nullptr) return;
       // An heir may own more sessions than a worker would claim.
-      capacity = 2 * options.sessions.max_sessions_per_worker + Devices::kDevicesMax;
+      capacity = 2 * options.sessions.max_sessions_per_worker + options.limits.devices_max;
       known = arena.template array<OwnedSession>(capacity);
       next = arena.template array<OwnedSession>(capacity);
     }

@@ -357,8 +357,8 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   ranges_[static_cast<int>(ActivityMode::kThreaded)] = {threads_begin, steps_begin};
   ranges_[static_cast<int>(ActivityMode::kCooperative)] = {steps_begin, count_};
   payload_bytes_max_ = options.limits.payload_bytes_max;
-  slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * (count_ + 1), alignof(Slot)));
-  taken_ = arena.template array<std::uint64_t>(count_ + 1);
+  slots_ = static_cast<Slot*>(arena.allocate(sizeof(Slot) * count_, alignof(Slot)));
+  taken_ = arena.template array<std::uint64_t>(count_);
   // Beside the input, the buffer holds names of five kinds and a version.
   buffer_bytes_ = payload_bytes_max_ + 6 * kNameBytesMax + kMetaBytesMax + kProgressBytesMax +
                   kSessionSummaryBytesMax;
@@ -366,10 +366,12 @@ Status Slots::allocate(AnyArena& arena, const Options& options) {
   static_assert(kErrorTextBytesMax + kCustomStatusBytesMax <=
                 6 * kNameBytesMax + kMetaBytesMax + kSessionSummaryBytesMax);  // a status fits
   buffer_ = arena.buffer(buffer_bytes_);
-  // Room for at least one of the largest texts, which a pool of powers of two may round up to twice
-  // as much, and for the pool's own byte a block.
-  const std::size_t largest = std::clamp<std::size_t>(count_, 1, 4) * buffer_bytes_;
-  pool_bytes_ = largest + largest / BuddyPool::kBlockBytesMin + count_ * 1024;
+  // Room for at least one of the largest texts, which the pool rounds up, and for the pool's own
+  // byte a block. Two of them are enough for most workers: others wait in the database.
+  const std::size_t largest =
+      std::max(BuddyPool::block_bytes_for(buffer_bytes_), count_ > 2 ? 2 * buffer_bytes_ : 0);
+  constexpr std::size_t kTextBytesMean = 512;  // of one item
+  pool_bytes_ = largest + largest / BuddyPool::kBlockBytesMin + count_ * kTextBytesMean;
   pool_block_ = arena.allocate(pool_bytes_, kArenaAlign);
   inline_result_ = arena.buffer(payload_bytes_max_);
   constexpr std::size_t kStateAlign = alignof(std::max_align_t);

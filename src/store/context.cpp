@@ -91,9 +91,15 @@ Epoch StoreContext::next_epoch() {
 std::string_view StoreContext::activity_name(std::string_view meta) {
   Event event;
   event.kind = EventKind::kActivity;
-  const JsonMemory memory(json_memory, sizeof json_memory);
-  const Status decoded = decode_meta(meta, &event, meta_text, sizeof meta_text);
-  return decoded == Status::kOk ? event.name : std::string_view();
+  return read_meta(meta, &event) == Status::kOk ? event.name : std::string_view();
+}
+
+// The tree is on the stack, where a statement that is made takes more at the same depth; so it
+// costs no memory. Not inlined, or the caller's frame would keep it while statements are made.
+[[gnu::noinline]] Status StoreContext::read_meta(std::string_view meta, Event* event) {
+  alignas(std::max_align_t) char tree[kJsonMemoryBytes];
+  const JsonMemory memory(tree, sizeof tree);
+  return decode_meta(meta, event, meta_text, sizeof meta_text);
 }
 
 ReadScope::ReadScope(StoreContext& context) : context_(context) {

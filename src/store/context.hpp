@@ -80,6 +80,8 @@ struct StoreContext {
   // The name in the meta of an activity's event, or nothing if the meta cannot be read. It lives
   // until the next meta is read.
   std::string_view activity_name(std::string_view meta);
+  // Reads the meta of an event of this kind. Its texts live until the next meta is read.
+  Status read_meta(std::string_view meta, Event* event);
 
   Connection& connection;
   sql::Database& file;
@@ -111,8 +113,7 @@ struct StoreContext {
   std::int64_t made_ready = 0;       // rises when this connection makes an item ready
   std::int64_t others = 0;           // rises when another connection has committed
   Diagnostic diagnostic;
-  // Scratch memory of one call.
-  alignas(std::max_align_t) char json_memory[kJsonMemoryBytes] = {};
+  // The texts of the last meta.
   char meta_text[kMetaBytesMax] = {};
 };
 

@@ -36,6 +36,8 @@ struct StoreFactory {
   static Status install_memory(void* block, std::size_t bytes, const HeapPlan& plan,
                                Diagnostic& diagnostic);
   [[nodiscard]] static std::size_t row_slots_memory(std::size_t payload_bytes);
+  // The bytes that a connection takes for the statements that it keeps.
+  [[nodiscard]] static std::size_t statements_memory(std::size_t statement_bytes);
   // The bytes that a connection with so many pages in its cache takes for writes to the log.
   [[nodiscard]] static std::size_t log_buffer_memory(int cache_pages);
   [[nodiscard]] static bool remove_memory();

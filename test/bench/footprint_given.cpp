@@ -52,8 +52,8 @@ std::size_t row_slots(const Given& given) {
   return pawl::StoreFactory::row_slots_memory(given.process.payload_bytes_max);
 }
 std::size_t statements(const Given& given) {
-  const std::size_t each = given.process.statement_bytes + given.process.statement_bytes / 8;
-  return each * given.process.connections_max;
+  return pawl::StoreFactory::statements_memory(given.process.statement_bytes) *
+         given.process.connections_max;
 }
 std::size_t log_writes(const Given& given) {
   const auto connections = static_cast<int>(given.process.connections_max);
@@ -88,6 +88,12 @@ constexpr Row kRows[] = {
     {"registered kinds",
      [](const Given& given) { return part<pawl::TurnLoader::Memory>(given.runtime); }},
     {"notices", [](const Given& given) { return part<pawl::Notices::Memory>(given.runtime); }},
+    {"devices", [](const Given& given) { return part<pawl::Devices::Memory>(given.runtime); }},
+    {"watched leases",
+     [](const Given& given) {
+       return sizeof(pawl::Evidence::Seen) * pawl::Evidence::kSeenEach *
+              given.runtime.limits.workers_max;
+     }},
     {"workers", [](const Given& given) { return part<pawl::ThisWorker::Memory>(given.runtime); }},
     {"owned sessions",
      [](const Given& given) { return part<pawl::SessionWatch::Memory>(given.runtime); }},

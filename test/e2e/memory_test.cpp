@@ -238,11 +238,34 @@ std::size_t bytes_of(Given given) {
 // The figures of docs/performance/growth.md. To raise one is a decision; its reason goes there.
 TEST(MemoryNeeded, HasUpperBounds) {
   constexpr bool kIsWide = sizeof(void*) == 8;
-  EXPECT_LE(bytes_of(smallest()), (kIsWide ? 352U : 296U) * kKiB);
-  EXPECT_LE(bytes_of(small()), (kIsWide ? 960U : 880U) * kKiB);
-  EXPECT_LE(bytes_of(standard()), (kIsWide ? 6'400U : 6'100U) * kKiB);
+  EXPECT_LE(bytes_of(smallest()), (kIsWide ? 304U : 224U) * kKiB);
+  EXPECT_LE(bytes_of(small()), (kIsWide ? 736U : 640U) * kKiB);
+  EXPECT_LE(bytes_of(standard()), (kIsWide ? 4'608U : 4'300U) * kKiB);
   for (const Given& given : {smallest(), small(), standard()})
     std::printf("%s: %zu bytes\n", given.name, bytes_of(given));
+}
+
+// Twice the number costs the places of so many more, and nothing else.
+TEST(MemoryNeeded, IsThatOfEachPlace) {
+  Given given = smallest();
+  given.runtime.limits.devices_max = 16;
+  const std::size_t once = bytes_of(given);
+  given.runtime.limits.devices_max *= 2;
+  const std::size_t twice = bytes_of(given);
+  given.runtime.limits.devices_max *= 2;
+  EXPECT_EQ(bytes_of(given) - twice, 2 * (twice - once));
+  EXPECT_GE(twice - once, 16 * kNameBytesMax);
+  EXPECT_LE(twice - once, 16 * (kNameBytesMax + 48));
+
+  given = smallest();
+  given.runtime.limits.workers_max = 8;
+  const std::size_t few = bytes_of(given);
+  given.runtime.limits.workers_max *= 2;
+  const std::size_t more = bytes_of(given);
+  given.runtime.limits.workers_max *= 2;
+  EXPECT_EQ(bytes_of(given) - more, 2 * (more - few));
+  // The place of a worker, and of the leases of it that are watched.
+  EXPECT_GE(more - few, 8 * (kNameBytesMax + 4 * std::size_t{40}));
 }
 
 // Each option takes memory, so a lower number must take less.
@@ -267,6 +290,7 @@ TEST(MemoryNeeded, FollowsFromTheOptions) {
   EXPECT_LT(of([](Given& to) { to.runtime.limits.activities_max /= 2; }), all);
   EXPECT_LT(of([](Given& to) { to.runtime.limits.notices_max /= 2; }), all);
   EXPECT_LT(of([](Given& to) { to.runtime.limits.workers_max /= 2; }), all);
+  EXPECT_LT(of([](Given& to) { to.runtime.limits.devices_max /= 2; }), all);
   EXPECT_LT(of([](Given& to) { to.runtime.limits.queue_messages_max /= 2; }), all);
   EXPECT_LT(of([](Given& to) { to.runtime.limits.warm_instances /= 2; }), all);
   EXPECT_LT(of([](Given& to) { to.runtime.limits.warm_bytes /= 2; }), all);

@@ -66,6 +66,7 @@ constexpr Option kOptions[] = {
     {OPTION(limits.activities_max)},
     {OPTION(limits.notices_max)},
     {OPTION(limits.workers_max)},
+    {OPTION(limits.devices_max)},
     {OPTION(limits.queue_messages_max)},
     {OPTION(limits.kv_keys_max)},
     {OPTION(limits.warm_instances)},

@@ -19,6 +19,16 @@ using testing::WorldOptions;
 // The size that docs/limits/runtime.md states for 4,096 events with short names and payloads.
 constexpr std::size_t kShortHistoryBytes = std::size_t{1312} * 1024;
 
+// Twice the default, and memory for it.
+constexpr std::uint32_t kManyEvents = 4'096;
+constexpr std::size_t kMuchWarm = std::size_t{2} * 1024 * 1024;
+WorldOptions large_histories() {
+  WorldOptions options;
+  options.runtime.limits.history_events_max = kManyEvents;
+  options.runtime.limits.warm_bytes = kMuchWarm;
+  return options;
+}
+
 ActivityResult echo(ActivityContext& ctx) { return ctx.ok(ctx.input()); }
 ActivityResult kilobyte(ActivityContext& ctx) { return ctx.ok(std::string(1'024, 'k')); }
 ActivityResult two_kilobytes(ActivityContext& ctx) { return ctx.ok(std::string(2'000, 'k')); }
@@ -114,7 +124,7 @@ class Large : public ::testing::Test {
 };
 
 TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
-  WorldOptions options;
+  WorldOptions options = large_histories();
   options.runtime.limits.commands_a_turn_max = 2'000;
   for (const bool crashes : {false, true}) {
     World world(registry_, options);
@@ -131,11 +141,20 @@ TEST_F(Large, JoinOfTwoThousand_WarmAndCold) {
 }
 
 // One event each for the start and the end, two for each activity.
-TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
+TEST_F(Large, HistoryAtTheDefaultLimitOfEvents_FitsTheDefaultMemory) {
   World world(registry_);
   ASSERT_EQ(world.start(), Status::kOk);
-  const std::uint32_t most = Options().limits.history_events_max;
-  ASSERT_EQ(most, 4'096U);
+  const std::uint32_t rounds = Options().limits.history_events_max / 2 - 1;
+  ASSERT_EQ(
+      world.client().start_orchestration("rounds", InstanceId("full"), std::to_string(rounds)),
+      Status::kOk);
+  EXPECT_EQ(end_of(world, "full").output, "done");
+  EXPECT_LE(peak_, Options().limits.warm_bytes);
+}
+
+TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
+  World world(registry_, large_histories());
+  ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("rounds", InstanceId("full"), "2047"), Status::kOk);
   EXPECT_EQ(end_of(world, "full").output, "done");
   EXPECT_LE(peak_, kShortHistoryBytes);
@@ -146,15 +165,15 @@ TEST_F(Large, HistoryAtItsLimitOfEvents_StillEnds) {
   EXPECT_NE(over.output.find("events_max (4096)"), std::string_view::npos) << over.output;
   std::string history;
   ASSERT_EQ(world.history("over", &history), Status::kOk);
-  EXPECT_LE(std::count(history.begin(), history.end(), '\n'), std::int64_t{most});
+  EXPECT_LE(std::count(history.begin(), history.end(), '\n'), std::int64_t{kManyEvents});
 }
 
 TEST_F(Large, HistoryAtItsLimitOfBytes_FailsAloneAndTheRestGoesOn) {
-  World world(registry_);
+  World world(registry_, large_histories());
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("heavy", InstanceId("fits"), "900"), Status::kOk);
   EXPECT_EQ(end_of(world, "fits").output, "done");
-  EXPECT_LE(peak_, Options().limits.warm_bytes);
+  EXPECT_LE(peak_, kMuchWarm);
   ASSERT_EQ(world.client().start_orchestration("heavy", InstanceId("over"), "1500"), Status::kOk);
   ASSERT_EQ(world.client().start_orchestration("rounds", InstanceId("other"), "700"), Status::kOk);
   const OrchestrationStatus over = end_of(world, "over");

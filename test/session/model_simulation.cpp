@@ -363,7 +363,9 @@ void ModelSimulation::start(int index) {
     process.node = std::make_unique<sim::Node>(machine_);
     process.storage = process.node->port().storage;
   }
-  process.evidence = std::make_unique<Evidence>(*process.storage, kPath, observer);
+  process.seen_leases = std::make_unique<FixedVector<Evidence::Seen, 256>>();
+  process.evidence =
+      std::make_unique<Evidence>(*process.storage, kPath, observer, *process.seen_leases);
   process.unwell_at = process.renewed_at = clock_;
   register_worker(index);
 }

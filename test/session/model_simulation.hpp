@@ -67,6 +67,7 @@ class ModelSimulation {
     Incarnation me = 0;
     std::unique_ptr<Worker> worker;   // in the database
     std::unique_ptr<sim::Node> node;  // without a database
+    std::unique_ptr<FixedVector<Evidence::Seen, 256>> seen_leases;
     std::unique_ptr<Evidence> evidence;
     port::Storage* storage = nullptr;
     port::Storage::WorkerFile lock;

@@ -79,7 +79,7 @@ Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& not
     observer.fast_handoff = options.fast_handoff;
     observer.renewal_interval_ms = observe_ms >= 0 ? observe_ms : options.renewal_interval_ms();
     observer.oversleep_ms = oversleep_ms;
-    evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer);
+    evidence_ = std::make_unique<Evidence>(*port_.storage, kPath, observer, seen_leases_);
   }
   BatchInfo info;
   Status status = store_->batch().begin(0, &info);

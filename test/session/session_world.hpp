@@ -141,6 +141,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   mutable store::OutsideWork::Secret drawn_;  // for the item that is fetched
   port::Port port_;
   std::unique_ptr<store::SqliteStore> store_;
+  FixedVector<Evidence::Seen, 256> seen_leases_;
   std::unique_ptr<Evidence> evidence_;
   port::Storage::WorkerFile file_;
   sqlite3* handle_ = nullptr;

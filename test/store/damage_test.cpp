@@ -27,7 +27,8 @@ class Damage : public OpenStore {
     EXPECT_NE(text.find("integrity_check"), std::string::npos) << text;
   }
   Status try_to_register(Site& by, std::string_view node) {
-    Evidence evidence(*by.port.storage, path(), Evidence::Options());
+    Vector<Evidence::Seen> none;
+    Evidence evidence(*by.port.storage, path(), Evidence::Options(), none);
     NewWorker worker;
     worker.node = node;
     worker.lease_ms = 30'000;

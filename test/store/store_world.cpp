@@ -246,7 +246,8 @@ InstanceKey StoreWorld::key_of(const std::string& id) {
 }
 
 Incarnation StoreWorld::worker(Site& at, std::string_view node, Here here) {
-  Evidence evidence(*at.port.storage, path(), Evidence::Options());
+  Vector<Evidence::Seen> none;
+  Evidence evidence(*at.port.storage, path(), Evidence::Options(), none);
   NewWorker worker;
   worker.node = node;
   worker.pid = 1;

@@ -8,6 +8,7 @@
 
 #include "apps/pawld/template_text.hpp"
 #include "pawl/files.hpp"
+#include "pawl/options.hpp"
 #include "pawl/registry.hpp"
 
 namespace pawld {
@@ -175,7 +176,9 @@ void Config::read_activities(Section& top) {
     activities.push_back(read_activity(section, payload_max));
     activities.back().name = name;
   }
-  if (devices().size() > 32) top.problem("activities", "they name more than 32 devices");
+  const std::size_t devices_max = pawl::LimitOptions().devices_max;
+  if (devices().size() > devices_max)
+    top.problem("activities", "they name more than " + std::to_string(devices_max) + " devices");
 }
 
 void Config::read_definitions(Section& top) {

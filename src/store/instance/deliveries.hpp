@@ -119,6 +119,7 @@ class Deliveries : private Table {
   Status try_to_send(TreeRemoval& removal, const TurnCommit& turn, const NewMessage& posted,
                      bool* room);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);
+  Status count_mailbox(InstanceKey key, std::int64_t* count, std::int64_t* bytes);
 
   MailboxLimits seen_;  // as last_message() saw them
   Rows& rows_;

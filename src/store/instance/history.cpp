@@ -272,9 +272,7 @@ Status InstanceHistory::read_event(const Statement& row, InstanceKey key, Execut
       row.integer(PAWL_COLUMN(kEventColumns, crc)) != event_crc(key, execution, prev, *event, meta))
     return broken_event(key, execution, row.integer(PAWL_COLUMN(kEventColumns, id)),
                         "checksum or form is wrong");
-  const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
-  const Status status = decode_meta(meta.empty() ? kEmptyMeta : meta, event, context_.meta_text,
-                                    sizeof(context_.meta_text));
+  const Status status = context_.read_meta(meta.empty() ? kEmptyMeta : meta, event);
   if (status == Status::kOk) return status;
   return broken_event(key, execution, event->id, "its meta cannot be read");
 }
@@ -287,11 +285,8 @@ constexpr auto kInsertEvent = PAWL_QUERY(
 Status InstanceHistory::insert_event(const TurnCommit& turn, std::optional<HistoryRow> at,
                                      std::optional<HistoryRow> prev, const Event& event) {
   std::size_t size = 0;
-  {
-    const JsonMemory memory(context_.json_memory, sizeof(context_.json_memory));
-    PAWL_TRY(fail(encode_meta(event, context_.meta_text, sizeof(context_.meta_text), &size),
-                  "encode event"));
-  }
+  PAWL_TRY(fail(encode_meta(event, context_.meta_text, sizeof(context_.meta_text), &size),
+                "encode event"));
   std::string_view meta(context_.meta_text, size);
   if (meta == kEmptyMeta) meta = {};
   Statement insert = connection_.use(kInsertEvent);

@@ -641,19 +641,31 @@ Status ReadyInstances::stop_overdue(std::size_t limit, std::size_t* stopped) {
   return Status::kOk;
 }
 
-constexpr auto kUnpark = PAWL_QUERY(
-    "UPDATE instances SET parked_until=NULL WHERE +parked_until IS NOT NULL AND key IN "
-    "(SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
-    "AND parked_until<=?1 ORDER BY parked_until LIMIT ?2)",
+constexpr auto kFirstParked = PAWL_QUERY(
+    "SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
+    "AND parked_until<=?1 ORDER BY parked_until LIMIT 1",
     kParkedMoves | kTimerMoves);
+constexpr auto kUnpark = PAWL_QUERY("UPDATE instances SET parked_until=NULL WHERE key=?1");
+
+// One by one: for a list of keys SQLite makes two tables, of 31 KB each.
+Status ReadyInstances::unpark(std::size_t limit, std::size_t* woken) {
+  for (; *woken < limit; ++*woken) {
+    InstanceKey key = 0;
+    {
+      Statement first = connection_.use(kFirstParked);
+      if (!first.bind(batch_.now).row()) return fail_written(first.status(), "find the parked");
+      key = first.integer(0);
+    }
+    PAWL_TRY(fail_written(connection_.use(kUnpark).bind(key).run(), "wake parked instances"));
+    if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
+  }
+  return Status::kOk;
+}
 
 Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
   *woken = 0;
-  PAWL_TRY(fail_written(
-      connection_.use(kUnpark).bind(batch_.now).bind(static_cast<std::int64_t>(limit)).run(),
-      "wake parked instances"));
-  *woken = static_cast<std::size_t>(connection_.changes());
+  PAWL_TRY(unpark(limit, woken));
   if (*woken < limit) PAWL_TRY(stop_overdue(limit, woken));
   // Overdue work ends first, so that no item past its limit is handed over once more.
   if (*woken < limit) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));

@@ -77,6 +77,7 @@ class ReadyInstances : private Table {
   Status fire_timer(MessageId timer, MessageId message);
   Status fire_own_timer(InstanceKey key, const Message& message);
   Status stop_overdue(std::size_t limit, std::size_t* stopped);
+  Status unpark(std::size_t limit, std::size_t* woken);
 
   std::size_t unregistered_cursor_ = 0;  // the name of marked instances that comes next
   Incarnation home_cursor_ = 0;          // the home where the look at other homes goes on

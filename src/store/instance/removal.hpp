@@ -90,6 +90,8 @@ class TreeRemoval : private Table {
   Status delete_found(InstanceKey key, Budget& budget, Oldest* oldest);
   Status search_unlisted(InstanceKey key, ExecutionId execution, Budget& budget, bool* clear);
   Status delete_whole(InstanceKey key, ExecutionId execution, Budget& budget);
+  Status delete_keys(InstanceKey key);
+  Status read_link(Statement& row, std::optional<std::int64_t>* out);
   // Finds the oldest of the executions up to `last`.
   Status oldest_execution(InstanceKey key, ExecutionId last, Oldest* out);
   Status first_leaf(InstanceKey parent, ExecutionId execution, Leaf* out);

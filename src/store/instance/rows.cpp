@@ -42,8 +42,9 @@ constexpr auto kFindInstance = PAWL_QUERY(
     "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
-    sql::number<Waiting::kNo>, " AND q.due IS NULL AND q.id>?2 AND q.kind IN (",
-    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kCall>,
+    sql::number<Waiting::kNo>,
+    " AND q.due IS NULL AND q.id>?2 AND (q.kind=", sql::number<MessageKind::kEvent>,
+    " OR q.kind=", sql::number<MessageKind::kQueue>, " OR q.kind=", sql::number<MessageKind::kCall>,
     ")) END AS has_news FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
 
 // An instance whose root has no row counts as there, because its tree was not deleted.

@@ -360,10 +360,11 @@ Status TurnWriter::go_on_as_before(const TurnCommit& turn, const HistoryPlace& l
   return fail(update.run(), "update instance");
 }
 
-constexpr auto kDeleteOthers = PAWL_QUERY(
-    "DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
-    sql::number<Waiting::kDamaged>, " OR kind NOT IN (",
-    sql::number<MessageKind::kEvent, MessageKind::kQueue, MessageKind::kCall>, "))", kTimerMoves);
+constexpr auto kDeleteOthers =
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1 AND (due IS NOT NULL OR waiting=",
+               sql::number<Waiting::kDamaged>, " OR kind<>", sql::number<MessageKind::kEvent>,
+               " AND kind<>", sql::number<MessageKind::kQueue>, " AND kind<>",
+               sql::number<MessageKind::kCall>, ")", kTimerMoves);
 constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 
@@ -413,12 +414,11 @@ Status TurnWriter::end_execution(const TurnCommit& turn, const StoredEvents& sto
   return rows_.instances.write_state(turn.key, write);
 }
 
-constexpr auto kDeleteCompletions =
-    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE instance=?1 AND kind IN (",
-               sql::number<MessageKind::kActivityDone, MessageKind::kTimerFired,
-                           MessageKind::kChildDone, MessageKind::kValueAnswer>,
-               ") AND "
-               "execution BETWEEN 1 AND ?2");
+constexpr auto kDeleteCompletions = PAWL_QUERY(
+    "DELETE FROM orchestrator_queue WHERE instance=?1 AND (kind=",
+    sql::number<MessageKind::kActivityDone>, " OR kind=", sql::number<MessageKind::kTimerFired>,
+    " OR kind=", sql::number<MessageKind::kChildDone>,
+    " OR kind=", sql::number<MessageKind::kValueAnswer>, ") AND execution BETWEEN 1 AND ?2");
 
 // The first request counts, so later ones need not be kept.
 constexpr auto kDeleteRequests = PAWL_QUERY(

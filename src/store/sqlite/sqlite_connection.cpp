@@ -40,15 +40,6 @@ Status status_of(int result_code) {
 
 // ---- one statement ----
 
-namespace {
-
-std::uint32_t bytes_of(sqlite3_stmt* statement) {
-  const int bytes = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_MEMUSED, 0);
-  return bytes > 0 ? static_cast<std::uint32_t>(bytes) : 0;
-}
-
-}  // namespace
-
 sqlite3_stmt* Connection::statement_of(void* prepared) {
   return prepared == nullptr ? nullptr : static_cast<Prepared*>(prepared)->statement;
 }
@@ -151,6 +142,11 @@ Status Connection::open(const char* path, int flags, const char* vfs, Diagnostic
     return status_of(extended);
   }
   static_cast<void>(sqlite3_extended_result_codes(handle_, 1));
+  if (!kept_.open(statement_bytes_max_)) {
+    diagnostic.format("%s: no memory for the places of statements", path);
+    close();
+    return Status::kResourceExhausted;
+  }
   const Status status = protect(diagnostic);
   if (status != Status::kOk) close();
   return status;
@@ -195,11 +191,7 @@ int Connection::on_slice(void* self) {
 
 void Connection::close() {
   if (handle_ == nullptr) return;
-  for (Prepared& slot : prepared_) {
-    static_cast<void>(sqlite3_finalize(slot.statement));
-    slot = Prepared();
-  }
-  statement_bytes_ = 0;
+  kept_.close();
   is_short_ = false;
   // SQLite refuses to close only while statements live, and all of them belong to this connection.
   const int result = sqlite3_close(handle_);
@@ -207,58 +199,23 @@ void Connection::close() {
   handle_ = nullptr;
 }
 
-// Statements that operators need now and then must not hold the heap that every tick needs. False:
-// all that are kept are in use.
-bool Connection::forget_oldest() {
-  Prepared* oldest = nullptr;
-  for (Prepared& slot : prepared_) {
-    if (slot.statement == nullptr || slot.is_held) continue;
-    if (oldest == nullptr || slot.used < oldest->used) oldest = &slot;
-  }
-  if (oldest == nullptr) return false;
-  sqlite3_finalize(oldest->statement);
-  oldest->statement = nullptr;
-  statement_bytes_ -= oldest->bytes;
-  return true;
-}
-
-bool Connection::forget_statements() {
-  bool any = false;
-  while (forget_oldest())
-    any = true;
-  return any;
-}
-
-Connection::Prepared& Connection::slot_of(const char* text) {
-  constexpr std::uint32_t kGolden = 0x9e3779b1U;  // spreads addresses that differ in few bits
-  const auto address = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(text));
-  const std::uint64_t spread = std::uint64_t{address} * kGolden;
-  auto at = static_cast<std::size_t>((spread & 0xffffffffU) * kStatementsMax >> 32U);
-  for (int looks = 0; looks < kStatementsMax; ++looks) {
-    Prepared& slot = prepared_[at];
-    if (slot.text == nullptr) slot.text = text;
-    if (slot.text == text) return slot;
-    at = at + 1 == kStatementsMax ? 0 : at + 1;
-  }
-  PAWL_CHECK("store-4", false);  // there are more statements than slots
-  return prepared_[0];
-}
+// ---- the statements that stay prepared ----
 
 void* Connection::prepare(sql::QueryRef query, int* failure) {
   PAWL_CHECK("store-3", handle_ != nullptr);
   if (is_short_) forget_statements();
   is_short_ = false;
-  Prepared& slot = slot_of(query.encoded());
-  if (slot.statement == nullptr) {
-    *failure = prepare_new(query.encoded(), &slot.statement);
+  const char* const text = query.encoded();
+  Prepared* prepared = kept_.find(text);
+  if (prepared == nullptr) {
+    sqlite3_stmt* statement = nullptr;
+    *failure = prepare_new(text, &statement);
     if (*failure != SQLITE_OK) return nullptr;
-    slot.bytes = bytes_of(slot.statement);
-    statement_bytes_ += slot.bytes;
+    prepared = &kept_.add(text, statement);
   }
-  slot.used = ++uses_;
-  PAWL_CHECK("store-5", !slot.is_held);
-  slot.is_held = true;
-  return &slot;
+  PAWL_CHECK("store-5", !prepared->is_held);
+  prepared->is_held = true;
+  return prepared;
 }
 
 // Room is made first, as much as a large statement takes, since the new one needs it while it is
@@ -266,12 +223,11 @@ void* Connection::prepare(sql::QueryRef query, int* failure) {
 int Connection::prepare_new(const char* encoded, sqlite3_stmt** statement) {
   char text[sql::kTextBytesMax];
   static_cast<void>(sql::expand(encoded, text));
-  while (statement_bytes_ + kStatementBytesLarge > statement_bytes_max_ && forget_oldest()) {
-  }
+  kept_.make_room(kStatementBytesLarge);
   int result = SQLITE_OK;
   do {
     result = sqlite3_prepare_v3(handle_, text, -1, SQLITE_PREPARE_PERSISTENT, statement, nullptr);
-  } while (result == SQLITE_NOMEM && forget_oldest());
+  } while (result == SQLITE_NOMEM && kept_.forget_oldest());
   return result;
 }
 

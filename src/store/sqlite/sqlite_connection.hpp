@@ -13,6 +13,7 @@
 
 #include "pawl/status.hpp"
 #include "store/sql/connection.hpp"
+#include "store/sqlite/kept_statements.hpp"
 
 namespace pawl::sqlite {
 
@@ -53,14 +54,13 @@ class Connection : public sql::Connection {
   [[nodiscard]] std::uint32_t version() const override;
   [[nodiscard]] sqlite3* handle() { return handle_; }
 
-  // Limits the bytes of SQLite's heap for statements that stay prepared; beyond it the least
-  // recently used are dropped. A single statement may take more.
+  // Limits the bytes of SQLite's heap for statements that stay prepared, from the next open() on;
+  // beyond it the least recently used are dropped. A single statement may take more.
   void set_statement_bytes_max(std::size_t bytes) { statement_bytes_max_ = bytes; }
   // The prepared statements are a cache. Drops all that are not in use, to free heap for a more
   // urgent need; false: there were none.
-  bool forget_statements();
+  bool forget_statements() { return kept_.forget_all(); }
 
-  static constexpr int kStatementsMax = 384;
   // No statement of Pawl takes more (the largest: 21 KB on 64-bit machines).
   static constexpr std::size_t kStatementBytesLarge = sizeof(void*) == 8 ? 24 * 1024 : 16 * 1024;
   // A few seconds. Pawl's longest statement, which credits off time to timers, takes 55 steps a
@@ -86,28 +86,16 @@ class Connection : public sql::Connection {
   [[nodiscard]] static sqlite3_stmt* statement_of(void* prepared);
 
  private:
-  // A hash table by the address of a query's text: its slot is the first one from its hash on that
-  // holds this text or none.
-  struct Prepared {
-    const char* text = nullptr;
-    sqlite3_stmt* statement = nullptr;  // null: it was forgotten
-    std::uint64_t used = 0;             // the value of uses_ at its last use
-    std::uint32_t bytes = 0;            // taken from SQLite's heap
-    bool is_held = false;               // from prepare() to release()
-  };
+  using Prepared = KeptStatements::Kept;
   Status protect(Diagnostic& diagnostic);
   static int on_slice(void* self);
-  bool forget_oldest();
   int prepare_new(const char* encoded, sqlite3_stmt** statement);
 
   sqlite3* handle_ = nullptr;
   const std::int64_t steps_max_;
   int* slices_ = nullptr;  // the count of the statement that is running
-  Prepared& slot_of(const char* text);
-  Prepared prepared_[kStatementsMax];
-  std::uint64_t uses_ = 0;
+  KeptStatements kept_;
   std::size_t statement_bytes_max_ = SIZE_MAX;
-  std::size_t statement_bytes_ = 0;
   bool is_short_ = false;  // a statement found no room since the last one was prepared
 };
 

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "store/sqlite/gathered_log.hpp"
+#include "store/sqlite/kept_statements.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
 #include "store/sqlite/sqlite_store.hpp"
 
@@ -25,6 +26,10 @@ Status StoreFactory::install_memory(void* block, std::size_t bytes, const HeapPl
 
 std::size_t StoreFactory::row_slots_memory(std::size_t payload_bytes) {
   return sqlite::row_slots_memory(payload_bytes);
+}
+
+std::size_t StoreFactory::statements_memory(std::size_t statement_bytes) {
+  return sqlite::KeptStatements::memory(statement_bytes);
 }
 
 std::size_t StoreFactory::log_buffer_memory(int cache_pages) {

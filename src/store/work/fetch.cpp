@@ -328,11 +328,8 @@ Status WorkFetch::read_activity(Fetch& fetch, const WorkRow& row) {
   if (!read.is_null(PAWL_COLUMN(kActivity, h.prev)))
     prev = read.integer(PAWL_COLUMN(kActivity, h.prev));
   Status decoded = Status::kCorrupt;
-  if (event.kind == EventKind::kActivity) {
-    JsonMemory memory(context_.json_memory, sizeof context_.json_memory);
-    decoded = decode_meta(read.bytes(PAWL_COLUMN(kActivity, h.meta)), &event, context_.meta_text,
-                          sizeof context_.meta_text);
-  }
+  if (event.kind == EventKind::kActivity)
+    decoded = context_.read_meta(read.bytes(PAWL_COLUMN(kActivity, h.meta)), &event);
   fetch.verdict = Fetch::Verdict::kInvalid;
   if (decoded == Status::kOk)
     fetch.tag.assign_cut(event.tag.empty() ? read.bytes(PAWL_COLUMN(kActivity, s.tag)) : event.tag);

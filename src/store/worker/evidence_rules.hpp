@@ -1,11 +1,12 @@
 // Evidence: decides in one place whether an incarnation is gone, by proof or by suspicion.
 //
 // Purpose: no worker takes another worker's sessions or locks without it. Rules:
-// docs/rules/session.md, S47. Ownership: keeps a bounded table of the leases it has seen expired;
-// none of it is stored. Thread rule: the Runtime's thread.
+// docs/rules/session.md, S47. Ownership: the caller gives the table of the leases that were seen
+// expired; none of it is stored. Thread rule: the Runtime's thread.
 #ifndef PAWL_STORE_WORKER_EVIDENCE_RULES_HPP
 #define PAWL_STORE_WORKER_EVIDENCE_RULES_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/ids.hpp"
@@ -40,8 +41,21 @@ class Evidence {
     std::int64_t renewal_interval_ms = 25'000;
     std::int64_t oversleep_ms = 12'000;
   };
-  Evidence(port::Storage& storage, const char* database_path, const Options& options)
-      : storage_(storage), path_(database_path), options_(options) {}
+  // An expired lease that is watched.
+  struct Seen {
+    std::int64_t subject = 0;
+    std::int64_t version = 0;
+    std::int64_t locked_until = 0;
+    std::int64_t since = 0;
+    std::int64_t asked = 0;
+  };
+  // Expired leases that are watched at once, for each worker that is watched for its death.
+  static constexpr std::size_t kSeenEach = 4;
+
+  // `seen` has a place for each lease that is watched at once; others wait.
+  Evidence(port::Storage& storage, const char* database_path, const Options& options,
+           Vector<Seen>& seen)
+      : storage_(storage), path_(database_path), options_(options), seen_(seen) {}
 
   // Call it at every tick with Pawl time: an observer that overslept forgets all and starts anew.
   void observe_tick(std::int64_t now);
@@ -53,13 +67,6 @@ class Evidence {
   [[nodiscard]] bool watching() const { return !seen_.empty(); }
 
  private:
-  struct Seen {
-    std::int64_t subject = 0;
-    std::int64_t version = 0;
-    std::int64_t locked_until = 0;
-    std::int64_t since = 0;
-    std::int64_t asked = 0;
-  };
   [[nodiscard]] std::int64_t expired_since(const Claim& claim, std::int64_t now);
 
   port::Storage& storage_;
@@ -67,7 +74,7 @@ class Evidence {
   Options options_;
   OptionalMs running_since_;
   OptionalMs last_tick_;
-  FixedVector<Seen, 256> seen_;
+  Vector<Seen>& seen_;
 };
 
 }  // namespace pawl

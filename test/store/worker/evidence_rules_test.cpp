@@ -87,7 +87,8 @@ class EvidenceRules : public ::testing::Test {
   Gone ask(const Claim& claim) { return evidence_.gone(claim, kMe, now_, kBoot); }
 
   Locks locks_;
-  Evidence evidence_{locks_, "db", Evidence::Options()};
+  FixedVector<Evidence::Seen, 256> seen_;
+  Evidence evidence_{locks_, "db", Evidence::Options(), seen_};
   std::int64_t now_ = 0;
 };
 
@@ -157,7 +158,8 @@ TEST_F(EvidenceRules, without_a_testable_lock_the_lease_counts_after_one_interva
 TEST_F(EvidenceRules, fast_handoff_off_leaves_the_lease_alone) {
   Evidence::Options options;
   options.fast_handoff = false;
-  Evidence evidence(locks_, "db", options);
+  FixedVector<Evidence::Seen, 1> seen;
+  Evidence evidence(locks_, "db", options, seen);
   for (std::int64_t now = 0; now <= 40'000; now += 10'000)
     evidence.observe_tick(now);
   EXPECT_EQ(evidence.gone(claim_until(40'001), kMe, 40'000, kBoot), Gone::kNo);
