@@ -188,6 +188,7 @@ TEST_F(Large, HistoriesThatDoNotFitBesideEachOther_TakeTurns) {
   constexpr int kChains = 10;
   constexpr int kSteps = 150;
   WorldOptions options;
+  options.runtime.limits.warm_bytes = kMuchWarm;
   options.runtime.verify_turns = false;
   World world(registry_, options);
   ASSERT_EQ(world.start(), Status::kOk);

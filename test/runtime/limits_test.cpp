@@ -187,6 +187,7 @@ TEST_F(RuntimeLimits, JoinOfTwoThousandActivities) {
   add("join", join_of_two_thousand);
   options.limits.commands_a_turn_max = 4'096;
   options.limits.history_events_max = 8'192;
+  options.limits.warm_bytes = std::size_t{2} * 1024 * 1024;
   options.verify_turns = false;
   start_worker();
   start("a", "join");

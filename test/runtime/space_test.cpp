@@ -415,7 +415,7 @@ TEST_F(Space, WorkerWithoutAReserveThatDiesAtItsStartRefusesNothing) {
 // A tick has as many items as a batch holds; each of them fits alone.
 TEST_F(Space, TickThatDoesNotFitIsTakenInPieces) {
   testing::expect_errors("disk_is_full");
-  testing::expect_errors("tick_rolled_back", 4);
+  testing::expect_errors("tick_rolled_back", 3);
   options.space.reserve_bytes = 256 * 1024;
   options.space.checkpoint_pages = 256;
   leave_free_pages([this] {
