@@ -194,7 +194,7 @@ class Ledger {
 std::int64_t bytes_written() {
   std::FILE* const counts = std::fopen("/proc/self/io", "r");
   long long bytes = 0;
-  if (counts == nullptr || std::fscanf(counts, "rchar: %*lld wchar: %lld", &bytes) != 1) bytes = 0;
+  if (counts == nullptr || std::fscanf(counts, "rchar: %*s wchar: %lld", &bytes) != 1) bytes = 0;
   if (counts != nullptr) static_cast<void>(std::fclose(counts));
   return bytes;
 }
