@@ -215,10 +215,8 @@ Status Activities::renew() {
 }
 
 void Activities::renew_leases() {
-  loop_.note_session_lease();
-  slots_.for_each([&](internal::Slot& slot) {
-    if (!slot.refused) slot.session_lease_boot_ms.store(loop_.session_lease_boot_ms);
-  });
+  slots_.renew_session_leases(
+      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
   if (sessions_renewed_ == 0) return;
   loop_.log(LogLevel::kDebug, "sessions_renewed",
             {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}});

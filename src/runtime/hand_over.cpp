@@ -95,7 +95,6 @@ Status HandOver::fill_slots() {
 
 internal::Slot& HandOver::take_slot(const WorkItem& item, const Registry::ActivityEntry& entry) {
   internal::Slot& slot = slots_.take(item, entry, loop_.store->database_id());
-  slot.session_lease_boot_ms.store(loop_.session_lease_boot_ms);
   slot.in_batch.fetched = true;
   return slot;
 }

@@ -64,9 +64,6 @@ struct LoopContext {
   BatchInfo batch;       // the batch at hand, or the last one
   Incarnation me = 0;    // 0: not registered
   std::int64_t now = 0;  // Pawl time of the tick at hand
-  // Boot time: this worker's sessions are its own until then, at least. The last renewal says so,
-  // or the registration.
-  std::int64_t session_lease_boot_ms = 0;
   bool draining = false;
   bool overslept = false;                    // the loop woke much later than planned
   bool wants_quiet = false;                  // a crashed instance waits until nothing else runs
@@ -106,10 +103,6 @@ struct LoopContext {
   }
   // Returns a copy that lives as long as the tick; empty if there is no memory.
   [[nodiscard]] std::string_view keep_text(std::string_view text);
-  // The sessions that the batch claimed or renewed have a full lease now.
-  void note_session_lease() {
-    session_lease_boot_ms = place().boot_ms_of(batch.now + terms.session_lock_timeout_ms);
-  }
   void look_for_all() {
     agenda.do_now(Job::kTurns);
     agenda.do_now(Job::kFetch);

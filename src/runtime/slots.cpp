@@ -223,6 +223,13 @@ unsigned Slots::free_thread() const {
   return 0;
 }
 
+void Slots::renew_session_leases(std::int64_t until_boot_ms) {
+  session_lease_boot_ms_ = until_boot_ms;
+  for_each([until_boot_ms](Slot& slot) {
+    if (!slot.refused) slot.session_lease_boot_ms.store(until_boot_ms);
+  });
+}
+
 Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& entry,
                          std::string_view database_id) {
   const Range range = range_of(entry.mode);
@@ -243,6 +250,7 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
                                      &slot.item.session_info.summary,
                                      &slot.item.session_info.folder};
   slot.item = item;
+  slot.session_lease_boot_ms.store(session_lease_boot_ms_);
   std::size_t bytes = 1;
   for (const std::string_view* view : views)
     bytes += view->size();

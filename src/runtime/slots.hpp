@@ -243,6 +243,9 @@ class Slots {
   // Takes a handed-over item, and copies its texts. Requires: room for its mode.
   Slot& take(const WorkItem& item, const Registry::ActivityEntry& entry,
              std::string_view database_id);
+  // The sessions of this worker are its own until then, at least, since the batch registered the
+  // worker or renewed its leases. A slot without its lock hears of no later end.
+  void renew_session_leases(std::int64_t until_boot_ms);
   // Frees the slot: its result was committed or refused, or its hand-over rolled back.
   void release(Slot& slot);
 
@@ -338,6 +341,7 @@ class Slots {
   char* buffer_ = nullptr;
   std::size_t buffer_bytes_ = 0;
   char* inline_result_ = nullptr;  // for one result of payload_bytes_max
+  std::int64_t session_lease_boot_ms_ = 0;
   bool inline_result_held_ = false;
   // One result a thread: an item in the place of a leaving one runs only when that one is gone.
   char* thread_results_ = nullptr;

@@ -1,4 +1,4 @@
-// What doctor reads of Linux about a card.
+// The facts about a card that doctor reads from Linux.
 #include "apps/pawl/card.hpp"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ struct Card {
 [[nodiscard]] std::optional<std::int64_t> parse_written(std::string_view stat);
 
 [[nodiscard]] Card card_of(const std::string& path);
-// The bytes that the device of a file was given so far, by anyone. None: it is no block device of
+// The bytes that all programs gave to the device of a file so far. None: it is no block device of
 // this kernel.
 [[nodiscard]] std::optional<std::int64_t> given_to_card_of(const std::string& path);
 

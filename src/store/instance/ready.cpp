@@ -643,9 +643,9 @@ Status ReadyInstances::stop_overdue(std::size_t limit, std::size_t* stopped) {
 
 constexpr auto kFirstParked = PAWL_QUERY(
     "SELECT key FROM instances\fINDEXED BY i_parked\rWHERE parked_until IS NOT NULL "
-    "AND parked_until<=?1 ORDER BY parked_until LIMIT 1",
-    kParkedMoves | kTimerMoves);
-constexpr auto kUnpark = PAWL_QUERY("UPDATE instances SET parked_until=NULL WHERE key=?1");
+    "AND parked_until<=?1 ORDER BY parked_until LIMIT 1");
+constexpr auto kUnpark =
+    PAWL_QUERY("UPDATE instances SET parked_until=NULL WHERE key=?1", kParkedMoves | kTimerMoves);
 
 // One by one: for a list of keys SQLite makes two tables, of 31 KB each.
 Status ReadyInstances::unpark(std::size_t limit, std::size_t* woken) {

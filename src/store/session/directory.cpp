@@ -11,14 +11,14 @@
 namespace pawl::store {
 namespace {
 
-#define PAWL_SESSION_COLUMNS                                                                \
-  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"          \
-  "s.created_at,s.last_activity_at,s.activities,s.owner," PAWL_SESSION_LEASE                \
-  " AS lease,s.hard,s.excl,"                                                                \
-  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"          \
-  " AS has_work,"                                                                           \
-  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND "      \
-  "q.state IN (1,3)) AS is_busy,s.expires_at,s.head_id IS NOT NULL AND s.owner IS NULL AS " \
+#define PAWL_SESSION_COLUMNS                                                                   \
+  "s.sid,s.name,i.id,s.owner_label,s.kind,s.state,w.node,s.epoch,s.created_stamp,"             \
+  "s.created_at,s.last_activity_at,s.activities,s.owner," PAWL_SESSION_LEASE                   \
+  " AS lease,s.hard,s.excl,"                                                                   \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid)"             \
+  " AS has_work,"                                                                              \
+  "EXISTS(SELECT 1 FROM worker_queue q\fINDEXED BY wq_session\rWHERE q.sid=s.sid AND "         \
+  "q.token IS NOT NULL) AS is_busy,s.expires_at,s.head_id IS NOT NULL AND s.owner IS NULL AS " \
   "waits,h.time,s.folder_root,s.gen"
 #define PAWL_SESSION_JOINS                                                             \
   "LEFT JOIN workers AS w ON w.inc=s.owner LEFT JOIN instances AS i ON i.key=s.scope " \

@@ -321,8 +321,8 @@ Status SessionExpiry::sweep_unowned(std::size_t limit, std::size_t* removed) {
 // Goes along the workers whose leases have ended, which are few, and along the sessions of each.
 constexpr auto kExpired = PAWL_QUERY(
     "SELECT " PAWL_SWEPT_COLUMNS
-    ",owner FROM workers w\fINDEXED BY w_living\r"
-    "CROSS JOIN sessions s\fINDEXED BY s_owner\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
+    ",owner FROM workers w\fINDEXED BY w_living\r\fCROSS\r"
+    "JOIN sessions s\fINDEXED BY s_owner\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
     " AND w.sessions_until<=?1 AND s.hard=0 AND s.sid>iif(w.inc=?2,?3,0) AND s.locked_until<=?1"
     " ORDER BY w.inc,s.sid");
 

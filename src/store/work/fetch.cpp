@@ -660,8 +660,8 @@ Status WorkFetch::take_expired_lock(Fetch& fetch, const Claim& lock, WorkItemId 
 // Goes along the workers whose leases have ended, which are few, and along the sessions of each
 // that have work.
 constexpr auto kNextExpiredSession = PAWL_QUERY(
-    "SELECT s.head_id,s.sid,w.inc FROM workers w\fINDEXED BY w_living\r"
-    "CROSS JOIN sessions s\fINDEXED BY s_owned\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
+    "SELECT s.head_id,s.sid,w.inc FROM workers w\fINDEXED BY w_living\r\fCROSS\r"
+    "JOIN sessions s\fINDEXED BY s_owned\rON s.owner=w.inc WHERE w.buried=0 AND w.inc>=?2"
     " AND w.inc<>?4 AND w.sessions_until<=?1 AND s.head_id IS NOT NULL AND s.state=",
     sql::number<rules::State::kOpen>,
     " AND s.head_id>iif(w.inc=?2,?3,0) AND s.locked_until<=?1 AND s.hard=0"
