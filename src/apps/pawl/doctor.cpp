@@ -34,7 +34,7 @@ struct DoctorGiven {
 struct Flushes {
   std::int64_t median_us = 0;
   std::int64_t most_us = 0;
-  // Bytes of all programs that the device got meanwhile, for each flush. None: it has no such count.
+  // Bytes of all programs that the device got meanwhile, a flush. None: it has no such count.
   std::optional<std::int64_t> card_bytes;
 };
 
