@@ -124,7 +124,7 @@ Wide wide() {
 constexpr pawl::ActivityType<Wide, Wide> kEchoWide{"echo_wide"};
 constexpr pawl::ActivityType<Wide, Wide> kPoolWide{"pool_wide"};
 constexpr pawl::OrchestrationType<Wide, Wide> kJson{"json"};
-constexpr unsigned kAtOnce = 1'000;
+constexpr unsigned kAtOnce = 500;
 constexpr int kBranches = 32;  // nested, as many as are allowed
 const char kDamaged[] = "a text that is damaged in the file";
 
