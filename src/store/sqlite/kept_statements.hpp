@@ -32,7 +32,7 @@ class KeptStatements {
   [[nodiscard]] static constexpr std::size_t memory(std::size_t bytes_max) {
     const std::size_t places = places_for(bytes_max);
     return bytes_max + bytes_max / 8 + BuddyPool::block_bytes_for(places * sizeof(Kept)) +
-           BuddyPool::block_bytes_for(places * sizeof(Kept*));
+           BuddyPool::block_bytes_for(places * sizeof(void*));  // its table has pointers
   }
 
   // False: no memory.
