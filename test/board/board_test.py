@@ -57,7 +57,7 @@ class Run:
     """A disk on which instances were started until the power failed."""
 
     def __init__(self, name, folder, system="ext4", options="", flushed=True):
-        self.name, self.flushed = name, flushed
+        self.name, self.system, self.flushed = name, system, flushed
         kind = system.split()[0]
         self.mount = f"mount -t {kind}{' -o ' + options if options else ''}"
         self.path = os.path.join(folder, name + ".img")
@@ -141,7 +141,7 @@ def look_at(build, folder, cuts):
 
 
 def power_cut(build, folder, count=3):
-    pairs = [[Run(f"{system}-{'full' if flushed else 'normal'}", folder, system, flushed=flushed) for flushed in (True, False)]
+    pairs = [[Run(f"{system}{'full' if flushed else 'normal'}", folder, system, flushed=flushed) for flushed in (True, False)]
              for system in ("ext4", "f2fs")]
     work(build, folder, [run for pair in pairs for run in pair])
     for full, normal in pairs:
@@ -189,7 +189,7 @@ def cut_power(build, folder, full, normal, count):
                                                                           lies.items())):
         known = sum(len(cut.started) + len(cut.ended) for cut in cuts)
         unsound = sum(not cut.opened or not cut.sound for cut in cuts)
-        print(f"{full.name.split('-')[0]}, {name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
+        print(f"{full.system}, {name}: {len(cuts)} cuts, {known} acknowledged, {sum(cut.lost() for cut in cuts)} lost, {unsound} not sound")
 
 
 # ---- what reaches the disk ----
