@@ -224,7 +224,7 @@ unsigned Slots::free_thread() const {
 }
 
 void Slots::renew_session_leases(std::int64_t until_boot_ms) {
-  session_lease_boot_ms_ = until_boot_ms;
+  begin_session_leases(until_boot_ms);
   for_each([until_boot_ms](Slot& slot) {
     if (!slot.refused) slot.session_lease_boot_ms.store(until_boot_ms);
   });

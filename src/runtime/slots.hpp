@@ -243,8 +243,10 @@ class Slots {
   // Takes a handed-over item, and copies its texts. Requires: room for its mode.
   Slot& take(const WorkItem& item, const Registry::ActivityEntry& entry,
              std::string_view database_id);
-  // The sessions of this worker are its own until then, at least, since the batch registered the
-  // worker or renewed its leases. A slot without its lock hears of no later end.
+  // The sessions of this worker are its own until then, at least: since its registration, and with
+  // each renewal. What runs since an earlier registration, or has lost its lock, hears of no later
+  // end.
+  void begin_session_leases(std::int64_t until_boot_ms) { session_lease_boot_ms_ = until_boot_ms; }
   void renew_session_leases(std::int64_t until_boot_ms);
   // Frees the slot: its result was committed or refused, or its hand-over rolled back.
   void release(Slot& slot);

@@ -86,7 +86,7 @@ void ThisWorker::committed() {
   set_worker_id();
   loop_.log(LogLevel::kInfo, "worker_registered",
             {{"worker", worker_id_.view()}, {"incarnation", loop_.me}});
-  slots_.renew_session_leases(
+  slots_.begin_session_leases(
       loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }

@@ -443,6 +443,18 @@ TEST_F(Ownership, an_owner_blocked_by_its_own_lost_execution_lets_go) {
   EXPECT_TRUE(a_.fetch());
 }
 
+// Damage: the owner has no row, so no worker looks for the session among those of the living.
+// Rules: S10.
+TEST_F(Ownership, a_session_of_an_unknown_worker_is_released_by_the_sweep) {
+  world_.schedule("a", "s", 2);
+  a_.acked(a_.take());
+  world_.execute("UPDATE sessions SET owner=999");
+  EXPECT_FALSE(b_.fetch());
+  EXPECT_EQ(b_.cleanup(), 0U) << "it has work";
+  EXPECT_EQ(world_.session_number("owner", "s"), -1);
+  EXPECT_TRUE(b_.fetch());
+}
+
 // The row of the session was removed with its last work and made again. An execution that still
 // runs is linked to the new row only by the session's name.
 TEST_F(Ownership, what_runs_holds_up_an_exclusive_session_that_was_made_anew) {
