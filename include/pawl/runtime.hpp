@@ -244,7 +244,8 @@ class Runtime : public TypedSenderCalls<Runtime> {
   // the device or ends. With `standby` it takes over when a living holder is gone. If another owner
   // of the session is running work, that may end first, within 20 s.
   // Returns kOk: it was asked. The answer: kOk; kDeviceHeld: a living worker has declared it, the
-  // log's "device_refused" names it, and this one is no standby; kResourceExhausted: more than 32.
+  // log's "device_refused" names it, and this one is no standby; kResourceExhausted: more than
+  // limits.devices_max, and the log has "device_refused".
   // Requires: a plain id (is_plain_id()) of 1..256 bytes (kInvalidArgument); as those above.
   Status declare_session(std::string_view device, bool standby, Answer answer = nullptr,
                          void* user = nullptr);

@@ -11,6 +11,10 @@ constexpr std::size_t kStopsMax = 64;     // ended in one tick
 Status Devices::declare_session(const Request& request, bool* room) {
   if (declared_.full() && find(request.id) == nullptr) {
     *room = false;
+    loop_.log(LogLevel::kWarning, "device_refused",
+              {{"status", status_name(Status::kResourceExhausted)},
+               {"device", request.id},
+               {"devices_max", std::int64_t{loop_.options.limits.devices_max}}});
     return Status::kOk;
   }
   return declare(request.id, request.standby);

@@ -275,6 +275,7 @@ class KeyFrames : public HostTest {
     // frames.
     options_.runtime.synchronous_full = false;
     options_.runtime.space.checkpoint_pages = 8'000;
+    options_.runtime.limits.requests_max = 300;  // all starts wait for the loop to begin
   }
   // Sends `count` messages to each of `instances`, each when the one before was taken. Returns how
   // many frames the log has for one.

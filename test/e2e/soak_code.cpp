@@ -637,6 +637,7 @@ void raise_to_the_plan(pawl::Options& options, bool is_first) {
   options.limits.payload_bytes_max = 4'096;
   options.limits.queue_messages_max = kQueueMessages;
   at_least(options.limits.requests_max, static_cast<std::uint32_t>(std::size(kDevices)));
+  at_least(options.limits.devices_max, static_cast<std::uint32_t>(std::size(kDevices)));
   at_least(options.limits.history_events_max, usual.limits.history_events_max);
   at_least(options.limits.commands_a_turn_max, usual.limits.commands_a_turn_max);
   at_least(options.limits.kv_keys_max, usual.limits.kv_keys_max);

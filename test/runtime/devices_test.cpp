@@ -106,6 +106,26 @@ TEST_F(DeviceRuntime, work_goes_to_who_declared_the_device_and_waits_for_it) {
   EXPECT_NE(a.lines.all().find("\"b\""), std::string::npos) << "names the holder";
 }
 
+TEST_F(DeviceRuntime, one_device_more_than_devices_max_is_refused_with_a_word) {
+  for (const auto& [node, most] : {std::pair("a", 0U), std::pair("b", 2U)}) {
+    Options few = named(node);
+    few.limits.devices_max = most;
+    Worker& worker = start_worker(few);
+    const auto bed = [node = node](std::uint32_t i) {
+      return std::string(node) + ".bed-" + std::to_string(i);
+    };
+    for (std::uint32_t i = 0; i < most; ++i)
+      EXPECT_EQ(declare(worker, bed(i)), Status::kOk);
+    EXPECT_EQ(worker.lines.count("device_refused"), 0U);
+    EXPECT_EQ(declare(worker, bed(most)), Status::kResourceExhausted);
+    EXPECT_EQ(worker.lines.count("device_refused"), 1U);
+    EXPECT_NE(worker.lines.all().find(bed(most)), std::string::npos) << worker.lines.all();
+    if (most > 0) {
+      EXPECT_EQ(declare(worker, bed(0)), Status::kOk) << "again";
+    }
+  }
+}
+
 TEST_F(DeviceRuntime, a_killed_holder_comes_back_to_its_device) {
   Worker& a = start_worker("a");
   start_worker("b");
