@@ -19,8 +19,7 @@ add_dependencies(crash_driver crash_program crash_at)
 
 pawl_add_test(crash_test
   SOURCES crash_kill_test.cpp crash_poison_test.cpp
-  LIBS crash_driver
-  TIMEOUT 900)
+  LIBS crash_driver)
 
 # A plan of mixed instances, carried out while its processes are killed: on real processes, and on the simulated machine.
 add_library(soak_plan STATIC soak_plan.cpp)
@@ -34,21 +33,18 @@ set_target_properties(soak_plan soak_code soak_program PROPERTIES
   CXX_STANDARD 17 CXX_STANDARD_REQUIRED ON CXX_EXTENSIONS OFF)
 pawl_add_test(soak_test
   SOURCES soak_test.cpp
-  LIBS crash_driver soak_plan
-  TIMEOUT 900)
+  LIBS crash_driver soak_plan)
 target_compile_definitions(soak_test PRIVATE SOAK_PROGRAM="$<TARGET_FILE:soak_program>")
 add_dependencies(soak_test soak_program)
 
 pawl_add_test(soak_sim_test
   SOURCES soak_sim_test.cpp
-  LIBS soak_code pawl::testing option_drawer
-  TIMEOUT 900)
+  LIBS soak_code pawl::testing option_drawer)
 
 # It measures how soon others are heard.
 pawl_add_test(crash_bell_test
   SOURCES crash_bell_test.cpp
-  LIBS crash_driver
-  TIMEOUT 180)
+  LIBS crash_driver)
 set(crash_serial ${CMAKE_CURRENT_BINARY_DIR}/crash_bell_serial.cmake)
 file(CONFIGURE OUTPUT ${crash_serial} @ONLY CONTENT
   "set_tests_properties(\${crash_bell_test_cases} PROPERTIES RUN_SERIAL ON)\n")
@@ -58,6 +54,5 @@ find_path(PAWL_HOST_CJSON_INCLUDE cjson/cJSON.h REQUIRED)
 find_library(PAWL_HOST_CJSON_LIBRARY cjson REQUIRED)
 pawl_add_test(alloc_test
   SOURCES alloc_test.cpp
-  LIBS alloc_count_linked pawl::testing pawl::pawl pawl_sqlite3 ${PAWL_HOST_CJSON_LIBRARY}
-  TIMEOUT 180)
+  LIBS alloc_count_linked pawl::testing pawl::pawl pawl_sqlite3 ${PAWL_HOST_CJSON_LIBRARY})
 set_target_properties(alloc_test PROPERTIES ENABLE_EXPORTS ON)
