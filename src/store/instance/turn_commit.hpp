@@ -109,6 +109,22 @@ struct Begun {
   bool follows_end = false;    // a start began it, of an instance that had ended
 };
 
+// What a connection knows of an instance that it need not read again, because only turns have
+// changed it. fetch_orchestration_item() begins it, ack_orchestration_item() completes it, and the
+// caller keeps it for the next turn. It holds as long as StoreContext::still_knows() says.
+struct KnownInstance {
+  std::int64_t changes = -1;  // Connection::instance_changes() when it was true
+  // The fetch found no timer, and no message that the turn does not take.
+  bool is_alone = false;
+  // The last turn wrote the row: the instance is running, has no timer and no message, and nothing
+  // is counted against it. The rest of the struct is set.
+  bool is_whole = false;
+  bool has_keys = false;  // as in InstanceRow
+  EventId last_event = 0;
+  std::optional<HistoryRow> last_row;
+  Incarnation home = 0;
+};
+
 // The storage reads these from the new events: values written and asked for, instances started,
 // sessions opened and closed, the custom status. The lists hold what the events do not say.
 struct TurnCommit {
@@ -144,7 +160,8 @@ struct TurnCommit {
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
   NextExecution next;
-  Incarnation home = 0;  // the worker that commits
+  Incarnation home = 0;            // the worker that commits
+  KnownInstance* known = nullptr;  // of the item that was fetched; null: nothing is known
 };
 
 }  // namespace pawl

@@ -168,6 +168,7 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
+  out->known.changes = connection_.instance_changes();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   std::optional<RowTimer> timer;
   PAWL_TRY(read_item_row(key, arena, out, &timer));
@@ -181,6 +182,8 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   if (out->more_messages) return Status::kResourceExhausted;
   std::int64_t first_due = kNever;
   if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
+  out->known.is_alone =
+      reader.wants_more() && out->waiting_count == 0 && first_due == kNever && !timer.has_value();
   if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, *out, now, first_due, timer));
   const bool none_fits =
       out->message_count == out->waiting_count && out->more_messages && limits.messages_max > 0;

@@ -39,13 +39,35 @@ Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
   return written(write_turn(turn, row));
 }
 
-// Checks all of this before anything is written.
-Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
+// The row of the instance; read only if the connection does not know it.
+Status TurnWriter::find_row(const TurnCommit& turn, InstanceRow* row) {
+  if (turn.known != nullptr && context_.still_knows(*turn.known)) {
+    row->execution = turn.execution;
+    row->revision = turn.revision;
+    row->last = {turn.known->last_event, turn.known->last_row};
+    row->home = turn.known->home;
+    row->clean = true;
+    row->has_keys = turn.known->has_keys;
+#ifndef NDEBUG
+    InstanceRow is;
+    PAWL_TRY(rows_.instances.read_instance(turn.key, &is, {}));
+    PAWL_CHECK("store-46", is.state == row->state && is.execution == row->execution &&
+                               is.revision == row->revision && is.last.event == row->last.event &&
+                               is.last.row == row->last.row && is.home == row->home &&
+                               is.has_keys == row->has_keys && is.clean && !is.parked &&
+                               !is.ready && !is.terminating && !is.timer.has_value());
+#endif
+    return Status::kOk;
+  }
   std::optional<MessageId> read_up_to;
   if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
-  const Status read = rows_.instances.read_instance(turn.key, found, read_up_to);
-  if (read == Status::kNotFound) return Status::kStale;
-  PAWL_TRY(read);
+  const Status read = rows_.instances.read_instance(turn.key, row, read_up_to);
+  return read == Status::kNotFound ? Status::kStale : read;
+}
+
+// Checks all of this before anything is written.
+Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
+  PAWL_TRY(find_row(turn, found));
   const InstanceRow& row = *found;
   if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
       row.execution != turn.execution)
@@ -87,9 +109,10 @@ Status TurnWriter::check_message(InstanceKey key, MessageId message, const Insta
 }
 
 constexpr auto kDeleteMessage =
-    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves);
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves | sql::kOfTurn);
 
 Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
+  if (turn.known != nullptr) turn.known->is_whole = false;
   const std::int64_t stored_before = context_.messages_stored;
   const MessageId timer = row.timer.has_value() ? row.timer->id : 0;
   for (const MessageId message : turn.messages) {
@@ -127,7 +150,22 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
                      stored_before == context_.messages_stored;
   HistoryPlace last = row.last;
   if (stored.last_row.has_value()) last = {turn.last_new, stored.last_row};
-  return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
+  bool is_idle = stays;
+  PAWL_TRY(stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last, &is_idle));
+  if (turn.known != nullptr && is_idle) note_row(turn, row, last);
+  return Status::kOk;
+}
+
+// Keeps what the row of the instance now has for the next turn. `changes` has risen if the turn
+// itself made a timer, or sent the instance a message.
+void TurnWriter::note_row(const TurnCommit& turn, const InstanceRow& row,
+                          const HistoryPlace& last) {
+  KnownInstance& known = *turn.known;
+  known.is_whole = known.is_alone && known.changes == connection_.instance_changes();
+  known.has_keys = row.has_keys;
+  known.last_event = last.event;
+  known.last_row = last.row;
+  known.home = turn.home;
 }
 
 constexpr auto kResetStatus = PAWL_QUERY(
@@ -240,7 +278,8 @@ Status TurnWriter::write_message(const TurnCommit& turn) {
 
 constexpr auto kWriteStatus = PAWL_QUERY(
     "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
-    "WHERE key=?1");
+    "WHERE key=?1",
+    sql::kOfTurn);
 
 // The status is kept in the row of the instance, so that it outlives the execution.
 Status TurnWriter::write_custom_status(const TurnCommit& turn) {
@@ -329,12 +368,14 @@ constexpr auto kGoOn = PAWL_QUERY(
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
     "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10,last_row=?11 WHERE key=?1",
-    kTimerMoves | kParkedMoves);
+    kTimerMoves | kParkedMoves | sql::kOfTurn);
 
 // The counts against the turn are reset, because it got through.
-Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last) {
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
+                         bool* is_idle) {
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
+  *is_idle = ready < 0;
   Statement update = connection_.use(kGoOn);
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
@@ -351,7 +392,8 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const Hi
 
 constexpr auto kGoOnAsBefore = PAWL_QUERY(
     "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3,last_row=?4 "
-    "WHERE key=?1");
+    "WHERE key=?1",
+    sql::kOfTurn);
 
 // Writes these columns only: the others, and all indexes of the row, would be written unchanged.
 Status TurnWriter::go_on_as_before(const TurnCommit& turn, const HistoryPlace& last) {
@@ -453,7 +495,8 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   next.payload = turn.next.input;
   PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(rows_.instances.store_message(turn.key, next, nullptr));
-  PAWL_TRY(go_on(turn, turn.execution + 1, HistoryPlace()));
+  bool is_idle = false;
+  PAWL_TRY(go_on(turn, turn.execution + 1, HistoryPlace(), &is_idle));
   return prune_executions(turn);
 }
 

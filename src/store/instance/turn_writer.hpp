@@ -40,6 +40,7 @@ class TurnWriter : private Table {
 
  private:
   Status check_turn(const TurnCommit& turn, InstanceRow* found);
+  Status find_row(const TurnCommit& turn, InstanceRow* row);
   Status check_message(InstanceKey key, MessageId message, const InstanceRow& instance);
   Status write_turn(const TurnCommit& turn, const InstanceRow& row);
   Status take_back_state(const TurnCommit& turn);
@@ -57,8 +58,10 @@ class TurnWriter : private Table {
   Status write_timers(const TurnCommit& turn, const InstanceRow& row);
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);
-  Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last);
+  Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
+               bool* is_idle);
   Status go_on_as_before(const TurnCommit& turn, const HistoryPlace& last);
+  void note_row(const TurnCommit& turn, const InstanceRow& row, const HistoryPlace& last);
   Status end_execution(const TurnCommit& turn, const StoredEvents& stored);
   Status leave_unread(const TurnCommit& turn);
   Status continue_as_new(const TurnCommit& turn);
