@@ -47,6 +47,7 @@ class TurnLoader {
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   [[nodiscard]] bool has_full_mailbox(const OrchestrationItem& item) const;
   Status fetch(Turn& turn, bool whole_mailbox);
+  bool fetch_known(Turn& turn);
 #ifndef NDEBUG
   void check_known(const Turn& turn);
 #endif

@@ -346,7 +346,6 @@ void TurnRunner::finish(Turn& turn, const TurnResult& result) {
   commit.events = loop_.arena.make<HistoryEvents>(history, result.sends);
   commit.more = result.state == TurnState::kMore;
   commit.home = loop_.me;
-  commit.known = &turn.item->known;
   commit.mailbox = loop_.arena.make<AtEnd>();
   commit.next.keep_executions = loop_.options.retention.executions;
   commit.next.removed = removals_.removed();

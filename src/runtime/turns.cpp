@@ -205,7 +205,7 @@ Status Turns::write(Turn& turn) {
     for (std::size_t at = 0; at < turn.result_count; ++at)
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
-    status = loop_.instance().turns.ack_orchestration_item(turn.commit);
+    status = loop_.instance().turns.ack_orchestration_item(turn.commit, &turn.item->known);
     const internal::TimeLimitSteps* const limits = internal::TimeLimitSteps::of(loop_.registry);
     if (status == Status::kOk && limits != nullptr)
       status = limits->write(loop_.registry, turn, loop_.instance().rows);

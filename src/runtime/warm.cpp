@@ -99,9 +99,7 @@ void WarmCache::fetch_row(const Warm& entry, OrchestrationItem* out) {
   out->behaviour = row.behaviour;
   out->execution = entry.execution;
   out->revision = entry.revision;
-  out->last_event = row.known.last_event;
   out->has_parent = row.has_parent;
-  out->known = row.known;
   const char* at = texts_of(*entry.row);
   std::size_t text = 0;
   const auto next = [&] {

@@ -63,7 +63,7 @@ class WarmCache {
   void keep_row(Warm& entry, const OrchestrationItem& item, std::string_view version,
                 std::int64_t behaviour);
   void forget_row(Warm& entry);
-  // Makes of the row that is kept what fetch_orchestration_item() would make.
+  // Begins the item of a known row; InstanceHistory::fetch_known_item() completes it.
   static void fetch_row(const Warm& entry, OrchestrationItem* out);
   // Makes room: drops the least recently used unpinned entry. False: there is none.
   bool evict_one();

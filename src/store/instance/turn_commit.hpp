@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "codec/event.hpp"
+#include "core/clock_rules.hpp"
 #include "core/ids.hpp"
 #include "core/span.hpp"
 #include "pawl/management.hpp"
@@ -109,15 +110,26 @@ struct Begun {
   bool follows_end = false;    // a start began it, of an instance that had ended
 };
 
+// A timer of code in the row of its instance, of the current execution. One that is made while the
+// place is taken is a message. Purpose: a timer in the queue is a row and two indexes, twice; the
+// row of its instance is written anyway.
+struct RowTimer {
+  MessageId id = 0;  // of the message that it becomes
+  std::int64_t due = 0;
+  EventId ref = 0;  // its command
+  TimeBase base = TimeBase::kPawl;
+};
+
 // What a connection knows of an instance that it need not read again, because only turns have
 // changed it. fetch_orchestration_item() begins it, ack_orchestration_item() completes it, and the
 // caller keeps it for the next turn. It holds as long as StoreContext::still_knows() says.
 struct KnownInstance {
   std::int64_t changes = -1;  // Connection::instance_changes() when it was true
-  // The fetch found no timer, and no message that the turn does not take.
+  std::optional<RowTimer> timer;
+  // The fetch found no message that the turn does not take, and no timer in the queue.
   bool is_alone = false;
-  // The last turn wrote the row: the instance is running, has no timer and no message, and nothing
-  // is counted against it. The rest of the struct is set.
+  // The last turn wrote the row: the instance is running, has no message, and nothing is counted
+  // against it. The rest of the struct is set.
   bool is_whole = false;
   bool has_keys = false;  // as in InstanceRow
   EventId last_event = 0;
@@ -160,8 +172,7 @@ struct TurnCommit {
   std::string_view output;  // kCompleted, kFailed: what a parent gets
   Begun begun;
   NextExecution next;
-  Incarnation home = 0;            // the worker that commits
-  KnownInstance* known = nullptr;  // of the item that was fetched; null: nothing is known
+  Incarnation home = 0;  // the worker that commits
 };
 
 }  // namespace pawl
