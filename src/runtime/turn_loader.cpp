@@ -156,12 +156,56 @@ Status TurnLoader::load(InstanceKey key, bool first, Turn* turn) {
 Status TurnLoader::fetch(Turn& turn, bool whole_mailbox) {
   turn.item = loop_.arena.make<OrchestrationItem>();
   if (turn.item == nullptr) return Status::kResourceExhausted;
+  if (fetch_known(turn)) return Status::kOk;
   MessageLimits limits;
   limits.messages_max = loop_.options.limits.instance_batch_max;
   if (whole_mailbox) limits.mailbox_max = mailbox_max(loop_.options.limits.queue_messages_max);
   return loop_.instance().history.fetch_orchestration_item(turn.key, loop_.now, limits, loop_.arena,
                                                            turn.item);
 }
+
+// True: the item is made without a look at its rows.
+bool TurnLoader::fetch_known(Turn& turn) {
+  const Warm* const warm = warm_.find(turn.key);
+  if (warm == nullptr || warm->row == nullptr) return false;
+  const Arena::Mark mark = loop_.arena.mark();
+  WarmCache::fetch_row(*warm, turn.item);
+  if (!loop_.instance().history.fetch_known_item(warm->row->known, loop_.now, loop_.arena,
+                                                 turn.item)) {
+    loop_.arena.rewind(mark);
+    return false;
+  }
+#ifndef NDEBUG
+  check_known(turn);
+#endif
+  return true;
+}
+
+#ifndef NDEBUG
+// Every statement that changes an instance or its messages, and is not marked as a turn's own, ends
+// what is known of it; a mark in the wrong place shows here.
+void TurnLoader::check_known(const Turn& turn) {
+  const Arena::Mark mark = loop_.arena.mark();
+  const OrchestrationItem& known = *turn.item;
+  auto* const stored = loop_.arena.make<OrchestrationItem>();
+  const MessageLimits limits = {loop_.options.limits.instance_batch_max, 0};
+  if (stored != nullptr && loop_.instance().history.fetch_orchestration_item(
+                               turn.key, loop_.now, limits, loop_.arena, stored) == Status::kOk)
+    PAWL_CHECK("runtime-45",
+               stored->known.is_alone && stored->message_count == known.message_count &&
+                   (known.message_count == 0 || stored->messages[0].id == known.messages[0].id) &&
+                   stored->broken == Status::kOk && !stored->terminate &&
+                   stored->revision == known.revision && stored->execution == known.execution &&
+                   stored->last_event == known.last_event &&
+                   stored->crashes + stored->strikes + stored->reboots == 0 &&
+                   stored->has_parent == known.has_parent && stored->behaviour == known.behaviour &&
+                   stored->id.view() == known.id.view() &&
+                   stored->name.view() == known.name.view() &&
+                   stored->version.view() == known.version.view() &&
+                   stored->trace.view() == known.trace.view());
+  loop_.arena.rewind(mark);
+}
+#endif
 
 bool TurnLoader::can_run(const OrchestrationItem& item) const {
   for (std::size_t i = 0; i < runnable_count_; ++i) {
@@ -189,6 +233,7 @@ Status TurnLoader::load_warm(Turn& turn, bool first) {
   const Message* const restart = restart_of(*turn.item);
   if (restart != nullptr) turn.restored = restart->ref;
   if (warm.revision != turn.item->revision || warm.execution != turn.item->execution) {
+    warm_.forget_row(warm);
     warm.history.clear();
     warm.execution = turn.item->execution;
     warm.revision = turn.item->revision;

@@ -47,8 +47,11 @@ class TurnLoader {
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   [[nodiscard]] bool has_full_mailbox(const OrchestrationItem& item) const;
   Status fetch(Turn& turn, bool whole_mailbox);
+  bool fetch_known(Turn& turn);
+#ifndef NDEBUG
+  void check_known(const Turn& turn);
+#endif
   Status load_warm(Turn& turn, bool first);
-  Status read_history(Turn& turn, bool first);
 
   LoopContext& loop_;
   Memory& memory_;

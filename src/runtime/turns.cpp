@@ -205,7 +205,7 @@ Status Turns::write(Turn& turn) {
     for (std::size_t at = 0; at < turn.result_count; ++at)
       slots_.leave(*turn.results[at]);
     hand_over_.hand_over_at_once(turn);
-    status = loop_.instance().turns.ack_orchestration_item(turn.commit);
+    status = loop_.instance().turns.ack_orchestration_item(turn.commit, &turn.item->known);
     const internal::TimeLimitSteps* const limits = internal::TimeLimitSteps::of(loop_.registry);
     if (status == Status::kOk && limits != nullptr)
       status = limits->write(loop_.registry, turn, loop_.instance().rows);
@@ -287,11 +287,14 @@ void Turns::advance_history(Turn& turn) {
   Warm& warm = *turn.warm;
   warm.revision = turn.item->revision + 1;
   if (turn.commit.end == EndKind::kNone) {
+    const std::int64_t begun = turn.commit.begun.behaviour;
+    warm_.keep_row(warm, *turn.item, version_of(turn), begun != 0 ? begun : turn.item->behaviour);
     if (turn.commit.more) loop_.agenda.do_now(Job::kTurns);
   } else if (turn.commit.end == EndKind::kContinuedAsNew) {
     loop_.agenda.do_now(Job::kTurns);
     // The next execution reads its carried values from the rows, once.
     if (warm.history.has_state()) return warm_.drop(warm);
+    warm_.forget_row(warm);
     warm.history.clear();
     warm.execution = turn.item->execution + 1;
   } else {

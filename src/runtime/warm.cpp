@@ -1,10 +1,17 @@
 #include "runtime/warm.hpp"
 
+#include <algorithm>
+#include <iterator>
 #include <new>
 
 #include "core/check.hpp"
 
 namespace pawl {
+namespace {
+
+char* texts_of(WarmRow& row) { return reinterpret_cast<char*>(&row + 1); }
+
+}  // namespace
 
 void WarmCache::start() {
   pool_.attach(pool_block_, pool_bytes_);
@@ -58,6 +65,54 @@ void WarmCache::rename(Warm& entry, InstanceKey key) {
   entry.key = key;
 }
 
+void WarmCache::keep_row(Warm& entry, const OrchestrationItem& item, std::string_view version,
+                         std::int64_t behaviour) {
+  if (!item.known.is_whole) return forget_row(entry);
+  if (entry.row == nullptr) {
+    const std::string_view texts[] = {item.id.view(), item.name.view(), version, item.trace.view()};
+    std::size_t bytes = sizeof(WarmRow);
+    for (const std::string_view text : texts)
+      bytes += text.size();
+    void* const block = pool_.allocate(bytes);
+    if (block == nullptr) return;
+    entry.row = ::new (block) WarmRow();
+    entry.row->behaviour = behaviour;
+    entry.row->has_parent = item.has_parent;
+    char* at = texts_of(*entry.row);
+    for (std::size_t i = 0; i < std::size(texts); ++i) {
+      entry.row->text_bytes[i] = static_cast<std::uint16_t>(texts[i].size());
+      at = std::copy(texts[i].begin(), texts[i].end(), at);
+    }
+  }
+  entry.row->known = item.known;
+}
+
+void WarmCache::forget_row(Warm& entry) {
+  pool_.release(entry.row);
+  entry.row = nullptr;
+}
+
+void WarmCache::fetch_row(const Warm& entry, OrchestrationItem* out) {
+  const WarmRow& row = *entry.row;
+  *out = OrchestrationItem();
+  out->key = entry.key;
+  out->behaviour = row.behaviour;
+  out->execution = entry.execution;
+  out->revision = entry.revision;
+  out->has_parent = row.has_parent;
+  const char* at = texts_of(*entry.row);
+  std::size_t text = 0;
+  const auto next = [&] {
+    const std::string_view view(at, row.text_bytes[text++]);
+    at += view.size();
+    return view;
+  };
+  out->id.assign_cut(next());
+  out->name.assign_cut(next());
+  out->version.assign_cut(next());
+  out->trace.assign_cut(next());
+}
+
 void WarmCache::unpin_all() {
   for (std::size_t i = 0; i < pinned_end_; ++i)
     entries_[i].pinned = false;
@@ -67,6 +122,7 @@ void WarmCache::unpin_all() {
 void WarmCache::drop(Warm& entry) {
   if (entry.key == 0) return;
   index_.erase(entry.key);
+  forget_row(entry);
   entry.history.clear();
   entry.key = 0;
   entry.pinned = false;

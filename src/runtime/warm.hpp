@@ -12,8 +12,18 @@
 #include "core/index_map.hpp"
 #include "pawl/options.hpp"
 #include "replay/history.hpp"
+#include "store/instance/arguments.hpp"
 
 namespace pawl {
+
+// What the next turn takes in place of the row, as long as `known` holds. The texts follow it in
+// memory.
+struct WarmRow {
+  KnownInstance known;
+  std::int64_t behaviour = 0;
+  bool has_parent = false;
+  std::uint16_t text_bytes[4] = {};  // of id, name, version and trace
+};
 
 struct Warm {
   explicit Warm(BuddyPool& pool) : history(pool) {}
@@ -22,6 +32,7 @@ struct Warm {
   std::int64_t revision = 0;
   bool pinned = false;  // in the batch at hand
   std::uint64_t used_at = 0;
+  WarmRow* row = nullptr;  // in the pool; null: the row is read
   History history;
 };
 
@@ -47,6 +58,13 @@ class WarmCache {
   void rename(Warm& entry, InstanceKey key);
   void unpin_all();
   void drop(Warm& entry);
+  // Keeps the row as the turn that fetched `item` left it. If nothing is known of it, or the pool is
+  // short, the next turn reads it.
+  void keep_row(Warm& entry, const OrchestrationItem& item, std::string_view version,
+                std::int64_t behaviour);
+  void forget_row(Warm& entry);
+  // Begins the item of a known row; InstanceHistory::fetch_known_item() completes it.
+  static void fetch_row(const Warm& entry, OrchestrationItem* out);
   // Makes room: drops the least recently used unpinned entry. False: there is none.
   bool evict_one();
   // Does another entry of the batch at hand hold memory?

@@ -80,6 +80,10 @@ struct StoreContext {
   // The name in the meta of an activity's event, or nothing if the meta cannot be read. It lives
   // until the next meta is read.
   std::string_view activity_name(std::string_view meta);
+  // Whether the rows of the instance and of its messages are still as they were.
+  [[nodiscard]] bool still_knows(const KnownInstance& known) const {
+    return known.is_whole && known.changes == connection.instance_changes();
+  }
   // Reads the meta of an event of this kind. Its texts live until the next meta is read.
   Status read_meta(std::string_view meta, Event* event);
 

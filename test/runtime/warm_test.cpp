@@ -108,5 +108,27 @@ TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   EXPECT_TRUE(has_read("FROM history"));
 }
 
+// Debug builds read what is known, too, and compare (turn_loader.cpp).
+#ifdef NDEBUG
+TEST_F(WarmReads, ATurnOfAnInstanceThatNothingElseTouchedReadsNoRowOfIt) {
+  World world(registry_);
+  g_runtime = nullptr;
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  run_to(world, kSample);
+  const auto reads_it = [] {
+    return has_read("FROM instances") || has_read("FROM orchestrator_queue");
+  };
+  measure();
+  run_to(world, 2 * kSample);
+  EXPECT_FALSE(reads_it());
+  // Another connection writes something, even if the instance has no part in it.
+  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("b"), ""), Status::kOk);
+  measure();
+  run_to(world, 2 * kSample + 2);
+  EXPECT_TRUE(reads_it());
+}
+#endif
+
 }  // namespace
 }  // namespace pawl

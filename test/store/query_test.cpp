@@ -32,6 +32,22 @@ TEST(Query, IsOneTextOfItsPartsWithItsMarks) {
   EXPECT_EQ(text_of(kNumber), "SELECT 1152921504606846976");
 }
 
+TEST(Query, IsMarkedIfItWritesToInstancesOrTheirMessages) {
+  constexpr auto kChange = PAWL_QUERY("UPDATE instances SET a=1");
+  constexpr auto kAdd = PAWL_QUERY("INSERT INTO instances(a) VALUES(1)");
+  constexpr auto kDelete = PAWL_QUERY("DELETE FROM orchestrator_queue WHERE a=1");
+  constexpr auto kReplace = PAWL_QUERY("INSERT OR REPLACE INTO orchestrator_queue SELECT 1");
+  constexpr auto kWith = PAWL_QUERY("WITH a AS (SELECT 1) UPDATE orchestrator_queue SET b=1");
+  for (const sql::QueryRef one :
+       {sql::QueryRef(kChange), sql::QueryRef(kAdd), sql::QueryRef(kDelete),
+        sql::QueryRef(kReplace), sql::QueryRef(kWith)})
+    EXPECT_EQ(one.marks(), sql::kOfInstances) << text_of(one);
+  constexpr auto kReads = PAWL_QUERY("INSERT INTO t SELECT a FROM instances");
+  EXPECT_EQ(sql::QueryRef(kReads).marks(), 0U);
+  constexpr auto kOwn = PAWL_QUERY("UPDATE instances SET a=1", sql::kOfTurn | kFirstMark);
+  EXPECT_EQ(sql::QueryRef(kOwn).marks(), sql::kOfTurn | kFirstMark);
+}
+
 TEST(Query, IsKnownByTheAddressOfItsText) {
   constexpr static auto kOne = PAWL_QUERY("SELECT 1");
   constexpr static auto kSame = PAWL_QUERY("SELECT 1");

@@ -90,7 +90,7 @@ class SecondEngine final : public sqlite::Connection {
  private:
   struct Common {
     explicit Common(sql::QueryRef of)
-        : marks_and_text(std::string(sql::kLength<sql::Marks>, '\0') + common(text_of(of))),
+        : marks_and_text(std::string(sql::kMarkBytes, '\0') + common(text_of(of))),
           query(marks_and_text.c_str()) {}
     std::string marks_and_text;
     sql::QueryRef query;

@@ -181,6 +181,7 @@ struct OrchestrationItem {
   // An operator terminates it, with the reason in broken_text: no messages were read, and nothing
   // else can be committed.
   bool terminate = false;
+  KnownInstance known;
 };
 
 class EventSink {

@@ -504,7 +504,7 @@ Status ReadyInstances::read_own_timer(InstanceKey key, std::optional<RowTimer>* 
                  out));
   if (!out->has_value()) return Status::kOk;
   fired->ref = (*out)->ref;
-  const Due& when = (*out)->due;
+  const Due when = {(*out)->base, (*out)->due};
   if (!due(when.base, when.due, context_.clock, batch_.now)) out->reset();
   return Status::kOk;
 }
@@ -532,7 +532,7 @@ Status ReadyInstances::fire_due_timers(InstanceKey key) {
       PAWL_TRY(fail(row.status(), "find due timers"));
     }
     const bool is_own =
-        own.has_value() && due_in_pawl_time(own->due.base, own->due.due, context_.clock) <= at;
+        own.has_value() && due_in_pawl_time(own->base, own->due, context_.clock) <= at;
     if (timer == 0 && !is_own) return Status::kOk;
     message.id = context_.next_token();
     PAWL_TRY(is_own ? fire_own_timer(key, message) : fire_timer(timer, message.id));

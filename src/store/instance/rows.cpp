@@ -83,9 +83,9 @@ bool read_timer(const Statement& row, const TimerColumns& at, std::optional<RowT
   timer.id = row.integer(at.id, &whole);
   const std::int64_t ref = row.integer(at.ref, &whole);
   const std::int64_t base = row.integer(at.base, &whole);
-  timer.due.due = row.integer(at.due, &whole);
+  timer.due = row.integer(at.due, &whole);
   if (!whole || !fits(ref, &timer.ref) || timer.ref == 0 || base < 0 || base > 1) return false;
-  timer.due.base = static_cast<TimeBase>(base);
+  timer.base = static_cast<TimeBase>(base);
   *out = timer;
   return true;
 }
@@ -93,14 +93,14 @@ bool read_timer(const Statement& row, const TimerColumns& at, std::optional<RowT
 constexpr auto kWriteTimer = PAWL_QUERY(
     "UPDATE instances SET timer_id=?2,timer_ref=?3,timer_base=?4,timer_due=?5,timer_seg=?6 "
     "WHERE key=?1",
-    kTimerMoves);
+    kTimerMoves | sql::kOfTurn);
 
 Status InstanceRows::write_timer(InstanceKey key, const std::optional<RowTimer>& timer) {
   Statement row = connection_.use(kWriteTimer);
   row.bind(key);
   if (timer.has_value()) {
-    row.bind(timer->id).bind(timer->ref).bind(static_cast<std::int64_t>(timer->due.base));
-    row.bind_due(timer->due.due, kTimerComes).bind(batch_.boot_seq);
+    row.bind(timer->id).bind(timer->ref).bind(static_cast<std::int64_t>(timer->base));
+    row.bind_due(timer->due, kTimerComes).bind(batch_.boot_seq);
   } else {
     row.bind_null().bind_null().bind_null().bind_null().bind_null();
   }

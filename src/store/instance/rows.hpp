@@ -30,14 +30,6 @@ struct Due {
   std::int64_t due = 0;
 };
 
-// A timer of code in the row of its instance, of the current execution. One that is made while the
-// place is taken is a message. Purpose: a timer in the queue is a row and two indexes, twice; the
-// row of its instance is written anyway.
-struct RowTimer {
-  MessageId id = 0;  // of the message that it becomes
-  EventId ref = 0;   // its command
-  Due due;
-};
 #define PAWL_TIMER_COLUMNS "i.timer_id,i.timer_ref,i.timer_base,i.timer_due"
 // The places of these columns.
 struct TimerColumns {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "codec/event.hpp"
+#include "core/clock_rules.hpp"
 #include "core/ids.hpp"
 #include "core/span.hpp"
 #include "pawl/management.hpp"
@@ -107,6 +108,33 @@ struct Begun {
   std::int64_t behaviour = 0;  // the engine's; 0: the execution began before
   std::string_view version;    // set if the instance had none yet; else empty
   bool follows_end = false;    // a start began it, of an instance that had ended
+};
+
+// A timer of code in the row of its instance, of the current execution. One that is made while the
+// place is taken is a message. Purpose: a timer in the queue is a row and two indexes, twice; the
+// row of its instance is written anyway.
+struct RowTimer {
+  MessageId id = 0;  // of the message that it becomes
+  std::int64_t due = 0;
+  EventId ref = 0;  // its command
+  TimeBase base = TimeBase::kPawl;
+};
+
+// What a connection knows of an instance that it need not read again, because only turns have
+// changed it. fetch_orchestration_item() begins it, ack_orchestration_item() completes it, and the
+// caller keeps it for the next turn. It holds as long as StoreContext::still_knows() says.
+struct KnownInstance {
+  std::int64_t changes = -1;  // Connection::instance_changes() when it was true
+  std::optional<RowTimer> timer;
+  // The fetch found no message that the turn does not take, and no timer in the queue.
+  bool is_alone = false;
+  // The last turn wrote the row: the instance is running, has no message, and nothing is counted
+  // against it. The rest of the struct is set.
+  bool is_whole = false;
+  bool has_keys = false;  // as in InstanceRow
+  EventId last_event = 0;
+  std::optional<HistoryRow> last_row;
+  Incarnation home = 0;
 };
 
 // The storage reads these from the new events: values written and asked for, instances started,

@@ -168,6 +168,7 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   *out = OrchestrationItem();
+  out->known.changes = connection_.instance_changes();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
   std::optional<RowTimer> timer;
   PAWL_TRY(read_item_row(key, arena, out, &timer));
@@ -181,10 +182,23 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
   if (out->more_messages) return Status::kResourceExhausted;
   std::int64_t first_due = kNever;
   if (reader.wants_more()) PAWL_TRY(read_ready_messages(reader, key, &first_due));
+  out->known.is_alone = reader.wants_more() && out->waiting_count == 0 && first_due == kNever;
+  out->known.timer = timer;
   if (reader.wants_more()) PAWL_TRY(read_due_messages(reader, *out, now, first_due, timer));
   const bool none_fits =
       out->message_count == out->waiting_count && out->more_messages && limits.messages_max > 0;
   return none_fits ? Status::kResourceExhausted : Status::kOk;
+}
+
+bool InstanceHistory::fetch_known_item(const KnownInstance& known, std::int64_t now, Arena& arena,
+                                       OrchestrationItem* out) {
+  if (!context_.still_knows(known)) return false;
+  out->known = known;
+  out->last_event = known.last_event;
+  if (!known.timer.has_value() || !due(known.timer->base, known.timer->due, context_.clock, now))
+    return true;
+  MessageReader reader(arena, {1, 0}, out);
+  return reader.start() == Status::kOk && reader.take(*known.timer);
 }
 
 constexpr auto kReadItem = PAWL_QUERY(
@@ -370,14 +384,13 @@ Status InstanceHistory::read_due_messages(MessageReader& reader, const Orchestra
   constexpr std::int64_t kNothing = std::numeric_limits<std::int64_t>::min();
   const std::int64_t utc =
       context_.clock.off_known ? add_saturating(now, context_.clock.off) : kNothing;
-  if (timer.has_value() && !due(timer->due.base, timer->due.due, context_.clock, now))
-    timer.reset();
+  if (timer.has_value() && !due(timer->base, timer->due, context_.clock, now)) timer.reset();
   if (first_due > now && first_due > utc) {
     if (timer.has_value()) static_cast<void>(reader.take(*timer));
     return Status::kOk;
   }
   const std::int64_t timer_at =
-      timer.has_value() ? due_in_pawl_time(timer->due.base, timer->due.due, context_.clock) : 0;
+      timer.has_value() ? due_in_pawl_time(timer->base, timer->due, context_.clock) : 0;
   Statement row = connection_.use(kDueMessages);
   row.bind(item.key).bind(now).bind(utc).bind(context_.clock.off_known ? context_.clock.off : 0);
   bool wants_more = true;

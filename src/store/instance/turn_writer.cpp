@@ -31,21 +31,47 @@ bool is_made_again(const Event& event) {
 
 }  // namespace
 
-Status TurnWriter::ack_orchestration_item(const TurnCommit& turn) {
+Status TurnWriter::ack_orchestration_item(const TurnCommit& turn, KnownInstance* known) {
   require_batch();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, turn.key);
   InstanceRow row;
-  PAWL_TRY(check_turn(turn, &row));
-  return written(write_turn(turn, row));
+  PAWL_TRY(check_turn(turn, known, &row));
+  return written(write_turn(turn, row, known));
+}
+
+// The row of the instance; read only if the connection does not know it.
+Status TurnWriter::find_row(const TurnCommit& turn, const KnownInstance* known, InstanceRow* row) {
+  if (known != nullptr && context_.still_knows(*known)) {
+    row->execution = turn.execution;
+    row->revision = turn.revision;
+    row->last = {known->last_event, known->last_row};
+    row->home = known->home;
+    row->clean = true;
+    row->has_keys = known->has_keys;
+    row->timer = known->timer;
+#ifndef NDEBUG
+    InstanceRow is;
+    PAWL_TRY(rows_.instances.read_instance(turn.key, &is, {}));
+    PAWL_CHECK("store-46", is.state == row->state && is.execution == row->execution &&
+                               is.revision == row->revision && is.last.event == row->last.event &&
+                               is.last.row == row->last.row && is.home == row->home &&
+                               is.has_keys == row->has_keys && is.clean && !is.parked &&
+                               !is.ready && !is.terminating &&
+                               is.timer.has_value() == row->timer.has_value() &&
+                               (!is.timer.has_value() || is.timer->id == row->timer->id));
+#endif
+    return Status::kOk;
+  }
+  std::optional<MessageId> read_up_to;
+  if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
+  const Status read = rows_.instances.read_instance(turn.key, row, read_up_to);
+  return read == Status::kNotFound ? Status::kStale : read;
 }
 
 // Checks all of this before anything is written.
-Status TurnWriter::check_turn(const TurnCommit& turn, InstanceRow* found) {
-  std::optional<MessageId> read_up_to;
-  if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
-  const Status read = rows_.instances.read_instance(turn.key, found, read_up_to);
-  if (read == Status::kNotFound) return Status::kStale;
-  PAWL_TRY(read);
+Status TurnWriter::check_turn(const TurnCommit& turn, const KnownInstance* known,
+                              InstanceRow* found) {
+  PAWL_TRY(find_row(turn, known, found));
   const InstanceRow& row = *found;
   if (row.state != InstanceState::kRunning || row.revision != turn.revision ||
       row.execution != turn.execution)
@@ -76,7 +102,7 @@ constexpr auto kFindMessage =
 Status TurnWriter::check_message(InstanceKey key, MessageId message, const InstanceRow& instance) {
   Due when;
   if (instance.timer.has_value() && instance.timer->id == message) {
-    when = instance.timer->due;
+    when = {instance.timer->base, instance.timer->due};
   } else {
     Statement row = connection_.use(kFindMessage);
     if (!row.bind(message).bind(key).row()) return no_row(row, Status::kStale, "find message");
@@ -87,9 +113,11 @@ Status TurnWriter::check_message(InstanceKey key, MessageId message, const Insta
 }
 
 constexpr auto kDeleteMessage =
-    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves);
+    PAWL_QUERY("DELETE FROM orchestrator_queue WHERE id=?", kTimerMoves | sql::kOfTurn);
 
-Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
+Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row,
+                              KnownInstance* known) {
+  if (known != nullptr) known->is_whole = false;
   const std::int64_t stored_before = context_.messages_stored;
   const MessageId timer = row.timer.has_value() ? row.timer->id : 0;
   for (const MessageId message : turn.messages) {
@@ -113,7 +141,8 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
     PAWL_TRY(end_execution(turn, stored));
     return send_messages(turn, stored);
   }
-  PAWL_TRY(write_timers(turn, row));
+  std::optional<RowTimer> own_timer = row.timer;
+  PAWL_TRY(write_timers(turn, &own_timer));
   PAWL_TRY(answer_reads(turn, stored));
   PAWL_TRY(write_message(turn));
   PAWL_TRY(send_messages(turn, stored));
@@ -127,7 +156,17 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row) {
                      stored_before == context_.messages_stored;
   HistoryPlace last = row.last;
   if (stored.last_row.has_value()) last = {turn.last_new, stored.last_row};
-  return stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last);
+  bool is_idle = stays;
+  PAWL_TRY(stays ? go_on_as_before(turn, last) : go_on(turn, turn.execution, last, &is_idle));
+  if (known == nullptr || !is_idle) return Status::kOk;
+  // The changes are more if the turn itself made a second timer, or sent the instance a message.
+  known->is_whole = known->is_alone && known->changes == connection_.instance_changes();
+  known->timer = own_timer;
+  known->has_keys = row.has_keys;
+  known->last_event = last.event;
+  known->last_row = last.row;
+  known->home = turn.home;
+  return Status::kOk;
 }
 
 constexpr auto kResetStatus = PAWL_QUERY(
@@ -240,7 +279,8 @@ Status TurnWriter::write_message(const TurnCommit& turn) {
 
 constexpr auto kWriteStatus = PAWL_QUERY(
     "UPDATE instances SET custom_status=?2,custom_status_version=custom_status_version+?3 "
-    "WHERE key=?1");
+    "WHERE key=?1",
+    sql::kOfTurn);
 
 // The status is kept in the row of the instance, so that it outlives the execution.
 Status TurnWriter::write_custom_status(const TurnCommit& turn) {
@@ -272,24 +312,26 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
 }
 
 // The first timer of the turn takes the place in the row, if that is free or becomes free with this
-// turn. The grace of a cancel request (no event) outlives executions, and is a message.
-Status TurnWriter::write_timers(const TurnCommit& turn, const InstanceRow& row) {
+// turn. The grace of a cancel request (no event) outlives executions, and is a message. `in_row`: the
+// timer there, before and after.
+Status TurnWriter::write_timers(const TurnCommit& turn, std::optional<RowTimer>* in_row) {
   const auto is_in = [](const auto& list, auto one) {
     return std::find(list.begin(), list.end(), one) != list.end();
   };
-  const bool leaves = row.timer.has_value() &&
-                      (is_in(turn.messages, row.timer->id) || is_in(turn.closed, row.timer->ref));
-  bool is_free = leaves || !row.timer.has_value();
-  std::optional<RowTimer> made;
+  const bool leaves = in_row->has_value() &&
+                      (is_in(turn.messages, (*in_row)->id) || is_in(turn.closed, (*in_row)->ref));
+  if (leaves) in_row->reset();
+  bool made = false;
   for (const NewTimer& timer : turn.timers) {
-    if (is_free && timer.event != 0 && !is_in(turn.closed, timer.event)) {
-      made = RowTimer{context_.next_token(), timer.event, due_of(timer)};
-      is_free = false;
+    if (!in_row->has_value() && timer.event != 0 && !is_in(turn.closed, timer.event)) {
+      const Due due = due_of(timer);
+      *in_row = RowTimer{context_.next_token(), due.due, timer.event, due.base};
+      made = true;
     } else {
       PAWL_TRY(insert_timer(turn, timer));
     }
   }
-  return leaves || made.has_value() ? rows_.instances.write_timer(turn.key, made) : Status::kOk;
+  return leaves || made ? rows_.instances.write_timer(turn.key, *in_row) : Status::kOk;
 }
 
 constexpr auto kDeleteTimer = PAWL_QUERY(
@@ -329,12 +371,14 @@ constexpr auto kGoOn = PAWL_QUERY(
     "updated_stamp=?6,version=iif(?7,?8,iif(?8='',version,?8)),unregistered=NULL,"
     "found_status=iif(?7,custom_status,found_status),"
     "behaviour=iif(?7,0,iif(?9=0,behaviour,?9)),last_event=?10,last_row=?11 WHERE key=?1",
-    kTimerMoves | kParkedMoves);
+    kTimerMoves | kParkedMoves | sql::kOfTurn);
 
 // The counts against the turn are reset, because it got through.
-Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last) {
+Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
+                         bool* is_idle) {
   std::int64_t ready = -1;
   PAWL_TRY(first_ready(turn, &ready));
+  *is_idle = ready < 0;
   Statement update = connection_.use(kGoOn);
   update.bind(turn.key).bind(execution).bind(turn.home);
   if (ready >= 0) {
@@ -351,7 +395,8 @@ Status TurnWriter::go_on(const TurnCommit& turn, ExecutionId execution, const Hi
 
 constexpr auto kGoOnAsBefore = PAWL_QUERY(
     "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3,last_row=?4 "
-    "WHERE key=?1");
+    "WHERE key=?1",
+    sql::kOfTurn);
 
 // Writes these columns only: the others, and all indexes of the row, would be written unchanged.
 Status TurnWriter::go_on_as_before(const TurnCommit& turn, const HistoryPlace& last) {
@@ -453,7 +498,8 @@ Status TurnWriter::continue_as_new(const TurnCommit& turn) {
   next.payload = turn.next.input;
   PAWL_TRY(hand_on_request(turn, &next));
   PAWL_TRY(rows_.instances.store_message(turn.key, next, nullptr));
-  PAWL_TRY(go_on(turn, turn.execution + 1, HistoryPlace()));
+  bool is_idle = false;
+  PAWL_TRY(go_on(turn, turn.execution + 1, HistoryPlace(), &is_idle));
   return prune_executions(turn);
 }
 

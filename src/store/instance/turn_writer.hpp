@@ -35,13 +35,14 @@ class TurnWriter : private Table {
 
   // In a batch. Nothing of this turn was written if the answer is kStale (revision, messages, due
   // times or tokens are not those the turn saw) or kStillRunning (the end waits for messages,
-  // read_up_to).
-  Status ack_orchestration_item(const TurnCommit& turn);
+  // read_up_to). `known`: of the item that was fetched, for the next turn; null: nothing is known.
+  Status ack_orchestration_item(const TurnCommit& turn, KnownInstance* known = nullptr);
 
  private:
-  Status check_turn(const TurnCommit& turn, InstanceRow* found);
+  Status check_turn(const TurnCommit& turn, const KnownInstance* known, InstanceRow* found);
+  Status find_row(const TurnCommit& turn, const KnownInstance* known, InstanceRow* row);
   Status check_message(InstanceKey key, MessageId message, const InstanceRow& instance);
-  Status write_turn(const TurnCommit& turn, const InstanceRow& row);
+  Status write_turn(const TurnCommit& turn, const InstanceRow& row, KnownInstance* known);
   Status take_back_state(const TurnCommit& turn);
   Status write_values(const TurnCommit& turn, const StoredEvents& stored);
   Status start_instances(const TurnCommit& turn, const StoredEvents& stored);
@@ -54,10 +55,11 @@ class TurnWriter : private Table {
   Status write_custom_status(const TurnCommit& turn);
   [[nodiscard]] Due due_of(const NewTimer& timer) const;
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
-  Status write_timers(const TurnCommit& turn, const InstanceRow& row);
+  Status write_timers(const TurnCommit& turn, std::optional<RowTimer>* in_row);
   Status close_command(const TurnCommit& turn, EventId command);
   Status first_ready(const TurnCommit& turn, std::int64_t* id);
-  Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last);
+  Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
+               bool* is_idle);
   Status go_on_as_before(const TurnCommit& turn, const HistoryPlace& last);
   Status end_execution(const TurnCommit& turn, const StoredEvents& stored);
   Status leave_unread(const TurnCommit& turn);

@@ -75,6 +75,7 @@ void Batches::rollback() {
   // After FULL, NOMEM and IOERR SQLite has rolled back itself.
   if (connection_.in_transaction()) static_cast<void>(connection_.use(kRollback).run());
   forget_known();
+  connection_.note_instance_changes();
   rows_.unregistered.start_over();
   end_batch();
 }
@@ -187,6 +188,7 @@ Status Batches::note_others() {
   if (version == file_version_ && context_.file.has_our_schema()) return Status::kOk;
   file_version_ = version;
   ++context_.others;
+  connection_.note_instance_changes();
   forget_known();
   return context_.file.check_schema_again(context_.diagnostic);
 }

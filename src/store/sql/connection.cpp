@@ -87,7 +87,9 @@ Connection::Suspicion::~Suspicion() {
 }
 
 Statement Connection::use(QueryRef query) {
-  marks_ |= query.marks();
+  const unsigned marks = query.marks();
+  marks_ |= marks;
+  if ((marks & kOfInstances) != 0) ++instance_changes_;
   int failure = 0;
   void* const prepared = prepare(query, &failure);
   return {*this, prepared, failure};

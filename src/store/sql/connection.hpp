@@ -118,6 +118,10 @@ class Connection {
   // The marks of all queries used since the last call, and the marks that were added.
   unsigned take_marks() { return std::exchange(marks_, 0U); }
   void add_marks(unsigned marks) { marks_ |= marks; }
+  // Rises with each use of a statement that is marked kOfInstances, and by note_instance_changes().
+  [[nodiscard]] std::int64_t instance_changes() const { return instance_changes_; }
+  // For changes that no statement of this connection makes: those of others, and a rollback.
+  void note_instance_changes() { ++instance_changes_; }
   // The rows that the last statement changed; total_changes(): all statements so far.
   [[nodiscard]] virtual std::int64_t changes() const = 0;
   [[nodiscard]] virtual std::int64_t total_changes() const = 0;
@@ -164,6 +168,7 @@ class Connection {
   std::optional<RowRef> named_by_;
   std::optional<Damage> damage_;
   unsigned marks_ = 0;
+  std::int64_t instance_changes_ = 0;
 };
 
 }  // namespace pawl::sql

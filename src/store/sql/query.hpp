@@ -39,8 +39,13 @@
 
 namespace pawl::sql {
 
-// A mark of a query, see above.
+// Marks of a query. kEnginesOwn: see above.
 inline constexpr unsigned kEnginesOwn = 1U << 15U;
+// Set by QueryText on each statement that writes a row of an instance or of its messages, without
+// kOfTurn. Connection::instance_changes() counts their uses.
+inline constexpr unsigned kOfInstances = 1U << 14U;
+// For a statement that writes what a turn changes of its own instance, and of no other.
+inline constexpr unsigned kOfTurn = 1U << 13U;
 
 // One part of a text: constants as decimal numbers, with commas between them. As in
 // {"... state IN (", number<State::kOpen, State::kStopping>, ")"}.
@@ -53,17 +58,26 @@ inline constexpr Number<kValues...> number;
   return number < 10 ? 1 : 1 + digits_of(number / 10);
 }
 
-// The marks of a query, as the first bytes of it.
-struct Marks {
-  unsigned marks;
-};
+// The marks are the first bytes of a query.
+inline constexpr std::size_t kMarkBytes = 2;
 void mark_has_no_place();  // is not constexpr, so a query with such a mark does not compile
+
+// Whether the statement may change a row of an instance or of its messages.
+[[nodiscard]] constexpr bool writes_instances(std::string_view text) {
+  for (const std::string_view table : {"instances", "orchestrator_queue"}) {
+    for (std::size_t at = text.find(table); at != text.npos; at = text.find(table, at + 1)) {
+      const std::string_view before = text.substr(0, at);
+      for (const std::string_view verb : {"UPDATE ", "DELETE FROM ", " INTO "})
+        if (before.size() >= verb.size() && before.substr(before.size() - verb.size()) == verb)
+          return true;
+    }
+  }
+  return false;
+}
 
 // The length of one part of a text.
 template <typename Part>
 inline constexpr std::size_t kLength = 0;
-template <>
-inline constexpr std::size_t kLength<Marks> = 2;
 template <std::size_t kBytes>
 inline constexpr std::size_t kLength<char[kBytes]> = kBytes - 1;
 template <auto... kValues>
@@ -102,12 +116,6 @@ class Joined {
       text_[i - 1] = static_cast<char>('0' + number % 10);
     return end;
   }
-  constexpr std::size_t put(Marks part, std::size_t at) {
-    if (part.marks >> (8 * kLength<Marks>) != 0) mark_has_no_place();
-    for (std::size_t i = 0; i < kLength<Marks>; ++i)
-      text_[at + i] = static_cast<char>(part.marks >> (8 * i) & 0xffU);
-    return at + kLength<Marks>;
-  }
   constexpr std::size_t put(unsigned /*marks*/, std::size_t at) { return at; }
 
   char text_[kBytes] = {};
@@ -145,13 +153,12 @@ class QueryText {
  public:
   template <typename... Part>
   constexpr explicit QueryText(const Part&... parts)
-      : joined_(Marks{(marks_of(parts) | ... | 0U)}, parts...) {}
-  [[nodiscard]] constexpr std::string_view marks() const {
-    return joined_.view().substr(0, kLength<Marks>);
+      : joined_(parts...), marks_((marks_of(parts) | ... | 0U)) {
+    if (marks_ >> (8 * kMarkBytes) != 0) mark_has_no_place();
+    if ((marks_ & kOfTurn) == 0 && writes_instances(text())) marks_ |= kOfInstances;
   }
-  [[nodiscard]] constexpr std::string_view text() const {
-    return joined_.view().substr(kLength<Marks>);
-  }
+  [[nodiscard]] constexpr unsigned marks() const { return marks_; }
+  [[nodiscard]] constexpr std::string_view text() const { return joined_.view(); }
 
  private:
   static constexpr unsigned marks_of(unsigned marks) { return marks; }
@@ -162,9 +169,10 @@ class QueryText {
 
   static_assert(kBytes <= kTextBytesMax, "a statement is shorter");
   Joined<kBytes> joined_;
+  unsigned marks_;
 };
 template <typename... Part>
-explicit QueryText(const Part&...) -> QueryText<(kLength<Part> + ... + (kLength<Marks> + 1))>;
+explicit QueryText(const Part&...) -> QueryText<(kLength<Part> + ... + 1)>;
 
 // A query as it is stored. The encoded text stands behind the marks, so that one address gives
 // both.
@@ -174,8 +182,8 @@ class Query {
   template <std::size_t kTextBytes>
   constexpr explicit Query(const QueryText<kTextBytes>& from) {
     std::size_t at = 0;
-    for (const char mark : from.marks())
-      bytes_[at++] = mark;
+    for (; at < kMarkBytes; ++at)
+      bytes_[at] = static_cast<char>(from.marks() >> (8 * at) & 0xffU);
     encode(from.text(), [&](char byte) { bytes_[at++] = byte; });
   }
   Query(const Query&) = delete;
@@ -189,7 +197,7 @@ class Query {
 template <typename Make>
 [[nodiscard]] constexpr auto query_of(Make make) {
   constexpr auto from = make();
-  return Query<kLength<Marks> + encoded_bytes(from.text()) + 1>(from);
+  return Query<kMarkBytes + encoded_bytes(from.text()) + 1>(from);
 }
 #define PAWL_QUERY(...) (::pawl::sql::query_of([] { return ::pawl::sql::QueryText(__VA_ARGS__); }))
 
@@ -203,10 +211,10 @@ class QueryRef {
   QueryRef(Query<kBytes>&& query) = delete;
   constexpr explicit QueryRef(const char* marks_and_text) : marks_and_text_(marks_and_text) {}
   // It identifies the query.
-  [[nodiscard]] constexpr const char* encoded() const { return marks_and_text_ + kLength<Marks>; }
+  [[nodiscard]] constexpr const char* encoded() const { return marks_and_text_ + kMarkBytes; }
   [[nodiscard]] constexpr unsigned marks() const {
     unsigned marks = 0;
-    for (std::size_t i = 0; i < kLength<Marks>; ++i)
+    for (std::size_t i = 0; i < kMarkBytes; ++i)
       marks |= unsigned{static_cast<unsigned char>(marks_and_text_[i])} << (8 * i);
     return marks;
   }
@@ -253,7 +261,7 @@ inline constexpr int kNoColumn = -1;
 template <std::size_t kBytes>
 [[nodiscard]] constexpr int find_column(const Query<kBytes>& query, std::string_view name) {
   char text[kTextBytesMax] = {};
-  const std::size_t length = expand(query.marks_and_text() + kLength<Marks>, text);
+  const std::size_t length = expand(query.marks_and_text() + kMarkBytes, text);
   return find_column(columns_of({text, length}), name);
 }
 template <std::size_t kBytes>

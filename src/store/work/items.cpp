@@ -172,11 +172,23 @@ Status WorkItems::check_work_item(const WorkDone& done) {
 }
 
 Status WorkItems::check_done(const WorkDone& done, InstanceKey instance) {
+  if (done.session == 0) return check_plain(done, instance);
   WorkRow row;
   const Status read = rows_.work.read_work(done.item, &row);
   if (read == Status::kNotFound) return Status::kStale;
   PAWL_TRY(read);
   return check_row(row, done, instance);
+}
+
+// Work without a session is most work, and four columns of its row say all.
+Status WorkItems::check_plain(const WorkDone& done, InstanceKey instance) {
+  InstanceKey of = 0;
+  rules::LastHandOver last;
+  const Status read = rows_.work.read_hand_over(done.item, &of, &last);
+  if (read == Status::kNotFound) return Status::kStale;
+  PAWL_TRY(read);
+  const bool fits = rules::accepts(last, returned(done)) && of == instance;
+  return fits ? Status::kOk : Status::kStale;
 }
 
 Status WorkItems::check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance) {

@@ -69,6 +69,7 @@ class WorkItems : private Table {
   Status session_of_work(InstanceKey instance, const NewWork& work, const ActivityPolicy& options,
                          AdmittedWork* out);
   Status set_policy(WorkItemId item, std::string_view policy, const ActivityPolicy& options);
+  Status check_plain(const WorkDone& done, InstanceKey instance);
   Status check_row(const WorkRow& row, const WorkDone& done, InstanceKey instance);
 
   struct Checked {

@@ -75,6 +75,22 @@ Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   return Status::kOk;
 }
 
+constexpr auto kReadHandOver =
+    PAWL_QUERY("SELECT instance,state,token,epoch FROM worker_queue WHERE id=?1 AND sid IS NULL");
+
+Status WorkRows::read_hand_over(WorkItemId item, InstanceKey* instance, rules::LastHandOver* last) {
+  const Suspicion work(connection_, RowRef::Table::kWork, item);
+  Statement read = connection_.use(kReadHandOver);
+  if (!read.bind(item).row()) return no_row(read, Status::kNotFound, "read work");
+  bool whole = true;  // what is damaged is accepted from nobody
+  *instance = read.integer(PAWL_COLUMN(kReadHandOver, instance), &whole);
+  last->state = rules::work_state_of(read.integer(PAWL_COLUMN(kReadHandOver, state), &whole));
+  if (!read.is_null(PAWL_COLUMN(kReadHandOver, token)))
+    last->token = read.integer(PAWL_COLUMN(kReadHandOver, token), &whole);
+  last->epoch = read.integer(PAWL_COLUMN(kReadHandOver, epoch), &whole);
+  return Status::kOk;
+}
+
 constexpr auto kWriteState = PAWL_QUERY(
     "UPDATE worker_queue SET state=?2,token=iif(?3,token,?4),inc=iif(?3,inc,?5),"
     "epoch=iif(?3,epoch,?6),locked_until=iif(?3,locked_until,?7),boot_seq=iif(?3,boot_seq,?8),"
