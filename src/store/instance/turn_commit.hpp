@@ -120,8 +120,8 @@ struct RowTimer {
   TimeBase base = TimeBase::kPawl;
 };
 
-// What a connection knows of an instance that it need not read again, because only turns have
-// changed it. fetch_orchestration_item() begins it, ack_orchestration_item() completes it, and the
+// The state of an instance that a connection need not read again, because only turns have changed
+// it. fetch_orchestration_item() begins it, ack_orchestration_item() completes it, and the
 // caller keeps it for the next turn. It holds as long as StoreContext::still_knows() says.
 struct KnownInstance {
   std::int64_t changes = -1;  // Connection::instance_changes() when it was true

@@ -312,8 +312,8 @@ Status TurnWriter::insert_timer(const TurnCommit& turn, const NewTimer& timer) {
 }
 
 // The first timer of the turn takes the place in the row, if that is free or becomes free with this
-// turn. The grace of a cancel request (no event) outlives executions, and is a message. `in_row`: the
-// timer there, before and after.
+// turn. The grace of a cancel request (no event) outlives executions, and is a message. `in_row` is
+// the timer there, before and after.
 Status TurnWriter::write_timers(const TurnCommit& turn, std::optional<RowTimer>* in_row) {
   const auto is_in = [](const auto& list, auto one) {
     return std::find(list.begin(), list.end(), one) != list.end();

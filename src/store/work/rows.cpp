@@ -82,7 +82,7 @@ Status WorkRows::read_hand_over(WorkItemId item, InstanceKey* instance, rules::L
   const Suspicion work(connection_, RowRef::Table::kWork, item);
   Statement read = connection_.use(kReadHandOver);
   if (!read.bind(item).row()) return no_row(read, Status::kNotFound, "read work");
-  bool whole = true;  // what is damaged is accepted from nobody
+  bool whole = true;  // a damaged row fits no hand-over
   *instance = read.integer(PAWL_COLUMN(kReadHandOver, instance), &whole);
   last->state = rules::work_state_of(read.integer(PAWL_COLUMN(kReadHandOver, state), &whole));
   if (!read.is_null(PAWL_COLUMN(kReadHandOver, token)))
