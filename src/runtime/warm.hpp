@@ -58,8 +58,8 @@ class WarmCache {
   void rename(Warm& entry, InstanceKey key);
   void unpin_all();
   void drop(Warm& entry);
-  // Keeps the row as the turn that fetched `item` left it. If nothing is known of it, or the pool is
-  // short, the next turn reads it.
+  // Keeps the row as the turn that fetched `item` left it. If nothing is known of it, or the pool
+  // is short, the next turn reads it.
   void keep_row(Warm& entry, const OrchestrationItem& item, std::string_view version,
                 std::int64_t behaviour);
   void forget_row(Warm& entry);
