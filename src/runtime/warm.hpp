@@ -16,7 +16,7 @@
 
 namespace pawl {
 
-// What the next turn takes in place of the row, as long as `known` holds. The texts follow it in
+// The next turn takes this in place of the row, as long as `known` holds. The texts follow it in
 // memory.
 struct WarmRow {
   KnownInstance known;
