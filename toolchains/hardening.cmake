@@ -18,7 +18,15 @@ macro(pawl_harden)
   endforeach()
 endmacro()
 
-pawl_harden(-fstack-protector-strong -fstack-clash-protection)
+# "plain" checks the frames that have an array of characters, and leaves out those that only hand on the address of a variable,
+# and the pages that a large frame touches: an eighth of the text of a small program.
+if(PAWL_STACK_PROTECTOR STREQUAL "strong")
+  pawl_harden(-fstack-protector-strong -fstack-clash-protection)
+elseif(PAWL_STACK_PROTECTOR STREQUAL "plain")
+  pawl_harden(-fstack-protector)
+else()
+  message(FATAL_ERROR "PAWL_STACK_PROTECTOR is \"${PAWL_STACK_PROTECTOR}\"; it has to be strong or plain")
+endif()
 add_compile_options(-Wformat=2 -Wformat-security -Werror=format-security)
 
 # Level 3 also knows sizes that are known at run time only. Without optimisation there is none, and glibc warns.
