@@ -1,9 +1,9 @@
 // Latest: the latest value of something, from one thread to others. It is a part of other headers.
 //
 // Purpose: neither the writer nor a reader ever waits for the other, whatever their priorities, and
-// no value is read in part. Atomics of 32 bits are enough. On ARMv6, on PowerPC and on processors
-// without an operating system those of 64 bits are a lock in a library of their own (libatomic).
-// Ownership: a value. Thread rule: store() by one thread at a time, load() by any.
+// no value is read in part. Atomics of 32 bits are enough. On ARMv6, PowerPC, 32-bit MIPS and
+// processors without an operating system those of 64 bits are a lock in a library of their own
+// (libatomic). Ownership: a value. Thread rule: store() by one thread at a time, load() by any.
 #ifndef PAWL_LATEST_HPP
 #define PAWL_LATEST_HPP
 

@@ -18,10 +18,14 @@
 #ifndef TFD_TIMER_CANCEL_ON_SET
 #define TFD_TIMER_CANCEL_ON_SET (1 << 1)
 #endif
-// The number is the same on every architecture since Linux 5.3; C libraries of the time lack the
-// name.
+// The number is the same on every architecture since Linux 5.3, but that those of 32-bit MIPS begin
+// at 4000; C libraries of the time lack the name.
 #ifndef SYS_pidfd_open
+#if defined(__mips__) && _MIPS_SIM == _ABIO32
+#define SYS_pidfd_open 4434
+#else
 #define SYS_pidfd_open 434
+#endif
 #endif
 
 namespace pawl::posix {

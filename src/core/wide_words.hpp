@@ -1,8 +1,8 @@
 // Integers of 64 bits in two words, where a processor has no atomics of 64 bits.
 //
-// Purpose: on ARMv6 and PowerPC, and without an operating system, an atomic of 64 bits is a lock in
-// libatomic: another library to link, and a lock that another process never sees. Elsewhere each
-// class here is one atomic. Ownership: plain values. Thread rule: with each class.
+// Purpose: on ARMv6, PowerPC and 32-bit MIPS, and without an operating system, an atomic of 64 bits
+// is a lock in libatomic: another library to link, and a lock that another process never sees.
+// Elsewhere each class here is one atomic. Ownership: plain values. Thread rule: with each class.
 #ifndef PAWL_CORE_WIDE_WORDS_HPP
 #define PAWL_CORE_WIDE_WORDS_HPP
 
