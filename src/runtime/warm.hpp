@@ -1,9 +1,9 @@
 // WarmCache: decoded histories of the instances that ran last.
 //
-// Purpose: a turn of a warm instance reads only its new messages. An entry is trusted if and only
-// if its instance key and revision match the stored row. Ownership: entries from the arena, event
-// bytes from one pool; the least recently used entries leave when either is short. Thread rule: the
-// loop's thread.
+// Purpose: a turn of a warm instance reads only its new messages, and not even those if nothing but
+// its turns has changed the instance. An entry is trusted if and only if its instance key and
+// revision match the stored row. Ownership: entries from the arena, event bytes from one pool; the
+// least recently used entries leave when either is short. Thread rule: the loop's thread.
 #ifndef PAWL_RUNTIME_WARM_HPP
 #define PAWL_RUNTIME_WARM_HPP
 
