@@ -93,8 +93,9 @@ COLUMNS = "instance,execution,id,kind,branch,ordinal,ref,time,meta,payload"
 def plant(lengths, steps=(1, 3, 2)):
     """Ended instances in a database of an earlier form: events of each arrive by turns, with the others' between them."""
     connection = sqlite3.connect(DATABASE, isolation_level=None)
+    linked = any(row[1] == "prev" for row in connection.execute("PRAGMA table_info(history)"))
     connection.execute("BEGIN")
-    keys = {}
+    keys, last = {}, {}
     for number, length in enumerate(lengths):
         connection.execute(
             "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,created_stamp,"
@@ -109,9 +110,19 @@ def plant(lengths, steps=(1, 3, 2)):
         for number, key in keys.items():
             for event in range(done[number] + 1, min(done[number] + steps[turn % len(steps)], lengths[number]) + 1):
                 row = event_row(key, event, lengths[number])
-                connection.execute(f"INSERT INTO history({COLUMNS},crc) VALUES(?,?,?,?,?,?,?,?,?,?,?)", (*row, crc_of(*row)))
+                if linked:
+                    here = connection.execute("SELECT coalesce(max(row_number),0)+1 FROM history").fetchone()[0]
+                    prev = None if last.get(key) in (None, here - 1) else last[key]
+                    connection.execute(f"INSERT INTO history({COLUMNS},crc,row_number,prev) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                                       (*row, crc_of(*row, prev=prev), here, prev))
+                    last[key] = here
+                else:
+                    connection.execute(f"INSERT INTO history({COLUMNS},crc) VALUES(?,?,?,?,?,?,?,?,?,?,?)", (*row, crc_of(*row)))
                 done[number] = event
             turn += 1
+    for key, row in last.items():
+        connection.execute("UPDATE instances SET last_row=? WHERE key=?", (row, key))
+        connection.execute("UPDATE executions SET last_row=? WHERE instance=?", (row, key))
     connection.execute("COMMIT")
     connection.close()
     return keys
