@@ -274,7 +274,7 @@ inline Options Options::small() {
   options.limits.batch = 8;
   options.limits.instance_batch_max = 16;
   options.limits.warm_instances = 16;
-  options.limits.warm_bytes = std::size_t{64} * 1024;
+  options.limits.warm_bytes = std::size_t{128} * 1024;
   options.limits.requests_max = 32;
   options.limits.commands_a_turn_max = 64;
   options.limits.traces_a_turn_max = 8;

@@ -59,7 +59,7 @@ inline ProcessOptions ProcessOptions::small() {
   ProcessOptions options;
   options.connections_max = 1;
   options.page_cache_pages = 64;
-  options.statement_bytes = 156 * 1024;
+  options.statement_bytes = 100 * 1024;
   options.payload_bytes_max = 4'096;
   return options;
 }

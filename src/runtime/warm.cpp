@@ -38,7 +38,7 @@ Warm* WarmCache::pin(InstanceKey key) {
   PAWL_CHECK("runtime-11", started_ && entries_ != nullptr);
   Warm* entry = find(key);
   if (entry == nullptr) {
-    if (index_.full() && !evict_one()) return nullptr;
+    if (index_.full() && !drop_oldest()) return nullptr;
     std::uint32_t free = 0;
     while (entries_[free].key != 0)
       ++free;
@@ -130,6 +130,15 @@ void WarmCache::drop(Warm& entry) {
 
 bool WarmCache::evict_one() {
   PAWL_CHECK("runtime-12", started_ && entries_ != nullptr);
+  bool had_rows = false;
+  for (std::size_t i = 0; i < count_; ++i) {
+    had_rows = had_rows || entries_[i].row != nullptr;
+    forget_row(entries_[i]);
+  }
+  return had_rows || drop_oldest();
+}
+
+bool WarmCache::drop_oldest() {
   Warm* oldest = nullptr;
   for (std::size_t i = 0; i < count_; ++i) {
     Warm& entry = entries_[i];

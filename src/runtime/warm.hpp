@@ -65,7 +65,8 @@ class WarmCache {
   void forget_row(Warm& entry);
   // Begins the item of a known row; InstanceHistory::fetch_known_item() completes it.
   static void fetch_row(const Warm& entry, OrchestrationItem* out);
-  // Makes room: drops the least recently used unpinned entry. False: there is none.
+  // Makes room: forgets all rows, also those of pinned entries, since a turn has a copy; or else
+  // drops the least recently used unpinned entry. False: there is none either.
   bool evict_one();
   // Does another entry of the batch at hand hold memory?
   [[nodiscard]] bool has_pinned_beside(const Warm& entry) const;
@@ -79,6 +80,9 @@ class WarmCache {
   [[nodiscard]] std::uint64_t shortages() const { return pool_.failures(); }
 
  private:
+  // Drops the least recently used unpinned entry. False: there is none.
+  bool drop_oldest();
+
   static constexpr std::size_t kReserveBytes = 8 * 1024;
   Warm* entries_ = nullptr;
   std::size_t count_ = 0;
