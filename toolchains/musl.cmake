@@ -20,8 +20,8 @@ if(PAWL_BOARD STREQUAL "mipsel-musl")
   execute_process(COMMAND ${CMAKE_C_COMPILER} -print-file-name=include
     OUTPUT_VARIABLE pawl_compiler_headers OUTPUT_STRIP_TRAILING_WHITESPACE)
   set(pawl_musl "-march=24kc -msoft-float -nostdinc -B${pawl_sysroot}/usr/lib/${pawl_triplet}")
-  set(pawl_musl_headers "-isystem ${pawl_sysroot}/usr/include -isystem ${pawl_compiler_headers}")
-  # The linker warns where a part has float instructions.
+  set(pawl_c_headers "-isystem ${pawl_sysroot}/usr/include/${pawl_triplet} -isystem ${pawl_compiler_headers}")
+  # The linker warns of a part that has float instructions.
   set(pawl_musl_link "-Wl,--fatal-warnings")
   # A processor without a float unit: it ends a program at the first float instruction. It has no atomics of 64 bits.
   set(CMAKE_CROSSCOMPILING_EMULATOR qemu-mipsel-static -cpu 24Kc)
@@ -32,8 +32,6 @@ elseif(NOT PAWL_BOARD)
   set(CMAKE_C_COMPILER gcc)
   set(CMAKE_CXX_COMPILER g++)
   set(pawl_musl "-specs=/usr/lib/x86_64-linux-musl/musl-gcc.specs")
-  # The kernel's headers are in the sysroot, since those of glibc lie beside them in /usr/include.
-  set(pawl_musl_headers "-isystem ${pawl_sysroot}/usr/include")
   # The compiler's unwinder asks glibc for its tables. What is built here throws nothing, so it is never asked.
   set(pawl_musl_link "-Wl,--defsym=_dl_find_object=abort")
   # The machine is the same; CMake is told that it is not, so that nothing for glibc is found.
@@ -42,11 +40,15 @@ else()
   message(FATAL_ERROR "PAWL_BOARD is \"${PAWL_BOARD}\"; it has to be mipsel-musl, or nothing for 64-bit x86")
 endif()
 
-set(CMAKE_C_FLAGS_INIT "${pawl_musl} ${pawl_musl_headers} -ffunction-sections -fdata-sections")
+# The kernel's headers are in the sysroot, since those of glibc lie beside them in /usr/include. Those of C have a folder of their
+# own, behind those of C++, whose #include_next looks for them there: beside SQLite's header they would come first wherever CMake adds
+# its folder, which it does behind ccache, where it does not see that the compiler has it already.
+set(pawl_all_headers "-isystem ${pawl_sysroot}/usr/include ${pawl_c_headers}")
+set(CMAKE_C_FLAGS_INIT "${pawl_musl} ${pawl_all_headers} -ffunction-sections -fdata-sections")
 # In a static program a weak reference to a function of threads stays null.
 set(CMAKE_CXX_FLAGS_INIT "${pawl_musl} -nostdinc++ -isystem ${pawl_sysroot}/usr/include/c++")
 string(APPEND CMAKE_CXX_FLAGS_INIT " -isystem ${pawl_sysroot}/usr/include/c++/${pawl_triplet}")
-string(APPEND CMAKE_CXX_FLAGS_INIT " ${pawl_musl_headers} -D_GLIBCXX_GTHREAD_USE_WEAK=0")
+string(APPEND CMAKE_CXX_FLAGS_INIT " ${pawl_all_headers} -D_GLIBCXX_GTHREAD_USE_WEAK=0")
 string(APPEND CMAKE_CXX_FLAGS_INIT " -ffunction-sections -fdata-sections")
 set(CMAKE_EXE_LINKER_FLAGS_INIT "-static -no-pie -L${pawl_sysroot}/usr/lib/${pawl_triplet}")
 string(APPEND CMAKE_EXE_LINKER_FLAGS_INIT " ${pawl_musl_link} -Wl,--gc-sections")
