@@ -312,7 +312,8 @@ def test_timeline(plant, browser):
     lanes = browser.one(".lanes")
     wait_for("the drawing", lambda: len(browser.all(".lane")) > 8)
     def axis():
-        return [element.text for element in browser.all(".axis text")]
+        # In one call, since the page may draw anew between two.
+        return browser.script("return [...document.querySelectorAll('.axis text')].map(one => one.textContent)")
     whole = axis()
     browser.click("button[aria-label='Zoom in']")
     wait_for("another axis", lambda: axis() != whole)
