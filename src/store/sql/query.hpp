@@ -65,7 +65,8 @@ void mark_has_no_place();  // is not constexpr, so a query with such a mark does
 // Whether the statement may change a row of an instance or of its messages.
 [[nodiscard]] constexpr bool writes_instances(std::string_view text) {
   for (const std::string_view table : {"instances", "orchestrator_queue"}) {
-    for (std::size_t at = text.find(table); at != text.npos; at = text.find(table, at + 1)) {
+    for (std::size_t at = text.find(table); at != std::string_view::npos;
+         at = text.find(table, at + 1)) {
       const std::string_view before = text.substr(0, at);
       for (const std::string_view verb : {"UPDATE ", "DELETE FROM ", " INTO "})
         if (before.size() >= verb.size() && before.substr(before.size() - verb.size()) == verb)
