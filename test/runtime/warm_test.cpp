@@ -13,7 +13,6 @@ namespace pawl {
 namespace {
 
 using testing::World;
-using testing::WorldOptions;
 
 constexpr int kChain = 600;
 constexpr int kSample = 50;

@@ -67,7 +67,7 @@ TEST(Query, ExpandsToWhatWasEncoded) {
     ++count;
     EXPECT_LT(before, word) << "words are in order, each once";
     before = word;
-    all += word.substr(0, word.size() - 1) + "|" + word + word;
+    all.append(word, 0, word.size() - 1).append("|").append(word).append(word);
     EXPECT_EQ(sql::encoded_bytes(word), 1U) << word;
   }
   EXPECT_EQ(count, sql::words::kIndex.count);
