@@ -289,9 +289,10 @@ class Client : public TypedSenderCalls<Client> {
   // Requires: rows_max of 1 or more (kInvalidArgument).
   Status list_work(const WorkListFilter& filter, Page* page, WorkVisitor& visitor);
   Status list_messages(std::string_view id, Page* page, MessageVisitor& visitor);
-  // Reads the events of one execution (0: the current one) in order.
-  // Returns kOk; kNotFound: the instance or the execution does not exist, or has no history yet;
-  // kCorrupt: a row is damaged, those before it were reported.
+  // Reads the events of one execution (0: the current one) in order. The current one has none
+  // before its first turn.
+  // Returns kOk; kNotFound: the instance or the execution does not exist; kCorrupt: a row is
+  // damaged, those before it were reported.
   Status read_history(std::string_view id, std::int64_t execution_id, HistoryVisitor& visitor);
   // Reads the next page of the events: at most rows_max, however long the history is. Page::after
   // is the last event that was reported, and may be kept while the instance goes on.

@@ -292,7 +292,8 @@ Status show_history(ClientCore& core, std::string_view id, std::int64_t executio
       info.key, execution_id, after, events, store::InstanceHistory::AtBreak::kSearch);
   if (!events.is_over()) PAWL_TRY(core.explain(read, {id}));
   if (page != nullptr) page->more = events.has_more();
-  if (events.any) return Status::kOk;
+  // The current execution has none until its first turn.
+  if (events.any || execution_id == info.execution_id) return Status::kOk;
   core.diagnostic().format("execution %lld has no history", static_cast<long long>(execution_id));
   return Status::kNotFound;
 }

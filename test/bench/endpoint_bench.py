@@ -49,6 +49,23 @@ def show(what, us):
           f"longest {max(us) / 1000:.2f} ms")
 
 
+def measure(process, folder, seconds, rate, phases, answers):
+    """The ticks; adds to phases and answers."""
+    if process.stdout.readline() != "ready\n":
+        sys.exit("it did not start")
+    time.sleep(1)
+    for turn in range(2 * TURNS):
+        began, asked = time.monotonic(), turn % 2
+        connection = Connection(f"{folder}/a.db-http")  # the endpoint closes one that says nothing for 10 s
+        for number in range(rate * seconds if asked else 0):
+            answers.append(1e6 * ask(connection, PATHS[number % len(PATHS)]))
+            time.sleep(max(0.0, began + (number + 1) / rate - time.monotonic()))
+        time.sleep(max(0.0, began + seconds - time.monotonic()))
+        phases.append((1e6 * began, 1e6 * time.monotonic(), asked))
+    process.terminate()
+    return [tuple(map(int, line.split())) for line in process.communicate()[0].splitlines()]
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -57,19 +74,10 @@ def main():
     answers = []
     with tempfile.TemporaryDirectory() as folder:
         process = subprocess.Popen([sys.argv[1], f"{folder}/a.db", str(samplers)], stdout=subprocess.PIPE, text=True)
-        if process.stdout.readline() != "ready\n":
-            sys.exit("it did not start")
-        time.sleep(1)
-        for turn in range(2 * TURNS):
-            began, asked = time.monotonic(), turn % 2
-            connection = Connection(f"{folder}/a.db-http")  # the endpoint closes one that says nothing for 10 s
-            for number in range(rate * seconds if asked else 0):
-                answers.append(1e6 * ask(connection, PATHS[number % len(PATHS)]))
-                time.sleep(max(0.0, began + (number + 1) / rate - time.monotonic()))
-            time.sleep(max(0.0, began + seconds - time.monotonic()))
-            phases.append((1e6 * began, 1e6 * time.monotonic(), asked))
-        process.terminate()
-        ticks = [tuple(map(int, line.split())) for line in process.communicate()[0].splitlines()]
+        try:
+            ticks = measure(process, folder, seconds, rate, phases, answers)
+        finally:
+            process.kill()  # whoever waits for its output would wait for ever
     print(f"{samplers} samplers, {TURNS} times {seconds} s without and with {rate} requests a second")
     took = [[us for at, us in ticks for began, ended, asked in phases if asked == which and began <= at < ended] for which in (0, 1)]
     if not answers or not all(took):

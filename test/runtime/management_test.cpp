@@ -228,6 +228,17 @@ TEST_F(Management, PruneAndReadHistory) {
   EXPECT_EQ(outcome_of("a"), "completed after 5");
 }
 
+TEST_F(Management, AnExecutionWithoutATurnHasNoEvents) {
+  start("a", "rounds", "1");
+  KeepHistory none;
+  Page page;
+  EXPECT_EQ(client()->read_history("a", 0, none), Status::kOk);
+  EXPECT_EQ(client()->read_history("a", 1, &page, none), Status::kOk);
+  EXPECT_FALSE(page.more);
+  EXPECT_TRUE(none.kinds.empty());
+  EXPECT_EQ(client()->read_history("a", 2, none), Status::kNotFound);
+}
+
 TEST_F(Management, AHistoryIsReadByPages) {
   start("a", "rounds", "1");
   ASSERT_TRUE(until(OrchestrationState::kCompleted, "a"));
