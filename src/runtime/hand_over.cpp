@@ -13,7 +13,7 @@ constexpr std::int64_t kEvictionsMs = 60'000;
 }  // namespace
 
 void HandOver::plan() {
-  const bool takes_none = loop_.draining || !loop_.takes_activities() || !slots_.room();
+  const bool takes_none = loop_.draining || !loop_.takes_activities() || slots_.rooms() == 0;
   loop_.agenda.block(Job::kFetch, takes_none);
   loop_.agenda.block(Job::kMakeRoom, takes_none);
   loop_.agenda.block(Job::kWakeUnregistered, takes_none);
@@ -67,7 +67,7 @@ Status HandOver::fill_slots() {
   how.waiting = &waiting_;
   how.passed_over = &passed_over_;
   passed_over_ = true;
-  while (slots_.room()) {
+  for (how.wanted = slots_.rooms(); how.wanted > 0; how.wanted = slots_.rooms()) {
     WorkItem item;
     bool found = false;
     PAWL_TRY(loop_.work().fetch.fetch_work_item(how, slots_.buffer(), slots_.buffer_bytes(), &item,

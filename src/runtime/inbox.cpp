@@ -100,6 +100,7 @@ bool Inbox::prepare_start(const Request& request, Turn* turn) {
   turn->item = item;
   item->key = turn->key;
   item->execution = 1;
+  item->known.has_parent = false;
   if (item->id.assign(request.id) != Status::kOk || item->name.assign(wanted.name) != Status::kOk ||
       item->version.assign(wanted.version) != Status::kOk ||
       item->trace.assign(wanted.trace) != Status::kOk)

@@ -200,13 +200,15 @@ NoteEntry* Slots::note_of(const Slot& slot) {
   return &notes_->entries[slot.mode == ActivityMode::kThreaded ? 1 + slot.thread : 0];
 }
 
-bool Slots::room(ActivityMode mode) const {
-  if (pool_.largest_free() < buffer_bytes_) return false;
+std::size_t Slots::rooms(ActivityMode mode) const {
+  if (pool_.largest_free() < buffer_bytes_) return 0;
   const Range range = range_of(mode);
   std::size_t in_hand = 0;
   std::size_t leaving = 0;
   for_each_of(mode, [&](const Slot& slot) { ++(slot.in_batch.leaving ? leaving : in_hand); });
-  return in_hand < slots_of(mode) && in_hand + leaving < range.end - range.begin;
+  const std::size_t places = range.end - range.begin;
+  if (in_hand >= slots_of(mode) || in_hand + leaving >= places) return 0;
+  return std::min(slots_of(mode) - in_hand, places - in_hand - leaving);
 }
 
 // Each activity in hand has its own thread; the thread of a leaving one is idle.

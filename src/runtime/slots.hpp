@@ -230,10 +230,12 @@ class Slots {
 
   // May another item be handed over now? Its texts must have room too. A leaving slot takes no
   // room: the item in its place comes with the same commit, or neither does.
-  [[nodiscard]] bool room(ActivityMode mode) const;
-  [[nodiscard]] bool room() const {
-    return room(ActivityMode::kInline) || room(ActivityMode::kThreaded) ||
-           room(ActivityMode::kCooperative);
+  [[nodiscard]] bool room(ActivityMode mode) const { return rooms(mode) > 0; }
+  // How many, if the texts of each have room.
+  [[nodiscard]] std::size_t rooms(ActivityMode mode) const;
+  [[nodiscard]] std::size_t rooms() const {
+    return rooms(ActivityMode::kInline) + rooms(ActivityMode::kThreaded) +
+           rooms(ActivityMode::kCooperative);
   }
   // A buffer of buffer_bytes() for the views of fetch_work_item(). take() copies them, so the
   // buffer is free between two calls, and a status is read into it, too.

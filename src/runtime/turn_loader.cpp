@@ -167,7 +167,9 @@ Status TurnLoader::fetch(Turn& turn, bool whole_mailbox) {
 // True: the item is made without a look at its rows.
 bool TurnLoader::fetch_known(Turn& turn) {
   const Warm* const warm = warm_.find(turn.key);
-  if (warm == nullptr || warm->row == nullptr) return false;
+  if (warm == nullptr || warm->row == nullptr ||
+      !loop_.instance().history.still_knows(warm->row->known))
+    return false;
   const Arena::Mark mark = loop_.arena.mark();
   WarmCache::fetch_row(*warm, turn.item);
   if (!loop_.instance().history.fetch_known_item(warm->row->known, loop_.now, loop_.arena,
@@ -198,8 +200,8 @@ void TurnLoader::check_known(const Turn& turn) {
                    stored->revision == known.revision && stored->execution == known.execution &&
                    stored->last_event == known.last_event &&
                    stored->crashes + stored->strikes + stored->reboots == 0 &&
-                   stored->has_parent == known.has_parent && stored->behaviour == known.behaviour &&
-                   stored->id.view() == known.id.view() &&
+                   stored->known.has_parent == known.known.has_parent &&
+                   stored->behaviour == known.behaviour && stored->id.view() == known.id.view() &&
                    stored->name.view() == known.name.view() &&
                    stored->version.view() == known.version.view() &&
                    stored->trace.view() == known.trace.view());

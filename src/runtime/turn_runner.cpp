@@ -16,6 +16,21 @@ class HistoryEvents final : public EventSource {
     return history_.awaits_completion(command);
   }
   [[nodiscard]] const internal::TurnSends* sends() const override { return sends_; }
+  [[nodiscard]] Leftovers leftovers() const override {
+    Leftovers left = {false, false, false, false};
+    EventId outcomes_missing = 0;
+    for (EventId id = 1; id <= history_.last_id(); ++id) {
+      const Event& event = history_.event(id);
+      left.children = left.children || event.kind == EventKind::kChild;
+      left.values = left.values || event.kind == EventKind::kStateWrite;
+      left.sessions = left.sessions || is_of_session(event.kind) ||
+                      (event.kind == EventKind::kActivity && !event.session.empty());
+      if (event.kind == EventKind::kActivity) ++outcomes_missing;
+      if (event.kind == EventKind::kActivityDone) --outcomes_missing;
+    }
+    left.work = outcomes_missing > 0;
+    return left;
+  }
 
  private:
   const History& history_;
@@ -324,7 +339,7 @@ bool TurnRunner::sort_mailbox(Turn& turn, const TurnResult& result) {
 // True: the end brings work for the parent or for children.
 bool TurnRunner::ends_for_others(const Turn& turn) {
   if (turn.commit.end == EndKind::kNone) return false;
-  if (turn.item->has_parent) return true;
+  if (turn.item->known.has_parent) return true;
   const History& history = turn.warm->history;
   for (EventId id = 1; id <= turn.commit.last_new; ++id)
     if (history.event(id).kind == EventKind::kChild) return true;

@@ -77,7 +77,6 @@ void WarmCache::keep_row(Warm& entry, const OrchestrationItem& item, std::string
     if (block == nullptr) return;
     entry.row = ::new (block) WarmRow();
     entry.row->behaviour = behaviour;
-    entry.row->has_parent = item.has_parent;
     char* at = texts_of(*entry.row);
     for (std::size_t i = 0; i < std::size(texts); ++i) {
       entry.row->text_bytes[i] = static_cast<std::uint16_t>(texts[i].size());
@@ -99,7 +98,6 @@ void WarmCache::fetch_row(const Warm& entry, OrchestrationItem* out) {
   out->behaviour = row.behaviour;
   out->execution = entry.execution;
   out->revision = entry.revision;
-  out->has_parent = row.has_parent;
   const char* at = texts_of(*entry.row);
   std::size_t text = 0;
   const auto next = [&] {

@@ -21,7 +21,6 @@ namespace pawl {
 struct WarmRow {
   KnownInstance known;
   std::int64_t behaviour = 0;
-  bool has_parent = false;
   std::uint16_t text_bytes[4] = {};  // of id, name, version and trace
 };
 

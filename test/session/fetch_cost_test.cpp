@@ -50,12 +50,11 @@ class Plan : public ::testing::Test {
       sqlite3_bind_int64(statement, i, 0);
     for (int i = 6; i <= 8; ++i)
       sqlite3_bind_int64(statement, i, INT64_MAX);
+    sqlite3_bind_int64(statement, 9, 1);
     *id = 0;
-    if (sqlite3_step(statement) == SQLITE_ROW) {
-      for (int branch = 0; branch < 3; ++branch) {
-        const std::int64_t head = sqlite3_column_int64(statement, branch);
-        if (head != 0 && (*id == 0 || head < *id)) *id = head;
-      }
+    while (sqlite3_step(statement) == SQLITE_ROW) {
+      const std::int64_t head = sqlite3_column_int64(statement, 1);
+      if (head != 0 && (*id == 0 || head < *id)) *id = head;
     }
     const int count = sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0);
     sqlite3_finalize(statement);

@@ -174,7 +174,6 @@ struct OrchestrationItem {
   std::size_t beginning_count = 0;
   std::size_t waiting_count = 0;
   bool more_messages = false;  // there are more new or due ones
-  bool has_parent = false;
   // A stored row cannot be read: the instance stops with this text.
   Status broken = Status::kOk;
   std::string_view broken_text;  // at most kErrorTextBytesMax, in the given arena

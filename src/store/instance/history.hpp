@@ -52,8 +52,11 @@ class InstanceHistory : private Table {
   // the others; the rest of *out is valid.
   Status fetch_orchestration_item(InstanceKey key, std::int64_t now, const MessageLimits& limits,
                                   Arena& arena, OrchestrationItem* out);
+  [[nodiscard]] bool still_knows(const KnownInstance& known) const {
+    return context_.still_knows(known);
+  }
   // Completes an item of which the caller has set the rest, as fetch_orchestration_item() would,
-  // but reads nothing. False: the instance has to be read.
+  // but reads nothing. False: there is no memory for its message. Requires still_knows().
   bool fetch_known_item(const KnownInstance& known, std::int64_t now, Arena& arena,
                         OrchestrationItem* out);
 

@@ -35,6 +35,14 @@ struct TurnSends {
 };
 }  // namespace internal
 
+// What an execution can have left for its end to settle: the end looks for nothing else.
+struct Leftovers {
+  bool work = true;      // of activities without an outcome
+  bool children = true;  // that it started
+  bool sessions = true;  // that it opened, or that its activities made
+  bool values = true;    // that it wrote
+};
+
 class EventSource {
  public:
   [[nodiscard]] virtual const Event& event(EventId id) const = 0;
@@ -43,6 +51,8 @@ class EventSource {
   [[nodiscard]] virtual bool is_open(EventId command) const = 0;
   // Null: the code sent no message and answered no call.
   [[nodiscard]] virtual const internal::TurnSends* sends() const { return nullptr; }
+  // Of the execution, at its end. Everything where not all of its events are at hand.
+  [[nodiscard]] virtual Leftovers leftovers() const { return {}; }
 
  protected:
   ~EventSource() = default;
@@ -131,7 +141,8 @@ struct KnownInstance {
   // The last turn wrote the row: the instance is running, has no message, and nothing is counted
   // against it. The rest of the struct is set.
   bool is_whole = false;
-  bool has_keys = false;  // as in InstanceRow
+  bool has_keys = false;   // as in InstanceRow
+  bool has_parent = true;  // set by the fetch; stays as long as the instance
   EventId last_event = 0;
   std::optional<HistoryRow> last_row;
   Incarnation home = 0;

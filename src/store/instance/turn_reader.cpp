@@ -192,7 +192,6 @@ Status InstanceHistory::fetch_orchestration_item(InstanceKey key, std::int64_t n
 
 bool InstanceHistory::fetch_known_item(const KnownInstance& known, std::int64_t now, Arena& arena,
                                        OrchestrationItem* out) {
-  if (!context_.still_knows(known)) return false;
   out->known = known;
   out->last_event = known.last_event;
   if (!known.timer.has_value() || !due(known.timer->base, known.timer->due, context_.clock, now))
@@ -234,7 +233,7 @@ Status InstanceHistory::read_item_row(InstanceKey key, Arena& arena, Orchestrati
   out->terminate = row.integer(PAWL_COLUMN(kReadItem, i.stop_kind), &has_reason) ==
                    static_cast<std::int64_t>(ErrorKind::kTerminated);
   out->waiting_count = static_cast<std::size_t>(number(PAWL_COLUMN(kReadItem, waiting_count)));
-  out->has_parent = number(PAWL_COLUMN(kReadItem, has_parent)) != 0;
+  out->known.has_parent = number(PAWL_COLUMN(kReadItem, has_parent)) != 0;
   out->behaviour = number(PAWL_COLUMN(kReadItem, i.behaviour));
   whole = fits(number(PAWL_COLUMN(kReadItem, i.last_event)), &out->last_event) && whole;
   out->id.assign_cut(row.bytes(PAWL_COLUMN(kReadItem, i.id)));

@@ -138,7 +138,7 @@ Status TurnWriter::write_turn(const TurnCommit& turn, const InstanceRow& row,
     if (row.has_keys && turn.end != EndKind::kContinuedAsNew)
       PAWL_TRY(rows_.calls.end_calls(turn.key));
     if (timer != 0) PAWL_TRY(rows_.instances.write_timer(turn.key, {}));
-    PAWL_TRY(end_execution(turn, stored));
+    PAWL_TRY(end_execution(turn, stored, known));
     return send_messages(turn, stored);
   }
   std::optional<RowTimer> own_timer = row.timer;
@@ -413,14 +413,23 @@ constexpr auto kDeleteOthers =
 constexpr auto kLeaveUnread = PAWL_QUERY(
     "UPDATE orchestrator_queue SET waiting=", sql::number<Waiting::kUnread>, " WHERE instance=?1");
 
+// The fetch found no message but those that the turn has deleted, and no statement has written one
+// since.
+bool TurnWriter::has_no_message(const TurnCommit& turn, const KnownInstance* known) const {
+  return known != nullptr && known->is_alone && turn.kept.empty() &&
+         known->changes == connection_.instance_changes();
+}
+
 // Timers, completions, cancel requests and offers go with the execution; messages whose senders
 // were answered kOk stay. A turn that was put off for messages (R7.7) has read all of them, so only
 // those in `turn.kept` are left.
-Status TurnWriter::leave_unread(const TurnCommit& turn) {
-  PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
+Status TurnWriter::leave_unread(const TurnCommit& turn, const KnownInstance* known) {
+  const bool has_none = has_no_message(turn, known);
+  if (!has_none)
+    PAWL_TRY(fail(connection_.use(kDeleteOthers).bind(turn.key).run(), "delete messages"));
   std::int64_t left = 0;
   const bool has_waited = turn.mailbox != nullptr && turn.mailbox->read_up_to.has_value();
-  if (!has_waited || !turn.kept.empty()) {
+  if (!has_none && (!has_waited || !turn.kept.empty())) {
     PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
     left = connection_.changes();
   }
@@ -431,19 +440,26 @@ Status TurnWriter::leave_unread(const TurnCommit& turn) {
   return Status::kOk;
 }
 
-Status TurnWriter::end_execution(const TurnCommit& turn, const StoredEvents& stored) {
-  PAWL_TRY(rows_.work.cancel_all_work(turn.key, turn.execution));
+// Values and sessions of earlier executions stay until now, those of work and children do not.
+Status TurnWriter::end_execution(const TurnCommit& turn, const StoredEvents& stored,
+                                 const KnownInstance* known) {
+  Leftovers left;
+  if (turn.events != nullptr) left = turn.events->leftovers();
+  const bool is_first = turn.execution == 1;
+  if (left.work) PAWL_TRY(rows_.work.cancel_all_work(turn.key, turn.execution));
   // A failed execution may be restarted from one of its events, and then needs the values as it
   // found them.
-  if (turn.end != EndKind::kFailed)
+  if (turn.end != EndKind::kFailed && (left.values || !is_first))
     PAWL_TRY(rows_.instances.settle_values(turn.key, turn.execution));
   const bool ends = turn.end != EndKind::kContinuedAsNew;
-  PAWL_TRY(deliveries_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
-                                       ends ? "parent ended" : "parent continued as new"));
-  if (!ends) return continue_as_new(turn);
-  PAWL_TRY(verbs_.close_all_sessions(turn.key));
-  PAWL_TRY(deliveries_.notify_parent(turn.key, turn.error, turn.output));
-  PAWL_TRY(leave_unread(turn));
+  if (left.children)
+    PAWL_TRY(deliveries_.cancel_children(turn.key, turn.execution, 1, kEveryEvent,
+                                         ends ? "parent ended" : "parent continued as new"));
+  if (!ends) return continue_as_new(turn, known);
+  if (left.sessions || !is_first) PAWL_TRY(verbs_.close_all_sessions(turn.key));
+  if (known == nullptr || known->has_parent)
+    PAWL_TRY(deliveries_.notify_parent(turn.key, turn.error, turn.output));
+  PAWL_TRY(leave_unread(turn, known));
   InstanceWrite write;
   write.state =
       turn.end == EndKind::kCompleted ? InstanceState::kCompleted : InstanceState::kFailed;
@@ -488,9 +504,10 @@ Status TurnWriter::hand_on_request(const TurnCommit& turn, Message* next) {
 
 // Completions and timers belong to the execution that asked for them. A cancel request with its
 // grace, raised events that came meanwhile and queue messages belong to the instance, and stay.
-Status TurnWriter::continue_as_new(const TurnCommit& turn) {
-  PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
-                "delete completions"));
+Status TurnWriter::continue_as_new(const TurnCommit& turn, const KnownInstance* known) {
+  if (!has_no_message(turn, known))
+    PAWL_TRY(fail(connection_.use(kDeleteCompletions).bind(turn.key).bind(turn.execution).run(),
+                  "delete completions"));
   PAWL_TRY(write_message(turn));
   Message next;
   next.kind = MessageKind::kContinue;

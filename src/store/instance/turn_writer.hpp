@@ -61,9 +61,11 @@ class TurnWriter : private Table {
   Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
                bool* is_idle);
   Status go_on_as_before(const TurnCommit& turn, const HistoryPlace& last);
-  Status end_execution(const TurnCommit& turn, const StoredEvents& stored);
-  Status leave_unread(const TurnCommit& turn);
-  Status continue_as_new(const TurnCommit& turn);
+  Status end_execution(const TurnCommit& turn, const StoredEvents& stored,
+                       const KnownInstance* known);
+  [[nodiscard]] bool has_no_message(const TurnCommit& turn, const KnownInstance* known) const;
+  Status leave_unread(const TurnCommit& turn, const KnownInstance* known);
+  Status continue_as_new(const TurnCommit& turn, const KnownInstance* known);
   Status prune_executions(const TurnCommit& turn);
   Status hand_on_request(const TurnCommit& turn, Message* next);
   Rows& rows_;

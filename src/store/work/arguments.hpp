@@ -117,6 +117,7 @@ struct FetchWork {
   const WorkerTerms* options = nullptr;
   const WorkFilter* filter = nullptr;
   TagFilter tags;                // the same in every call, and as registered
+  std::size_t wanted = 1;        // so many calls follow each other, this one included, if all find
   Evidence* evidence = nullptr;  // which workers are gone (S47); null: none counts as gone
   CrashLimits limits;            // for the items whose locks are taken over
   // Where this worker creates the folders of sessions; empty: it creates none. Must live until the

@@ -36,6 +36,9 @@ class BranchScan {
   struct Range {
     std::int64_t after = 0;
     std::int64_t until = kIdMax;
+    friend bool operator==(const Range& a, const Range& b) {
+      return a.after == b.after && a.until == b.until;
+    }
   };
 
   // True if an earlier call passed something over, and not all of it was seen to be gone since.

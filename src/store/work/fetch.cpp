@@ -1,8 +1,10 @@
 #include "store/work/fetch.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string_view>
 
 #include "codec/event.hpp"
@@ -89,6 +91,11 @@ Status WorkFetch::fetch_work_item(const FetchWork& how, char* buffer, std::size_
     PAWL_TRY(next_candidate(fetch, &candidate));
     if (candidate.id == 0) break;
     PAWL_TRY(try_candidate(fetch, candidate));
+    Ahead& ahead = ahead_.in(context_);
+    if (*found && candidate.branch == kFree)
+      ++ahead.at;
+    else
+      ahead.holds = false;
   }
   PAWL_TRY(end_scans());
   if (how.look_again != nullptr) *how.look_again = rows_.unregistered.is_full();
@@ -154,18 +161,46 @@ Status WorkFetch::first_untagged(const Fetch& fetch, Candidate* candidate) {
   BranchScan::Range ranges[kSessionBranches];
   for (int branch = kFree; branch < kSessionBranches; ++branch)
     ranges[branch] = fetch.is_open(branch) ? scans_[branch].range() : kNothing;
-  Statement next = connection_.use(kFetchSql);
-  next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
-  for (const BranchScan::Range& range : ranges)
-    next.bind(range.after);
-  for (const BranchScan::Range& range : ranges)
-    next.bind(range.until);
-  if (!next.row()) return fail(next.status(), "find work");
+  Ahead& ahead = ahead_.in(context_);
+  const bool holds = ahead.holds && ahead.made_ready == made_ready() &&
+                     ahead.claims_open == fetch.claims_open &&
+                     (ahead.at < ahead.count || !ahead.more) &&
+                     std::equal(std::begin(ranges), std::end(ranges), std::begin(ahead.ranges));
+  if (!holds) PAWL_TRY(look_ahead(fetch, ranges, &ahead));
+  ahead.heads[kFree] = ahead.at < ahead.count ? ahead.free[ahead.at] : 0;
   for (int branch = kFree; branch < kSessionBranches; ++branch) {
-    const WorkItemId id = next.integer(branch);  // 0 if null
+    const WorkItemId id = ahead.heads[branch];
     if (id != 0 && (candidate->id == 0 || id < candidate->id)) *candidate = {id, 0, branch};
   }
   return Status::kOk;
+}
+
+// One look finds items for all slots that are free, since nothing comes before them while they are
+// handed over.
+Status WorkFetch::look_ahead(const Fetch& fetch, const BranchScan::Range* ranges, Ahead* ahead) {
+  *ahead = Ahead();
+  ahead->claims_open = fetch.claims_open;
+  ahead->made_ready = made_ready();
+  std::copy_n(ranges, kSessionBranches, ahead->ranges);
+  const std::size_t wanted = std::min(std::max<std::size_t>(fetch.how.wanted, 1), Ahead::kFreeMax);
+  Statement next = connection_.use(kFetchSql);
+  next.bind(fetch.how.me).bind(fetch.claims_open ? 1 : 0);
+  for (int branch = kFree; branch < kSessionBranches; ++branch)
+    next.bind(ranges[branch].after);
+  for (int branch = kFree; branch < kSessionBranches; ++branch)
+    next.bind(ranges[branch].until);
+  next.bind(static_cast<std::int64_t>(wanted));
+  while (next.row()) {
+    const std::int64_t branch = next.integer(0);
+    const WorkItemId id = next.integer(1);  // 0 if null
+    if (branch != kFree)
+      ahead->heads[branch] = id;
+    else
+      ahead->free[ahead->count++] = id;
+  }
+  ahead->more = ahead->count == wanted;
+  ahead->holds = true;
+  return fail(next.status(), "find work");
 }
 
 Status WorkFetch::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {

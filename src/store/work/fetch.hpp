@@ -65,11 +65,27 @@ class WorkFetch : private Table {
   static constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
   static constexpr int kTakeover = kBranches;
 
+  // What one look at kFetchSql found. It holds for further calls in the batch, while all that they
+  // do is to hand over its free items in turn.
+  struct Ahead {
+    static constexpr std::size_t kFreeMax = 16;
+    bool holds = false;
+    bool claims_open = false;
+    std::int64_t made_ready = 0;  // made_ready() at that time
+    BranchScan::Range ranges[kSessionBranches];
+    WorkItemId free[kFreeMax] = {};
+    std::size_t count = 0;
+    std::size_t at = 0;                       // those before were handed over
+    bool more = false;                        // there may be free items behind these
+    WorkItemId heads[kSessionBranches] = {};  // of owned and claimable; 0: none
+  };
+
   void begin_scans();
   Status end_scans();
   [[nodiscard]] bool passes_over(const Fetch& fetch) const;
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status first_untagged(const Fetch& fetch, Candidate* candidate);
+  Status look_ahead(const Fetch& fetch, const BranchScan::Range* ranges, Ahead* ahead);
   Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
   void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);
@@ -95,6 +111,7 @@ class WorkFetch : private Table {
   Status take_expired_session(Fetch& fetch, const Candidate& candidate);
 
   BranchScan scans_[kBranches];
+  OfBatch<Ahead> ahead_;
   ExpiredLocks expired_lock_;
   ExpiredLocks expired_at_once_;  // for items that were handed over in the commit that made them
   ExpiredSessions expired_session_;

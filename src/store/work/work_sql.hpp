@@ -14,23 +14,23 @@ namespace pawl::store {
 // slots, so a look at each finds them, and two indexes less are written and cleaned up.
 inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 
-// Finds untagged work, and sessions: the lowest id of the branches free, owned and claimable, one
-// column each, null if there is none. ?1 me, ?2 may claim sessions; then for these branches: ?3 to
-// ?5 the last id passed over, ?6 to ?8 the last id of interest. Each branch is one seek, so the
-// cost depends only on the depth of the indices. A constant false in ?2 is tested before the seek.
-// Rows of an ordered union would be simpler to read, but take a table in memory each time.
+// Finds untagged work, and sessions: rows of a branch and an id. Of the branch free (0) the ?9
+// lowest ids, of owned (1) and claimable (2) the lowest, null if there is none. ?1 me, ?2 may claim
+// sessions; then for these branches: ?3 to ?5 the last id passed over, ?6 to ?8 the last id of
+// interest. Each branch is one seek, so the cost depends only on the depth of the indices. A
+// constant false in ?2 is tested before the seek. The lowest id of all comes from the rows: to
+// order the union would take a table in memory each time.
 inline constexpr auto kFetchSql = PAWL_QUERY(
-    "SELECT"
-    " (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
-    " WHERE sid IS NULL AND state=",
+    "SELECT 0,id FROM (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
+    "WHERE sid IS NULL AND state=",
     sql::number<rules::WorkState::kReady>,
-    " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT 1),"
-    " (SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
+    " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT ?9)"
+    " UNION ALL SELECT 1,(SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
     " WHERE owner=?1 AND head_id IS NOT NULL AND state=",
     sql::number<rules::State::kOpen>,
     " AND head_id>?4 AND head_id<=?7"
-    "  ORDER BY head_id LIMIT 1),"
-    " (SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
+    "  ORDER BY head_id LIMIT 1)"
+    " UNION ALL SELECT 2,(SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
     " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>, "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)");
 
