@@ -16,8 +16,8 @@ class HistoryEvents final : public EventSource {
     return history_.awaits_completion(command);
   }
   [[nodiscard]] const internal::TurnSends* sends() const override { return sends_; }
-  [[nodiscard]] Leftovers leftovers() const override {
-    Leftovers left = {false, false, false, false};
+  [[nodiscard]] Unsettled unsettled() const override {
+    Unsettled left = {false, false, false, false};
     EventId outcomes_missing = 0;
     for (EventId id = 1; id <= history_.last_id(); ++id) {
       const Event& event = history_.event(id);

@@ -36,7 +36,7 @@ struct TurnSends {
 }  // namespace internal
 
 // What an execution can have left for its end to settle: the end looks for nothing else.
-struct Leftovers {
+struct Unsettled {
   bool work = true;      // of activities without an outcome
   bool children = true;  // that it started
   bool sessions = true;  // that it opened, or that its activities made
@@ -52,7 +52,7 @@ class EventSource {
   // Null: the code sent no message and answered no call.
   [[nodiscard]] virtual const internal::TurnSends* sends() const { return nullptr; }
   // Of the execution, at its end. Everything where not all of its events are at hand.
-  [[nodiscard]] virtual Leftovers leftovers() const { return {}; }
+  [[nodiscard]] virtual Unsettled unsettled() const { return {}; }
 
  protected:
   ~EventSource() = default;

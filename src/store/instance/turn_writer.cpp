@@ -443,8 +443,8 @@ Status TurnWriter::leave_unread(const TurnCommit& turn, const KnownInstance* kno
 // Values and sessions of earlier executions stay until now, those of work and children do not.
 Status TurnWriter::end_execution(const TurnCommit& turn, const StoredEvents& stored,
                                  const KnownInstance* known) {
-  Leftovers left;
-  if (turn.events != nullptr) left = turn.events->leftovers();
+  Unsettled left;
+  if (turn.events != nullptr) left = turn.events->unsettled();
   const bool is_first = turn.execution == 1;
   if (left.work) PAWL_TRY(rows_.work.cancel_all_work(turn.key, turn.execution));
   // A failed execution may be restarted from one of its events, and then needs the values as it

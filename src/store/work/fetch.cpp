@@ -191,8 +191,8 @@ Status WorkFetch::look_ahead(const Fetch& fetch, const BranchScan::Range* ranges
     next.bind(ranges[branch].until);
   next.bind(static_cast<std::int64_t>(wanted));
   while (next.row()) {
-    const std::int64_t branch = next.integer(0);
-    const WorkItemId id = next.integer(1);  // 0 if null
+    const std::int64_t branch = next.integer(PAWL_COLUMN(kFetchSql, branch));
+    const WorkItemId id = next.integer(PAWL_COLUMN(kFetchSql, id));  // 0 if null
     if (branch != kFree)
       ahead->heads[branch] = id;
     else

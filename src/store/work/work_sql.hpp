@@ -21,18 +21,19 @@ inline constexpr WorkItemId kIndexedWorkFrom = WorkItemId{1} << 60;
 // constant false in ?2 is tested before the seek. The lowest id of all comes from the rows: to
 // order the union would take a table in memory each time.
 inline constexpr auto kFetchSql = PAWL_QUERY(
-    "SELECT 0,id FROM (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
+    "SELECT 0 AS branch,id FROM (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
     "WHERE sid IS NULL AND state=",
     sql::number<rules::WorkState::kReady>,
     " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT ?9)"
-    " UNION ALL SELECT 1,(SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
+    " UNION ALL SELECT 1 AS branch,(SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
     " WHERE owner=?1 AND head_id IS NOT NULL AND state=",
     sql::number<rules::State::kOpen>,
     " AND head_id>?4 AND head_id<=?7"
-    "  ORDER BY head_id LIMIT 1)"
-    " UNION ALL SELECT 2,(SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
+    "  ORDER BY head_id LIMIT 1) AS id"
+    " UNION ALL SELECT 2 AS branch,(SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
     " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
-    sql::number<rules::State::kOpen>, "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1)");
+    sql::number<rules::State::kOpen>,
+    "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1) AS id");
 
 // Items of tag ?1 without a session; ?2 and ?3 as above. One seek.
 inline constexpr auto kFetchTagSql = PAWL_QUERY(
