@@ -51,7 +51,7 @@ class EventSource {
   [[nodiscard]] virtual bool is_open(EventId command) const = 0;
   // Null: the code sent no message and answered no call.
   [[nodiscard]] virtual const internal::TurnSends* sends() const { return nullptr; }
-  // Of the execution, at its end. Everything where not all of its events are at hand.
+  // Asked at the end of the execution. Everything, if not all of its events are at hand.
   [[nodiscard]] virtual Unsettled unsettled() const { return {}; }
 
  protected:

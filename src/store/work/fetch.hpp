@@ -65,8 +65,8 @@ class WorkFetch : private Table {
   static constexpr int kBranches = kTagged + static_cast<int>(TagFilter::kTagsMax);
   static constexpr int kTakeover = kBranches;
 
-  // The rows of one look with kFetchSql. They hold for further calls in the batch, while all that they
-  // do is to hand over its free items in turn.
+  // The rows of one look with kFetchSql. They hold for further calls in the batch, while all that
+  // these do is to hand over its free items in turn.
   struct Ahead {
     static constexpr std::size_t kFreeMax = 16;
     bool holds = false;
