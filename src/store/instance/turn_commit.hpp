@@ -35,7 +35,7 @@ struct TurnSends {
 };
 }  // namespace internal
 
-// What an execution can have left for its end to settle: the end looks for nothing else.
+// Says for which rows the end of an execution has to look. An end looks for nothing else.
 struct Unsettled {
   bool work = true;      // of activities without an outcome
   bool children = true;  // that it started
