@@ -206,21 +206,26 @@ Status ClientCore::begin_waiting() {
 Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
                             AskOver is_over, const void* of) {
   PAWL_TRY(begin_waiting());
-  const std::int64_t end = port_.clock->boot_ms() + (timeout_ms > 0 ? timeout_ms : 0);
+  port_.threads->drain();  // what came before the first look, as this Client's own commit
+  std::int64_t now = port_.clock->boot_ms();
+  const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
+  std::int64_t look_at = now;
   int step = 0;
   while (true) {
-    PAWL_TRY(get_status(id, out));
-    if (is_over(of)) return Status::kOk;
-    const std::int64_t now = port_.clock->boot_ms();
-    if (now >= end) return Status::kTimeout;
-    std::int64_t due = end;
-    if (step < kLookSteps && now + kLookDelaysMs[step] < end) due = now + kLookDelaysMs[step];
-    const port::WakeReasons reasons = port_.threads->wait(due);
-    if (reasons.bell || reasons.log) {
-      step = 0;
-    } else if (step < kLookSteps) {
-      ++step;
+    if (now >= look_at || now >= end) {
+      PAWL_TRY(get_status(id, out));
+      if (is_over(of)) return Status::kOk;
+      now = port_.clock->boot_ms();
+      if (now >= end) return Status::kTimeout;
+      look_at = step < kLookSteps ? now + kLookDelaysMs[step++] : end;
     }
+    const port::WakeReasons reasons = port_.threads->wait(std::min(look_at, end));
+    now = port_.clock->boot_ms();
+    if (!reasons.bell && !reasons.log) continue;
+    step = 0;
+    // The log is written before its commit can be read, and the bell comes behind both. A look in
+    // between would find nothing, and would be in the way of the commit.
+    look_at = reasons.bell ? now : std::min(look_at, now + kLookDelaysMs[0]);
   }
 }
 
