@@ -19,13 +19,16 @@ constexpr int kSample = 50;
 
 sqlite3* g_runtime = nullptr;  // the connection opened first
 std::set<std::string> g_statements;
+int g_looks_for_work = 0;
 std::int64_t g_vm_steps = 0;
 int g_calls = 0;
 
 int note_statement(unsigned, void*, void* of, void*) {
   auto* const statement = static_cast<sqlite3_stmt*>(of);
   if (sqlite3_db_handle(statement) != g_runtime) return 0;
-  g_statements.insert(sqlite3_sql(statement));
+  const std::string text = sqlite3_sql(statement);
+  if (text.find("wq_free") != std::string::npos) ++g_looks_for_work;
+  g_statements.insert(text);
   g_vm_steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
   return 0;
 }
@@ -47,10 +50,24 @@ Poll chain(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+constexpr int kAtOnce = 40;
+
+// Work with a limit is queued, and not handed over with the turn.
+Poll fan_out(OrchestrationContext& ctx) {
+  ActivityOptions limited;
+  limited.start_to_close = std::chrono::seconds(10);
+  Handle all[kAtOnce];
+  for (Handle& one : all)
+    one = ctx.schedule_activity("count", "", limited);
+  PAWL_AWAIT_DONE(ctx.join(all));
+  return ctx.complete("");
+}
+
 class WarmReads : public ::testing::Test {
  protected:
   WarmReads() {
     EXPECT_EQ(registry_.add_orchestration("chain", chain), Status::kOk);
+    EXPECT_EQ(registry_.add_orchestration("fan_out", fan_out), Status::kOk);
     EXPECT_EQ(registry_.add_activity("count", count), Status::kOk);
     Process* process = nullptr;  // SQLite must have its memory first
     Diagnostic diagnostic;
@@ -64,13 +81,15 @@ class WarmReads : public ::testing::Test {
   // Measures from now on.
   static void measure() {
     g_statements.clear();
+    g_looks_for_work = 0;
     g_vm_steps = 0;
   }
-  static bool has_read(const char* what) {
+  static bool has_run(const char* verb, const char* what) {
     for (const std::string& text : g_statements)
-      if (text.compare(0, 6, "SELECT") == 0 && text.find(what) != std::string::npos) return true;
+      if (text.rfind(verb, 0) == 0 && text.find(what) != std::string::npos) return true;
     return false;
   }
+  static bool has_read(const char* what) { return has_run("SELECT", what); }
   static void run_to(World& world, int call) {
     ASSERT_EQ(world.run_until([=] { return g_calls >= call; }), Status::kOk);
   }
@@ -105,6 +124,34 @@ TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   EXPECT_TRUE(has_read("FROM history"));
+}
+
+TEST_F(WarmReads, AnEndLooksForWhatItsExecutionCanHaveLeft) {
+  World world(registry_);
+  g_runtime = nullptr;
+  ASSERT_EQ(world.start(), Status::kOk);
+  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  run_to(world, kSample);
+  measure();
+  ASSERT_EQ(world.run_until_done("a"), Status::kOk);
+  EXPECT_TRUE(has_run("UPDATE", "worker_queue") || has_run("DELETE", "worker_queue"));
+  EXPECT_FALSE(has_read("FROM sessions WHERE scope"));
+  EXPECT_FALSE(has_read("parent_event"));  // children, and a parent
+  EXPECT_FALSE(has_run("DELETE", "FROM kv"));
+  EXPECT_FALSE(has_run("DELETE", "orchestrator_queue WHERE instance"));
+  EXPECT_FALSE(has_run("UPDATE", "orchestrator_queue"));
+}
+
+TEST_F(WarmReads, OneLookFindsWorkForAllFreeSlots) {
+  World world(registry_);
+  g_runtime = nullptr;
+  ASSERT_EQ(world.start(), Status::kOk);
+  measure();
+  ASSERT_EQ(world.client().start_orchestration("fan_out", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(world.run_until_done("a"), Status::kOk);
+  EXPECT_EQ(g_calls, kAtOnce);
+  EXPECT_GT(g_looks_for_work, 0);
+  EXPECT_LE(g_looks_for_work, kAtOnce / 2);
 }
 
 // Debug builds read what is known, too, and compare (turn_loader.cpp).

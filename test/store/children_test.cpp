@@ -32,7 +32,7 @@ TEST_P(Children, CreatedWithTheTurnAndReady) {
   ASSERT_NE(child, 0);
   const Item& item = fetched(at, child);
   EXPECT_EQ(item.is.name.view(), "station");
-  EXPECT_TRUE(item.is.has_parent);
+  EXPECT_TRUE(item.is.known.has_parent);
   ASSERT_EQ(item.kinds(), Strings{"start"});
   EXPECT_EQ(item.is.messages[0].payload, "12");
   EXPECT_EQ(ready(at), std::vector<InstanceKey>{child});
@@ -124,12 +124,12 @@ TEST_P(Children, TakenIdIsAnAnswerToTheParent) {
   ASSERT_EQ(item.kinds(), Strings{"child_done"});
   EXPECT_EQ(item.is.messages[0].error, ErrorKind::kApplication);
   EXPECT_EQ(fetched(at, other).is.messages[0].payload, "mine");
-  EXPECT_FALSE(fetched(at, other).is.has_parent);
+  EXPECT_FALSE(fetched(at, other).is.known.has_parent);
 }
 
 TEST_P(Children, DetachedHasNoParentAndATakenIdChangesNothing) {
   const InstanceKey first = parent_of(at, "d", EventKind::kDetached);
-  EXPECT_FALSE(fetched(at, key_of("d")).is.has_parent);
+  EXPECT_FALSE(fetched(at, key_of("d")).is.known.has_parent);
   end(at, first, EndKind::kCompleted);
   EXPECT_EQ(fetched(at, key_of("d")).kinds(), Strings{"start"});
   drop_database(at);
