@@ -63,11 +63,21 @@ Poll fan_out(OrchestrationContext& ctx) {
   return ctx.complete("");
 }
 
+// Ends with work that no worker has begun, and with a value that it cleared.
+Poll untidy(OrchestrationContext& ctx) {
+  static_cast<void>(ctx.set_kv_value("key", "value"));
+  static_cast<void>(ctx.schedule_activity("unknown", ""));
+  PAWL_AWAIT_DONE(ctx.schedule_activity("count", ""));
+  static_cast<void>(ctx.clear_kv_value("key"));
+  return ctx.complete("");
+}
+
 class WarmReads : public ::testing::Test {
  protected:
   WarmReads() {
     EXPECT_EQ(registry_.add_orchestration("chain", chain), Status::kOk);
     EXPECT_EQ(registry_.add_orchestration("fan_out", fan_out), Status::kOk);
+    EXPECT_EQ(registry_.add_orchestration("untidy", untidy), Status::kOk);
     EXPECT_EQ(registry_.add_activity("count", count), Status::kOk);
     Process* process = nullptr;  // SQLite must have its memory first
     Diagnostic diagnostic;
@@ -140,6 +150,21 @@ TEST_F(WarmReads, AnEndLooksForWhatItsExecutionCanHaveLeft) {
   EXPECT_FALSE(has_run("DELETE", "FROM kv"));
   EXPECT_FALSE(has_run("DELETE", "orchestrator_queue WHERE instance"));
   EXPECT_FALSE(has_run("UPDATE", "orchestrator_queue"));
+}
+
+TEST_F(WarmReads, AnEndLeavesNeitherWorkNorClearedValues) {
+  World world(registry_);
+  g_runtime = nullptr;
+  ASSERT_EQ(world.start(), Status::kOk);
+  measure();
+  ASSERT_EQ(world.client().start_orchestration("untidy", InstanceId("a"), ""), Status::kOk);
+  ASSERT_EQ(world.run_until_done("a"), Status::kOk);
+  int work = 0;
+  auto count_work = visit([&work](const WorkInfo&) { ++work; });
+  Page page;
+  ASSERT_EQ(world.client().list_work(WorkListFilter(), &page, count_work), Status::kOk);
+  EXPECT_EQ(work, 0);
+  EXPECT_TRUE(has_run("DELETE", "FROM kv"));
 }
 
 TEST_F(WarmReads, OneLookFindsWorkForAllFreeSlots) {
