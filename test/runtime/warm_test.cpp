@@ -100,6 +100,13 @@ class WarmReads : public ::testing::Test {
     return false;
   }
   static bool has_read(const char* what) { return has_run("SELECT", what); }
+  // Starts the world with one instance, "a", and measures from there on.
+  static void begin(World& world, const char* orchestration) {
+    g_runtime = nullptr;
+    ASSERT_EQ(world.start(), Status::kOk);
+    measure();
+    ASSERT_EQ(world.client().start_orchestration(orchestration, InstanceId("a"), ""), Status::kOk);
+  }
   static void run_to(World& world, int call) {
     ASSERT_EQ(world.run_until([=] { return g_calls >= call; }), Status::kOk);
   }
@@ -109,9 +116,7 @@ class WarmReads : public ::testing::Test {
 
 TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   World world(registry_);
-  g_runtime = nullptr;
-  ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  begin(world, "chain");
   run_to(world, kSample);
   measure();
   run_to(world, 2 * kSample);
@@ -138,9 +143,7 @@ TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
 
 TEST_F(WarmReads, AnEndLooksForWhatItsExecutionCanHaveLeft) {
   World world(registry_);
-  g_runtime = nullptr;
-  ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  begin(world, "chain");
   run_to(world, kSample);
   measure();
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
@@ -155,10 +158,7 @@ TEST_F(WarmReads, AnEndLooksForWhatItsExecutionCanHaveLeft) {
 TEST_F(WarmReads, AnEndLeavesNeitherWorkNorClearedValues) {
   testing::expect_errors("activity_unregistered");
   World world(registry_);
-  g_runtime = nullptr;
-  ASSERT_EQ(world.start(), Status::kOk);
-  measure();
-  ASSERT_EQ(world.client().start_orchestration("untidy", InstanceId("a"), ""), Status::kOk);
+  begin(world, "untidy");
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   int work = 0;
   auto count_work = visit([&work](const WorkInfo&) { ++work; });
@@ -171,10 +171,7 @@ TEST_F(WarmReads, AnEndLeavesNeitherWorkNorClearedValues) {
 
 TEST_F(WarmReads, OneLookFindsWorkForAllFreeSlots) {
   World world(registry_);
-  g_runtime = nullptr;
-  ASSERT_EQ(world.start(), Status::kOk);
-  measure();
-  ASSERT_EQ(world.client().start_orchestration("fan_out", InstanceId("a"), ""), Status::kOk);
+  begin(world, "fan_out");
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   EXPECT_EQ(g_calls, kAtOnce);
   EXPECT_GT(g_looks_for_work, 0);
@@ -185,9 +182,7 @@ TEST_F(WarmReads, OneLookFindsWorkForAllFreeSlots) {
 #ifdef NDEBUG
 TEST_F(WarmReads, ATurnOfAnInstanceThatNothingElseTouchedReadsNoRowOfIt) {
   World world(registry_);
-  g_runtime = nullptr;
-  ASSERT_EQ(world.start(), Status::kOk);
-  ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("a"), ""), Status::kOk);
+  begin(world, "chain");
   run_to(world, kSample);
   const auto reads_it = [] {
     return has_read("FROM instances") || has_read("FROM orchestrator_queue");
