@@ -131,11 +131,6 @@ pawl::Status run_latency_client(Machine& machine) {
   return keep_steps(machine, machine.setup.n, "orchestration");
 }
 
-void call_options(const Setup& setup, pawl::Options* options) {
-  constexpr std::size_t kEventsACall = 4;
-  fit_history(kEventsACall * setup.n, options);
-}
-
 pawl::Status run_call(Machine& machine) {
   PAWL_TRY(machine.start_one(0, "answerer", ""));
   PAWL_TRY(machine.run_to_turns(1));
@@ -569,7 +564,7 @@ constexpr Scenario kScenarios[] = {
     {"latency", "N times: start a hello, wait for it, then the next", run_latency, nullptr},
     {"latency_client", "the same by a Client on another thread", run_latency_client, nullptr},
     {"call", "N times: a Client on another thread asks, and one instance answers", run_call,
-     call_options},
+     nullptr},
     {"event", "N times: raise an event that one instance waits for, until that has ended",
      run_event, nullptr},
     {"timer", "N timers due over 1 s; latencies are from due to commit", run_timer, nullptr},
