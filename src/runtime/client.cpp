@@ -213,13 +213,14 @@ Status Client::enqueue_event(std::string_view id, std::string_view queue, std::s
 
 namespace {
 
-// A call that was made before is found without a transaction that writes.
+// A call that was made before is answered also where nothing can be written.
 Status send_call(ClientCore& core, const NewMessage& posted, const SendOptions& options,
                  MessageId* number) {
+  const Status sent = send_message(core, posted, options, number);
+  if (sent == Status::kOk || sent == Status::kKeyReused) return sent;
   bool known = false;
-  PAWL_TRY(core.explain(core.store().instance().deliveries.find_message(posted, number, &known),
-                        {posted.id}));
-  return known ? Status::kOk : send_message(core, posted, options, number);
+  const Status found = core.store().instance().deliveries.find_message(posted, number, &known);
+  return found == Status::kOk && known ? Status::kOk : sent;
 }
 
 }  // namespace
@@ -229,7 +230,8 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
                     const SendOptions& options) {
   return enter([&](ClientCore& core) {
     *out = CallAnswer();
-    if (timeout.count() > 0) PAWL_TRY(core.refuse_waiting());
+    // Before the message is sent, so that the bell for its answer is heard.
+    if (timeout.count() > 0) PAWL_TRY(core.begin_waiting());
     SendOptions keyed = options;
     NewMessage posted = new_message(core, id, MessageKind::kCall, queue, payload);
     if (!keyed.key.has_value()) make_key(core.port(), &out->key);
@@ -238,6 +240,7 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
     keyed.key = posted.key = out->key.view();
     MessageId number = 0;
     PAWL_TRY(send_call(core, posted, keyed, &number));
+    const bool is_new = core.store().batch().last_commit_wrote();
     OrchestrationStatus status;
     store::CallRow row;
     Status read = Status::kOk;
@@ -247,7 +250,8 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
       return read != Status::kOk || row.state != store::CallState::kOpen;
     };
     if (timeout.count() > 0) {
-      PAWL_TRY(core.wait_until(id, timeout.count(), &status, look));
+      const FirstLook first = is_new ? FirstLook::kAfterBell : FirstLook::kNow;
+      PAWL_TRY(core.wait_until(id, timeout.count(), first, &status, look));
     } else {
       PAWL_TRY(core.get_status(id, &status));
       if (!look()) return Status::kTimeout;
@@ -317,7 +321,7 @@ Status Client::offer_event(std::string_view id, std::string_view name, std::stri
   return enter([&](ClientCore& core) {
     *received = false;
     PAWL_TRY(core.check_size("payload", payload));
-    PAWL_TRY(core.refuse_waiting());
+    PAWL_TRY(core.begin_waiting());
     PAWL_TRY(core.refuse_early(id, true));
     SentOffer offer;
     const Status sent = core.in_batch({id}, [&](Store& store) {
@@ -334,7 +338,8 @@ Status Client::offer_event(std::string_view id, std::string_view name, std::stri
       looked = look_at_offer(core.store(), offer, status.execution_id, &is_over, received);
       return is_over || looked != Status::kOk;
     };
-    const Status waited = core.wait_until(id, timeout.count(), &status, look);
+    const Status waited =
+        core.wait_until(id, timeout.count(), FirstLook::kAfterBell, &status, look);
     if (waited == Status::kOk) return core.explain(looked, {id});
     if (waited != Status::kTimeout) return waited;
     bool withdrawn = false;

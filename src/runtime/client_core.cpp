@@ -203,18 +203,28 @@ Status ClientCore::begin_waiting() {
   return Status::kOk;
 }
 
-Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
-                            AskOver is_over, const void* of) {
+Status ClientCore::look(std::string_view id, OrchestrationStatus* out, AskOver ask, const void* of,
+                        bool* is_over) {
+  PAWL_TRY(explain(store_->batch().begin_read(), {id}));
+  const Status status = get_status(id, out);
+  if (status == Status::kOk) *is_over = ask(of);
+  store_->batch().end_read();
+  return status;
+}
+
+Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, FirstLook first,
+                            OrchestrationStatus* out, AskOver ask, const void* of) {
   PAWL_TRY(begin_waiting());
   port_.threads->drain();  // what came before the first look, as this Client's own commit
   std::int64_t now = port_.clock->boot_ms();
   const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
-  std::int64_t look_at = now;
-  int step = 0;
+  int step = first == FirstLook::kNow ? 0 : 1;
+  std::int64_t look_at = step == 0 ? now : now + kLookDelaysMs[0];
   while (true) {
     if (now >= look_at || now >= end) {
-      PAWL_TRY(get_status(id, out));
-      if (is_over(of)) return Status::kOk;
+      bool is_over = false;
+      PAWL_TRY(look(id, out, ask, of, &is_over));
+      if (is_over) return Status::kOk;
       now = port_.clock->boot_ms();
       if (now >= end) return Status::kTimeout;
       look_at = step < kLookSteps ? now + kLookDelaysMs[step++] : end;

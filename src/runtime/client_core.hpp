@@ -51,6 +51,11 @@ struct Subject {
   const char* noun = nullptr;  // null: an instance
 };
 
+// When a wait looks first. kAfterBell: what it waits for follows a commit of this Client, and the
+// bell of another is behind it. A bell that rang before the wait began is made up for by a look
+// after 10 ms.
+enum class FirstLook { kNow, kAfterBell };
+
 class ClientCore {
  public:
   static constexpr std::size_t kWorkersMax = 64;  // a Runtime looks at the same number
@@ -141,14 +146,15 @@ class ClientCore {
   Status refuse_waiting();
   // Opens the port's threads, so that wait() hears of commits.
   Status begin_waiting();
-  // Sleeps until `is_over` says so, which is asked after each reading of the status; kTimeout.
+  // Sleeps until `is_over` says so, which is asked after each reading of the status, in the same
+  // view; kTimeout.
   template <typename IsOver>
-  Status wait_until(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
-                    IsOver&& is_over) {
+  Status wait_until(std::string_view id, std::int64_t timeout_ms, FirstLook first,
+                    OrchestrationStatus* out, IsOver&& is_over) {
     using Type = std::remove_reference_t<IsOver>;
     return run_wait(
-        id, timeout_ms, out, [](const void* of) { return (*static_cast<const Type*>(of))(); },
-        &is_over);
+        id, timeout_ms, first, out,
+        [](const void* of) { return (*static_cast<const Type*>(of))(); }, &is_over);
   }
 
  private:
@@ -157,8 +163,10 @@ class ClientCore {
 
   Status run_batch(const Subject& subject, RunWork work, const void* of);
   Status try_batch(const Subject& subject, RunWork work, const void* of);
-  Status run_wait(std::string_view id, std::int64_t timeout_ms, OrchestrationStatus* out,
-                  AskOver is_over, const void* of);
+  Status run_wait(std::string_view id, std::int64_t timeout_ms, FirstLook first,
+                  OrchestrationStatus* out, AskOver is_over, const void* of);
+  Status look(std::string_view id, OrchestrationStatus* out, AskOver ask, const void* of,
+              bool* is_over);
   // Cuts a log that is too long. The process that made it so long may have left, and where no
   // runtime runs, only clients can cut it.
   bool cut_long_log();

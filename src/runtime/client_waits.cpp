@@ -13,14 +13,15 @@ Status Client::get_status(std::string_view id, OrchestrationStatus* out) {
 Status Client::wait_for_orchestration(std::string_view id, std::chrono::milliseconds timeout,
                                       OrchestrationStatus* out) {
   return enter([&](ClientCore& core) {
-    return core.wait_until(id, timeout.count(), out, [out] { return !goes_on(*out); });
+    return core.wait_until(id, timeout.count(), FirstLook::kNow, out,
+                           [out] { return !goes_on(*out); });
   });
 }
 
 Status Client::wait_for_status_change(std::string_view id, std::int64_t last_version,
                                       std::chrono::milliseconds timeout, OrchestrationStatus* out) {
   return enter([&](ClientCore& core) {
-    PAWL_TRY(core.wait_until(id, timeout.count(), out, [out, last_version] {
+    PAWL_TRY(core.wait_until(id, timeout.count(), FirstLook::kNow, out, [out, last_version] {
       return out->custom_status_version > last_version || !goes_on(*out);
     }));
     return out->custom_status_version > last_version ? Status::kOk
@@ -120,7 +121,7 @@ Status Client::wait_for_kv_value(std::string_view id, std::string_view key,
     OrchestrationStatus status;
     bool found = false;
     Status read = Status::kOk;
-    PAWL_TRY(core.wait_until(id, timeout.count(), &status, [&] {
+    PAWL_TRY(core.wait_until(id, timeout.count(), FirstLook::kNow, &status, [&] {
       // Asked before the read, so that the last value is seen.
       const bool is_over = !goes_on(status);
       read = get_value(core, id, key, out, &found);

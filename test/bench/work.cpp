@@ -130,7 +130,8 @@ pawl::Poll listener(pawl::OrchestrationContext& ctx) {
   return ctx.complete(received.ok() ? received.value() : "");
 }
 
-// Begins anew after some answers, as one that lives long does: a turn costs what its history is long.
+// Begins anew after some answers, as one that lives long does: a turn costs more with each event
+// of its history.
 pawl::Poll answerer(pawl::OrchestrationContext& ctx) {
   for (int answers = 0; answers < 32; ++answers) {
     const pawl::Handle asked = ctx.dequeue_event("asked");

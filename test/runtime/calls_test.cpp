@@ -8,12 +8,14 @@
 #include <string>
 
 #include "pawl/visit.hpp"
+#include "statement_trace.hpp"
 #include "story.hpp"
 
 namespace pawl {
 namespace {
 
 using testing::Gateway;
+using testing::StatementTrace;
 using testing::Story;
 using testing::Worker;
 
@@ -136,6 +138,35 @@ TEST_F(Calls, ACallHasOneAnswer) {
   EXPECT_EQ(ask("other", "k3"), "key_reused");
   EXPECT_EQ(client()->enqueue_event("a", "q", "one", keyed("k1")), Status::kKeyReused)
       << "a message is no call";
+}
+
+// Its answer cannot be there when it is stored. Looks come 10, 110 and 1,110 ms after the message
+// where no bell was heard, and one at the end.
+TEST_F(Calls, ANewCallLooksWhenTheBellRang) {
+  begin();
+  ASSERT_EQ(answer_of_call("before", "k0"), "re before");
+  workers.clear();
+  forget_client();
+  StatementTrace trace;
+  CallAnswer answer;
+  const auto call = [&](const char* key, int ms) {
+    trace.clear();
+    return client()->call("a", "q", "one", std::chrono::milliseconds(ms), &answer, keyed(key));
+  };
+  constexpr const char* kLook = "FROM calls WHERE number=";
+  EXPECT_EQ(call("k1", 9), Status::kTimeout);
+  EXPECT_EQ(trace.times(kLook), 1) << "at its end";
+  EXPECT_EQ(call("k2", 100), Status::kTimeout);
+  EXPECT_EQ(trace.times(kLook), 2);
+  EXPECT_EQ(trace.times("BEGIN"), 1 + 2) << "status and answer are read in one view";
+  EXPECT_EQ(call("k2", 9), Status::kTimeout);
+  EXPECT_EQ(trace.times(kLook), 2) << "a call that was made before looks at once";
+  EXPECT_EQ(call("k0", 9), Status::kKeyReused);
+  start_worker();
+  pass(1'000);
+  EXPECT_EQ(call("k2", 0), Status::kOk);
+  EXPECT_EQ(trace.times(kLook), 1);
+  EXPECT_EQ(std::string_view(answer.value), "re one");
 }
 
 TEST_F(Calls, AMessageWithoutACallerIsNotAnswered) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "statement_trace.hpp"
 #include "story.hpp"
 
 namespace pawl {
@@ -103,6 +104,31 @@ TEST_F(MessageKeys, AnotherMessageWithTheKeyIsRefused) {
   EXPECT_EQ(client()->raise_event("a", "q", "one", keyed("k")), Status::kKeyReused);
   EXPECT_EQ(send("one", "k"), Status::kOk);
   EXPECT_EQ(all_taken(), "completed one,");
+}
+
+// The keys lie in 16 rows of four.
+TEST_F(MessageKeys, AMessageReadsTheKeysOnce) {
+  begin();
+  for (int i = 0; i < 4 * 20; ++i) {
+    ASSERT_EQ(send("x", "k" + std::to_string(i)), Status::kOk);
+    if (i % 10 == 0) pass(1'000);
+  }
+  forget_client();
+  testing::StatementTrace trace;
+  for (int i = 0; i < 4; ++i) {
+    trace.clear();
+    ASSERT_EQ(send("x", "new" + std::to_string(i)), Status::kOk);
+    EXPECT_EQ(trace.times("FROM message_keys"), 16) << i;
+    EXPECT_EQ(trace.times("SELECT i.keys_last"), 1) << i;
+  }
+  trace.clear();
+  ASSERT_EQ(send("x", "new3"), Status::kOk);
+  EXPECT_EQ(trace.times("FROM message_keys"), 1) << "the newest come first";
+  CallAnswer answer;
+  trace.clear();
+  ASSERT_EQ(client()->call("a", "no", "x", std::chrono::milliseconds(0), &answer, keyed("new4")),
+            Status::kTimeout);
+  EXPECT_EQ(trace.times("FROM message_keys"), 16);
 }
 
 TEST_F(MessageKeys, EventsHaveKeysToo) {

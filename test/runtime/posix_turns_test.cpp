@@ -273,6 +273,27 @@ TEST_F(PosixTurns, a_call_that_is_refused_again_waits_for_no_other) {
   EXPECT_EQ(client->start_orchestration("hello", InstanceId("new"), ""), Status::kOk);
 }
 
+// A caller that comes again for its answer writes nothing.
+TEST_F(PosixTurns, a_call_that_was_made_before_waits_for_no_other) {
+  FileClient client(path_.c_str(), 10);
+  ASSERT_EQ(client.opened, Status::kOk);
+  ASSERT_EQ(client->start_orchestration("hello", InstanceId("there"), ""), Status::kOk);
+  CallAnswer answer;
+  const auto call = [&](const char* key) {
+    SendOptions options;
+    options.key = key;
+    return client->call("there", "q", "x", std::chrono::milliseconds(0), &answer, options);
+  };
+  ASSERT_EQ(call("k"), Status::kTimeout);
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(other, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr), SQLITE_OK);
+  EXPECT_EQ(call("k"), Status::kTimeout) << "known, and not answered yet";
+  EXPECT_EQ(call("other"), Status::kBusy);
+  ASSERT_EQ(sqlite3_exec(other, "ROLLBACK", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+}
+
 // One of two connections of a process holds the turn at a time; a killed process no longer holds
 // it.
 TEST_F(PosixTurns, one_at_a_time_and_none_of_the_dead) {

@@ -191,10 +191,12 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   NewInstance instance;
   Holder holder;
   const Status found = rows_.instances.find_running(posted.id, &holder.key);
+  std::optional<MessageKeys::Ring> keys;
   if (!posted.key.empty() && (found == Status::kOk || found == Status::kStale)) {
     MessageKey key = key_of(posted);
     bool known = false;
-    PAWL_TRY(rows_.keys.find(holder.key, &key, &known));
+    PAWL_TRY(rows_.keys.read_ring(holder.key, &keys.emplace()));
+    PAWL_TRY(rows_.keys.find(holder.key, &*keys, &key, &known));
     if (known && number != nullptr) *number = key.number;
     if (known) return Status::kOk;
   }
@@ -213,7 +215,9 @@ Status Deliveries::send_message(const NewMessage& posted, bool* room, bool* in_r
   if (!*room) return Status::kOk;
   PAWL_TRY(rows_.place.room_for_new());
   if (starts) PAWL_TRY(begin(instance, holder, &holder.key));
-  return insert(holder.key, posted, number);
+  if (!posted.key.empty() && !keys.has_value())
+    PAWL_TRY(rows_.keys.read_ring(holder.key, &keys.emplace()));
+  return insert(holder.key, posted, keys.has_value() ? &*keys : nullptr, number);
 }
 
 Status Deliveries::find_message(const NewMessage& posted, MessageId* number, bool* known) {
@@ -223,7 +227,9 @@ Status Deliveries::find_message(const NewMessage& posted, MessageId* number, boo
   const Status found = rows_.instances.find_key(posted.id, &instance);
   if (found != Status::kOk) return found == Status::kNotFound ? Status::kOk : found;
   MessageKey key = key_of(posted);
-  PAWL_TRY(rows_.keys.find(instance, &key, known));
+  MessageKeys::Ring keys;
+  PAWL_TRY(rows_.keys.read_ring(instance, &keys));
+  PAWL_TRY(rows_.keys.find(instance, &keys, &key, known));
   *number = key.number;
   return Status::kOk;
 }
@@ -232,11 +238,15 @@ Status Deliveries::find_key(InstanceKey instance, const NewMessage& posted, bool
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   MessageKey key = key_of(posted);
-  return rows_.keys.find(instance, &key, known);
+  MessageKeys::Ring keys;
+  PAWL_TRY(rows_.keys.read_ring(instance, &keys));
+  return rows_.keys.find(instance, &keys, &key, known);
 }
 
 Status Deliveries::remember_key(InstanceKey instance, const NewMessage& posted) {
-  return rows_.keys.remember(instance, key_of(posted));
+  MessageKeys::Ring keys;
+  PAWL_TRY(rows_.keys.read_ring(instance, &keys));
+  return rows_.keys.remember(instance, &keys, key_of(posted));
 }
 
 Status Deliveries::check_name(const NewMessage& posted) {
@@ -247,7 +257,9 @@ Status Deliveries::check_name(const NewMessage& posted) {
   return Status::kInvalidArgument;
 }
 
-Status Deliveries::insert(InstanceKey key, const NewMessage& posted, MessageId* number) {
+// `keys`: those of the instance; null: the message has none.
+Status Deliveries::insert(InstanceKey key, const NewMessage& posted, MessageKeys::Ring* keys,
+                          MessageId* number) {
   NewMessage numbered = posted;
   if (numbered.number == 0) numbered.number = context_.next_token();
   if (number != nullptr) *number = numbered.number;
@@ -257,12 +269,10 @@ Status Deliveries::insert(InstanceKey key, const NewMessage& posted, MessageId* 
   message.name = posted.name;
   message.payload = posted.payload;
   PAWL_TRY(rows_.instances.insert_message(key, message));
-  if (posted.key.empty()) return Status::kOk;
-  PAWL_TRY(rows_.keys.remember(key, key_of(numbered)));
+  if (keys == nullptr) return Status::kOk;
+  PAWL_TRY(rows_.keys.remember(key, keys, key_of(numbered)));
   if (posted.kind != MessageKind::kCall) return Status::kOk;
-  std::int64_t count_max = 0;
-  PAWL_TRY(rows_.keys.read_count_max(&count_max));
-  return rows_.calls.insert_call(key, numbered.number, count_max);
+  return rows_.calls.insert_call(key, numbered.number, keys->keys_max);
 }
 
 constexpr auto kCurrentEnd =
@@ -276,7 +286,7 @@ Status Deliveries::offer_event(const NewMessage& posted, bool* room, SentOffer* 
   PAWL_TRY(has_room(key, posted, room));
   if (!*room) return Status::kOk;
   PAWL_TRY(rows_.place.room_for_new());
-  PAWL_TRY(insert(key, posted, &out->number));
+  PAWL_TRY(insert(key, posted, nullptr, &out->number));
   Statement row = connection_.use(kCurrentEnd);
   if (!row.bind_text(posted.id).row()) return no_row(row, Status::kNotFound, "executions");
   out->key = row.integer(0);

@@ -115,7 +115,8 @@ class Deliveries : private Table {
   Status begin(const NewInstance& instance, const Holder& holder, InstanceKey* key);
   Status check_id(const NewInstance& instance, bool* in_removal, Holder* holder);
   Status check_name(const NewMessage& posted);
-  Status insert(InstanceKey key, const NewMessage& posted, MessageId* number);
+  Status insert(InstanceKey key, const NewMessage& posted, MessageKeys::Ring* keys,
+                MessageId* number);
   Status try_to_send(TreeRemoval& removal, const TurnCommit& turn, const NewMessage& posted,
                      bool* room);
   Status has_room(InstanceKey key, const NewMessage& posted, bool* room);

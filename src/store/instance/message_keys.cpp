@@ -44,34 +44,24 @@ MessageKeys::Entry MessageKeys::take(std::string_view* from) {
   return entry;
 }
 
-constexpr auto kReadWindow = PAWL_QUERY("SELECT keys_max,keys_ms FROM meta WHERE id=1");
-
-Status MessageKeys::read_window(Window* out) {
-  Statement row = connection_.use(kReadWindow);
-  if (!row.row()) return no_row(row, Status::kCorrupt, "meta");
-  bool whole = true;
-  out->keys_max = row.integer(0, &whole);
-  const std::int64_t age_ms = row.integer(1, &whole);
-  out->since_ms = batch_.now - age_ms;
-  if (whole && out->keys_max > 0 && out->keys_max <= kKeysMax && age_ms > 0) return Status::kOk;
-  connection_.diagnostic().format("meta.keys_max or meta.keys_ms is damaged");
-  return fail(Status::kCorrupt, "meta");
-}
-
-Status MessageKeys::read_count_max(std::int64_t* out) {
-  Window window;
-  PAWL_TRY(read_window(&window));
-  *out = window.keys_max;
-  return Status::kOk;
-}
-
-constexpr auto kReadRing = PAWL_QUERY("SELECT keys_last,keys FROM instances WHERE key=?1");
+constexpr auto kReadRing = PAWL_QUERY(
+    "SELECT i.keys_last,i.keys,m.keys_max,m.keys_ms FROM instances AS i\fCROSS\rJOIN meta AS m "
+    "ON m.id=1 WHERE i.key=?1");
 
 Status MessageKeys::read_ring(InstanceKey instance, Ring* out) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
   Statement row = connection_.use(kReadRing);
   if (!row.bind(instance).row()) return no_row(row, Status::kNotFound, "instances");
-  out->last = row.integer(0);
-  std::string_view stored = row.bytes(1);
+  bool whole = true;
+  out->keys_max = row.integer(PAWL_COLUMN(kReadRing, m.keys_max), &whole);
+  const std::int64_t age_ms = row.integer(PAWL_COLUMN(kReadRing, m.keys_ms), &whole);
+  out->since_ms = batch_.now - age_ms;
+  if (!whole || out->keys_max <= 0 || out->keys_max > kKeysMax || age_ms <= 0) {
+    connection_.diagnostic().format("meta.keys_max or meta.keys_ms is damaged");
+    return fail(Status::kCorrupt, "meta");
+  }
+  out->last = row.integer(PAWL_COLUMN(kReadRing, i.keys_last));
+  std::string_view stored = row.bytes(PAWL_COLUMN(kReadRing, i.keys));
   if (stored.empty()) return out->last == 0 ? Status::kOk : damaged(instance);
   if (stored.size() < kRowCountBytes) return damaged(instance);
   out->rows = static_cast<std::int64_t>(take_number(&stored, kRowCountBytes));
@@ -99,31 +89,11 @@ Status MessageKeys::write_ring(InstanceKey instance, const Ring& ring) {
 
 constexpr auto kReadKeys = PAWL_QUERY("SELECT instance,prev,entries FROM message_keys WHERE id=?1");
 
-// Newest first, until the window ends. The number of rows bounds the walk, so links that lead in a
-// circle do not hold it.
-Status MessageKeys::find(InstanceKey instance, MessageKey* key, bool* known) {
-  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
-  *known = false;
-  Ring ring;
-  PAWL_TRY(read_ring(instance, &ring));
-  if (ring.rows == 0 && ring.waiting_count == 0) return Status::kOk;
-  Window window;
-  PAWL_TRY(read_window(&window));
-  const Entry wanted = entry_of(*key);
-  std::int64_t left = window.keys_max;
-  bool is_over = false;
-  bool is_same = false;
-  const auto look = [&](const Entry& entry) {
-    is_over = left-- == 0 || entry.at_ms < window.since_ms;
-    if (is_over || entry.key != wanted.key) return;
-    is_over = *known = true;
-    is_same = entry.content == wanted.content;
-    key->number = entry.number;
-  };
-  for (int at = ring.waiting_count - 1; at >= 0 && !is_over; --at)
-    look(ring.waiting[at]);
-  std::int64_t id = ring.last;
-  for (std::int64_t i = 0; i < ring.rows && !is_over; ++i) {
+// The number of rows bounds the walk, so links that lead in a circle do not hold it.
+template <typename GoesOn>
+Status MessageKeys::walk(InstanceKey instance, Ring* ring, GoesOn goes_on) {
+  std::int64_t id = ring->last;
+  for (std::int64_t left = ring->rows; left > 0; --left) {
     Statement row = connection_.use(kReadKeys);
     const bool is_there = row.bind(id).row() && row.integer(0) == instance;
     PAWL_TRY(fail(row.status(), "message_keys"));
@@ -132,26 +102,50 @@ Status MessageKeys::find(InstanceKey instance, MessageKey* key, bool* known) {
     Entry entries[kEntriesInRow];
     for (Entry& entry : entries)
       entry = take(&stored);
-    for (int at = kEntriesInRow - 1; at >= 0 && !is_over; --at)
-      look(entries[at]);
+    if (left == 1) {
+      ring->oldest = id;
+      ring->oldest_at_ms = entries[kEntriesInRow - 1].at_ms;
+    }
+    for (int at = kEntriesInRow - 1; at >= 0; --at)
+      if (!goes_on(entries[at])) return Status::kOk;
     id = row.integer(1);
   }
+  return Status::kOk;
+}
+
+// Newest first, until the window ends.
+Status MessageKeys::find(InstanceKey instance, Ring* ring, MessageKey* key, bool* known) {
+  const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
+  *known = false;
+  const Entry wanted = entry_of(*key);
+  std::int64_t left = ring->keys_max;
+  bool is_same = false;
+  const auto goes_on = [&](const Entry& entry) {
+    if (left-- == 0 || entry.at_ms < ring->since_ms) return false;
+    if (entry.key != wanted.key) return true;
+    *known = true;
+    is_same = entry.content == wanted.content;
+    key->number = entry.number;
+    return false;
+  };
+  bool is_over = false;
+  for (int at = ring->waiting_count - 1; at >= 0 && !is_over; --at)
+    is_over = !goes_on(ring->waiting[at]);
+  if (!is_over) PAWL_TRY(walk(instance, ring, goes_on));
   if (!*known || is_same) return Status::kOk;
   context_.diagnostic.format("key '%.*s' came before, with another message",
                              static_cast<int>(key->text.size()), key->text.data());
   return Status::kKeyReused;
 }
 
-Status MessageKeys::remember(InstanceKey instance, const MessageKey& key) {
+Status MessageKeys::remember(InstanceKey instance, Ring* ring, const MessageKey& key) {
   require_batch();
   const Suspicion suspect(connection_, RowRef::Table::kInstances, instance);
-  Ring ring;
-  PAWL_TRY(read_ring(instance, &ring));
-  Entry& entry = ring.waiting[ring.waiting_count++];
+  Entry& entry = ring->waiting[ring->waiting_count++];
   entry = entry_of(key);
   entry.at_ms = batch_.now;
-  if (ring.waiting_count == kEntriesInRow) PAWL_TRY(write_row(instance, &ring));
-  return write_ring(instance, ring);
+  if (ring->waiting_count == kEntriesInRow) PAWL_TRY(write_row(instance, ring));
+  return write_ring(instance, *ring);
 }
 
 constexpr auto kInsertKeys =
@@ -161,13 +155,9 @@ constexpr auto kReplaceKeys =
 
 // A row whose keys are all forgotten is used again, however few there are.
 Status MessageKeys::write_row(InstanceKey instance, Ring* ring) {
-  Window window;
-  PAWL_TRY(read_window(&window));
-  std::int64_t oldest = 0;
-  std::int64_t oldest_at_ms = 0;
-  if (ring->rows > 0) PAWL_TRY(oldest_row(*ring, &oldest, &oldest_at_ms));
-  const bool is_full = ring->rows * kEntriesInRow >= window.keys_max;
-  const bool replaces = oldest != 0 && (is_full || oldest_at_ms < window.since_ms);
+  if (ring->oldest == 0) PAWL_TRY(walk(instance, ring, [](const Entry&) { return true; }));
+  const bool is_full = ring->rows * kEntriesInRow >= ring->keys_max;
+  const bool replaces = ring->oldest != 0 && (is_full || ring->oldest_at_ms < ring->since_ms);
   char bytes[kEntriesInRow * kEntryBytes];
   for (std::size_t i = 0; i < kEntriesInRow; ++i)
     put(bytes + i * kEntryBytes, ring->waiting[i]);
@@ -175,26 +165,10 @@ Status MessageKeys::write_row(InstanceKey instance, Ring* ring) {
   Statement row = connection_.use(query);
   row.bind(instance).bind_or_null(ring->last);
   row.bind_blob({bytes, sizeof bytes});
-  ring->last = replaces ? oldest : context_.next_token();
+  ring->last = replaces ? ring->oldest : context_.next_token();
   PAWL_TRY(fail_written(row.bind(ring->last).run(), "keep keys"));
   ring->rows += replaces ? 0 : 1;
   ring->waiting_count = 0;
-  return Status::kOk;
-}
-
-Status MessageKeys::oldest_row(const Ring& ring, std::int64_t* id, std::int64_t* newest_at_ms) {
-  std::int64_t next = ring.last;
-  for (std::int64_t i = 0; i < ring.rows; ++i) {
-    Statement row = connection_.use(kReadKeys);
-    if (!row.bind(next).row()) return no_row(row, Status::kCorrupt, "message_keys");
-    *id = next;
-    next = row.integer(1);
-    if (i + 1 < ring.rows) continue;
-    std::string_view stored = row.bytes(2);
-    if (stored.size() != kEntriesInRow * kEntryBytes) return damaged(row.integer(0));
-    stored.remove_prefix(stored.size() - kEntryBytes);
-    *newest_at_ms = take(&stored).at_ms;
-  }
   return Status::kOk;
 }
 

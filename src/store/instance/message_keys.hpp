@@ -28,18 +28,6 @@ struct MessageKey {
 };
 
 class MessageKeys : private Table {
- public:
-  explicit MessageKeys(StoreContext& context) : Table(context) {}
-
-  // Callable anywhere. *known: the key is one of those in the window, and came with this content;
-  // then key->number is that of its message. kKeyReused: it came with another content.
-  Status find(InstanceKey instance, MessageKey* key, bool* known);
-  // The number of keys that an instance knows at most.
-  Status read_count_max(std::int64_t* out);
-  // In a batch: keeps a key that find() does not know.
-  Status remember(InstanceKey instance, const MessageKey& key);
-
- private:
   // One key as it is stored: its hash (8 bytes), the content that came with it (4), the number of
   // its message (8), the Pawl time (6), least significant byte first.
   struct Entry {
@@ -52,26 +40,40 @@ class MessageKeys : private Table {
   static constexpr int kEntriesInRow = 4;
   static constexpr std::int64_t kKeysMax = 1'024;
   static constexpr std::int64_t kRowsMax = (kKeysMax + kEntriesInRow - 1) / kEntriesInRow;
-  // The keys of one instance: columns keys_last and keys of its row.
+
+ public:
+  // The keys of one instance: columns keys_last and keys of its row; and its window.
   struct Ring {
     std::int64_t last = 0;  // id of the row with the newest keys; 0: there is none
     std::int64_t rows = 0;
     int waiting_count = 0;         // below kEntriesInRow, unless they are about to be a row
     Entry waiting[kEntriesInRow];  // oldest first
-  };
-  struct Window {
     std::int64_t keys_max = 0;
     std::int64_t since_ms = 0;  // older keys are forgotten
+    // The row with the oldest keys, once a walk has met it.
+    std::int64_t oldest = 0;
+    std::int64_t oldest_at_ms = 0;  // of the newest of its keys
   };
 
-  Status read_window(Window* out);
+  explicit MessageKeys(StoreContext& context) : Table(context) {}
+
   Status read_ring(InstanceKey instance, Ring* out);
+  // Callable anywhere, with what read_ring() gave. *known: the key is one of those in the window,
+  // and came with this content; then key->number is that of its message. kKeyReused: it came with
+  // another content.
+  Status find(InstanceKey instance, Ring* ring, MessageKey* key, bool* known);
+  // In a batch, with what read_ring() gave in it: keeps a key that find() does not know.
+  Status remember(InstanceKey instance, Ring* ring, const MessageKey& key);
+
+ private:
   Status write_ring(InstanceKey instance, const Ring& ring);
   Status write_row(InstanceKey instance, Ring* ring);
+  // Walks over the keys in rows, newest first, until goes_on(entry) is false.
+  template <typename GoesOn>
+  Status walk(InstanceKey instance, Ring* ring, GoesOn goes_on);
   static Entry entry_of(const MessageKey& key);
   static void put(char* at, const Entry& entry);
   static Entry take(std::string_view* from);
-  Status oldest_row(const Ring& ring, std::int64_t* id, std::int64_t* newest_at_ms);
   Status damaged(InstanceKey instance);
 };
 
