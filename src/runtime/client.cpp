@@ -215,8 +215,10 @@ namespace {
 
 // A call that was made before is answered also where nothing can be written.
 Status send_call(ClientCore& core, const NewMessage& posted, const SendOptions& options,
-                 MessageId* number) {
+                 MessageId* number, FirstLook* first) {
   const Status sent = send_message(core, posted, options, number);
+  const bool is_new = sent == Status::kOk && core.store().batch().last_commit_wrote();
+  *first = is_new ? FirstLook::kAfterBell : FirstLook::kNow;
   if (sent == Status::kOk || sent == Status::kKeyReused) return sent;
   bool known = false;
   const Status found = core.store().instance().deliveries.find_message(posted, number, &known);
@@ -239,8 +241,8 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
     if (keyed.key.has_value()) out->key = *keyed.key;
     keyed.key = posted.key = out->key.view();
     MessageId number = 0;
-    PAWL_TRY(send_call(core, posted, keyed, &number));
-    const bool is_new = core.store().batch().last_commit_wrote();
+    FirstLook first = FirstLook::kNow;
+    PAWL_TRY(send_call(core, posted, keyed, &number, &first));
     OrchestrationStatus status;
     store::CallRow row;
     Status read = Status::kOk;
@@ -250,7 +252,6 @@ Status Client::call(std::string_view id, std::string_view queue, std::string_vie
       return read != Status::kOk || row.state != store::CallState::kOpen;
     };
     if (timeout.count() > 0) {
-      const FirstLook first = is_new ? FirstLook::kAfterBell : FirstLook::kNow;
       PAWL_TRY(core.wait_until(id, timeout.count(), first, &status, look));
     } else {
       PAWL_TRY(core.get_status(id, &status));
