@@ -164,7 +164,7 @@ class ClientCore {
   Status run_batch(const Subject& subject, RunWork work, const void* of);
   Status try_batch(const Subject& subject, RunWork work, const void* of);
   Status run_wait(std::string_view id, std::int64_t timeout_ms, FirstLook first,
-                  OrchestrationStatus* out, AskOver is_over, const void* of);
+                  OrchestrationStatus* out, AskOver ask, const void* of);
   Status look(std::string_view id, OrchestrationStatus* out, AskOver ask, const void* of,
               bool* is_over);
   // Cuts a log that is too long. The process that made it so long may have left, and where no
