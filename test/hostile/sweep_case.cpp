@@ -26,8 +26,8 @@ constexpr std::int64_t kWorkMs = 90'000;     // in which the neighbours complete
 constexpr std::int64_t kSettleMs = 360'000;  // in which attempts at damaged rows come to an end
 constexpr std::int64_t kIdleMs = 300'000;    // in which nothing is left to do
 // Processor time for a whole case, so that a busy machine does not look like a hang; and time that
-// passes. Most cases take some 20 ms, the slowest 3 s: a name of 1 MiB in an index, which each look
-// for unregistered instances reads. A tick that never returns is found with any limit.
+// passes. Most cases take 0.02 to 0.2 s, the slowest 3 s: a name of 1 MiB in an index, which each
+// look for unregistered instances reads. A tick that never returns is found with any limit.
 constexpr unsigned kCpuSeconds = 30;
 constexpr unsigned kWallSeconds = 300;
 

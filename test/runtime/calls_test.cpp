@@ -155,17 +155,17 @@ TEST_F(Calls, ANewCallLooksWhenTheBellRang) {
   };
   constexpr const char* kLook = "FROM calls WHERE number=";
   EXPECT_EQ(call("k1", 9), Status::kTimeout);
-  EXPECT_EQ(trace.times(kLook), 1) << "at its end";
+  EXPECT_EQ(trace.times("SELECT", kLook), 1) << "at its end";
   EXPECT_EQ(call("k2", 100), Status::kTimeout);
-  EXPECT_EQ(trace.times(kLook), 2);
-  EXPECT_EQ(trace.times("BEGIN"), 1 + 2) << "status and answer are read in one view";
+  EXPECT_EQ(trace.times("SELECT", kLook), 2);
+  EXPECT_EQ(trace.times("BEGIN", ""), 1 + 2) << "status and answer are read in one view";
   EXPECT_EQ(call("k2", 9), Status::kTimeout);
-  EXPECT_EQ(trace.times(kLook), 2) << "a call that was made before looks at once";
+  EXPECT_EQ(trace.times("SELECT", kLook), 2) << "a call that was made before looks at once";
   EXPECT_EQ(call("k0", 9), Status::kKeyReused);
   start_worker();
   pass(1'000);
   EXPECT_EQ(call("k2", 0), Status::kOk);
-  EXPECT_EQ(trace.times(kLook), 1);
+  EXPECT_EQ(trace.times("SELECT", kLook), 1);
   EXPECT_EQ(std::string_view(answer.value), "re one");
 }
 

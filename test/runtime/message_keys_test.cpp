@@ -118,17 +118,17 @@ TEST_F(MessageKeys, AMessageReadsTheKeysOnce) {
   for (int i = 0; i < 4; ++i) {
     trace.clear();
     ASSERT_EQ(send("x", "new" + std::to_string(i)), Status::kOk);
-    EXPECT_EQ(trace.times("FROM message_keys"), 16) << i;
-    EXPECT_EQ(trace.times("SELECT i.keys_last"), 1) << i;
+    EXPECT_EQ(trace.times("SELECT", "FROM message_keys"), 16) << i;
+    EXPECT_EQ(trace.times("SELECT", "i.keys_last"), 1) << i;
   }
   trace.clear();
   ASSERT_EQ(send("x", "new3"), Status::kOk);
-  EXPECT_EQ(trace.times("FROM message_keys"), 1) << "the newest come first";
+  EXPECT_EQ(trace.times("SELECT", "FROM message_keys"), 1) << "the newest come first";
   CallAnswer answer;
   trace.clear();
   ASSERT_EQ(client()->call("a", "no", "x", std::chrono::milliseconds(0), &answer, keyed("new4")),
             Status::kTimeout);
-  EXPECT_EQ(trace.times("FROM message_keys"), 16);
+  EXPECT_EQ(trace.times("SELECT", "FROM message_keys"), 16);
 }
 
 TEST_F(MessageKeys, EventsHaveKeysToo) {

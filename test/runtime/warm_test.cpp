@@ -2,42 +2,25 @@
 // with its history. Method: SQLite reports every statement that the Runtime's connection finishes,
 // with the steps it took.
 #include <gtest/gtest.h>
-#include <sqlite3.h>
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "pawl/testing.hpp"
+#include "statement_trace.hpp"
 
 namespace pawl {
 namespace {
 
+using testing::StatementTrace;
 using testing::World;
 
 constexpr int kChain = 600;
 constexpr int kSample = 50;
 
-sqlite3* g_runtime = nullptr;  // the connection opened first
-std::set<std::string> g_statements;
-int g_looks_for_work = 0;
-std::int64_t g_vm_steps = 0;
 int g_calls = 0;
-
-int note_statement(unsigned, void*, void* of, void*) {
-  auto* const statement = static_cast<sqlite3_stmt*>(of);
-  if (sqlite3_db_handle(statement) != g_runtime) return 0;
-  const std::string text = sqlite3_sql(statement);
-  if (text.find("wq_free") != std::string::npos) ++g_looks_for_work;
-  g_statements.insert(text);
-  g_vm_steps += sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1);
-  return 0;
-}
-
-int note_connection(sqlite3* handle, char**, const sqlite3_api_routines*) {
-  if (g_runtime == nullptr) g_runtime = handle;
-  sqlite3_trace_v2(handle, SQLITE_TRACE_PROFILE, note_statement, nullptr);
-  return SQLITE_OK;
-}
 
 ActivityResult count(ActivityContext& ctx) {
   ++g_calls;
@@ -82,29 +65,18 @@ class WarmReads : public ::testing::Test {
     Process* process = nullptr;  // SQLite must have its memory first
     Diagnostic diagnostic;
     EXPECT_EQ(testing::shared_process(&process, diagnostic), Status::kOk);
-    sqlite3_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+    trace_.emplace(StatementTrace::Follows::kFirst);
     g_calls = 0;
   }
-  ~WarmReads() override {
-    sqlite3_cancel_auto_extension(reinterpret_cast<void (*)()>(note_connection));
+  [[nodiscard]] bool has_run(const char* verb, const char* what) const {
+    return trace_->times(verb, what) > 0;
   }
-  // Measures from now on.
-  static void measure() {
-    g_statements.clear();
-    g_looks_for_work = 0;
-    g_vm_steps = 0;
-  }
-  static bool has_run(const char* verb, const char* what) {
-    for (const std::string& text : g_statements)
-      if (text.rfind(verb, 0) == 0 && text.find(what) != std::string::npos) return true;
-    return false;
-  }
-  static bool has_read(const char* what) { return has_run("SELECT", what); }
-  // Starts the world with one instance, "a", and measures from there on.
-  static void begin(World& world, const char* orchestration) {
-    g_runtime = nullptr;
+  [[nodiscard]] bool has_read(const char* what) const { return has_run("SELECT", what); }
+  // Starts the world with one instance, "a", and measures the Runtime from there on.
+  void begin(World& world, const char* orchestration) {
+    trace_->follow_next();
     ASSERT_EQ(world.start(), Status::kOk);
-    measure();
+    trace_->clear();
     ASSERT_EQ(world.client().start_orchestration(orchestration, InstanceId("a"), ""), Status::kOk);
   }
   static void run_to(World& world, int call) {
@@ -112,30 +84,30 @@ class WarmReads : public ::testing::Test {
   }
 
   Registry registry_;
+  std::optional<StatementTrace> trace_;
 };
 
 TEST_F(WarmReads, ATurnReadsItsNewMessagesAlone) {
   World world(registry_);
   begin(world, "chain");
   run_to(world, kSample);
-  measure();
+  trace_->clear();
   run_to(world, 2 * kSample);
-  const std::int64_t first = g_vm_steps;
-  const std::set<std::string> statements = g_statements;
+  const std::int64_t first = trace_->vm_steps();
+  const std::set<std::string> statements = trace_->texts();
   EXPECT_GT(first, 0);
   EXPECT_FALSE(has_read("FROM history")) << "warm: none of its events is read again";
   EXPECT_FALSE(has_read("FROM kv"));
   run_to(world, kChain - kSample - 1);
-  measure();
+  trace_->clear();
   run_to(world, kChain - 1);
-  EXPECT_EQ(g_statements, statements);
+  EXPECT_EQ(trace_->texts(), statements);
   EXPECT_FALSE(has_read("FROM history"));
-  EXPECT_LE(g_vm_steps, first + first / 20) << "does not grow with what lies behind";
+  EXPECT_LE(trace_->vm_steps(), first + first / 20) << "does not grow with what lies behind";
   EXPECT_LE(world.stats().cold_loads, 1U);
   // The test notices a cold load.
   world.crash();
-  g_runtime = nullptr;
-  measure();
+  trace_->follow_next();
   ASSERT_EQ(world.start(), Status::kOk);
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   EXPECT_TRUE(has_read("FROM history"));
@@ -145,7 +117,7 @@ TEST_F(WarmReads, AnEndLooksForWhatItsExecutionCanHaveLeft) {
   World world(registry_);
   begin(world, "chain");
   run_to(world, kSample);
-  measure();
+  trace_->clear();
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   EXPECT_TRUE(has_run("UPDATE", "worker_queue") || has_run("DELETE", "worker_queue"));
   EXPECT_FALSE(has_read("FROM sessions WHERE scope"));
@@ -174,8 +146,9 @@ TEST_F(WarmReads, OneLookFindsWorkForAllFreeSlots) {
   begin(world, "fan_out");
   ASSERT_EQ(world.run_until_done("a"), Status::kOk);
   EXPECT_EQ(g_calls, kAtOnce);
-  EXPECT_GT(g_looks_for_work, 0);
-  EXPECT_LE(g_looks_for_work, kAtOnce / 2);
+  const int looks_for_work = trace_->times("", "wq_free");
+  EXPECT_GT(looks_for_work, 0);
+  EXPECT_LE(looks_for_work, kAtOnce / 2);
 }
 
 // Debug builds read what is known, too, and compare (turn_loader.cpp).
@@ -184,15 +157,15 @@ TEST_F(WarmReads, ATurnOfAnInstanceThatNothingElseTouchedReadsNoRowOfIt) {
   World world(registry_);
   begin(world, "chain");
   run_to(world, kSample);
-  const auto reads_it = [] {
+  const auto reads_it = [this] {
     return has_read("FROM instances") || has_read("FROM orchestrator_queue");
   };
-  measure();
+  trace_->clear();
   run_to(world, 2 * kSample);
   EXPECT_FALSE(reads_it());
   // Another connection writes something, even if the instance has no part in it.
   ASSERT_EQ(world.client().start_orchestration("chain", InstanceId("b"), ""), Status::kOk);
-  measure();
+  trace_->clear();
   run_to(world, 2 * kSample + 2);
   EXPECT_TRUE(reads_it());
 }

@@ -1,6 +1,7 @@
 #include "store/instance/deliveries.hpp"
 
 #include <cstdint>
+#include <optional>
 
 #include "codec/event.hpp"
 #include "core/clock_rules.hpp"

@@ -55,11 +55,11 @@ Status MessageKeys::read_ring(InstanceKey instance, Ring* out) {
   bool whole = true;
   out->keys_max = row.integer(PAWL_COLUMN(kReadRing, m.keys_max), &whole);
   const std::int64_t age_ms = row.integer(PAWL_COLUMN(kReadRing, m.keys_ms), &whole);
-  out->since_ms = batch_.now - age_ms;
   if (!whole || out->keys_max <= 0 || out->keys_max > kKeysMax || age_ms <= 0) {
     connection_.diagnostic().format("meta.keys_max or meta.keys_ms is damaged");
     return fail(Status::kCorrupt, "meta");
   }
+  out->since_ms = batch_.now - age_ms;
   out->last = row.integer(PAWL_COLUMN(kReadRing, i.keys_last));
   std::string_view stored = row.bytes(PAWL_COLUMN(kReadRing, i.keys));
   if (stored.empty()) return out->last == 0 ? Status::kOk : damaged(instance);
