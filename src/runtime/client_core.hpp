@@ -51,9 +51,8 @@ struct Subject {
   const char* noun = nullptr;  // null: an instance
 };
 
-// When a wait looks first. kAfterBell: what it waits for follows a commit of this Client, and the
-// bell of another is behind it. A bell that rang before the wait began is made up for by a look
-// after 10 ms.
+// When a wait looks first. kAfterBell: what it waits for follows a commit of this Client, so it looks
+// at once only if another connection has committed since.
 enum class FirstLook { kNow, kAfterBell };
 
 class ClientCore {
@@ -186,6 +185,7 @@ class ClientCore {
   std::uint64_t calls_ = 0;  // calls so far; CallText finds old texts by it
   ProcessPlace place_{process_};
   bool was_refused_ = false;  // the last transaction had begun, and was not committed
+  std::int64_t data_version_ = 0;  // of the last transaction
 };
 
 // All calls of a Client go through here.

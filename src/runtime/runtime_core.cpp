@@ -236,7 +236,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
                                         : loop_.options.timing.tick_max.count());
   ++loop_.stats.ticks;
   look(start);
-  if (is_due(Agenda::Which::kInBatch, start)) batch_.run();
+  const bool has_batch = is_due(Agenda::Which::kInBatch, start);
+  if (has_batch) batch_.run();
   parts_.activities.run_inline(end);
   parts_.activities.run_steps();
   parts_.activities.abandon();
@@ -250,6 +251,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   plan_next_due();
   if (stopped_) return Status::kStopped;
   const std::int64_t now = loop_.boot_ms();
+  // The bell of another that rang behind this worker's own was thrown away with that.
+  if (has_batch && !next_due().has_passed(now)) parts_.others.look();
   runs_again_ = next_due().has_passed(now);
   if (loop_.options.board != nullptr) write_board(*loop_.options.board, now);
   return runs_again_;

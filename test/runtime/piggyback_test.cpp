@@ -144,6 +144,26 @@ TEST_F(Piggyback, AnEvent_TakesOneCommit) {
   EXPECT_EQ(commits(worker), before + 1);
 }
 
+// The worker throws the bell of its own commit away, and with it one that rang behind it. The look
+// 10 ms after each commit would find what came, too.
+TEST_F(Piggyback, WhatAnotherSendsBehindTheCommit_IsFoundAtOnce) {
+  Worker& worker = with("listen");
+  start("b", "listen");
+  pass(20'000);
+  const auto send = [](void* self, Status) noexcept {
+    static_cast<testing::Gateway*>(self)->raise_event("b", "go", "behind");
+  };
+  ASSERT_EQ(
+      worker.runtime->raise_event("a", "go", "now", {}, send, static_cast<testing::Gateway*>(this)),
+      Status::kOk);
+  const std::int64_t begun = machine.boot_ms();
+  const Result<bool> more = worker.runtime->tick(std::chrono::milliseconds::max());
+  EXPECT_TRUE(more.value_or(false)) << "it would have slept";
+  ASSERT_TRUE(tick(worker));
+  EXPECT_EQ(outcome_of("b"), "completed behind");
+  EXPECT_EQ(machine.boot_ms(), begun);
+}
+
 // Rules: R7.4.
 TEST_F(Piggyback, AnOffer_IsAnsweredWithItsTickAndNeverStored) {
   Worker& worker = with("listen_twice");

@@ -18,12 +18,14 @@
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
 #include "pawl/testing.hpp"
+#include "statement_trace.hpp"
 #include "world.hpp"
 
 namespace pawl {
 namespace {
 
 using testing::Block;
+using testing::StatementTrace;
 
 constexpr int kVictimCalls = 50;
 // A turn is one or two calls of the flood; a machine that gives the processor to other programs
@@ -56,12 +58,16 @@ Poll listens_twice(OrchestrationContext& ctx) {
 // A client with a port of its own, for one thread.
 class FileClient {
  public:
-  explicit FileClient(const char* path, std::int64_t busy_ms_max = 5'000) {
+  // Without a clock it has the system's.
+  explicit FileClient(const char* path, std::int64_t busy_ms_max = 5'000,
+                      port::Clock* clock = nullptr) {
     options_.database_path = path;
     options_.busy_max = std::chrono::milliseconds(busy_ms_max);
     memory_ = std::make_unique<Block>(Client::required_memory(options_));
+    port::Port port = port_.port();
+    if (clock != nullptr) port.clock = clock;
     Diagnostic why;
-    opened = client_.open(testing::shared_process(), options_, port_.port(), memory_->data(),
+    opened = client_.open(testing::shared_process(), options_, port, memory_->data(),
                           memory_->bytes(), why);
   }
   Client* operator->() { return &client_; }
@@ -72,6 +78,34 @@ class FileClient {
   posix::SystemPort port_;
   std::unique_ptr<Block> memory_;
   Client client_;
+};
+
+// A clock that, after the first commit of a Client, waits until the next execution has begun.
+class LateClock final : public port::Clock {
+ public:
+  LateClock(port::Clock& inner, const StatementTrace& trace, FileClient& watcher)
+      : inner_(inner), trace_(trace), watcher_(watcher) {}
+  std::int64_t boot_ms() override {
+    if (trace_.times("COMMIT", "") == 0) return inner_.boot_ms();
+    ++calls_after;
+    OrchestrationStatus status;
+    do {
+      EXPECT_EQ(watcher_->get_status("i", &status), Status::kOk);
+    } while (status.execution_id == 1);
+    return inner_.boot_ms();
+  }
+  Status open(Diagnostic& diagnostic) override { return inner_.open(diagnostic); }
+  std::int64_t wall_ms() override { return inner_.wall_ms(); }
+  bool synced() override { return inner_.synced(); }
+  port::BootId boot_id() override { return inner_.boot_id(); }
+  void random(void* out, std::size_t size) override { inner_.random(out, size); }
+
+  int calls_after = 0;
+
+ private:
+  port::Clock& inner_;
+  const StatementTrace& trace_;
+  FileClient& watcher_;
 };
 
 class PosixTurns : public ::testing::Test {
@@ -251,6 +285,23 @@ TEST_F(PosixTurns, an_offer_that_was_received_is_not_lost_with_its_wait) {
     OrchestrationStatus status;
     EXPECT_EQ(client->wait_for_orchestration("i", std::chrono::seconds(60), &status), Status::kOk);
     EXPECT_EQ(status.output, "kept");
+  });
+}
+
+// The bell of the answer is thrown away with that of the Client's own commit. The answer is found
+// all the same, at the first look.
+TEST_F(PosixTurns, an_answer_that_came_before_the_wait_is_not_waited_for) {
+  beside_the_loop([this](FileClient& watcher) {
+    EXPECT_EQ(watcher->start_orchestration("listens", InstanceId("i"), ""), Status::kOk);
+    const StatementTrace trace(StatementTrace::Follows::kFirst);
+    LateClock clock(*port_.port().clock, trace, watcher);
+    FileClient client(path_.c_str(), 5'000, &clock);
+    ASSERT_EQ(client.opened, Status::kOk);
+    bool received = false;
+    EXPECT_EQ(client->offer_event("i", "go", "a", std::chrono::seconds(60), &received),
+              Status::kOk);
+    EXPECT_TRUE(received);
+    EXPECT_EQ(clock.calls_after, 1) << "it asked for the time again, so it has slept";
   });
 }
 
