@@ -51,8 +51,8 @@ struct Subject {
   const char* noun = nullptr;  // null: an instance
 };
 
-// When a wait looks first. kAfterBell: what it waits for follows a commit of this Client, so it looks
-// at once only if another connection has committed since.
+// When a wait looks first. kAfterBell: what it waits for follows a commit of this Client, so it
+// looks at once only if another connection has committed since.
 enum class FirstLook { kNow, kAfterBell };
 
 class ClientCore {
