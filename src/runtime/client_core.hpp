@@ -184,7 +184,7 @@ class ClientCore {
   Diagnostic diagnostic_;
   std::uint64_t calls_ = 0;  // calls so far; CallText finds old texts by it
   ProcessPlace place_{process_};
-  bool was_refused_ = false;  // the last transaction had begun, and was not committed
+  bool was_refused_ = false;       // the last transaction had begun, and was not committed
   std::int64_t data_version_ = 0;  // of the last transaction
 };
 

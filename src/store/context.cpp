@@ -76,6 +76,11 @@ LockToken StoreContext::next_token() {
   return next.token++;
 }
 
+std::optional<std::int64_t> StoreContext::new_id() {
+  if (connection.makes_ids()) return std::nullopt;
+  return next_token();
+}
+
 bool StoreContext::take_tokens(LockToken first, std::size_t count) {
   require_batch();
   if (next.token != first) return false;

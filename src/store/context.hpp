@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "codec/event.hpp"
@@ -77,6 +78,12 @@ struct StoreContext {
   // Takes `count` tokens from `first` on. False: another one was taken already, and these are not.
   bool take_tokens(LockToken first, std::size_t count);
   Epoch next_epoch();
+  // The key of a row that is to be inserted, for an engine that makes none.
+  std::optional<std::int64_t> new_id();
+  // The key of the row that was inserted last, with the id that new_id() gave.
+  [[nodiscard]] std::int64_t inserted_id(std::optional<std::int64_t> id) const {
+    return id.has_value() ? *id : connection.last_insert_id();
+  }
   // The name in the meta of an activity's event, or nothing if the meta cannot be read. It lives
   // until the next meta is read.
   std::string_view activity_name(std::string_view meta);

@@ -13,7 +13,7 @@
 
 #include "measure.hpp"
 #include "pawl/options.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sql/schema.hpp"
 
 namespace bench {
 namespace {

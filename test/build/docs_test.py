@@ -346,7 +346,7 @@ def check_executed(where, one, text):
 
 
 def schema():
-    text = read("src/store/sqlite/schema.hpp")
+    text = read("src/store/sql/schema.hpp")
     database = sqlite3.connect(":memory:")
     database.executescript(re.search(r'R"sql\((.*?)\)sql"', text, re.S)[1])
     return database
@@ -696,7 +696,7 @@ def check_tables():
     found = {name_in(cells[0]) for _, cells, _ in rows_of(pages, "index")}
     if found != indices:
         problem(text.name, f"the tables of indices differ: {sorted(found ^ indices)}")
-    code = constants_of("src/store/sqlite/schema.hpp")
+    code = constants_of("src/store/sql/schema.hpp")
     whole = "\n".join(line for _, line in text.prose)
     for name in ("kSchemaVersion", "kApplicationId", "kPageBytes"):
         if f"`{evaluate(code[name])}`" not in whole and f"`{code[name]}`" not in whole:

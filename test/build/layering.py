@@ -21,6 +21,8 @@ LAYERS = {
 }
 ARROWS = {
     **LAYERS,
+    # The other engine makes a store of its own.
+    "postgres": {"store"},
     # Parts and programs stand on the public headers, as an application does.
     "fields": set(),
     "export": {"fields"},
@@ -37,7 +39,7 @@ ARROWS = {
     "port_sim": set(),
     "port_template": set(),
 }
-FOLDERS = [("src/store/sqlite", "engine"), ("src/store", "store"), ("src/core", "core"), ("src/codec", "codec"),
+FOLDERS = [("src/store/sqlite", "engine"), ("src/store/postgres", "postgres"), ("src/store", "store"), ("src/core", "core"), ("src/codec", "codec"),
            ("src/replay", "replay"), ("src/runtime", "runtime"), ("src/apps/common", "programs"), ("src/apps/pawl", "tool"),
            ("src/apps/pawld", "pawld_parts"), ("port/posix", "port_posix"), ("port/sim", "port_sim"),
            ("port/template", "port_template"), ("port/bare_metal", "port_bare_metal"),

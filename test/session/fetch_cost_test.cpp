@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "session_world.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sql/schema.hpp"
 #include "store/work/work_sql.hpp"
 
 namespace pawl::test {

@@ -31,9 +31,11 @@ std::string common(const std::string& text) {
     const std::size_t end = text.find('\r', at);
     const std::string part = text.substr(at + 1, end - at - 1);
     const std::string type_of = "typeof(";
-    out += part.rfind(type_of, 0) == 0
-               ? part.substr(type_of.size(), part.find(')') - type_of.size()) + " IS NOT NULL"
-               : " ";
+    if (part.rfind(type_of, 0) == 0) {
+      out += part.substr(type_of.size(), part.find(')') - type_of.size()) + " IS NOT NULL";
+    } else {
+      out += part.rfind("CAST(", 0) == 0 ? part : " ";  // the bytes of a text
+    }
     at = end;
   }
   return out;
@@ -64,9 +66,9 @@ class SecondEngine final : public sqlite::Connection {
     note_bind(prepared, at);
     return sqlite::Connection::bind_integer(prepared, at, value);
   }
-  int bind_nothing(void* prepared, int at) override {
+  int bind_nothing(void* prepared, int at, sql::ValueType type) override {
     note_bind(prepared, at);
-    return sqlite::Connection::bind_nothing(prepared, at);
+    return sqlite::Connection::bind_nothing(prepared, at, type);
   }
   int bind_characters(void* prepared, int at, std::string_view value) override {
     note_bind(prepared, at);

@@ -7,6 +7,7 @@
 
 #include "pawl/visit.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "store/sqlite/sqlite_vfs.hpp"
 #include "store/store_factory.hpp"
 
@@ -56,6 +57,7 @@ struct StoreWorld::RawHandle {
 };
 
 StoreWorld::StoreWorld() {
+  if (EngineBeside::current != nullptr) EngineBeside::current->begin();
   if (is_sim()) {
     path_ = "test.db";
     return;
@@ -68,13 +70,16 @@ StoreWorld::~StoreWorld() {
   for (const auto& one : sites_)
     close(*one);
   close_raw();
+  if (EngineBeside::current != nullptr) EngineBeside::current->end();
 }
 
 Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
   place.resize(StoreFactory::bytes() / sizeof(std::uint64_t) + 8);
   void* at = place.data();
   std::size_t space = place.size() * sizeof(std::uint64_t);
-  return StoreFactory::make(std::align(StoreFactory::kAlign, StoreFactory::bytes(), at, space));
+  void* const aligned = std::align(StoreFactory::kAlign, StoreFactory::bytes(), at, space);
+  if (EngineBeside::current == nullptr) return StoreFactory::make(aligned);
+  return ::new (aligned) store::SqliteStore(&EngineBeside::current->connect());
 }
 
 Site& StoreWorld::process() {
@@ -160,6 +165,7 @@ void StoreWorld::raw(const std::string& sql) {
   sqlite3* const handle = raw_handle().handle;
   EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
       << sql << ": " << sqlite3_errmsg(handle);
+  if (EngineBeside::current != nullptr) EngineBeside::current->changed(sql);
 }
 
 std::string StoreWorld::raw_text(const std::string& sql) {

@@ -23,6 +23,7 @@
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
+#include "store/sqlite/sqlite_connection.hpp"
 #include "store/store.hpp"
 
 namespace pawl::test {
@@ -70,6 +71,21 @@ struct Site {
   Diagnostic diagnostic;
 
   Store* operator->() const { return store; }
+};
+
+// Another engine beside SQLite, for a program whose tests all have it.
+class EngineBeside {
+ public:
+  virtual ~EngineBeside() = default;
+  // A world begins, with a database that is empty.
+  virtual void begin() = 0;
+  // The connection that a storage is to use; it lives until end().
+  virtual sqlite::Connection& connect() = 0;
+  // The test has changed rows by itself.
+  virtual void changed(const std::string& sql) = 0;
+  virtual void end() = 0;
+
+  static inline EngineBeside* current = nullptr;  // null: there is none
 };
 
 // The events of one turn, kept with their bytes.
@@ -140,7 +156,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   Status open(Site& at, StoreOptions options);
   void close(Site& at);
   // Makes a closed storage in memory of the caller.
-  static Store* make_store(std::vector<std::uint64_t>& place);
+  Store* make_store(std::vector<std::uint64_t>& place);
   [[nodiscard]] bool is_sim() const { return GetParam() == Ports::kSim; }
   [[nodiscard]] const char* path() const { return path_.c_str(); }
 

@@ -131,11 +131,11 @@ Status Deliveries::check_next(const NewInstance& instance, IfEnded if_ended, con
 
 constexpr auto kInsertInstance = PAWL_QUERY(
     "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
-    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root) "
-    "VALUES(?1,?2,?3,",
+    "created_stamp,updated_stamp,parent,parent_execution,parent_event,parked_until,trace,root,key)"
+    " VALUES(?1,?2,?3,",
     sql::number<InstanceState::kRunning>,
     ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,?9,"
-    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5))");
+    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5),?10)");
 
 Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                   InstanceKey* key) {
@@ -147,8 +147,9 @@ Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink&
   insert.bind_or_null(parent.event)
       .bind_due(parked, kParkedComes)
       .bind_text_or_null(instance.trace);
-  PAWL_TRY(fail_written(insert.run(), "insert instance"));
-  *key = connection_.last_insert_id();
+  const std::optional<std::int64_t> id = context_.new_id();
+  PAWL_TRY(fail_written(insert.bind_or_null(id).run(), "insert instance"));
+  *key = context_.inserted_id(id);
   if (instance.with_turn) return Status::kOk;
   Message start;
   start.kind = MessageKind::kStart;
@@ -378,7 +379,7 @@ Status Deliveries::reserve_messages(MessageId last, std::size_t count) {
 }
 
 constexpr auto kCountMailbox = PAWL_QUERY(
-    "SELECT count(*),coalesce(sum(length(CAST(name AS BLOB))+coalesce(length(payload),0)),0) "
+    "SELECT count(*),coalesce(sum(length(\fCAST(name AS BLOB)\r)+coalesce(length(payload),0)),0) "
     "FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=?1 AND waiting=?2 AND due IS NULL AND (kind=",
     sql::number<MessageKind::kEvent>, " OR kind=", sql::number<MessageKind::kQueue>,

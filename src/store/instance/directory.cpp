@@ -28,15 +28,15 @@ static_assert(static_cast<int>(ExecutionState::kContinuedAsNew) ==
               static_cast<int>(EndKind::kContinuedAsNew));
 
 // Timers in UTC do not go off while the database does not know UTC.
-#define PAWL_INFO_COLUMNS                                                                     \
-  "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent," \
-  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent) AS parent_id,"                      \
-  "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                 \
-  " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"             \
-  " AND q.due IS NOT NULL AND q.base=",                                                       \
-      sql::number<TimeBase::kUtc>,                                                            \
-      ")+(i.timer_due IS NOT NULL AND i.timer_base=", sql::number<TimeBase::kUtc>,            \
-      ") ELSE 0 END AS timers_without_clock,i.trace,i.time_limit,i.limit_due," PAWL_UNREAD    \
+#define PAWL_INFO_COLUMNS                                                                      \
+  "i.key,i.id,i.name,i.version,i.state,i.execution,i.created_stamp,i.updated_stamp,i.parent,"  \
+  "(SELECT p.id FROM instances AS p WHERE p.key=i.parent) AS parent_id,"                       \
+  "CASE WHEN (SELECT off FROM meta WHERE id=1) IS NULL THEN (SELECT count(*)"                  \
+  " FROM orchestrator_queue AS q\fINDEXED BY oq_instance\rWHERE q.instance=i.key"              \
+  " AND q.due IS NOT NULL AND q.base=",                                                        \
+      sql::number<TimeBase::kUtc>,                                                             \
+      ")+iif(i.timer_due IS NOT NULL AND i.timer_base=", sql::number<TimeBase::kUtc>,          \
+      ",1,0) ELSE 0 END AS timers_without_clock,i.trace,i.time_limit,i.limit_due," PAWL_UNREAD \
       " AS unread"
 
 constexpr auto kInfoColumns = sql::Columns(PAWL_INFO_COLUMNS);
@@ -120,12 +120,12 @@ Status InstanceDirectory::list_instances(const InstanceFilter& filter, Page* pag
 
 constexpr auto kListTree = PAWL_QUERY(
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
-    " FROM instances AS i WHERE i.key>?2 AND NOT ?3 AND i.key="
+    " FROM instances AS i WHERE i.key>?2 AND ?3=0 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-    ") UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    ") AS root UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-    " ORDER BY i.key)");
+    " ORDER BY i.key) AS rest");
 
 // Deliveries have higher keys than their parents, so the root comes first.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,
@@ -174,7 +174,7 @@ constexpr auto kMessageStats = PAWL_QUERY(
     "NULL AND waiting<>",
     sql::number<Waiting::kUnread>);
 constexpr auto kValueStats = PAWL_QUERY(
-    "SELECT count(*),coalesce(sum(length(CAST(key AS BLOB))+coalesce(length(value),0)),0) "
+    "SELECT count(*),coalesce(sum(length(\fCAST(key AS BLOB)\r)+coalesce(length(value),0)),0) "
     "FROM kv WHERE instance=?1 AND cleared=0 AND NOT EXISTS(SELECT 1 FROM kv AS later WHERE "
     "later.instance=?1 AND later.key=kv.key AND later.execution>kv.execution)");
 

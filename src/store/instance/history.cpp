@@ -153,11 +153,13 @@ Status InstanceHistory::insert_events(const TurnCommit& turn, std::optional<Hist
     PAWL_CHECK("store-30", event.id == id);
     out->add(event.kind);
     // The engine numbers the first row, and the others follow it, unless that has the last number.
-    std::optional<HistoryRow> at;
+    std::optional<HistoryRow> at = context_.new_id();
     if (out->last_row.has_value()) before = out->last_row;
-    if (out->last_row.has_value() && *before < kHistoryRowMax) at = *before + 1;
-    PAWL_TRY(insert_event(turn, at, at.has_value() ? std::nullopt : before, event));
-    out->last_row = connection_.last_insert_id();
+    const bool may_follow = out->last_row.has_value() && *before < kHistoryRowMax;
+    if (may_follow && !at.has_value()) at = *before + 1;
+    const bool follows = may_follow && *at == *before + 1;
+    PAWL_TRY(insert_event(turn, at, follows ? std::nullopt : before, event));
+    out->last_row = context_.inserted_id(at);
   }
   const bool ends = turn.end != EndKind::kNone;
   if (turn.first_new > 1 && !ends) return Status::kOk;
@@ -205,7 +207,7 @@ Status InstanceHistory::find_first(InstanceKey key, ExecutionId execution, Event
 }
 
 constexpr auto kCountBytes = PAWL_QUERY(
-    "SELECT count(*),coalesce(sum(coalesce(length(CAST(meta AS BLOB)),0)+"
+    "SELECT count(*),coalesce(sum(coalesce(length(\fCAST(meta AS BLOB)\r),0)+"
     "coalesce(length(payload),0)),0) FROM history WHERE row_number BETWEEN ?1 AND ?2");
 
 Status InstanceHistory::count_events(InstanceKey key, ExecutionId execution, std::int64_t* events,

@@ -611,8 +611,9 @@ Status ReadyInstances::retry_stopped(std::size_t limit, std::size_t* retried) {
 
 constexpr auto kEndFirstLimit = PAWL_QUERY(
     "UPDATE instances SET limit_due=NULL WHERE key=(SELECT i.key FROM instances AS i"
-    "\fINDEXED BY i_limit\rWHERE i.limit_due IS NOT NULL AND i.limit_due<=?1 ORDER BY i.limit_due "
-    "LIMIT 1) RETURNING key,CASE WHEN EXISTS(SELECT 1 FROM orchestrator_queue\fINDEXED BY "
+    "\fINDEXED BY i_limit\rWHERE i.limit_due IS NOT NULL AND i.limit_due<=?1 ORDER BY "
+    "i.limit_due,i.key LIMIT 1) RETURNING key,CASE WHEN EXISTS(SELECT 1 FROM "
+    "orchestrator_queue\fINDEXED BY "
     "oq_instance\rWHERE instance=key AND kind=",
     sql::number<MessageKind::kCancel>,
     ") THEN '' ELSE 'time limit of '||time_limit||' ms is over' END", kLimitMoves);

@@ -170,10 +170,10 @@ Status TreeRemoval::first_that_stays(std::int64_t count_max, EndedCursor* out) {
 
 constexpr auto kNextDeleted =
     PAWL_QUERY("SELECT key,execution FROM instances\fINDEXED BY i_removed\rWHERE state=",
-               sql::number<InstanceState::kDeleted>, " LIMIT 1");
+               sql::number<InstanceState::kDeleted>, " ORDER BY key LIMIT 1");
 constexpr auto kNextOfTree = PAWL_QUERY(
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
-    "WHERE root=?1 AND root IS NOT NULL LIMIT 1");
+    "WHERE root=?1 AND root IS NOT NULL ORDER BY key LIMIT 1");
 
 // Deliveries come before the root, because the root carries the mark.
 Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {
@@ -240,7 +240,7 @@ Status TreeRemoval::delete_linked(InstanceKey key, Budget& budget, Oldest* oldes
 
 constexpr auto kDeleteFound = PAWL_QUERY(
     "DELETE FROM history WHERE row_number>?1 AND row_number<=?2 AND instance=?3 AND "
-    "(execution<=?4 OR ?5)");
+    "(execution<=?4 OR ?5<>0)");
 
 // Looks through the table for the events that a broken link hides. The row of the execution keeps
 // how far, so that no call looks at more than a few steps' rows.

@@ -34,18 +34,18 @@ constexpr auto kFindInstance = PAWL_QUERY(
     "is_parked,i.last_event,i.last_row,"
     "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
     "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
-    "coalesce(i.stop_kind=",
+    "(i.stop_kind=",
     sql::number<ErrorKind::kTerminated>,
-    ",0) AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
+    ") IS TRUE AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
     ","
     // An instance that is not ready has no message that no turn has read.
-    "CASE WHEN ?2 IS NULL OR i.ready_id IS NULL THEN 0 ELSE EXISTS(SELECT 1 FROM "
+    "?2 IS NOT NULL AND i.ready_id IS NOT NULL AND EXISTS(SELECT 1 FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
     sql::number<Waiting::kNo>,
     " AND q.due IS NULL AND q.id>?2 AND (q.kind=", sql::number<MessageKind::kEvent>,
     " OR q.kind=", sql::number<MessageKind::kQueue>, " OR q.kind=", sql::number<MessageKind::kCall>,
-    ")) END AS has_news FROM instances AS i WHERE i.key=?1 AND coalesce(" PAWL_IS_THERE ",1)");
+    ")) AS has_news FROM instances AS i WHERE i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
@@ -214,16 +214,13 @@ Status InstanceRows::insert_message(InstanceKey instance, const Message& message
     if (has_ended(row.integer(0))) return Status::kStale;
     was_ready = row.integer(1) != 0;
   }
-  PAWL_TRY(store_message(instance, message, nullptr));
+  MessageId id = 0;
+  PAWL_TRY(store_message(instance, message, nullptr, Waiting::kNo, &id));
   context_.batch_sent = true;
   if (was_ready) return Status::kOk;
   // The revision stays. It belongs to the history, and a turn that did not see this message is
   // still right.
-  return fail_written(connection_.use(kMakeReady)
-                          .bind(instance)
-                          .bind(connection_.last_insert_id())
-                          .bind(batch_.now)
-                          .run(),
+  return fail_written(connection_.use(kMakeReady).bind(instance).bind(id).bind(batch_.now).run(),
                       "make ready");
 }
 
@@ -232,14 +229,15 @@ constexpr auto kInsertMessage = PAWL_QUERY(
     "orchestrator_queue(id,waiting,instance,execution,kind,error,ref,base,due,seg,name,"
     "payload,crc) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)");
 
-// Afterwards the row's id is the last inserted one. `timer`: when the message is due, and in which
-// time; null: ready now.
+// `timer`: when the message is due, and in which time; null: ready now.
 Status InstanceRows::store_message(InstanceKey instance, const Message& message, const Due* timer,
-                                   Waiting waiting) {
+                                   Waiting waiting, MessageId* id) {
   Statement insert = connection_.use(kInsertMessage);
   // The id comes from the counter of tokens, whose row is written ahead; AUTOINCREMENT would touch
   // one more page.
-  insert.bind(message.id == 0 ? context_.next_token() : message.id)
+  const MessageId stored = message.id == 0 ? context_.next_token() : message.id;
+  if (id != nullptr) *id = stored;
+  insert.bind(stored)
       .bind(static_cast<std::int64_t>(waiting))
       .bind(instance)
       .bind(message.execution)
@@ -265,7 +263,7 @@ constexpr auto kNextExecution = PAWL_QUERY(
 
 constexpr auto kWriteLimit = PAWL_QUERY(
     "UPDATE instances SET time_limit=?2,limit_due=?3,limit_seg=?4 "
-    "WHERE key=?1 AND (time_limit IS NULL OR ?5)",
+    "WHERE key=?1 AND (time_limit IS NULL OR ?5<>0)",
     kLimitMoves);
 
 Status InstanceRows::write_time_limit(InstanceKey key, const TimeLimit& limit) {

@@ -146,8 +146,9 @@ class InstanceRows : private Table {
   Status insert_message(InstanceKey instance, const Message& message);
   // Resets what was counted against the instance, and gives its unread messages to the execution.
   Status begin_execution(InstanceKey instance, const NextBegin& next);
+  // `id`, which may be null, gets the id of the row.
   Status store_message(InstanceKey instance, const Message& message, const Due* timer,
-                       Waiting waiting = Waiting::kNo);
+                       Waiting waiting = Waiting::kNo, MessageId* id = nullptr);
   Status write_value(const TurnCommit& turn, const Event& write);
   Status answer_read(const TurnCommit& turn, EventId read);
   // For an execution that is over: keeps only the last value of each key.

@@ -343,7 +343,7 @@ constexpr auto kReadyMessages =
     PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                ",due,base FROM orchestrator_queue"
                "\fINDEXED BY oq_instance\rWHERE instance=? AND waiting=",
-               sql::number<Waiting::kNo>, " ORDER BY due,id");
+               sql::number<Waiting::kNo>, " ORDER BY due NULLS FIRST,id");
 
 // Behind the ready messages the index has the timers, the earliest first. Reading one of them says
 // whether any is due.

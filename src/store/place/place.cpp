@@ -281,7 +281,7 @@ Status Place::sync_clock(const ClockSample& sample) {
 constexpr auto kNoteClock = PAWL_QUERY(
     "INSERT INTO clock_ring(slot,seq,kind,boot_seq,at,wall_stamp,"
     "detail) SELECT n%64,n,?1,?2,?3,?4,?5 FROM "
-    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) WHERE true "
+    "(SELECT coalesce(max(seq),0)+1 AS n FROM clock_ring) AS newest WHERE true "
     "ON CONFLICT(slot) DO UPDATE SET seq=excluded.seq,kind=excluded.kind,"
     "boot_seq=excluded.boot_seq,at=excluded.at,wall_stamp=excluded.wall_stamp,"
     "detail=excluded.detail");

@@ -244,8 +244,9 @@ Status SessionEvents::report_near_limit(SessionKey session, const SessionSetting
 
 constexpr auto kCountValue = PAWL_QUERY(
     "INSERT INTO session_totals(what,bucket,sessions,total,most) VALUES(?1,?2,1,?3,?3)"
-    " ON CONFLICT(what,bucket) DO UPDATE SET sessions=sessions+1,total=total+?3,"
-    "most=max(most,?3)");
+    " ON CONFLICT(what,bucket) DO UPDATE SET "
+    "sessions=session_totals.sessions+1,total=session_totals.total+?3,"
+    "most=max(session_totals.most,?3)");
 
 Status SessionEvents::count_value(int what, std::size_t bucket, std::int64_t value) {
   const Suspicion suspect(connection_, RowRef::Table::kTotals,

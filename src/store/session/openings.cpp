@@ -19,8 +19,8 @@ constexpr std::int64_t stored(Lifecycle lifecycle) { return static_cast<std::int
 constexpr auto kInsertRow = PAWL_QUERY(
     "INSERT INTO sessions(scope,name,gen,lifecycle,fail,hard,excl,idle_ms,notify,state,epoch,"
     "epoch_used,locked_until,boot_seq,last_activity_at,hold_until,created_stamp,created_at,"
-    "activities,owner_label,kind,ended,limited_by)"
-    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13,?16)");
+    "activities,owner_label,kind,ended,limited_by,sid)"
+    " VALUES(?1,?2,1,?14,?3,?15,?4,?5,?6,?7,0,0,0,?8,?9,0,?10,?9,0,?11,?12,?13,?16,?17)");
 
 Status SessionOpenings::insert(const Beginning& how, std::string_view name,
                                const SessionSettings& settings, bool device, SessionKey* session) {
@@ -36,8 +36,9 @@ Status SessionOpenings::insert(const Beginning& how, std::string_view name,
     insert.bind_text_or_null(settings.owner_label).bind_text_or_null(settings.kind);
     insert.bind_text_or_null(how.refusal).bind(stored(how.lifecycle)).bind(device ? 1 : 0);
     insert.bind_or_null(how.limited_by);
-    PAWL_TRY(fail(insert.run(), "open a session"));
-    *session = connection_.last_insert_id();
+    const std::optional<std::int64_t> id = context_.new_id();
+    PAWL_TRY(fail(insert.bind_or_null(id).run(), "open a session"));
+    *session = context_.inserted_id(id);
   }
   if (how.lifecycle == Lifecycle::kShared) return Status::kOk;
   if (how.refusal.empty()) PAWL_TRY(set_limits(*session, settings));
@@ -112,9 +113,11 @@ constexpr auto kNoteWhose = PAWL_QUERY("UPDATE sessions SET limited_by=?2 WHERE 
 // A changed rate begins with a full bucket. Limits that an operator sets belong to no instance.
 constexpr auto kChangeSettings = PAWL_QUERY(
     "UPDATE sessions SET fail=?2,excl=?3,idle_ms=?4,notify=?5,owner_label=?6,kind=?7,limits=?8,"
-    "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(limits IS ?8,rate_at,NULL),"
+    "expires_at=?9,look_at=?10,given=coalesce(given,0),rate_at=iif(coalesce(limits,'')=coalesce(?8,"
+    "''),rate_at,NULL),"
     "lifecycle=?11,last_activity_at=coalesce(?12,last_activity_at),"
-    "limited_by=iif(?13 IS NULL AND limits IS ?8 AND expires_at IS ?9,limited_by,?13) WHERE sid=?1",
+    "limited_by=iif(?13 IS NULL AND coalesce(limits,'')=coalesce(?8,'')"
+    " AND (expires_at=?9 OR (expires_at IS NULL AND ?9 IS NULL)),limited_by,?13) WHERE sid=?1",
     kLookMoves);
 
 Status SessionOpenings::change(SessionKey session, const Beginning& how,

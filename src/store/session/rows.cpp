@@ -177,7 +177,7 @@ Status SessionRows::device_claim(SessionKey session, Claim* claim) {
 
 constexpr auto kCountOwned = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_owner\r"
-    "WHERE owner=?1 AND hard=0 LIMIT ?2)");
+    "WHERE owner=?1 AND hard=0 LIMIT ?2) AS few");
 
 Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64_t* count) {
   Statement owned = connection_.use(kCountOwned);
@@ -190,7 +190,7 @@ Status SessionRows::count_owned(Incarnation me, std::int64_t at_most, std::int64
 constexpr auto kCountWaiting = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_claim\rWHERE head_id>0"
     " AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
-    sql::number<rules::State::kOpen>, " LIMIT ?1)");
+    sql::number<rules::State::kOpen>, " LIMIT ?1) AS few");
 
 // Follows the index of claimable sessions.
 Status SessionRows::count_waiting(std::int64_t* count) {
@@ -226,11 +226,11 @@ Status SessionRows::read_waiting(WaitingSessions* out) {
 
 constexpr auto kHead = PAWL_QUERY(
     "UPDATE sessions SET head_id=CASE"
-    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
+    " WHEN (SELECT id FROM worker_queue\fINDEXED BY wq_barrier\r"
     " WHERE sid=?1 AND barrier IS NOT NULL ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
     " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>,
-    " ORDER BY id LIMIT 1),0) THEN NULL"
+    " ORDER BY id LIMIT 1) THEN NULL"
     " WHEN EXISTS(SELECT 1 FROM worker_queue\fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kOutsideHolding>,
     ") AND (excl<>0 OR (SELECT barrier FROM worker_queue\fINDEXED BY wq_session\r"
@@ -248,13 +248,13 @@ constexpr auto kHead = PAWL_QUERY(
     sql::number<rules::WorkState::kCancelledRunning>,
     ")"
     "  THEN NULL"
-    " WHEN coalesce((SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
+    " WHEN (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     " WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kDelayed>,
     " ORDER BY id LIMIT 1)<(SELECT id FROM worker_queue"
     " \fINDEXED BY wq_session\rWHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>,
-    " ORDER BY id LIMIT 1),0) THEN NULL"
+    " ORDER BY id LIMIT 1) THEN NULL"
     " ELSE (SELECT id FROM worker_queue\fINDEXED BY wq_session\r"
     " WHERE sid=?1 AND state=",
     sql::number<rules::WorkState::kReady>, " ORDER BY id LIMIT 1) END WHERE sid=?1");
@@ -390,7 +390,7 @@ Status SessionRows::last_epoch(Epoch* epoch) {
 
 constexpr auto kClaimOf = PAWL_QUERY(
     "SELECT "
-    "s.owner,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS "
+    "s.owner,(w.buried<>0) IS NOT FALSE AS buried,(w.lock_visible=1) IS TRUE AS "
     "lock_visible," PAWL_SESSION_LEASE
     " AS lease,s.boot_seq,"
     "s.epoch,s.hard=0 AND s.state=",
@@ -480,8 +480,8 @@ Status SessionRows::read_summary(SessionKey session, char* buffer, std::size_t c
 }
 
 constexpr auto kReadHolder = PAWL_QUERY(
-    "SELECT d.inc,d.role,w.node,w.pid,coalesce(w.buried<>0,1) AS "
-    "buried,coalesce(w.lock_visible=1,0) AS lock_visible,"
+    "SELECT d.inc,d.role,w.node,w.pid,(w.buried<>0) IS NOT FALSE AS "
+    "buried,(w.lock_visible=1) IS TRUE AS lock_visible,"
     "w.locked_until,w.boot_seq FROM devices d LEFT JOIN workers w ON w.inc=d.inc"
     " WHERE d.sid=?1 AND d.role<>",
     sql::number<rules::Role::kStandby>, " LIMIT 1");

@@ -181,14 +181,14 @@ Status SessionVerbs::hold_one(InstanceKey scope, const Event& event, bool* held)
 constexpr auto kCountOpened = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions WHERE scope=?1"
     " AND state<",
-    sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
+    sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3) AS few");
 constexpr auto kFirstOfInstance =
     PAWL_QUERY("SELECT name FROM sessions WHERE scope=?1 AND state<",
                sql::number<rules::State::kClosed>, " AND sid<>?2 ORDER BY name LIMIT 1");
 constexpr auto kCountOfOwner = PAWL_QUERY(
     "SELECT count(*) FROM (SELECT 1 FROM sessions\fINDEXED BY s_label\rWHERE owner_label=?1"
     " AND state<",
-    sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3)");
+    sql::number<rules::State::kClosed>, " AND sid<>?2 LIMIT ?3) AS few");
 constexpr auto kFirstOfOwner = PAWL_QUERY(
     "SELECT s.name,i.id FROM sessions s\fINDEXED BY s_label\rLEFT JOIN instances i ON i.key=s.scope"
     " WHERE s.owner_label=?1 AND s.state<",

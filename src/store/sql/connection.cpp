@@ -11,9 +11,9 @@ Statement& Statement::bind(std::int64_t value) {
   return bound(connection_.bind_integer(prepared_, next_bind_, value));
 }
 
-Statement& Statement::bind_null() {
+Statement& Statement::bind_null(ValueType type) {
   if (prepared_ == nullptr) return *this;
-  return bound(connection_.bind_nothing(prepared_, next_bind_));
+  return bound(connection_.bind_nothing(prepared_, next_bind_, type));
 }
 
 Statement& Statement::bind_text(std::string_view value) {

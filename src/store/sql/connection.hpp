@@ -22,6 +22,9 @@ namespace pawl::sql {
 
 class Connection;
 
+// The type of a column or a parameter. An engine with typed columns needs that of NULL, too.
+enum class ValueType : std::uint8_t { kInteger, kText, kBytes };
+
 // One use of one prepared statement: bind, step, read; the destructor resets it. A binding error
 // surfaces at the next step. The first bind call sets parameter 1, the next one parameter 2, and so
 // on.
@@ -36,7 +39,7 @@ class Statement {
   Statement& operator=(const Statement&) = delete;
 
   Statement& bind(std::int64_t value);
-  Statement& bind_null();
+  Statement& bind_null(ValueType type = ValueType::kInteger);
   Statement& bind_text(std::string_view value);  // must live until the statement's end
   Statement& bind_blob(std::string_view value);  // the same
   Statement& bind_optional(OptionalMs value) {
@@ -51,10 +54,10 @@ class Statement {
     return value.has_value() ? bind(*value) : bind_null();
   }
   Statement& bind_text_or_null(std::string_view value) {
-    return value.empty() ? bind_null() : bind_text(value);
+    return value.empty() ? bind_null(ValueType::kText) : bind_text(value);
   }
   Statement& bind_blob_or_null(std::string_view value) {
-    return value.empty() ? bind_null() : bind_blob(value);
+    return value.empty() ? bind_null(ValueType::kBytes) : bind_blob(value);
   }
   // True: a row. False: done, or an error that status() has.
   bool row();
@@ -125,6 +128,9 @@ class Connection {
   // The rows that the last statement changed; total_changes(): all statements so far.
   [[nodiscard]] virtual std::int64_t changes() const = 0;
   [[nodiscard]] virtual std::int64_t total_changes() const = 0;
+  // Whether a row that is inserted with NULL for its key gets a new one from the engine, which
+  // last_insert_id() names.
+  [[nodiscard]] virtual bool makes_ids() const = 0;
   [[nodiscard]] virtual std::int64_t last_insert_id() const = 0;
   // False after begin, too, if an error has ended the transaction.
   [[nodiscard]] virtual bool in_transaction() const = 0;
@@ -148,7 +154,7 @@ class Connection {
   // Makes the statement usable again, with nothing bound.
   virtual void release(void* prepared) = 0;
   virtual int bind_integer(void* prepared, int at, std::int64_t value) = 0;
-  virtual int bind_nothing(void* prepared, int at) = 0;
+  virtual int bind_nothing(void* prepared, int at, ValueType type) = 0;
   virtual int bind_characters(void* prepared, int at, std::string_view value) = 0;
   virtual int bind_bytes(void* prepared, int at, std::string_view value) = 0;
   virtual Step step(void* prepared, int* slices, int* failure) = 0;

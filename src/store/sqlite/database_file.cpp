@@ -9,11 +9,11 @@
 #include <string_view>
 
 #include "core/check.hpp"
+#include "store/sql/schema.hpp"
 #include "store/sqlite/database_uri.hpp"
 #include "store/sqlite/form.hpp"
 #include "store/sqlite/gathered_log.hpp"
 #include "store/sqlite/reserve_file.hpp"
-#include "store/sqlite/schema.hpp"
 #include "store/sqlite/sqlite_vfs.hpp"
 
 namespace pawl::store {

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sql/schema.hpp"
 
 namespace pawl::store {
 

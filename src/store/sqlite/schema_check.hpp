@@ -15,24 +15,9 @@
 
 #include "core/text.hpp"
 #include "store/sql/connection.hpp"
-#include "store/sql/words.hpp"
+#include "store/sql/schema_texts.hpp"
 
 namespace pawl::store {
-
-// The statements of the schema, one after the other, as SQLite stores them: without semicolons.
-class SchemaTexts {
- public:
-  SchemaTexts();
-  // False: there are no more.
-  [[nodiscard]] bool next();
-  // Ends with a zero; valid until the next call of next().
-  [[nodiscard]] std::string_view text() const { return {text_, length_}; }
-
- private:
-  const char* at_;
-  std::size_t length_ = 0;
-  char text_[sql::kTextBytesMax];
-};
 
 class SchemaCheck {
  public:

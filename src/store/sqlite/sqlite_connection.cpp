@@ -56,7 +56,7 @@ int Connection::bind_integer(void* prepared, int at, std::int64_t value) {
   return sqlite3_bind_int64(statement_of(prepared), at, value);
 }
 
-int Connection::bind_nothing(void* prepared, int at) {
+int Connection::bind_nothing(void* prepared, int at, sql::ValueType /*type*/) {
   return sqlite3_bind_null(statement_of(prepared), at);
 }
 

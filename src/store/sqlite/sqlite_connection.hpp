@@ -49,6 +49,7 @@ class Connection : public sql::Connection {
   Status execute(const char* sql, Diagnostic& diagnostic);
   [[nodiscard]] std::int64_t changes() const override;
   [[nodiscard]] std::int64_t total_changes() const override;
+  [[nodiscard]] bool makes_ids() const override { return true; }
   [[nodiscard]] std::int64_t last_insert_id() const override;
   [[nodiscard]] bool in_transaction() const override;
   [[nodiscard]] std::uint32_t version() const override;
@@ -72,7 +73,7 @@ class Connection : public sql::Connection {
   void* prepare(sql::QueryRef query, int* failure) override;
   void release(void* prepared) override;
   int bind_integer(void* prepared, int at, std::int64_t value) override;
-  int bind_nothing(void* prepared, int at) override;
+  int bind_nothing(void* prepared, int at, sql::ValueType type) override;
   int bind_characters(void* prepared, int at, std::string_view value) override;
   int bind_bytes(void* prepared, int at, std::string_view value) override;
   Step step(void* prepared, int* slices, int* failure) override;

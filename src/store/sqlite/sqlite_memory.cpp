@@ -7,7 +7,7 @@
 #include <sqlite3.h>
 
 #include "core/buddy.hpp"
-#include "store/sqlite/schema.hpp"
+#include "store/sql/schema.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/sqlite/sqlite_memory.hpp"
 

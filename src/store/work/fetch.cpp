@@ -599,8 +599,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   return Status::kOk;
 }
 
-#define PAWL_LOCK_COLUMNS                                                                 \
-  "q.id,q.inc,q.state,coalesce(w.buried<>0,1) AS buried,coalesce(w.lock_visible=1,0) AS " \
+#define PAWL_LOCK_COLUMNS                                                                  \
+  "q.id,q.inc,q.state,(w.buried<>0) IS NOT FALSE AS buried,(w.lock_visible=1) IS TRUE AS " \
   "lock_visible,q.locked_until,coalesce(w.locked_until,0) AS worker_until,q.boot_seq,q.token"
 // A lock lasts as long as the lease of its worker, at least. The lock of a cancelled item has a
 // lease of its own, and so has one of this worker: if this process does not run the item, only the

@@ -200,7 +200,7 @@ Status WorkRows::delete_cancelled_running(SessionKey session) {
 constexpr auto kFirstDelayed = PAWL_QUERY(
     "SELECT id,sid FROM worker_queue\fINDEXED BY wq_delayed\r"
     "WHERE state=",
-    sql::number<rules::WorkState::kDelayed>, " AND due<=?1 ORDER BY due LIMIT 1");
+    sql::number<rules::WorkState::kDelayed>, " AND due<=?1 ORDER BY due,id LIMIT 1");
 
 Status WorkRows::wake_delayed_work(std::size_t limit, std::size_t* woken) {
   Walk walk;

@@ -24,14 +24,14 @@ inline constexpr auto kFetchSql = PAWL_QUERY(
     "SELECT 0 AS branch,id FROM (SELECT id FROM worker_queue\fINDEXED BY wq_free\r"
     "WHERE sid IS NULL AND state=",
     sql::number<rules::WorkState::kReady>,
-    " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT ?9)"
+    " AND tag IS NULL AND id>?3 AND id<=?6 ORDER BY id LIMIT ?9) AS free"
     " UNION ALL SELECT 1 AS branch,(SELECT head_id FROM sessions\fINDEXED BY s_owned\r"
     " WHERE owner=?1 AND head_id IS NOT NULL AND state=",
     sql::number<rules::State::kOpen>,
     " AND head_id>?4 AND head_id<=?7"
     "  ORDER BY head_id LIMIT 1) AS id"
     " UNION ALL SELECT 2 AS branch,(SELECT head_id FROM sessions\fINDEXED BY s_claim\r"
-    " WHERE ?2 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
+    " WHERE ?2<>0 AND head_id IS NOT NULL AND owner IS NULL AND hard=0 AND state=",
     sql::number<rules::State::kOpen>,
     "  AND head_id>?5 AND head_id<=?8 ORDER BY head_id LIMIT 1) AS id");
 

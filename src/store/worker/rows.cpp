@@ -12,7 +12,7 @@ Status WorkerRows::node_of(Incarnation worker, FixedText<kNameBytesMax>* node) {
 
 constexpr auto kHandlerElsewhere = PAWL_QUERY(
     "SELECT EXISTS(SELECT 1 FROM handlers h JOIN workers w ON w.inc=h.inc"
-    " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR NOT ?3)"
+    " WHERE h.name=?1 AND h.inc<>?2 AND w.buried=0 AND (w.draining=0 OR ?3=0)"
     " AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=h.inc AND t.tag=?4)))");
 
 Status WorkerRows::handler_elsewhere(std::string_view activity, std::string_view tag,
@@ -82,9 +82,9 @@ Status WorkerRows::check_worker(Incarnation me) {
 
 // A damaged limit in a row is ignored.
 constexpr auto kMailboxLimits = PAWL_QUERY(
-    "SELECT (SELECT CAST(min(messages_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
+    "SELECT (SELECT CAST(min(messages_max) AS BIGINT) FROM workers\fINDEXED BY w_living\r"
     "WHERE buried=0 AND messages_max BETWEEN 1 AND 1048576),"
-    "(SELECT CAST(min(message_bytes_max) AS INTEGER) FROM workers\fINDEXED BY w_living\r"
+    "(SELECT CAST(min(message_bytes_max) AS BIGINT) FROM workers\fINDEXED BY w_living\r"
     "WHERE buried=0 AND message_bytes_max BETWEEN 1 AND 1099511627776)");
 
 Status WorkerRows::mailbox_limits(MailboxLimits* out) {

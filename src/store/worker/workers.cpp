@@ -226,8 +226,8 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
 
 constexpr auto kInsertWorker = PAWL_QUERY(
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
-    "buried,any_tag,sessions_max,messages_max,message_bytes_max)"
-    " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10)");
+    "buried,any_tag,sessions_max,messages_max,message_bytes_max,inc)"
+    " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10,?11)");
 constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE inc=?1");
 constexpr auto kInsertHandler =
     PAWL_QUERY("INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING");
@@ -244,8 +244,9 @@ Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
     } else {
       insert.bind_null().bind_null();
     }
-    PAWL_TRY(fail(insert.run(), "register a worker"));
-    *out = connection_.last_insert_id();
+    const std::optional<std::int64_t> id = context_.new_id();
+    PAWL_TRY(fail(insert.bind_or_null(id).run(), "register a worker"));
+    *out = context_.inserted_id(id);
   }
   rows_.workers.forget_known();
   if (worker.mailbox.has_value()) PAWL_TRY(rows_.place.keep_mailbox_limits(*worker.mailbox));

@@ -1,12 +1,14 @@
 // The stored form, version 2. docs/format.md and docs/format describe every byte of it.
 //
-// The text is written for SQLite, and so is the form. Another engine has another text, with the
-// same tables, columns and indices.
+// The text is written for SQLite, and so is the form. Another engine makes its own of it, with the
+// same tables, columns and indices (postgres_text.hpp).
 //
 // Keys are small integers that are never reused. Times are in ms, and in Pawl time unless the name
 // says stamp or utc.
-#ifndef PAWL_STORE_SQLITE_SCHEMA_HPP
-#define PAWL_STORE_SQLITE_SCHEMA_HPP
+#ifndef PAWL_STORE_SQL_SCHEMA_HPP
+#define PAWL_STORE_SQL_SCHEMA_HPP
+
+#include <cstddef>
 
 namespace pawl::store {
 
@@ -178,6 +180,14 @@ CREATE TABLE kv(
   PRIMARY KEY(instance, key, execution)) WITHOUT ROWID;
 )sql";
 
+// The statements of the schema.
+constexpr std::size_t schema_count() {
+  std::size_t count = 0;
+  for (const char character : kSchema)
+    count += character == ';' ? 1 : 0;
+  return count;
+}
+
 }  // namespace pawl::store
 
-#endif  // PAWL_STORE_SQLITE_SCHEMA_HPP
+#endif  // PAWL_STORE_SQL_SCHEMA_HPP

@@ -1,0 +1,56 @@
+#include "store/postgres/postgres_schema.hpp"
+
+#include "core/text.hpp"
+#include "store/postgres/postgres_text.hpp"
+#include "store/sql/schema_texts.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+// SQLite's max() and min() of several values are NULL if one of them is. Its sum() of integers is
+// an integer, and that of nothing is NULL. The planner writes such functions into the statement.
+constexpr char kFunctions[] =
+    "CREATE FUNCTION max(a bigint,b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS "
+    "'SELECT CASE WHEN a>=b THEN a WHEN a<b THEN b END';"
+    "CREATE FUNCTION min(a bigint,b bigint) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS "
+    "'SELECT CASE WHEN a<=b THEN a WHEN a>b THEN b END';"
+    "CREATE FUNCTION min(a bigint,b bigint,c bigint,d bigint) RETURNS bigint LANGUAGE sql "
+    "IMMUTABLE "
+    "PARALLEL SAFE AS 'SELECT CASE WHEN a IS NOT NULL AND b IS NOT NULL AND c IS NOT NULL AND d IS "
+    "NOT NULL THEN least(a,b,c,d) END';"
+    "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
+
+// Rises with each batch that writes; its row is the lock of the store.
+constexpr char kColumns[] = "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0";
+
+// A statement names the index that it takes on SQLite. Without the other ways to find rows the
+// planner takes it here, too, whatever it believes of the tables. What is switched off counts as
+// very dear, so the server would compile each such plan (jit), which takes longer than it runs.
+constexpr char kSettings[] =
+    "SET enable_seqscan=off;SET enable_bitmapscan=off;SET enable_hashjoin=off;"
+    "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan;"
+    "SET bytea_output=hex;SET standard_conforming_strings=on";
+
+}  // namespace
+
+Status enter_schema(Connection& connection, std::string_view schema) {
+  FixedText<160> path;
+  PAWL_TRY(path.assign("SET search_path="));
+  PAWL_TRY(path.append(schema));
+  PAWL_TRY(path.append(",pg_catalog"));
+  PAWL_TRY(connection.execute(path.c_str()));
+  return connection.execute(kSettings);
+}
+
+Status make_schema(Connection& connection) {
+  PAWL_TRY(connection.execute(kFunctions));
+  store::SchemaTexts schema;
+  char text[kPostgresTextBytesMax];
+  while (schema.next()) {
+    static_cast<void>(translate_schema(schema.text(), text));
+    PAWL_TRY(connection.execute(text));
+  }
+  return connection.execute(kColumns);
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,26 @@
+// postgres_schema: makes our tables in a schema of PostgreSQL.
+//
+// Purpose: the tables are those of sql/schema.hpp, translated (postgres_text.hpp). Beside them
+// stand the functions that statements use and PostgreSQL lacks, and the columns that only a store
+// of several machines needs. Ownership: the caller's connection. Thread rule: as the connection.
+#ifndef PAWL_STORE_POSTGRES_POSTGRES_SCHEMA_HPP
+#define PAWL_STORE_POSTGRES_POSTGRES_SCHEMA_HPP
+
+#include <string_view>
+
+#include "pawl/status.hpp"
+#include "store/postgres/postgres_connection.hpp"
+
+namespace pawl::postgres {
+
+// The texts of failures are in the connection's diagnostic().
+
+// Has the connection find the names of this schema first, and plan as Pawl's statements need it.
+// Requires: `schema` is a name of letters, digits and underscores.
+Status enter_schema(Connection& connection, std::string_view schema);
+// Requires: the schema is there, empty, and was entered; a transaction has begun.
+Status make_schema(Connection& connection);
+
+}  // namespace pawl::postgres
+
+#endif  // PAWL_STORE_POSTGRES_POSTGRES_SCHEMA_HPP
