@@ -18,6 +18,8 @@ LAYERS = {
     "rules": {"codec"},
     "store": {"rules"},
     "runtime": {"replay", "rules", "store"},
+    # No other layer links them yet.
+    "fleet_rules": {"core"},
 }
 ARROWS = {
     **LAYERS,
@@ -48,7 +50,7 @@ FOLDERS = [("src/store/sqlite", "engine"), ("src/store/postgres", "postgres"), (
 
 def layer_of(path):
     if path.startswith("src/store/") and re.search(r"_rules\.[ch]pp$", path):
-        return "rules"
+        return "fleet_rules" if path.startswith("src/store/postgres/") else "rules"
     return next(layer for folder, layer in FOLDERS if path.startswith(folder + "/"))
 
 

@@ -18,7 +18,7 @@ SUFFIXES = (".hpp", ".cpp", ".cmake", ".txt", ".py", ".md", "")
 # Sources of their own, with numbers of their own: docs/model/replay.md numbers races S1 to S5. The pages of the model say what
 # the peer is, and compare with it.
 OTHERS = ("docs/model/replay.md", "test/build/model_test.py", "test/build/rules_test.py")
-CITATION = re.compile(r"\b[RST][1-9]\d?(?:\.[1-9]\d?)?\b")
+CITATION = re.compile(r"\b(?:[RST][1-9]\d?(?:\.[1-9]\d?)?|F[1-9]\d?[a-d]?|A1)\b")
 # A rule without a test that cites it, and the reason.
 UNTESTED = {}
 OF_MODEL = r"\b[Tt]he peer\b"
@@ -44,7 +44,7 @@ def rules():
     for page in sorted(RULES.glob("*.md")):
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
             # A paragraph, an item of a list or the first cell of a row begins with its id.
-            at = re.match(r"(?:- |\| )?\*\*([RST]\d+(?:\.\d+)?)(?: [^*]+)?\*\*", line)
+            at = re.match(r"(?:- |\| )?\*\*([RST]\d+(?:\.\d+)?|F\d+[a-d]?|A1)(?: [^*]+)?\*\*", line)
             if at is None:
                 continue
             where = f"{page.relative_to(PROJECT)}:{number}"
@@ -64,7 +64,7 @@ def files():
 
 
 def order(rule):
-    return rule[0], [int(part) for part in rule[1:].split(".")]
+    return rule[0], [int(part) for part in re.findall(r"\d+", rule)], rule
 
 
 def main():
@@ -83,7 +83,7 @@ def main():
                     continue
                 if re.search(pattern, line) and not name.startswith("test/build/seed_tests"):
                     problem(f"{name}:{number}", f"\"{re.search(pattern, line)[0]}\": {advice}")
-            for page, ids in re.findall(r"\b(docs/rules/[\w-]+\.md), ((?:[RST]\d[\d.]*(?:, | and | to )?)+)", line):
+            for page, ids in re.findall(r"\b(docs/rules/[\w-]+\.md), ((?:[RSTF]\d[\d.]*[a-d]?(?:, | and | to )?)+)", line):
                 for rule in CITATION.findall(ids):
                     if not known.get(rule, page).startswith(page):
                         problem(f"{name}:{number}", f"{rule} is in {known[rule]}")
