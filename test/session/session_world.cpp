@@ -45,7 +45,10 @@ Job keep(const WorkItem& item) {
 // ---- Worker ----
 
 Worker::Worker(World& world)
-    : node(world.machine), world_(world), port_(node.port()), store_(new store::SqliteStore) {
+    : node(world.machine),
+      world_(world),
+      port_(node.port()),
+      store_(new store::SqliteStore(EngineBeside::next())) {
   Diagnostic diagnostic;
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
   StoreOptions open;
@@ -435,7 +438,7 @@ World::~World() { close_client(); }
 
 void World::open_client() {
   client_node_ = std::make_unique<sim::Node>(machine);
-  client_ = std::make_unique<store::SqliteStore>();
+  client_ = std::make_unique<store::SqliteStore>(EngineBeside::next());
   const port::Port port = client_node_->port();
   Diagnostic diagnostic;
   EXPECT_EQ(port.clock->open(diagnostic), Status::kOk);
@@ -683,6 +686,7 @@ std::int64_t World::sum(const char* table, const char* column) {
 void World::execute(const char* sql) {
   char* error = nullptr;
   EXPECT_EQ(sqlite3_exec(raw_, sql, nullptr, nullptr, &error), SQLITE_OK) << error;
+  if (EngineBeside::current != nullptr) EngineBeside::current->changed(sql);
 }
 
 std::int64_t World::session_number(const char* column, std::string_view session) {

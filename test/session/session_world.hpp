@@ -18,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine_beside.hpp"
 #include "expect_ok.hpp"
 #include "pawl/port_sim.hpp"
 #include "store/sqlite/sqlite_store.hpp"
@@ -211,6 +212,7 @@ class World {
   void open_client();
   void close_client();
 
+  EngineBeside::OfWorld beside_;
   std::unique_ptr<sim::Node> client_node_;
   std::unique_ptr<store::SqliteStore> client_;
   sqlite3* raw_ = nullptr;

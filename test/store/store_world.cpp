@@ -57,7 +57,6 @@ struct StoreWorld::RawHandle {
 };
 
 StoreWorld::StoreWorld() {
-  if (EngineBeside::current != nullptr) EngineBeside::current->begin();
   if (is_sim()) {
     path_ = "test.db";
     return;
@@ -70,7 +69,6 @@ StoreWorld::~StoreWorld() {
   for (const auto& one : sites_)
     close(*one);
   close_raw();
-  if (EngineBeside::current != nullptr) EngineBeside::current->end();
 }
 
 Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
@@ -78,8 +76,7 @@ Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
   void* at = place.data();
   std::size_t space = place.size() * sizeof(std::uint64_t);
   void* const aligned = std::align(StoreFactory::kAlign, StoreFactory::bytes(), at, space);
-  if (EngineBeside::current == nullptr) return StoreFactory::make(aligned);
-  return ::new (aligned) store::SqliteStore(&EngineBeside::current->connect());
+  return ::new (aligned) store::SqliteStore(EngineBeside::next());
 }
 
 Site& StoreWorld::process() {

@@ -18,12 +18,12 @@
 
 #include "core/arena.hpp"
 #include "core/clock_rules.hpp"
+#include "engine_beside.hpp"
 #include "expect_ok.hpp"
 #include "folder.hpp"
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
 #include "pawl/port_sim.hpp"
-#include "store/sqlite/sqlite_connection.hpp"
 #include "store/store.hpp"
 
 namespace pawl::test {
@@ -71,21 +71,6 @@ struct Site {
   Diagnostic diagnostic;
 
   Store* operator->() const { return store; }
-};
-
-// Another engine beside SQLite, for a program whose tests all have it.
-class EngineBeside {
- public:
-  virtual ~EngineBeside() = default;
-  // A world begins, with a database that is empty.
-  virtual void begin() = 0;
-  // The connection that a storage is to use; it lives until end().
-  virtual sqlite::Connection& connect() = 0;
-  // The test has changed rows by itself.
-  virtual void changed(const std::string& sql) = 0;
-  virtual void end() = 0;
-
-  static inline EngineBeside* current = nullptr;  // null: there is none
 };
 
 // The events of one turn, kept with their bytes.
@@ -242,6 +227,7 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   RawHandle& raw_handle();
   void close_raw();
 
+  EngineBeside::OfWorld beside_;
   std::optional<Folder> folder_;  // on the real machine
   std::string path_;
   std::vector<std::unique_ptr<Site>> sites_;

@@ -122,10 +122,10 @@ constexpr auto kListTree = PAWL_QUERY(
     "SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i WHERE i.key>?2 AND ?3=0 AND i.key="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-    ") AS root UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
+    ") AS a UNION ALL SELECT * FROM (SELECT " PAWL_INFO_COLUMNS
     " FROM instances AS i\fINDEXED BY i_tree\rWHERE i.key>?2 AND i.root IS NOT NULL AND i.root="
     "(SELECT coalesce(o.root,o.key) FROM instances AS o WHERE o.key=?1) AND " PAWL_IS_THERE
-    " ORDER BY i.key) AS rest");
+    " ORDER BY root,i.key) AS b");
 
 // Deliveries have higher keys than their parents, so the root comes first.
 Status InstanceDirectory::list_tree(InstanceKey of, bool children_only, Page* page,

@@ -173,7 +173,7 @@ constexpr auto kNextDeleted =
                sql::number<InstanceState::kDeleted>, " ORDER BY key LIMIT 1");
 constexpr auto kNextOfTree = PAWL_QUERY(
     "SELECT key,execution FROM instances\fINDEXED BY i_tree\r"
-    "WHERE root=?1 AND root IS NOT NULL ORDER BY key LIMIT 1");
+    "WHERE root=?1 AND root IS NOT NULL ORDER BY root,key LIMIT 1");
 
 // Deliveries come before the root, because the root carries the mark.
 Status TreeRemoval::next_deleted(InstanceKey* key, ExecutionId* execution) {

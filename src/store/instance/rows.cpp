@@ -39,13 +39,14 @@ constexpr auto kFindInstance = PAWL_QUERY(
     ") IS TRUE AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
     ","
     // An instance that is not ready has no message that no turn has read.
-    "?2 IS NOT NULL AND i.ready_id IS NOT NULL AND EXISTS(SELECT 1 FROM "
+    "?2 IS NOT NULL AND i.ready_id IS NOT NULL AND (SELECT q.id FROM "
     "orchestrator_queue "
     "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
     sql::number<Waiting::kNo>,
     " AND q.due IS NULL AND q.id>?2 AND (q.kind=", sql::number<MessageKind::kEvent>,
     " OR q.kind=", sql::number<MessageKind::kQueue>, " OR q.kind=", sql::number<MessageKind::kCall>,
-    ")) AS has_news FROM instances AS i WHERE i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
+    ") ORDER BY q.due NULLS FIRST,q.id LIMIT 1) IS NOT NULL AS has_news FROM instances AS i WHERE "
+    "i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
 Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,

@@ -287,7 +287,7 @@ constexpr auto kFirstMessage = PAWL_QUERY(
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>, " AND due IS NULL AND (kind=", sql::number<MessageKind::kStart>,
     " OR kind=", sql::number<MessageKind::kContinue>,
-    " OR kind=", sql::number<MessageKind::kRestart>, ") ORDER BY id LIMIT 1");
+    " OR kind=", sql::number<MessageKind::kRestart>, ") ORDER BY due NULLS FIRST,id LIMIT 1");
 
 // Messages kept from the execution before are older than the start of this one, so the start is
 // read first. Here and below SQLite would make a list of three kinds or more a table of 31 KB.
@@ -309,7 +309,7 @@ constexpr auto kRequest = PAWL_QUERY(
     " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>, " AND due IS NULL AND kind=", sql::number<MessageKind::kCancel>,
-    " AND execution>0 ORDER BY id LIMIT 1");
+    " AND execution>0 ORDER BY due NULLS FIRST,id LIMIT 1");
 
 // The execution before handed the request on. It comes right behind the start, so that the code
 // begins with it.
@@ -324,7 +324,7 @@ constexpr auto kWaitingMessages =
     PAWL_QUERY("SELECT " PAWL_MESSAGE_COLUMNS
                " FROM orchestrator_queue\fINDEXED BY oq_instance\r"
                "WHERE instance=? AND waiting=",
-               sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY id");
+               sql::number<Waiting::kYes>, " AND due IS NULL ORDER BY due NULLS FIRST,id");
 
 Status InstanceHistory::read_waiting_messages(MessageReader& reader,
                                               const OrchestrationItem& item) {

@@ -351,7 +351,7 @@ constexpr auto kFirstReady = PAWL_QUERY(
     "WHERE instance=? AND waiting=",
     sql::number<Waiting::kNo>,
     " AND due IS NULL "
-    "ORDER BY id LIMIT 1");
+    "ORDER BY due NULLS FIRST,id LIMIT 1");
 
 Status TurnWriter::first_ready(const TurnCommit& turn, std::int64_t* id) {
   Statement row = connection_.use(kFirstReady);

@@ -23,6 +23,21 @@ constexpr char kFunctions[] =
 // Rises with each batch that writes; its row is the lock of the store.
 constexpr char kColumns[] = "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0";
 
+// SQLite ends each index with the key of the row, and sorts NULL before all values. An index that
+// gives the order of a statement must do both here, or the planner takes another one. While the
+// tables are empty, or new to the planner, every way costs the same to it. A partial index is not
+// for statements that do not imply its condition, so one on its first column keeps it from those
+// that would read it from end to end.
+constexpr char kIndices[] =
+    "DROP INDEX oq_instance;"
+    "CREATE INDEX oq_instance ON orchestrator_queue(instance,waiting,due NULLS FIRST,id) WHERE "
+    "instance IS NOT NULL;"
+    "DROP INDEX oq_due;"
+    "CREATE INDEX oq_due ON orchestrator_queue(base,due) WHERE due IS NOT NULL AND base IS NOT "
+    "NULL;"
+    "DROP INDEX i_tree;"
+    "CREATE INDEX i_tree ON instances(root,key) WHERE root IS NOT NULL";
+
 // A statement names the index that it takes on SQLite. Without the other ways to find rows the
 // planner takes it here, too, whatever it believes of the tables. What is switched off counts as
 // very dear, so the server would compile each such plan (jit), which takes longer than it runs.
@@ -50,6 +65,7 @@ Status make_schema(Connection& connection) {
     static_cast<void>(translate_schema(schema.text(), text));
     PAWL_TRY(connection.execute(text));
   }
+  PAWL_TRY(connection.execute(kIndices));
   return connection.execute(kColumns);
 }
 

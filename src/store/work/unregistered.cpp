@@ -100,7 +100,7 @@ constexpr auto kNextWaiting = PAWL_QUERY(
     " WHERE w.inc=?1 AND (w.any_tag<>0 OR EXISTS(SELECT 1 FROM worker_tags t WHERE t.inc=?1"
     " AND t.tag=coalesce(q.tag,s.tag,''))))"
     " FROM worker_queue AS q\fINDEXED BY wq_waiting\rLEFT JOIN sessions AS s ON s.sid=q.sid"
-    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.id LIMIT 1");
+    " WHERE q.waits_for=?2 AND q.id>?3 ORDER BY q.waits_for,q.id LIMIT 1");
 
 Status UnregisteredWork::wake_next_waiting(Incarnation me, std::size_t* woken) {
   SessionKey session = 0;

@@ -3,18 +3,25 @@
 // begin and end together. Every row, its order and the count of changed rows are compared. The
 // tests are those of the storage's contract.
 //
+// The texts that ran, and the types of their parameters, are left in the table public.ran_texts, for
+// plans.py.
+//
 // A test that writes what a typed column cannot hold has no equal on PostgreSQL; from there on it
 // runs on SQLite alone. So does one whose transaction SQLite itself has ended.
 #include <cstdlib>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "engine_beside.hpp"
+#include "gtest/gtest.h"
+#include "pawl/port_posix.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_schema.hpp"
+#include "store/postgres/postgres_text.hpp"
 #include "store/sql/schema.hpp"
-#include "store_world.hpp"
 
 namespace pawl::test {
 namespace {
@@ -46,6 +53,7 @@ void bind(sql::Statement& to, const Value& value) {
 struct Beside {
   bool is_on = true;  // false: the rest of this test runs on SQLite alone
   bool has_meta = false;
+  std::set<std::string>* texts = nullptr;
   std::int64_t compared = 0;
   port::Port port;
 };
@@ -133,6 +141,7 @@ class BothEngines final : public sqlite::Connection {
     if (is_meta && beside_.has_meta) beside_.is_on = false;
     beside_.has_meta = beside_.has_meta || is_meta;
     if (!beside_.is_on) return false;
+    if (!is_own) beside_.texts->insert(use.text);
     name_key(use);
     use.beside.reset(new sql::Statement(server_.use(use.query)));
     for (const Value& value : use.values)
@@ -199,6 +208,7 @@ class Both final : public EngineBeside {
   void begin() override {
     beside_ = Beside();
     beside_.port = system_.port();
+    beside_.texts = &texts_;
     ++worlds_;
     if (worlds_ == 1) make_tables();
     EXPECT_EQ(server_.execute(delete_all_.c_str()), Status::kOk) << server_.diagnostic().text();
@@ -221,6 +231,26 @@ class Both final : public EngineBeside {
     alone_ += beside_.is_on ? 0 : 1;
     engines_.clear();
   }
+  // A text of SQLite, as it is written, and that of PostgreSQL with the types of its parameters.
+  void leave_texts() {
+    EXPECT_EQ(server_.execute(
+                  "CREATE TABLE IF NOT EXISTS public.ran_texts(ours text PRIMARY KEY,theirs text);"
+                  "CREATE TABLE IF NOT EXISTS public.prepared(theirs text,types text)"),
+              Status::kOk);
+    for (const std::string& text : texts_) {
+      char theirs[postgres::kPostgresTextBytesMax];
+      static_cast<void>(postgres::translate(text, theirs));
+      EXPECT_EQ(server_.execute(("INSERT INTO public.ran_texts VALUES($text$" + text +
+                                 "$text$,$text$" + theirs + "$text$) ON CONFLICT DO NOTHING")
+                                    .c_str()),
+                Status::kOk)
+          << server_.diagnostic().text();
+    }
+    for (const auto& server : servers_)
+      EXPECT_EQ(server->execute("INSERT INTO public.prepared SELECT statement,"
+                                "array_to_string(parameter_types,',') FROM pg_prepared_statements"),
+                Status::kOk);
+  }
   [[nodiscard]] std::string summary() const {
     return std::to_string(compared_) + " steps of statements compared in " +
            std::to_string(worlds_) + " tests, of which " + std::to_string(alone_) +
@@ -230,7 +260,8 @@ class Both final : public EngineBeside {
  private:
   void make_tables() {
     EXPECT_EQ(open_in(server_, beside_), Status::kOk) << server_.diagnostic().text();
-    EXPECT_EQ(server_.execute("CREATE SCHEMA pawl;BEGIN"), Status::kOk);
+    EXPECT_EQ(server_.execute("DROP SCHEMA IF EXISTS pawl CASCADE;CREATE SCHEMA pawl;BEGIN"),
+              Status::kOk);
     EXPECT_EQ(postgres::make_schema(server_), Status::kOk) << server_.diagnostic().text();
     EXPECT_EQ(server_.execute("COMMIT"), Status::kOk) << server_.diagnostic().text();
     const std::string schema = store::kSchema;
@@ -251,6 +282,7 @@ class Both final : public EngineBeside {
   std::string delete_all_;
   Beside beside_;
   std::vector<std::unique_ptr<BothEngines>> engines_;
+  std::set<std::string> texts_;
   int worlds_ = 0;
   int alone_ = 0;
   std::int64_t compared_ = 0;
@@ -258,11 +290,14 @@ class Both final : public EngineBeside {
 
 class Summary final : public ::testing::Environment {
  public:
-  explicit Summary(const Both& of) : of_(of) {}
-  void TearDown() override { std::printf("%s\n", of_.summary().c_str()); }
+  explicit Summary(Both& of) : of_(of) {}
+  void TearDown() override {
+    of_.leave_texts();
+    std::printf("%s\n", of_.summary().c_str());
+  }
 
  private:
-  const Both& of_;
+  Both& of_;
 };
 
 Both g_both;

@@ -19,7 +19,7 @@ import tempfile
 
 PLACES = sorted(glob.glob("/usr/lib/postgresql/*/bin"), key=lambda place: int(place.split("/")[-2]))
 USER = "postgres"
-UNSAFE = ["-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
+UNSAFE = ["-c", "autovacuum=off", "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off"]
 
 
 def as_server(command):
