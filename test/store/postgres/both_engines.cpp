@@ -3,8 +3,8 @@
 // begin and end together. Every row, its order and the count of changed rows are compared. The
 // tests are those of the storage's contract.
 //
-// The texts that ran, and the types of their parameters, are left in the table public.ran_texts, for
-// plans.py.
+// The texts that ran, and the types of their parameters, are left in tables of the schema public,
+// for plans.py.
 //
 // A test that writes what a typed column cannot hold has no equal on PostgreSQL; from there on it
 // runs on SQLite alone. So does one whose transaction SQLite itself has ended.
