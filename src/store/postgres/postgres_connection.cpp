@@ -179,13 +179,8 @@ Status StoreTransaction::read_version(const char* sql, PGresult** out) {
 }
 
 Status StoreTransaction::begin(PGresult** out) {
-  char limit[96];
-  static_cast<void>(std::snprintf(limit, sizeof limit, "BEGIN;SET LOCAL lock_timeout=%lld",
-                                  static_cast<long long>(lock_ms_max_)));
-  PAWL_TRY(link_.ask(lock_ms_max_ > 0 ? limit : "BEGIN", nullptr));
-  constexpr const char* kLock = "SELECT seq FROM meta WHERE id=1 FOR UPDATE";
-  constexpr const char* kLockNow = "SELECT seq FROM meta WHERE id=1 FOR UPDATE NOWAIT";
-  const Status status = read_version(lock_ms_max_ > 0 ? kLock : kLockNow, out);
+  PAWL_TRY(link_.ask("BEGIN", nullptr));
+  const Status status = read_version("SELECT seq FROM meta WHERE id=1 FOR UPDATE NOWAIT", out);
   if (status == Status::kOk) return Status::kOk;
   const Diagnostic why = diagnostic_;
   static_cast<void>(link_.ask("ROLLBACK", nullptr));

@@ -26,11 +26,10 @@ class StoreTransaction {
   StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
       : link_(link), diagnostic_(diagnostic) {}
 
-  // How long the beginning of a batch waits for the lock.
-  void wait_for_lock(std::int64_t ms) { lock_ms_max_ = ms; }
   [[nodiscard]] std::uint32_t version() const { return version_; }
 
-  // Each gives the result of its last statement.
+  // Each gives the result of its last statement. begin() does not wait: kBusy, another connection
+  // has the lock.
   Status begin(PGresult** out);
   Status begin_read(PGresult** out);
   Status commit(bool writes, PGresult** out);
@@ -44,7 +43,6 @@ class StoreTransaction {
 
   ServerLink& link_;
   Diagnostic& diagnostic_;
-  std::int64_t lock_ms_max_ = 0;
   std::uint32_t version_ = 0;
 };
 
@@ -81,7 +79,6 @@ class Connection final : public sql::Connection {
   void close();
   // For statements without parameters, separated by semicolons; their rows are thrown away.
   Status execute(const char* sql) { return link_.ask(sql, nullptr); }
-  void wait_for_lock(std::int64_t ms) { transaction_.wait_for_lock(ms); }
 
   [[nodiscard]] std::int64_t changes() const override { return changes_; }
   [[nodiscard]] std::int64_t total_changes() const override { return total_changes_; }

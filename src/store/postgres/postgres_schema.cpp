@@ -43,8 +43,7 @@ constexpr char kIndices[] =
 // very dear, so the server would compile each such plan (jit), which takes longer than it runs.
 constexpr char kSettings[] =
     "SET enable_seqscan=off;SET enable_bitmapscan=off;SET enable_hashjoin=off;"
-    "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan;"
-    "SET bytea_output=hex;SET standard_conforming_strings=on";
+    "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan";
 
 }  // namespace
 

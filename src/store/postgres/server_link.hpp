@@ -37,7 +37,6 @@ class ServerLink {
   // `answer_ms_max` is lost. kCannotOpen.
   Status open(const char* address, port::Clock& clock, std::int64_t answer_ms_max);
   void close();
-  [[nodiscard]] bool is_open() const { return handle_ != nullptr; }
   // Also true of a transaction that failed, and can only be rolled back.
   [[nodiscard]] bool in_transaction() const;
 

@@ -3,8 +3,8 @@
 // begin and end together. Every row, its order and the count of changed rows are compared. The
 // tests are those of the storage's contract.
 //
-// The texts that ran, and the types of their parameters, are left in tables of the schema public,
-// for plans.py.
+// The texts that ran, the types of their parameters, and the settings of the connection are left in
+// tables of the schema public, for plans.py.
 //
 // A test that writes what a typed column cannot hold has no equal on PostgreSQL; from there on it
 // runs on SQLite alone. So does one whose transaction SQLite itself has ended.
@@ -233,6 +233,9 @@ class Both final : public EngineBeside {
   }
   // A text of SQLite, as it is written, and that of PostgreSQL with the types of its parameters.
   void leave_texts() {
+    EXPECT_EQ(server_.execute("CREATE TABLE IF NOT EXISTS public.settings AS "
+                              "SELECT name,setting FROM pg_settings WHERE source='session'"),
+              Status::kOk);
     EXPECT_EQ(server_.execute(
                   "CREATE TABLE IF NOT EXISTS public.ran_texts(ours text PRIMARY KEY,theirs text);"
                   "CREATE TABLE IF NOT EXISTS public.prepared(theirs text,types text)"),

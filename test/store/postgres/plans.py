@@ -12,8 +12,6 @@ import re
 import subprocess
 import sys
 
-SETTINGS = ("SET search_path=pawl,pg_catalog;SET enable_seqscan=off;SET enable_bitmapscan=off;SET enable_hashjoin=off;"
-            "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan;")
 # Tables of one row or of 64, and what is no table of ours.
 SMALL = {"meta", "clock_ring"}
 ROWS = 20_000
@@ -29,7 +27,7 @@ def psql(sql):
 
 def plans(texts):
     """The lines of the plan of each text, in one session."""
-    sql = SETTINGS
+    sql = "".join(f"SET {name}={value};" for name, value in psql("SELECT name,setting FROM public.settings"))
     for number, (_, theirs, types) in enumerate(texts):
         count = len(types.split(",")) if types else 0
         sql += f"PREPARE q{number}{'(' + types + ')' if count else ''} AS {theirs};"

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Runs a command beside a PostgreSQL server of its own.
 
-usage: server.py [--durable] COMMAND...
+usage: server.py COMMAND...
 
 The server has a new, empty database in a folder of its own, and listens on a Unix socket there. PAWL_POSTGRES tells the
 command its address. It ends with the command, whose status is that of this program. PostgreSQL refuses to run as root, so
 root starts it as the user of the Debian package.
 
-Without --durable the server flushes nothing, for tests of what statements mean.
+The server flushes nothing: the tests are about what statements mean.
 """
 import glob
 import os
@@ -29,9 +29,7 @@ def as_server(command):
 
 
 def main(arguments):
-    durable = arguments[:1] == ["--durable"]
-    command = arguments[1:] if durable else arguments
-    if not command:
+    if not arguments:
         sys.exit(__doc__)
     if not PLACES:
         sys.exit("no PostgreSQL server is installed (Debian: postgresql)")
@@ -46,13 +44,13 @@ def main(arguments):
         with open(folder / "log", "wb") as log:
             server = subprocess.Popen(as_server([
                 programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "max_connections=200",
-                "-c", "log_min_messages=fatal", *([] if durable else UNSAFE)]), stdout=log, stderr=log, cwd=folder)
+                "-c", "log_min_messages=fatal", *UNSAFE]), stdout=log, stderr=log, cwd=folder)
         try:
             ready = subprocess.run([programs / "pg_isready", "-h", folder, "-t", "60"], stdout=subprocess.DEVNULL, check=False)
             while ready.returncode != 0 and server.poll() is None:
                 ready = subprocess.run([programs / "pg_isready", "-h", folder], stdout=subprocess.DEVNULL, check=False)
             address = f"host={folder} user=pawl dbname=postgres"
-            return subprocess.run(command, env={**os.environ, "PAWL_POSTGRES": address}, check=False).returncode
+            return subprocess.run(arguments, env={**os.environ, "PAWL_POSTGRES": address}, check=False).returncode
         finally:
             server.terminate()
             server.wait()
