@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 # What every case stands behind; with CONTROL, each of its things used as it is meant.
 COMMON = """
@@ -358,17 +359,32 @@ CASES = {
 
 # Not -fsyntax-only: a missing return is found only behind it.
 # With exceptions, as applications are: without them clang does not compare what functions say of them.
-FLAGS = ["-std=c++17", "-fexceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror", "-S", "-o", os.devnull]
+FLAGS = ["-std=c++17", "-fexceptions", "-fno-rtti", "-Wall", "-Wextra", "-Werror"]
+RESULT = ["-S", "-o", os.devnull]
 
 
 def main(project, *compilers):
+    with tempfile.TemporaryDirectory() as folder:
+        return look(pathlib.Path(folder), project, compilers)
+
+
+def look(folder, project, compilers):
     used = [compilers[0], *(compiler for compiler in compilers[1:] if shutil.which(compiler))]
+    # Compiled once for all cases: headers take four fifths of the time of a case.
+    flags = [*FLAGS, f"-I{pathlib.Path(project) / 'include'}"]
+    compiled = {}
+    for compiler in used:
+        place = folder / pathlib.Path(compiler).name
+        place.mkdir()
+        (place / "common.hpp").write_text(COMMON)
+        subprocess.run([compiler, *flags, "-x", "c++-header", place / "common.hpp", "-o", place / "common.hpp.gch"], check=True)
+        compiled[compiler] = place / "common.hpp"
 
     def attempt(job):
         compiler, name = job
         code, pattern = CASES[name] if name else (CONTROL, "")
-        command = [compiler, *FLAGS, f"-I{pathlib.Path(project) / 'include'}", "-x", "c++", "-"]
-        run = subprocess.run(command, input=COMMON + code, capture_output=True, text=True,
+        command = [compiler, *flags, *RESULT, "-include", compiled[compiler], "-x", "c++", "-"]
+        run = subprocess.run(command, input=code, capture_output=True, text=True,
                              env={**os.environ, "LC_ALL": "C"})
         if not name:
             return "" if run.returncode == 0 else f"{compiler}: the control does not compile:\n{run.stderr}"

@@ -3,8 +3,8 @@
 
 usage: public_headers.py first|rest PROJECT COMPILER...    a compiler that is not installed is skipped, unless it is the first
 
-first: each header alone in the first mode of its language with the first compiler, and all of them in one file in the other modes.
-rest: each header alone in all other modes, and in all modes with the other compilers.
+Each header alone in the first mode of its language, and all of them in one file in the other modes: with the first compiler, or with
+the rest of them. With PAWL_SOAK, the rest is each header alone in each mode with each compiler.
 """
 import concurrent.futures
 import os
@@ -34,11 +34,10 @@ def text_of(headers):
 
 def jobs_of(part, compilers, modes, headers):
     """(compiler, mode, headers of one file)"""
-    first = (compilers[0], modes[0])
-    pairs = [(compiler, mode) for compiler in compilers for mode in modes]
-    if part == "first":
-        return [(*first, [header]) for header in headers] + [(compilers[0], mode, headers) for mode in modes[1:]]
-    return [(*pair, [header]) for pair in pairs if pair != first for header in headers]
+    if part == "rest" and os.environ.get("PAWL_SOAK"):
+        return [(compiler, mode, [header]) for compiler in compilers for mode in modes for header in headers]
+    return [job for compiler in (compilers[:1] if part == "first" else compilers[1:])
+            for job in [*((compiler, modes[0], [header]) for header in headers), *((compiler, mode, headers) for mode in modes[1:])]]
 
 
 def main(part, project, *compilers):

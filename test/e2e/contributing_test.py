@@ -14,7 +14,7 @@ import sys
 
 SOURCE, BUILD = sys.argv[1:3]
 COPY = os.path.join(BUILD, "test", "e2e", "contributing.scratch")
-STEPS = {"format", "clang", "asan-ubsan", "tsan", "release", "armhf", "arm64", "cortex-m7", "cortex-m33", "riscv32", "clang-tidy", "first",
+STEPS = {"format", "asan-ubsan", "tsan", "release", "armhf", "arm64", "cortex-m7", "cortex-m33", "riscv32", "clang-tidy", "first",
          "debug", "fix", "armhf-compact", "armv6", "i386", "mipsel-musl", "musl", "powerpc", "riscv64"}
 
 

@@ -117,7 +117,7 @@ TEST(Query, FindsAColumnByItsTextOrItsAlias) {
 // PAWL_COLUMN() of such a name does not compile.
 TEST(Query, HasNoColumnOfAnotherName) {
   const auto number_of = [](const auto& query, const char* name) {
-    return sql::find_column(query, name);
+    return sql::find_column(sql::ColumnList(query), name);
   };
   for (const char* const name : {"id", "x", "y", "a", "z", "b", "s", "rst", ""})
     EXPECT_EQ(number_of(kWide, name), sql::kNoColumn) << name;

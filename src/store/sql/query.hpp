@@ -176,17 +176,27 @@ class QueryText {
 template <typename... Part>
 explicit QueryText(const Part&...) -> QueryText<(kLength<Part> + ... + 1)>;
 
+// Its marks and its encoded text, in an array that has room for the plain one.
+template <std::size_t kBytes>
+struct EncodedQuery {
+  char bytes[kMarkBytes + kBytes] = {};
+  std::size_t length = kMarkBytes;
+
+  constexpr explicit EncodedQuery(const QueryText<kBytes>& from) {
+    for (std::size_t at = 0; at < kMarkBytes; ++at)
+      bytes[at] = static_cast<char>(from.marks() >> (8 * at) & 0xffU);
+    encode(from.text(), [&](char byte) { bytes[length++] = byte; });
+  }
+};
+
 // A query as it is stored. The encoded text stands behind the marks, so that one address gives
 // both.
 template <std::size_t kBytes>
 class Query {
  public:
-  template <std::size_t kTextBytes>
-  constexpr explicit Query(const QueryText<kTextBytes>& from) {
-    std::size_t at = 0;
-    for (; at < kMarkBytes; ++at)
-      bytes_[at] = static_cast<char>(from.marks() >> (8 * at) & 0xffU);
-    encode(from.text(), [&](char byte) { bytes_[at++] = byte; });
+  constexpr explicit Query(const char* marks_and_text) {
+    for (std::size_t at = 0; at + 1 < kBytes; ++at)
+      bytes_[at] = marks_and_text[at];
   }
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
@@ -198,8 +208,8 @@ class Query {
 
 template <typename Make>
 [[nodiscard]] constexpr auto query_of(Make make) {
-  constexpr auto from = make();
-  return Query<kMarkBytes + encoded_bytes(from.text()) + 1>(from);
+  constexpr EncodedQuery encoded(make());
+  return Query<encoded.length + 1>(encoded.bytes);
 }
 #define PAWL_QUERY(...) (::pawl::sql::query_of([] { return ::pawl::sql::QueryText(__VA_ARGS__); }))
 
@@ -229,46 +239,63 @@ class QueryRef {
 
 inline constexpr int kNoColumn = -1;
 
-// Whether a column of a list, or the list, may end here.
-[[nodiscard]] constexpr bool ends_column(std::string_view list, std::size_t at) {
-  return at == list.size() || list[at] == ',' || list.substr(at, 6) == std::string_view(" FROM ");
-}
+// The columns of a query or of Columns, for the compiler alone: found once, and not again for each
+// of its columns, which took most of the time of a source that reads rows.
+inline constexpr std::size_t kColumnsMax = 64;
+struct ColumnList {
+  char text[kTextBytesMax] = {};
+  std::size_t begin[kColumnsMax] = {};
+  std::size_t end[kColumnsMax] = {};
+  std::size_t count = 0;
 
-// The end of the column that begins at `at`.
-[[nodiscard]] constexpr std::size_t end_of_column(std::string_view list, std::size_t at) {
-  for (int depth = 0; at < list.size(); ++at) {
-    depth += list[at] == '(' ? 1 : list[at] == ')' ? -1 : 0;
-    if (depth == 0 && ends_column(list, at)) break;
+  template <std::size_t kBytes>
+  constexpr explicit ColumnList(const Query<kBytes>& query) {
+    const std::size_t length = expand(query.marks_and_text() + kMarkBytes, text);
+    split(columns_of({text, length}));
   }
-  return at;
-}
+  template <std::size_t kBytes>
+  constexpr explicit ColumnList(const Columns<kBytes>& list) {
+    for (std::size_t at = 0; at < kBytes; ++at)
+      text[at] = list.text()[at];
+    split({text, kBytes - 1});
+  }
+  [[nodiscard]] constexpr std::string_view column(std::size_t number) const {
+    return {text + begin[number], end[number] - begin[number]};
+  }
+
+ private:
+  constexpr void split(std::string_view list) {
+    if (list.empty()) return;  // a statement without columns
+    begin[0] = static_cast<std::size_t>(list.data() - text);
+    int depth = 0;
+    for (std::size_t at = 0;; ++at) {
+      const bool is_end = at == list.size() || (depth == 0 && list[at] == ' ' &&
+                                                list.substr(at, 6) == std::string_view(" FROM "));
+      if (is_end || (depth == 0 && list[at] == ',')) {
+        const auto here = static_cast<std::size_t>(list.data() - text) + at;
+        end[count++] = here;
+        if (is_end) return;
+        begin[count] = here + 1;
+      }
+      depth += list[at] == '(' ? 1 : list[at] == ')' ? -1 : 0;
+    }
+  }
+};
+template <const auto& kOf>
+inline constexpr ColumnList kColumnsOf{kOf};
 
 // The number of the column that has this alias, or that has none and is this text.
-[[nodiscard]] constexpr int find_column(std::string_view list, std::string_view name) {
+[[nodiscard]] constexpr int find_column(const ColumnList& list, std::string_view name) {
   constexpr std::string_view kAs = " AS ";
-  std::size_t at = 0;
-  for (int column = 0;; ++column) {
-    const std::size_t end = end_of_column(list, at);
-    const std::string_view text = list.substr(at, end - at);
-    if (text == name) return column;
+  for (std::size_t number = 0; number < list.count; ++number) {
+    const std::string_view text = list.column(number);
+    if (text == name) return static_cast<int>(number);
     const std::size_t both = kAs.size() + name.size();
     if (text.size() > both && text.substr(text.size() - both, kAs.size()) == kAs &&
         text.substr(text.size() - name.size()) == name)
-      return column;
-    if (end == list.size() || list[end] != ',') return kNoColumn;
-    at = end + 1;
+      return static_cast<int>(number);
   }
-}
-
-template <std::size_t kBytes>
-[[nodiscard]] constexpr int find_column(const Query<kBytes>& query, std::string_view name) {
-  char text[kTextBytesMax] = {};
-  const std::size_t length = expand(query.marks_and_text() + kMarkBytes, text);
-  return find_column(columns_of({text, length}), name);
-}
-template <std::size_t kBytes>
-[[nodiscard]] constexpr int find_column(const Columns<kBytes>& list, std::string_view name) {
-  return find_column(list.view(), name);
+  return kNoColumn;
 }
 
 template <int kFound>
@@ -279,7 +306,7 @@ struct FoundColumn {
 
 // The number of a column of a Query, or of Columns: PAWL_COLUMN(kQuery, s.epoch).
 #define PAWL_COLUMN(of, name) \
-  (::pawl::sql::FoundColumn<::pawl::sql::find_column(of, #name)>::kNumber)
+  (::pawl::sql::FoundColumn<::pawl::sql::find_column(::pawl::sql::kColumnsOf<of>, #name)>::kNumber)
 
 }  // namespace pawl::sql
 

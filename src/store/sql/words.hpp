@@ -228,18 +228,29 @@ struct Index {
 };
 inline constexpr Index kIndex;
 
+// As text.substr(0, length) == word, in a fifth of a compiler's time: all statements are encoded by
+// it. The first characters are known to be the same.
+[[nodiscard]] constexpr bool begins_with(const char* text, const char* word, std::size_t length) {
+  for (std::size_t i = 1; i < length; ++i)
+    if (text[i] != word[i]) return false;
+  return true;
+}
+
 // Encodes the text with words of up to `longest` characters, calling put(byte) for each byte.
 template <typename Put>
 constexpr void encode(std::string_view text, std::size_t longest, Put&& put) {
   for (std::size_t at = 0; at < text.size();) {
     const auto character = static_cast<unsigned char>(text[at]);
     if (is_code(character)) text_has_a_code();
+    const std::size_t left = text.size() - at;
+    const std::size_t most = left < longest ? left : longest;
     std::size_t length = 1;
     unsigned char byte = character;
     for (std::size_t i = kIndex.first[character]; i < kIndex.first[character + 1U]; ++i) {
-      const std::string_view word = kIndex.word(i);
-      if (word.size() > length && word.size() <= longest && text.substr(at, word.size()) == word) {
-        length = word.size();
+      const std::size_t bytes = kIndex.length[i];
+      if (bytes > length && bytes <= most &&
+          begins_with(text.data() + at, kWords + kIndex.begin[i], bytes)) {
+        length = bytes;
         byte = code_of(i);
       }
     }
@@ -248,57 +259,60 @@ constexpr void encode(std::string_view text, std::size_t longest, Put&& put) {
   }
 }
 
-// How many words stand in one another in a text at most.
-constexpr std::size_t depth_of(std::string_view text, std::size_t longest) {
-  std::size_t depth = 0;
-  encode(text, longest, [&](char byte) {
-    const auto code = static_cast<unsigned char>(byte);
-    if (!is_code(code)) return;
-    const std::string_view word = kIndex.word(slot_of(code));
-    const std::size_t inner = 1 + depth_of(word, word.size() - 1);
-    if (inner > depth) depth = inner;
-  });
-  return depth;
-}
-
-// The words as a program has them, each encoded with shorter ones.
-constexpr std::size_t coded_bytes() {
-  std::size_t bytes = 0;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    const std::string_view word = kIndex.word(slot);
-    if (word.empty()) continue;
-    encode(word, word.size() - 1, [&](char) { ++bytes; });
-    ++bytes;
-  }
-  return bytes;
-}
-struct Coded {
-  char text[coded_bytes()] = {};
+// All words, each encoded with shorter ones, for the compiler alone.
+struct Encoded {
+  char text[sizeof(kWords)] = {};
   std::uint16_t word[kSlots] = {};  // where it begins
+  std::size_t bytes = 0;
+  std::size_t depth = 0;  // how many words stand in one another at most
 
-  constexpr Coded() {
-    std::size_t at = 0;
+  constexpr Encoded() {
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       const std::string_view plain = kIndex.word(slot);
       if (plain.empty()) continue;
-      word[slot] = static_cast<std::uint16_t>(at);
-      encode(plain, plain.size() - 1, [&](char byte) { text[at++] = byte; });
-      ++at;
+      word[slot] = static_cast<std::uint16_t>(bytes);
+      encode(plain, plain.size() - 1, [&](char byte) { text[bytes++] = byte; });
+      ++bytes;
     }
+    std::size_t of[kSlots] = {};
+    for (bool has_grown = true; has_grown;) {
+      has_grown = false;
+      for (std::size_t slot = 0; slot < kSlots; ++slot) {
+        const std::size_t deepest = kIndex.length[slot] == 0 ? 0 : 1 + inner(of, slot);
+        has_grown = has_grown || deepest != of[slot];
+        of[slot] = deepest;
+        if (deepest > depth) depth = deepest;
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] constexpr std::size_t inner(const std::size_t (&of)[kSlots],
+                                            std::size_t slot) const {
+    std::size_t deepest = 0;
+    for (std::size_t at = word[slot]; text[at] != '\0'; ++at) {
+      const auto code = static_cast<unsigned char>(text[at]);
+      if (is_code(code) && of[slot_of(code)] > deepest) deepest = of[slot_of(code)];
+    }
+    return deepest;
+  }
+};
+inline constexpr Encoded kEncoded;
+inline constexpr std::size_t kDepth = kEncoded.depth;
+
+// The words as a program has them.
+struct Coded {
+  char text[kEncoded.bytes] = {};
+  std::uint16_t word[kSlots] = {};
+
+  constexpr Coded() {
+    for (std::size_t at = 0; at < kEncoded.bytes; ++at)
+      text[at] = kEncoded.text[at];
+    for (std::size_t slot = 0; slot < kSlots; ++slot)
+      word[slot] = kEncoded.word[slot];
   }
 };
 inline constexpr Coded kCoded;
-
-constexpr std::size_t deepest() {
-  std::size_t depth = 0;
-  for (std::size_t slot = 0; slot < kSlots; ++slot) {
-    const std::string_view word = kIndex.word(slot);
-    const std::size_t inner = word.empty() ? 0 : 1 + depth_of(word, word.size() - 1);
-    if (inner > depth) depth = inner;
-  }
-  return depth;
-}
-inline constexpr std::size_t kDepth = deepest();
 
 }  // namespace words
 
