@@ -228,8 +228,8 @@ struct Index {
 };
 inline constexpr Index kIndex;
 
-// As text.substr(0, length) == word, in a fifth of a compiler's time: all statements are encoded by
-// it. The first characters are known to be the same.
+// Whether text.substr(0, length) == word, in a fifth of a compiler's time: all statements are
+// encoded by it. The first characters are known to be the same.
 [[nodiscard]] constexpr bool begins_with(const char* text, const char* word, std::size_t length) {
   for (std::size_t i = 1; i < length; ++i)
     if (text[i] != word[i]) return false;
@@ -260,13 +260,13 @@ constexpr void encode(std::string_view text, std::size_t longest, Put&& put) {
 }
 
 // All words, each encoded with shorter ones, for the compiler alone.
-struct Encoded {
+struct EncodedWords {
   char text[sizeof(kWords)] = {};
   std::uint16_t word[kSlots] = {};  // where it begins
   std::size_t bytes = 0;
   std::size_t depth = 0;  // how many words stand in one another at most
 
-  constexpr Encoded() {
+  constexpr EncodedWords() {
     for (std::size_t slot = 0; slot < kSlots; ++slot) {
       const std::string_view plain = kIndex.word(slot);
       if (plain.empty()) continue;
@@ -297,7 +297,7 @@ struct Encoded {
     return deepest;
   }
 };
-inline constexpr Encoded kEncoded;
+inline constexpr EncodedWords kEncoded;
 inline constexpr std::size_t kDepth = kEncoded.depth;
 
 // The words as a program has them.
