@@ -73,9 +73,14 @@ def check_names():
 
 
 def made_by(*targets):
-    """Files that targets of BUILD_DIR are made of."""
-    said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "inputs", *targets], check=True, capture_output=True, text=True).stdout
-    return {BUILD / line for line in said.splitlines()}
+    """Files that these targets of BUILD_DIR make, also by others that stand for several: those of a folder, and a custom one."""
+    files, left = set(), list(targets)
+    while left:
+        said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "query", left.pop()], check=True, capture_output=True, text=True).stdout
+        found = [line.strip() for line in said.partition("  outputs:")[0].splitlines()[2:] if said.splitlines()[1] == "  input: phony"]
+        files |= {BUILD / name for name in found}
+        left += found
+    return files
 
 
 def check_programs():
