@@ -77,7 +77,8 @@ def made_by(*targets):
     files, left = set(), list(targets)
     while left:
         said = subprocess.run(["ninja", "-C", str(BUILD), "-t", "query", left.pop()], check=True, capture_output=True, text=True).stdout
-        found = [line.strip() for line in said.partition("  outputs:")[0].splitlines()[2:] if said.splitlines()[1] == "  input: phony"]
+        lines = said.partition("  outputs:")[0].splitlines()
+        found = [line.strip() for line in lines[2:] if lines[1] == "  input: phony" and "|" not in line]
         files |= {BUILD / name for name in found}
         left += found
     return files
