@@ -19,7 +19,7 @@ Status Store::open(const StoreOptions& options, const port::Port& port, Diagnost
     close();
     return status;
   }
-  if (!options.read_only) batches_.take_turns();
+  if (!options.read_only && !file.has_fair_lock()) batches_.take_turns();
   return Status::kOk;
 }
 

@@ -173,6 +173,8 @@ class File:
 
     def check_selected(self):
         for query in self.own:
+            if "postgres" in query.path.parts:
+                continue  # about the server's catalogue
             columns = self.columns[query.name]
             parts = [sql_sources.columns_of(part) for part in re.split(" UNION ALL (?=SELECT)", query.text)]
             if query.text.startswith("SELECT") and " UNION ALL SELECT" in query.text and any(part != columns for part in parts):

@@ -72,6 +72,8 @@ StoreWorld::~StoreWorld() {
 }
 
 Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
+  if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
+    return alone->make();
   place.resize(StoreFactory::bytes() / sizeof(std::uint64_t) + 8);
   void* at = place.data();
   std::size_t space = place.size() * sizeof(std::uint64_t);
@@ -110,13 +112,18 @@ Status StoreWorld::open(Site& at, StoreOptions options) {
   places_.emplace_back();
   at.store = make_store(places_.back());
   if (options.path == nullptr) options.path = path();
+  if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
+    alone->complete(&options);
   return at->open(options, at.port, at.diagnostic);
 }
 
 void StoreWorld::close(Site& at) {
   if (at.store == nullptr) return;
   at->close();
-  StoreFactory::destroy(at.store);
+  if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
+    alone->destroy(at.store);
+  else
+    StoreFactory::destroy(at.store);
   at.store = nullptr;
 }
 
@@ -148,6 +155,7 @@ void StoreWorld::close_raw() {
 void StoreWorld::drop_database(Site& at) {
   close_raw();
   close(at);
+  if (EngineBeside::current_alone() != nullptr) EngineBeside::current->begin();
   for (const char* ending : {"", "-wal", "-journal"}) {
     const std::string file = path_ + ending;
     if (is_sim()) {
@@ -159,6 +167,7 @@ void StoreWorld::drop_database(Site& at) {
 }
 
 void StoreWorld::raw(const std::string& sql) {
+  if (EngineBeside::current_alone() != nullptr) return EngineBeside::current->changed(sql);
   sqlite3* const handle = raw_handle().handle;
   EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK)
       << sql << ": " << sqlite3_errmsg(handle);
@@ -166,6 +175,8 @@ void StoreWorld::raw(const std::string& sql) {
 }
 
 std::string StoreWorld::raw_text(const std::string& sql) {
+  if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
+    return alone->ask(sql);
   sqlite3_stmt* statement = nullptr;
   sqlite3* const handle = raw_handle().handle;
   EXPECT_EQ(sqlite3_prepare_v2(handle, sql.c_str(), -1, &statement, nullptr), SQLITE_OK)

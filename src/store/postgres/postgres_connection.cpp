@@ -150,6 +150,28 @@ Status Connection::run(StatementUse& use) {
 
 // ---- statements that each engine has of its own ----
 
+namespace {
+
+struct OwnText {
+  std::string_view begins;  // the text of SQLite
+  const char* text;
+};
+// The space of a database is that of its tables, in pages of the size that SQLite has. What a
+// vacuum gave back to a table is in use.
+constexpr OwnText kOwnTexts[] = {
+    {"PRAGMA page_count",
+     "SELECT (sum(pg_total_relation_size(c.oid))/512)::bigint FROM pg_class c JOIN pg_namespace n "
+     "ON n.oid=c.relnamespace WHERE n.nspname=current_schema() AND c.relkind='r'"},
+    {"PRAGMA freelist_count", "SELECT 0::bigint"},
+    {"SELECT (SELECT max(key)",
+     "SELECT (SELECT max(key) FROM instances) AS instances,"
+     "(SELECT max(id) FROM orchestrator_queue) AS orchestrator_queue,"
+     "(SELECT max(inc) FROM workers) AS workers,(SELECT max(sid) FROM sessions) AS sessions,"
+     "NULL::bigint AS sqlite_sequence"},
+};
+
+}  // namespace
+
 Status Connection::run_own(StatementUse& use, std::string_view text) {
   const bool writes = total_changes_ != changes_at_begin_;
   changes_at_begin_ = total_changes_;
@@ -162,6 +184,9 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
     use.row = PQntuples(use.result);  // the row of meta is no answer
     return Status::kOk;
   }
+  for (const OwnText& own : kOwnTexts)
+    if (text.substr(0, own.begins.size()) == own.begins)
+      return link_.ask_binary(own.text, &use.result);
   diagnostic_.format("only SQLite has this: %.100s", text.data());
   return Status::kUnsupported;
 }
@@ -175,12 +200,15 @@ Status StoreTransaction::read_version(const char* sql, PGresult** out) {
     return Status::kCorrupt;
   }
   version_ = static_cast<std::uint32_t>(std::strtoull(PQgetvalue(*out, 0, 0), nullptr, 10));
+  form_ = std::strtoll(PQgetvalue(*out, 0, 1), nullptr, 10);
   return Status::kOk;
 }
 
 Status StoreTransaction::begin(PGresult** out) {
-  PAWL_TRY(link_.ask("BEGIN", nullptr));
-  const Status status = read_version("SELECT seq FROM meta WHERE id=1 FOR UPDATE NOWAIT", out);
+  const Status status =
+      read_version(waits_for_lock_ ? "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE"
+                                   : "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE NOWAIT",
+                   out);
   if (status == Status::kOk) return Status::kOk;
   const Diagnostic why = diagnostic_;
   static_cast<void>(link_.ask("ROLLBACK", nullptr));

@@ -27,15 +27,18 @@ class StoreTransaction {
       : link_(link), diagnostic_(diagnostic) {}
 
   [[nodiscard]] std::uint32_t version() const { return version_; }
+  // Whether begin() waits for the lock, for as long as the setting lock_timeout says.
+  void set_waits_for_lock(bool waits) { waits_for_lock_ = waits; }
+  // The format of the tables, as it was read beside the version.
+  [[nodiscard]] std::int64_t form() const { return form_; }
 
-  // Each gives the result of its last statement. begin() does not wait: kBusy, another connection
-  // has the lock.
+  // Each gives the result of its last statement. begin(): kBusy, another connection has the lock.
   Status begin(PGresult** out);
   Status begin_read(PGresult** out);
   Status commit(bool writes, PGresult** out);
   Status rollback(PGresult** out) { return link_.ask("ROLLBACK", out); }
   Status read_version(PGresult** out) {
-    return read_version("SELECT seq FROM meta WHERE id=1", out);
+    return read_version("SELECT seq,form FROM meta WHERE id=1", out);
   }
 
  private:
@@ -44,6 +47,8 @@ class StoreTransaction {
   ServerLink& link_;
   Diagnostic& diagnostic_;
   std::uint32_t version_ = 0;
+  std::int64_t form_ = 0;
+  bool waits_for_lock_ = false;
 };
 
 // A statement that the server knows.
@@ -79,6 +84,8 @@ class Connection final : public sql::Connection {
   void close();
   // For statements without parameters, separated by semicolons; their rows are thrown away.
   Status execute(const char* sql) { return link_.ask(sql, nullptr); }
+
+  [[nodiscard]] StoreTransaction& transaction() { return transaction_; }
 
   [[nodiscard]] std::int64_t changes() const override { return changes_; }
   [[nodiscard]] std::int64_t total_changes() const override { return total_changes_; }

@@ -20,8 +20,12 @@ constexpr char kFunctions[] =
     "NOT NULL THEN least(a,b,c,d) END';"
     "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
 
-// Rises with each batch that writes; its row is the lock of the store.
-constexpr char kColumns[] = "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0";
+// `seq` rises with each batch that writes; its row is the lock of the store. `form` is
+// kPostgresForm, and `digest` that of the objects as they were made.
+constexpr char kColumns[] =
+    "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0,"
+    "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\"";
+static_assert(kPostgresForm == 1, "as in the text");
 
 // SQLite ends each index with the key of the row, and sorts NULL before all values. An index that
 // gives the order of a statement must do both here, or the planner takes another one. While the
@@ -46,6 +50,13 @@ constexpr char kSettings[] =
     "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan";
 
 }  // namespace
+
+Status add_schema(Connection& connection, std::string_view schema) {
+  FixedText<160> text;
+  PAWL_TRY(text.assign("CREATE SCHEMA "));
+  PAWL_TRY(text.append(schema));
+  return connection.execute(text.c_str());
+}
 
 Status enter_schema(Connection& connection, std::string_view schema) {
   FixedText<160> path;

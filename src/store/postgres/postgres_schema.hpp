@@ -6,6 +6,8 @@
 #ifndef PAWL_STORE_POSTGRES_POSTGRES_SCHEMA_HPP
 #define PAWL_STORE_POSTGRES_POSTGRES_SCHEMA_HPP
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "pawl/status.hpp"
@@ -13,10 +15,18 @@
 
 namespace pawl::postgres {
 
-// The texts of failures are in the connection's diagnostic().
+// The longest name that PostgreSQL keeps whole.
+inline constexpr std::size_t kSchemaBytesMax = 63;
+
+// The format of the tables: of the columns that other engines have, too, and of those of this one.
+inline constexpr std::int64_t kPostgresForm = 1;
+
+// The texts of failures are in the connection's diagnostic(). `schema` is a name of lower-case
+// letters, digits and underscores: it stands in a text, since names are no parameters.
+
+Status add_schema(Connection& connection, std::string_view schema);
 
 // Has the connection find the names of this schema first, and plan as Pawl's statements need it.
-// Requires: `schema` is a name of letters, digits and underscores.
 Status enter_schema(Connection& connection, std::string_view schema);
 // Requires: the schema is there, empty, and was entered; a transaction has begun.
 Status make_schema(Connection& connection);

@@ -12,6 +12,10 @@ namespace {
 
 constexpr int kBinary = 1;
 
+// Without it libpq prints notices to standard error, which is the program's. None says more than
+// the status of its statement.
+void pass_over(void* /*link*/, const PGresult* /*notice*/) {}
+
 }  // namespace
 
 Status status_of(std::string_view sqlstate) {
@@ -45,6 +49,7 @@ Status ServerLink::open(const char* address, port::Clock& clock, std::int64_t an
   answer_ms_max_ = answer_ms_max;
   lost_ = false;
   handle_ = PQconnectStart(address);
+  if (handle_ != nullptr) PQsetNoticeReceiver(handle_, pass_over, nullptr);
   const std::int64_t until = clock.boot_ms() + answer_ms_max;
   PostgresPollingStatusType polled =
       handle_ == nullptr ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
@@ -77,6 +82,13 @@ Status ServerLink::ask(const char* sql, PGresult** out) {
 
 Status ServerLink::prepare(const char* name, const char* sql, int count, const Oid* types) {
   return wait_for(is_lost() ? 0 : PQsendPrepare(handle_, name, sql, count, types), nullptr);
+}
+
+Status ServerLink::ask_binary(const char* sql, PGresult** out) {
+  return wait_for(
+      is_lost() ? 0
+                : PQsendQueryParams(handle_, sql, 0, nullptr, nullptr, nullptr, nullptr, kBinary),
+      out);
 }
 
 Status ServerLink::run(const char* name, int count, const char* const* values, const int* sizes,

@@ -43,6 +43,8 @@ class ServerLink {
   // Each waits for the answer. kIo: it was lost, and nothing is known of what the server did.
   // `out`, which may be null, gets the result of the last statement if all succeeded.
   Status ask(const char* sql, PGresult** out);
+  // For one statement. Numbers come in binary form, and from ask() as texts.
+  Status ask_binary(const char* sql, PGresult** out);
   Status prepare(const char* name, const char* sql, int count, const Oid* types);
   // Values and rows in binary form.
   Status run(const char* name, int count, const char* const* values, const int* sizes,

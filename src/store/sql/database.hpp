@@ -21,6 +21,10 @@ inline constexpr std::int64_t kLogPageBytes = 512;
 
 struct StoreOptions {
   const char* path = nullptr;
+  // For an engine on a server: its address, as the engine takes it, and the schema of our tables.
+  // `path` then names what lies beside a database and is of one machine: locks, bell, folders.
+  const char* server = nullptr;
+  const char* schema = "pawl";
   bool create = true;               // false: kCannotOpen when there is no database
   bool read_only = false;           // no batches; create is false then
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
@@ -41,6 +45,8 @@ struct IoUse {
 }  // namespace pawl
 
 namespace pawl::sql {
+
+class Connection;
 
 inline constexpr std::size_t kPathBytesMax = 512;
 
@@ -72,6 +78,8 @@ class Database {
   // False: the last check found another schema.
   [[nodiscard]] virtual bool has_our_schema() const = 0;
 
+  // Whether the engine gives the write lock to those that wait in the order in which they came.
+  [[nodiscard]] virtual bool has_fair_lock() const = 0;
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,
   // kBusy comes at once.
   virtual void wait_for_locks(std::int64_t ms) = 0;
@@ -91,6 +99,10 @@ class Database {
 
  protected:
   ~Database() = default;
+
+  // The one row of meta, with a new id of the database.
+  Status insert_meta(Connection& connection, Diagnostic& diagnostic);
+  Status load_database_id(Connection& connection, Diagnostic& diagnostic);
 
   port::Port port_;
   StoreOptions options_;  // its path is a copy of our own

@@ -25,13 +25,6 @@ static_assert(kPageBytes == kLogPageBytes, "StoreOptions counts the log in pages
 
 constexpr int kPauseMs = 5;  // between tries where SQLite does not wait
 
-constexpr std::size_t kDatabaseIdDigits = 32;
-
-bool is_database_id(std::string_view id) {
-  return id.size() == kDatabaseIdDigits &&
-         id.find_first_not_of("0123456789abcdef") == std::string_view::npos;
-}
-
 // A checkpoint sorts the log's pages in memory, two bytes a page, and the log is long where a
 // process has read for long. Statements can be prepared again; a log that cannot be cut only grows.
 int checkpoint(sqlite::Connection& sqlite, int mode) {
@@ -114,7 +107,7 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
   else
     PAWL_TRY(use_log(diagnostic));
   if (empty) PAWL_TRY(create_schema(diagnostic));
-  return load_database_id(diagnostic);
+  return load_database_id(sqlite_, diagnostic);
 }
 
 // A process that puts another database in this one's place holds a lock on the old file meanwhile.
@@ -356,10 +349,6 @@ Status DatabaseFile::create_schema(Diagnostic& diagnostic) {
   return status;
 }
 
-constexpr auto kInsertMeta = PAWL_QUERY(
-    "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_seq,k,mark,off_seq,"
-    "adopted) VALUES(1,?,1,1,0,0,0,0,0)");
-
 Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
   SchemaTexts schema;
   while (schema.next())
@@ -368,14 +357,7 @@ Status DatabaseFile::fill_schema(Diagnostic& diagnostic) {
       execute("PRAGMA application_id=0x5061776c;"
               "PRAGMA user_version=2",
               diagnostic));
-  std::uint64_t random[2] = {};
-  port_.clock->random(random, sizeof(random));
-  FixedText<32> id;
-  PAWL_TRY(id.append_hex(random[0], 16));
-  PAWL_TRY(id.append_hex(random[1], 16));
-  const Status status = sqlite_.use(kInsertMeta).bind_text(id.view()).run();
-  if (status != Status::kOk) diagnostic = sqlite_.diagnostic();
-  return status;
+  return insert_meta(sqlite_, diagnostic);
 }
 
 // Does nothing if SQLite has ended the transaction itself.
@@ -383,23 +365,6 @@ void DatabaseFile::end_transaction() {
   if (sqlite3_get_autocommit(sqlite_.handle()) != 0) return;
   Diagnostic ignored;
   static_cast<void>(execute("ROLLBACK", ignored));
-}
-
-constexpr auto kReadDatabaseId = PAWL_QUERY("SELECT database_id FROM meta WHERE id=1");
-
-Status DatabaseFile::load_database_id(Diagnostic& diagnostic) {
-  sql::Statement row = sqlite_.use(kReadDatabaseId);
-  if (!row.row()) {
-    const Status status = row.status() == Status::kOk ? Status::kCorrupt : row.status();
-    diagnostic.format("%s: table meta cannot be read", path_.c_str());
-    return status;
-  }
-  // The id begins the names of folders, so only an id of this form is certain not to lead out of
-  // their root.
-  if (is_database_id(row.bytes(0))) return database_id_.assign(row.bytes(0));
-  diagnostic.format("%s: meta.database_id is not %zu lower-case hex digits", path_.c_str(),
-                    kDatabaseIdDigits);
-  return Status::kCorrupt;
 }
 
 // Reads the first column of the first row of a statement that is needed only at open.

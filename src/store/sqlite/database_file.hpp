@@ -34,6 +34,7 @@ class DatabaseFile final : public sql::Database {
     return schema_.check_schema_again(path_, diagnostic);
   }
   [[nodiscard]] bool has_our_schema() const override { return schema_.is_ours(); }
+  [[nodiscard]] bool has_fair_lock() const override { return false; }
   [[nodiscard]] IoUse io_use() const override;
   Status empty_log() override;
   Status write_back_log() override;
@@ -57,7 +58,6 @@ class DatabaseFile final : public sql::Database {
   Status fill_schema(Diagnostic& diagnostic);
   void end_transaction();
   bool is_in_place(Diagnostic& diagnostic);
-  Status load_database_id(Diagnostic& diagnostic);
   Status read_first(const char* sql, Text& out, Diagnostic& diagnostic);
   Status read_number(const char* sql, std::int64_t* out, Diagnostic& diagnostic);
   Status execute(const char* sql, Diagnostic& diagnostic);

@@ -1,0 +1,198 @@
+#include "store/postgres/postgres_database.hpp"
+
+#include <cinttypes>
+
+namespace pawl::postgres {
+namespace {
+
+// An answer that takes longer counts as lost, beside the time for which a statement may wait for
+// the lock.
+constexpr std::int64_t kAnswerMsMax = 10'000;
+
+bool is_schema_name(std::string_view name) {
+  constexpr std::string_view kTaken = "abcdefghijklmnopqrstuvwxyz0123456789_";
+  return !name.empty() && name.size() <= kSchemaBytesMax &&
+         name.find_first_not_of(kTaken) == std::string_view::npos &&
+         (name[0] < '0' || name[0] > '9') && name.substr(0, 3) != "pg_";
+}
+
+}  // namespace
+
+Status Database::prepare(const StoreOptions& options, const port::Port& port,
+                         Diagnostic& diagnostic) {
+  if (options.path == nullptr || path_.assign(options.path) != Status::kOk ||
+      options.server == nullptr || options.busy_ms_max < 0) {
+    diagnostic.format(
+        "a store on a server needs its address, a path of at most %zu bytes for what "
+        "lies beside it, and no negative options",
+        path_.capacity());
+    return Status::kInvalidArgument;
+  }
+  if (options.schema == nullptr || !is_schema_name(options.schema)) {
+    diagnostic.format(
+        "the name of a schema has lower-case letters, digits and underscores, at "
+        "most %zu, and begins with neither a digit nor pg_",
+        kSchemaBytesMax);
+    return Status::kInvalidArgument;
+  }
+  PAWL_TRY(schema_.assign(options.schema));
+  options_ = options;
+  options_.path = path_.c_str();
+  options_.schema = schema_.c_str();
+  port_ = port;
+  return port_.storage->check_place(path_.c_str(), diagnostic);
+}
+
+Status Database::fail(Status status, Diagnostic& diagnostic) {
+  diagnostic.format("schema %s: %s", schema_.c_str(), connection_.diagnostic().text().data());
+  return status;
+}
+
+Status Database::connect(Diagnostic& diagnostic) {
+  const Status status =
+      connection_.open(options_.server, *port_.clock, kAnswerMsMax + options_.busy_ms_max);
+  if (status != Status::kOk) diagnostic = connection_.diagnostic();
+  return status;
+}
+
+constexpr auto kSetLockTimeout = PAWL_QUERY("SELECT set_config('lock_timeout',?1,false)");
+
+Status Database::set_up(Diagnostic& diagnostic) {
+  Status status = enter_schema(connection_, schema_.view());
+  if (status != Status::kOk) return fail(status, diagnostic);
+  FixedText<24> milliseconds;
+  PAWL_TRY(milliseconds.append_number(options_.busy_ms_max));
+  status = connection_.use(kSetLockTimeout).bind_text(milliseconds.view()).run();
+  if (status != Status::kOk) return fail(status, diagnostic);
+  wait_for_locks(options_.busy_ms_max);
+  Found found;
+  PAWL_TRY(look(&found, diagnostic));
+  if (!found.tables) {
+    if (!options_.create || options_.read_only) {
+      diagnostic.format("schema %s: holds no tables of Pawl", schema_.c_str());
+      return Status::kCannotOpen;
+    }
+    PAWL_TRY(create(found, diagnostic));
+  }
+  return load_database_id(connection_, diagnostic);
+}
+
+// ---- what is there ----
+
+constexpr auto kLook = PAWL_QUERY(
+    "SELECT EXISTS(SELECT 1 FROM pg_namespace WHERE nspname=?1) AS has_schema,"
+    "(SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid=c.relnamespace "
+    "WHERE n.nspname=?1) AS objects,"
+    "(SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid=a.attrelid "
+    "JOIN pg_namespace n ON n.oid=c.relnamespace WHERE n.nspname=?1 AND c.relname='meta' AND "
+    "a.attname IN ('database_id','form','digest')) AS marks");
+constexpr std::int64_t kMarks = 3;
+
+// Finds out which program made the tables. Nothing is written before that is known.
+Status Database::look(Found* found, Diagnostic& diagnostic) {
+  {
+    sql::Statement row = connection_.use(kLook);
+    if (!row.bind_text(schema_.view()).row()) return fail(row.status(), diagnostic);
+    found->schema = row.integer(PAWL_COLUMN(kLook, has_schema)) != 0;
+    if (row.integer(PAWL_COLUMN(kLook, objects)) == 0) return Status::kOk;
+    if (row.integer(PAWL_COLUMN(kLook, marks)) != kMarks) {
+      diagnostic.format("schema %s: holds tables of another program", schema_.c_str());
+      return Status::kForeignDatabase;
+    }
+  }
+  found->tables = true;
+  PAWL_TRY(judge_format(diagnostic));
+  return judge_objects(diagnostic);
+}
+
+constexpr auto kReadForm = PAWL_QUERY("SELECT form,digest FROM meta WHERE id=1");
+
+Status Database::judge_format(Diagnostic& diagnostic) {
+  sql::Statement row = connection_.use(kReadForm);
+  if (!row.row()) {
+    if (row.status() != Status::kOk) return fail(row.status(), diagnostic);
+    diagnostic.format("schema %s: table meta has no row", schema_.c_str());
+    return Status::kCorrupt;
+  }
+  const std::int64_t form = row.integer(0);
+  if (form == kPostgresForm) return Status::kOk;
+  diagnostic.format(
+      "schema %s: written by %s Pawl: format %" PRId64 ", this one reads only %" PRId64,
+      schema_.c_str(), form > kPostgresForm ? "a newer" : "an older", form, kPostgresForm);
+  return form > kPostgresForm ? Status::kNewerDatabase : Status::kOlderDatabase;
+}
+
+// Columns, indices and functions by what they are, and not by a text that another release of
+// PostgreSQL may write in another way.
+#define PAWL_DIGEST_OF_SCHEMA                                                                     \
+  "(SELECT md5(string_agg(line,',' ORDER BY line COLLATE \"C\")) FROM ("                          \
+  "SELECT c.relname||'.'||a.attname||' '||t.typname||' '||a.attnotnull||' '||"                    \
+  "coalesce(l.collname,'') AS line FROM pg_class c "                                              \
+  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
+  "JOIN pg_type t ON t.oid=a.atttypid LEFT JOIN pg_collation l ON l.oid=a.attcollation "          \
+  "WHERE n.nspname=current_schema() AND c.relkind='r' AND a.attnum>0 AND NOT a.attisdropped "     \
+  "UNION ALL SELECT c.relname||'('||a.attname||') '||i.indisunique||' '||(i.indpred IS NOT NULL)" \
+  "||' '||i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid=i.indexrelid "                    \
+  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
+  "WHERE n.nspname=current_schema() "                                                             \
+  "UNION ALL SELECT p.proname||' '||p.pronargs FROM pg_proc p "                                   \
+  "JOIN pg_namespace n ON n.oid=p.pronamespace WHERE n.nspname=current_schema()) lines)"
+
+constexpr auto kJudgeObjects =
+    PAWL_QUERY("SELECT digest=" PAWL_DIGEST_OF_SCHEMA " FROM meta WHERE id=1");
+
+Status Database::judge_objects(Diagnostic& diagnostic) {
+  sql::Statement row = connection_.use(kJudgeObjects);
+  if (!row.row())
+    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), diagnostic);
+  if (row.integer(0) == 1) return Status::kOk;
+  diagnostic.format("schema %s: a table, an index or a function is not as Pawl made it",
+                    schema_.c_str());
+  return Status::kCorrupt;
+}
+
+bool Database::has_our_schema() const { return connection_.transaction().form() == kPostgresForm; }
+
+Status Database::check_schema_again(Diagnostic& diagnostic) {
+  return has_our_schema() ? Status::kOk : judge_format(diagnostic);
+}
+
+// ---- making it ----
+
+// If two processes create at once, the catalogue lets one of them fail, which then finds the
+// tables of the other one. Rejected: an advisory lock first, which some servers that speak the
+// protocol take and ignore.
+Status Database::create(const Found& found, Diagnostic& diagnostic) {
+  Status status = connection_.execute("BEGIN");
+  if (status != Status::kOk) return fail(status, diagnostic);
+  status = fill(found, diagnostic);
+  if (status == Status::kOk) {
+    status = connection_.execute("COMMIT");
+    if (status == Status::kOk) return status;
+    status = fail(status, diagnostic);
+  }
+  if (connection_.in_transaction()) static_cast<void>(connection_.execute("ROLLBACK"));
+  Found again;
+  Diagnostic of_look;
+  if (look(&again, of_look) == Status::kOk && again.tables) return Status::kOk;
+  return status;
+}
+
+constexpr auto kNoteDigest =
+    PAWL_QUERY("UPDATE meta SET digest=" PAWL_DIGEST_OF_SCHEMA " WHERE id=1");
+
+Status Database::fill(const Found& found, Diagnostic& diagnostic) {
+  Status status = found.schema ? Status::kOk : add_schema(connection_, schema_.view());
+  if (status == Status::kOk) status = make_schema(connection_);
+  if (status != Status::kOk) return fail(status, diagnostic);
+  PAWL_TRY(insert_meta(connection_, diagnostic));
+  status = connection_.use(kNoteDigest).run();
+  return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+Status Database::find_reserve(bool* there) {
+  *there = false;
+  return Status::kOk;
+}
+
+}  // namespace pawl::postgres

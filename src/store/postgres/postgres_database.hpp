@@ -1,0 +1,84 @@
+// Database: our tables in a schema of a PostgreSQL server.
+//
+// Purpose: finds the tables or makes them, and refuses a schema that is another program's, of
+// another Pawl's format, or changed by hand. What a file has and a server's database has not, as a
+// log and a reserve, is answered as if it were empty, or kUnsupported.
+//
+// Ownership: the connection is its store's. Thread rule: one thread.
+#ifndef PAWL_STORE_POSTGRES_POSTGRES_DATABASE_HPP
+#define PAWL_STORE_POSTGRES_POSTGRES_DATABASE_HPP
+
+#include <cstdint>
+
+#include "core/text.hpp"
+#include "pawl/port.hpp"
+#include "store/postgres/postgres_connection.hpp"
+#include "store/postgres/postgres_schema.hpp"
+#include "store/sql/database.hpp"
+#include "store/store.hpp"
+
+namespace pawl::postgres {
+
+class Database final : public sql::Database {
+ public:
+  explicit Database(Connection& connection) : connection_(connection) {}
+
+  Status prepare(const StoreOptions& options, const port::Port& port,
+                 Diagnostic& diagnostic) override;
+  Status connect(Diagnostic& diagnostic) override;
+  Status set_up(Diagnostic& diagnostic) override;
+  void disconnect() override { connection_.close(); }
+  void leave() override { open_ = false; }
+  Status check_schema_again(Diagnostic& diagnostic) override;
+  [[nodiscard]] bool has_our_schema() const override;
+  // PostgreSQL queues those that wait for a row.
+  [[nodiscard]] bool has_fair_lock() const override { return true; }
+  void wait_for_locks(std::int64_t ms) override {
+    connection_.transaction().set_waits_for_lock(ms > 0);
+  }
+  void pause(int /*ms*/) override {}
+
+  [[nodiscard]] IoUse io_use() const override { return {}; }
+  [[nodiscard]] std::int64_t log_bytes() override { return 0; }
+  Status empty_log() override { return Status::kOk; }
+  Status write_back_log() override { return Status::kOk; }
+  Status find_reserve(bool* there) override;
+  Status make_reserve_file(std::int64_t /*bytes*/) override { return Status::kUnsupported; }
+  Status remove_reserve_file() override { return Status::kOk; }
+
+ private:
+  // The server has the schema, and this has our tables.
+  struct Found {
+    bool schema = false;
+    bool tables = false;
+  };
+  Status look(Found* found, Diagnostic& diagnostic);
+  Status judge_format(Diagnostic& diagnostic);
+  Status judge_objects(Diagnostic& diagnostic);
+  Status create(const Found& found, Diagnostic& diagnostic);
+  Status fill(const Found& found, Diagnostic& diagnostic);
+  // Takes over the text of the connection's last failure.
+  Status fail(Status status, Diagnostic& diagnostic);
+
+  Connection& connection_;
+  FixedText<kSchemaBytesMax> schema_;
+};
+
+// A base before Store, since the engine must outlive it.
+class PostgresEngine {
+ protected:
+  PostgresEngine() = default;
+  ~PostgresEngine() = default;
+
+  Connection connection_;
+  Database database_{connection_};
+};
+
+class PostgresStore final : private PostgresEngine, public Store {
+ public:
+  PostgresStore() : Store(connection_, database_) {}
+};
+
+}  // namespace pawl::postgres
+
+#endif  // PAWL_STORE_POSTGRES_POSTGRES_DATABASE_HPP

@@ -1,0 +1,242 @@
+// Goal: a schema of a server is opened, made or refused as its content says, and nothing is written
+// to one that is refused. Method: what stands there is made by hand.
+#include "store/postgres/postgres_database.hpp"
+
+#include <libpq-fe.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "pawl/port_sim.hpp"
+
+namespace pawl::test {
+namespace {
+
+std::string address() {
+  const char* const given = std::getenv("PAWL_POSTGRES");
+  return given == nullptr ? "" : given;
+}
+
+class PostgresDatabase : public ::testing::Test {
+ protected:
+  PostgresDatabase() : by_hand_(PQconnectdb(address().c_str()), &PQfinish) {
+    execute(
+        "SET client_min_messages=error;DROP SCHEMA IF EXISTS pawl CASCADE;"
+        "DROP SCHEMA IF EXISTS plant_7 CASCADE");
+  }
+
+  void execute(const std::string& sql) { static_cast<void>(ask(sql)); }
+  std::string ask(const std::string& sql) {
+    const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(by_hand_.get(), sql.c_str()),
+                                                               &PQclear);
+    const ExecStatusType status = PQresultStatus(result.get());
+    EXPECT_TRUE(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
+        << sql << ": " << PQerrorMessage(by_hand_.get());
+    return PQntuples(result.get()) == 0 ? "" : PQgetvalue(result.get(), 0, 0);
+  }
+
+  Status open(const char* schema = "pawl") {
+    StoreOptions options;
+    options.schema = schema;
+    return open(options);
+  }
+  Status open(StoreOptions options) {
+    options.path = "test.db";
+    if (options.server == nullptr) options.server = address_.c_str();
+    store_ = std::make_unique<postgres::PostgresStore>();
+    return store_->open(options, node_.port(), diagnostic_);
+  }
+  [[nodiscard]] std::string said() const { return std::string(diagnostic_.text()); }
+  void has(const char* text) { EXPECT_NE(said().find(text), std::string::npos) << said(); }
+
+  std::string address_ = address();
+  std::unique_ptr<PGconn, decltype(&PQfinish)> by_hand_;
+  sim::Machine machine_{7};
+  sim::Node node_{machine_};
+  Diagnostic diagnostic_;
+  std::unique_ptr<postgres::PostgresStore> store_;
+};
+
+TEST_F(PostgresDatabase, AStoreIsMadeOnceAndFoundAgain) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  const std::string id(store_->database_id());
+  EXPECT_EQ(id.size(), 32U);
+  ASSERT_EQ(open(), Status::kOk) << said();
+  EXPECT_EQ(store_->database_id(), id);
+  ASSERT_EQ(open("plant_7"), Status::kOk) << said();
+  EXPECT_NE(store_->database_id(), id) << "each schema is a store of its own";
+}
+
+TEST_F(PostgresDatabase, ASchemaThatIsThereAndEmptyIsFilled) {
+  execute("CREATE SCHEMA pawl");
+  EXPECT_EQ(open(), Status::kOk) << said();
+}
+
+// A user owns one schema and may do no more.
+TEST_F(PostgresDatabase, ARoleThatOwnsOneSchemaIsEnough) {
+  execute(
+      "DROP ROLE IF EXISTS gateway;CREATE ROLE gateway LOGIN;CREATE SCHEMA pawl AUTHORIZATION "
+      "gateway");
+  StoreOptions options;
+  const std::string as_gateway = address_ + " user=gateway";
+  options.server = as_gateway.c_str();
+  ASSERT_EQ(open(options), Status::kOk) << said();
+  BatchInfo info;
+  EXPECT_EQ(store_->batch().begin(0, &info), Status::kOk);
+  EXPECT_EQ(store_->batch().commit(), Status::kOk);
+  options.schema = "plant_7";
+  EXPECT_EQ(open(options), Status::kReadOnly) << "it may not make one";
+  has("permission denied");
+  execute("DROP SCHEMA pawl CASCADE;DROP ROLE gateway");
+}
+
+TEST_F(PostgresDatabase, WithoutCreateNothingIsMade) {
+  StoreOptions options;
+  options.create = false;
+  EXPECT_EQ(open(options), Status::kCannotOpen);
+  has("holds no tables of Pawl");
+  options.create = true;
+  options.read_only = true;
+  EXPECT_EQ(open(options), Status::kCannotOpen);
+  EXPECT_EQ(ask("SELECT count(*) FROM pg_namespace WHERE nspname='pawl'"), "0");
+}
+
+TEST_F(PostgresDatabase, TablesOfAnotherProgramAreRefused) {
+  for (const char* table : {"orders(id bigint)", "meta(id bigint,database_id text)"}) {
+    execute(
+        std::string("DROP SCHEMA IF EXISTS pawl CASCADE;CREATE SCHEMA pawl;CREATE TABLE pawl.") +
+        table);
+    EXPECT_EQ(open(), Status::kForeignDatabase) << table;
+    has("tables of another program");
+    EXPECT_EQ(ask("SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid=c.relnamespace "
+                  "WHERE n.nspname='pawl'"),
+              "1");
+  }
+}
+
+TEST_F(PostgresDatabase, AnotherFormatIsRefused) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  execute("UPDATE pawl.meta SET form=2");
+  EXPECT_EQ(open(), Status::kNewerDatabase);
+  has("written by a newer Pawl: format 2, this one reads only 1");
+  execute("UPDATE pawl.meta SET form=0");
+  EXPECT_EQ(open(), Status::kOlderDatabase);
+  has("written by an older Pawl");
+}
+
+// A node of the new version has changed the format while one of the old version runs.
+TEST_F(PostgresDatabase, AnotherFormatIsNoticedByTheNextBatch) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  execute("UPDATE pawl.meta SET form=2,seq=seq+1");
+  BatchInfo info;
+  EXPECT_EQ(store_->batch().begin(0, &info), Status::kNewerDatabase);
+  EXPECT_NE(store_->diagnostic().text().find("newer Pawl"), std::string_view::npos)
+      << store_->diagnostic().text();
+}
+
+TEST_F(PostgresDatabase, AChangeByHandIsRefused) {
+  for (const char* change :
+       {"ALTER TABLE pawl.instances DROP COLUMN trace",
+        "ALTER TABLE pawl.instances ADD COLUMN x text", "DROP INDEX pawl.oq_due",
+        "DROP TABLE pawl.clock_ring", "DROP AGGREGATE pawl.sum(bigint)",
+        "ALTER TABLE pawl.instances ALTER COLUMN name TYPE text COLLATE \"POSIX\"",
+        "ALTER TABLE pawl.instances ALTER COLUMN state TYPE integer",
+        "ALTER TABLE pawl.instances ALTER COLUMN name DROP NOT NULL"}) {
+    execute("DROP SCHEMA IF EXISTS pawl CASCADE");
+    ASSERT_EQ(open(), Status::kOk) << said();
+    execute(change);
+    EXPECT_EQ(open(), Status::kCorrupt) << change;
+    has("is not as Pawl made it");
+  }
+}
+
+TEST_F(PostgresDatabase, AMissingRowOfMetaIsDamage) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  execute("DELETE FROM pawl.meta");
+  EXPECT_EQ(open(), Status::kCorrupt);
+  has("table meta has no row");
+}
+
+TEST_F(PostgresDatabase, ManyThatOpenAtOnceMakeOneStore) {
+  constexpr int kNodes = 6;
+  std::vector<std::string> ids(kNodes);
+  std::vector<std::thread> threads;
+  for (std::string& id : ids)
+    threads.emplace_back([this, &id] {
+      sim::Machine machine(1);
+      sim::Node node(machine);
+      postgres::PostgresStore store;
+      StoreOptions options;
+      options.path = "test.db";
+      options.server = address_.c_str();
+      Diagnostic diagnostic;
+      const Status status = store.open(options, node.port(), diagnostic);
+      id =
+          status == Status::kOk ? std::string(store.database_id()) : std::string(diagnostic.text());
+    });
+  for (std::thread& thread : threads)
+    thread.join();
+  for (const std::string& id : ids)
+    EXPECT_EQ(id, ids.front());
+  EXPECT_EQ(ask("SELECT count(*) FROM pawl.meta"), "1");
+}
+
+TEST_F(PostgresDatabase, NamesOfSchemasThatCouldEndATextAreRefused) {
+  const std::string most(63, 'a');
+  EXPECT_EQ(open(most.c_str()), Status::kOk) << said();
+  execute("DROP SCHEMA " + most + " CASCADE");
+  const std::string long_one(64, 'a');
+  for (const char* name : {"", "a;DROP TABLE x", "\"a\"", "7up", "Plant", "pg_temp", "a b",
+                           "\xc3\xa4", long_one.c_str()}) {
+    EXPECT_EQ(open(name), Status::kInvalidArgument) << name;
+    has("the name of a schema");
+  }
+}
+
+TEST_F(PostgresDatabase, AServerThatIsNotThereIsNamed) {
+  StoreOptions options;
+  options.server = "host=/nowhere/at/all user=pawl password=secret dbname=postgres";
+  EXPECT_EQ(open(options), Status::kCannotOpen);
+  has("/nowhere/at/all");
+  EXPECT_EQ(said().find("secret"), std::string::npos) << said();
+}
+
+// Another node holds the lock, and the wait for it has its limit.
+TEST_F(PostgresDatabase, ALockThatIsHeldIsBusy) {
+  StoreOptions options;
+  for (const std::int64_t ms : {0, 1, 50}) {
+    options.busy_ms_max = ms;
+    ASSERT_EQ(open(options), Status::kOk) << said();
+    execute("BEGIN;SELECT 1 FROM pawl.meta FOR UPDATE");
+    BatchInfo info;
+    EXPECT_EQ(store_->batch().begin(0, &info), Status::kBusy);
+    execute("ROLLBACK");
+    EXPECT_EQ(store_->batch().begin(0, &info), Status::kOk) << store_->diagnostic().text();
+    EXPECT_EQ(store_->batch().commit(), Status::kOk);
+  }
+}
+
+TEST_F(PostgresDatabase, SpaceIsThatOfItsTables) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  SpaceUse use;
+  ASSERT_EQ(store_->place().read_use(&use), Status::kOk) << store_->diagnostic().text();
+  const std::int64_t before = use.used_bytes;
+  EXPECT_GT(before, 100'000) << "an index has a page when it is empty";
+  execute(
+      "INSERT INTO pawl.history(row_number,instance,execution,id,kind,time,crc,payload) "
+      "SELECT i,1,1,i,1,0,0,decode(repeat('ab',1000),'hex') FROM generate_series(1,1000) i");
+  ASSERT_EQ(store_->place().read_use(&use), Status::kOk);
+  EXPECT_GT(use.used_bytes, before + 1'000'000);
+}
+
+TEST_F(PostgresDatabase, AReserveIsForFiles) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  EXPECT_EQ(store_->place().make_reserve(65'536), Status::kUnsupported);
+}
+
+}  // namespace
+}  // namespace pawl::test
