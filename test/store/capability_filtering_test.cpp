@@ -94,9 +94,9 @@ INSTANTIATE_TEST_SUITE_P(Ports, Capability, ::testing::Values(Ports::kSim, Ports
                          ports_name);
 
 TEST_P(Capability, test_fetch_with_filter_none_returns_any_item) {
-  begun(at, "a", 7);
-  create_of(at, "b", "whatever", "9.9.9");
-  EXPECT_EQ(ready(at), (Keys{1, 2}));
+  const InstanceKey a = begun(at, "a", 7);
+  const InstanceKey b = create_of(at, "b", "whatever", "9.9.9");
+  EXPECT_EQ(ready(at), (Keys{a, b}));
 }
 
 TEST_P(Capability, test_fetch_with_compatible_filter_returns_item) {
@@ -110,10 +110,10 @@ TEST_P(Capability, test_fetch_with_incompatible_filter_skips_item) {
 }
 
 TEST_P(Capability, test_fetch_filter_skips_incompatible_selects_compatible) {
-  begun(at, "a", 4);
-  begun(at, "b", 2);
-  EXPECT_EQ(list(at, of(1, 3)), (Keys{2}));
-  EXPECT_EQ(list(at, of(4, 4)), (Keys{1}));
+  const InstanceKey a = begun(at, "a", 4);
+  const InstanceKey b = begun(at, "b", 2);
+  EXPECT_EQ(list(at, of(1, 3)), (Keys{b}));
+  EXPECT_EQ(list(at, of(4, 4)), (Keys{a}));
 }
 
 // Nothing else is done to a skipped instance: a worker that can run it does so at once.
@@ -131,16 +131,17 @@ TEST_P(Capability, test_fetch_filter_does_not_lock_skipped_instances) {
 
 // An instance that has not begun has no behaviour yet.
 TEST_P(Capability, test_fetch_filter_null_pinned_version_always_compatible) {
-  create_of(at, "a", "n");
-  create_of(at, "b", "n", "1.0.0");
-  EXPECT_EQ(list(at, {{"n", "", 0}, {"n", "1.0.0", 0}}), (Keys{1, 2}));
-  EXPECT_EQ(list(at, {{"n", "", 0}}), (Keys{1}));
+  const InstanceKey a = create_of(at, "a", "n");
+  const InstanceKey b = create_of(at, "b", "n", "1.0.0");
+  EXPECT_EQ(list(at, {{"n", "", 0}, {"n", "1.0.0", 0}}), (Keys{a, b}));
+  EXPECT_EQ(list(at, {{"n", "", 0}}), (Keys{a}));
 }
 
 TEST_P(Capability, test_fetch_filter_boundary_versions) {
+  Keys keys;
   for (int i = 1; i <= 5; ++i)
-    begun(at, std::to_string(i), i);
-  EXPECT_EQ(list(at, of(2, 4)), (Keys{2, 3, 4}));
+    keys.push_back(begun(at, std::to_string(i), i));
+  EXPECT_EQ(list(at, of(2, 4)), (Keys{keys[1], keys[2], keys[3]}));
 }
 
 TEST_P(Capability, test_pinned_version_stored_via_ack_metadata) {
@@ -268,9 +269,10 @@ TEST_P(Capability, test_fetch_filter_applied_before_history_deserialization) {
 
 // No range has to be chosen: every kind in the list counts.
 TEST_P(Capability, test_fetch_single_range_only_uses_first_range) {
+  Keys keys;
   for (int i = 1; i <= 4; ++i)
-    begun(at, std::to_string(i), i);
-  EXPECT_EQ(list(at, {{"n", "1.0.0", 4}, {"n", "1.0.0", 1}}), (Keys{1, 4}));
+    keys.push_back(begun(at, std::to_string(i), i));
+  EXPECT_EQ(list(at, {{"n", "1.0.0", 4}, {"n", "1.0.0", 1}}), (Keys{keys[0], keys[3]}));
 }
 
 // An operator can end it, from any process, and none of its rows is read.

@@ -87,7 +87,7 @@ TEST_P(Management, PageIsBoundedByRowsLookedAt) {
   ASSERT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
   EXPECT_TRUE(keep.ids.empty());
   EXPECT_TRUE(page.more);
-  EXPECT_EQ(page.after, 1024);
+  EXPECT_EQ(page.after, key_of("i1023")) << "1,024 rows";
   ASSERT_EQ(at->instance().directory.list_instances(filter, &page, keep), Status::kOk);
   EXPECT_EQ(keep.ids, (Ids{"i1099"}));
   EXPECT_FALSE(page.more);

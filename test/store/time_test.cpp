@@ -280,7 +280,7 @@ TEST_P(Time, CreditIsForOlderTimersAndOnce) {
   EXPECT_GT(credit, 0);
   EXPECT_EQ(touch(at).clock_credit_ms, 0);
   EXPECT_EQ(raw_text("SELECT due FROM orchestrator_queue WHERE due IS NOT NULL UNION ALL SELECT "
-                     "timer_due FROM instances WHERE timer_due<9223372036854775807"),
+                     "timer_due FROM instances WHERE timer_due<9223372036854775807 ORDER BY 1"),
             std::to_string(10 * kHour - credit) + "\n" + std::to_string(young_due));
   // A credited row is still intact.
   clock.advance(10 * kHour);
@@ -351,7 +351,7 @@ class TimerPlace : public Time {
     std::string queue =
         raw_text("SELECT ref FROM orchestrator_queue WHERE due IS NOT NULL ORDER BY id");
     std::replace(queue.begin(), queue.end(), '\n', ' ');
-    return "row: " + raw_text("SELECT coalesce(timer_ref,'none') FROM instances") +
+    return "row: " + raw_text("SELECT coalesce(CAST(timer_ref AS TEXT),'none') FROM instances") +
            ", queue: " + queue;
   }
   // Commits a turn that takes all messages, closes `closed` and makes `timers`.

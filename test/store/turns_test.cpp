@@ -246,8 +246,8 @@ TEST_P(Turns, IdsOfWorkRiseOverAllConnections) {
   for (Site* const by : {&at, &at, &other, &at, &other, &other, &at}) {
     const InstanceKey key = create(*by, "i" + std::to_string(++made));
     start(*by, key, {}, {{2, {}}, {3, {}}});
-    const std::int64_t lowest =
-        raw_number("SELECT min(id) FROM (SELECT id FROM worker_queue ORDER BY rowid DESC LIMIT 2)");
+    const std::int64_t lowest = raw_number(
+        "SELECT min(id) FROM (SELECT id FROM worker_queue ORDER BY id DESC LIMIT 2) AS two");
     EXPECT_GT(lowest, last) << made;
     last = raw_number("SELECT max(id) FROM worker_queue");
     EXPECT_EQ(raw_number("SELECT count(*) FROM worker_queue"), 2 * made);
