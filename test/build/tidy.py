@@ -75,18 +75,16 @@ class Tidy:
         self.folder.mkdir(exist_ok=True)
         groups = self.groups(sources)
         # A group that does not compile is looked at source by source, so these have a file, too.
-        groups += [types.SimpleNamespace(flags=group.flags, sources=[source]) for group in groups if len(group.sources) > 1
-                   for source in group.sources]
+        self.alone = {source: types.SimpleNamespace(flags=group.flags, sources=[source]) for group in groups for source in group.sources}
         entries = []
-        for number, group in enumerate(groups):
+        for number, group in enumerate([*groups, *self.alone.values()]):
             group.path = self.folder / f"{number}.cpp"
             group.path.write_text("".join(
                 f'#include "{os.path.relpath(self.project / source, self.folder)}"  // NOLINT(bugprone-suspicious-include)\n'
                 for source in group.sources), encoding="utf-8")
             entries.append({"directory": group.flags[0], "file": str(group.path), "command": shlex.join([*group.flags[1:], str(group.path)])})
         (self.folder / "compile_commands.json").write_text(json.dumps(entries), encoding="utf-8")
-        self.alone = {group.sources[0]: group for group in groups if len(group.sources) == 1}
-        return [group for group in groups if len(group.sources) > 1 or hasattr(group, "lines")]
+        return groups
 
     def flags(self, source):
         """The folder and the words of a source's command that it has in common with others."""

@@ -1,6 +1,8 @@
 #include "store/postgres/postgres_database.hpp"
 
+#include <algorithm>
 #include <cinttypes>
+#include <limits>
 
 namespace pawl::postgres {
 namespace {
@@ -8,6 +10,9 @@ namespace {
 // An answer that takes longer counts as lost, beside the time for which a statement may wait for
 // the lock.
 constexpr std::int64_t kAnswerMsMax = 10'000;
+
+// The greatest value of the setting lock_timeout.
+constexpr std::int64_t kLockMsMax = std::numeric_limits<std::int32_t>::max();
 
 bool is_schema_name(std::string_view name) {
   constexpr std::string_view kTaken = "abcdefghijklmnopqrstuvwxyz0123456789_";
@@ -39,6 +44,7 @@ Status Database::prepare(const StoreOptions& options, const port::Port& port,
   options_ = options;
   options_.path = path_.c_str();
   options_.schema = schema_.c_str();
+  options_.busy_ms_max = std::min<std::int64_t>(options.busy_ms_max, kLockMsMax);
   port_ = port;
   return port_.storage->check_place(path_.c_str(), diagnostic);
 }

@@ -23,7 +23,7 @@
 // and not which. "typeof(x)='integer'" finds damage that an engine with typed columns cannot have,
 // and is "x IS NOT NULL" there. "CAST(x AS BLOB)" is the text x as bytes, and there may be more
 // than characters. A statement about something that only SQLite has, such as a pragma, has the mark
-// kEnginesOwn: another engine has its own text for it, by the address of this text.
+// kEnginesOwn: another engine has its own text for it, which it finds by this one.
 //
 // Every engine has the rest: ON CONFLICT, RETURNING, partial indices, comparisons of rows,
 // parameters ? and ?1, truth values as 0 and 1, iif(), and max() and min() of two values.

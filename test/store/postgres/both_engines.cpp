@@ -8,7 +8,6 @@
 //
 // A test that writes what a typed column cannot hold has no equal on PostgreSQL; from there on it
 // runs on SQLite alone. So does one whose transaction SQLite itself has ended.
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,6 +17,7 @@
 #include "engine_beside.hpp"
 #include "gtest/gtest.h"
 #include "pawl/port_posix.hpp"
+#include "server_by_hand.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_schema.hpp"
 #include "store/postgres/postgres_text.hpp"
@@ -59,8 +59,7 @@ struct Beside {
 };
 
 Status open_in(postgres::Connection& server, const Beside& beside) {
-  const char* const address = std::getenv("PAWL_POSTGRES");
-  PAWL_TRY(server.open(address == nullptr ? "" : address, *beside.port.clock, 60'000));
+  PAWL_TRY(server.open(ServerByHand::address(), *beside.port.clock, 60'000));
   return postgres::enter_schema(server, "pawl");
 }
 

@@ -2,9 +2,7 @@
 // to one that is refused. Method: what stands there is made by hand.
 #include "store/postgres/postgres_database.hpp"
 
-#include <libpq-fe.h>
-
-#include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <thread>
@@ -12,32 +10,19 @@
 
 #include "gtest/gtest.h"
 #include "pawl/port_sim.hpp"
+#include "server_by_hand.hpp"
 
 namespace pawl::test {
 namespace {
 
-std::string address() {
-  const char* const given = std::getenv("PAWL_POSTGRES");
-  return given == nullptr ? "" : given;
-}
-
 class PostgresDatabase : public ::testing::Test {
  protected:
-  PostgresDatabase() : by_hand_(PQconnectdb(address().c_str()), &PQfinish) {
-    execute(
-        "SET client_min_messages=error;DROP SCHEMA IF EXISTS pawl CASCADE;"
-        "DROP SCHEMA IF EXISTS plant_7 CASCADE");
+  PostgresDatabase() {
+    execute("DROP SCHEMA IF EXISTS pawl CASCADE;DROP SCHEMA IF EXISTS plant_7 CASCADE");
   }
 
-  void execute(const std::string& sql) { static_cast<void>(ask(sql)); }
-  std::string ask(const std::string& sql) {
-    const std::unique_ptr<PGresult, decltype(&PQclear)> result(PQexec(by_hand_.get(), sql.c_str()),
-                                                               &PQclear);
-    const ExecStatusType status = PQresultStatus(result.get());
-    EXPECT_TRUE(status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK)
-        << sql << ": " << PQerrorMessage(by_hand_.get());
-    return PQntuples(result.get()) == 0 ? "" : PQgetvalue(result.get(), 0, 0);
-  }
+  void execute(const std::string& sql) { by_hand_.execute(sql); }
+  std::string ask(const std::string& sql) { return by_hand_.ask(sql); }
 
   Status open(const char* schema = "pawl") {
     StoreOptions options;
@@ -46,15 +31,14 @@ class PostgresDatabase : public ::testing::Test {
   }
   Status open(StoreOptions options) {
     options.path = "test.db";
-    if (options.server == nullptr) options.server = address_.c_str();
+    if (options.server == nullptr) options.server = ServerByHand::address();
     store_ = std::make_unique<postgres::PostgresStore>();
     return store_->open(options, node_.port(), diagnostic_);
   }
   [[nodiscard]] std::string said() const { return std::string(diagnostic_.text()); }
   void has(const char* text) { EXPECT_NE(said().find(text), std::string::npos) << said(); }
 
-  std::string address_ = address();
-  std::unique_ptr<PGconn, decltype(&PQfinish)> by_hand_;
+  ServerByHand by_hand_;
   sim::Machine machine_{7};
   sim::Node node_{machine_};
   Diagnostic diagnostic_;
@@ -82,7 +66,7 @@ TEST_F(PostgresDatabase, ARoleThatOwnsOneSchemaIsEnough) {
       "DROP ROLE IF EXISTS gateway;CREATE ROLE gateway LOGIN;CREATE SCHEMA pawl AUTHORIZATION "
       "gateway");
   StoreOptions options;
-  const std::string as_gateway = address_ + " user=gateway";
+  const std::string as_gateway = std::string(ServerByHand::address()) + " user=gateway";
   options.server = as_gateway.c_str();
   ASSERT_EQ(open(options), Status::kOk) << said();
   BatchInfo info;
@@ -166,13 +150,13 @@ TEST_F(PostgresDatabase, ManyThatOpenAtOnceMakeOneStore) {
   std::vector<std::string> ids(kNodes);
   std::vector<std::thread> threads;
   for (std::string& id : ids)
-    threads.emplace_back([this, &id] {
+    threads.emplace_back([&id] {
       sim::Machine machine(1);
       sim::Node node(machine);
       postgres::PostgresStore store;
       StoreOptions options;
       options.path = "test.db";
-      options.server = address_.c_str();
+      options.server = ServerByHand::address();
       Diagnostic diagnostic;
       const Status status = store.open(options, node.port(), diagnostic);
       id =
@@ -218,6 +202,17 @@ TEST_F(PostgresDatabase, ALockThatIsHeldIsBusy) {
     EXPECT_EQ(store_->batch().begin(0, &info), Status::kOk) << store_->diagnostic().text();
     EXPECT_EQ(store_->batch().commit(), Status::kOk);
   }
+}
+
+TEST_F(PostgresDatabase, TheLongestWaitForTheLockIsTaken) {
+  StoreOptions options;
+  options.busy_ms_max = std::numeric_limits<std::int64_t>::max();
+  ASSERT_EQ(open(options), Status::kOk) << said();
+  BatchInfo info;
+  EXPECT_EQ(store_->batch().begin(0, &info), Status::kOk) << store_->diagnostic().text();
+  EXPECT_EQ(store_->batch().commit(), Status::kOk);
+  options.busy_ms_max = -1;
+  EXPECT_EQ(open(options), Status::kInvalidArgument);
 }
 
 TEST_F(PostgresDatabase, SpaceIsThatOfItsTables) {
