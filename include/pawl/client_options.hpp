@@ -16,13 +16,15 @@
 #include "pawl/management.hpp"
 #include "pawl/name.hpp"
 #include "pawl/send_options.hpp"
+#include "pawl/server_database.hpp"
 #pragma GCC visibility push(default)
 
 namespace pawl {
 
 struct ClientOptions {
-  Path database_path;  // required
-  bool create = true;  // false: kCannotOpen when there is no database yet
+  Path database_path;                        // required
+  const ServerDatabase* database = nullptr;  // as Options::database
+  bool create = true;                        // false: kCannotOpen when there is no database yet
   bool synchronous_full = true;
   std::chrono::milliseconds busy_max{5'000};  // longest wait for the write lock, then kBusy
   std::size_t payload_bytes_max = 64 * 1024;  // limits inputs and messages given, and outputs read

@@ -17,6 +17,7 @@
 
 #include "pawl/log.hpp"
 #include "pawl/name.hpp"
+#include "pawl/server_database.hpp"
 #include "pawl/session_listener.hpp"
 #include "pawl/status.hpp"
 #pragma GCC visibility push(default)
@@ -241,7 +242,10 @@ struct Options {
   // program raises the values of which it needs more.
   static Options smallest();
 
-  Path database_path;  // required
+  // The file of the database; with `database`, what lies beside it on this machine begins with this
+  // path: locks, notes and folders.
+  Path database_path;                        // required
+  const ServerDatabase* database = nullptr;  // null: the file
   // A stable identity over restarts, a plain id (is_plain_id()); none: a new one at each start.
   std::optional<Name> worker_node_id = std::nullopt;
   bool run_orchestrations = true;  // false: worker-only

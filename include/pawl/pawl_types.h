@@ -53,7 +53,8 @@ typedef enum pawl_status {
   PAWL_EXCEPTION,
   PAWL_NOT_RESTARTABLE,
   PAWL_OLDER_DATABASE,
-  PAWL_KEY_REUSED
+  PAWL_KEY_REUSED,
+  PAWL_IN_DOUBT
 } pawl_status;
 /* The stable name ("not_found"); "unknown" for a number that is no pawl_status. Any thread. */
 const char* pawl_status_name(pawl_status status);

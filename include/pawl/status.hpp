@@ -51,6 +51,7 @@ enum class [[nodiscard]] Status : std::uint8_t{
     kNotRestartable,            // the instance has nothing to restart from; error_text() says why
     kOlderDatabase,             // written by an older Pawl, in a form that this one does not read
     kKeyReused,                 // another message came with this key before
+    kInDoubt,                   // the server may have committed it: its answer was lost
 };
 
 // The stable, lower-case name of a status ("resource_exhausted"); never null.

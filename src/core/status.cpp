@@ -27,6 +27,7 @@ const char* status_name(Status status) {
     case Status::kNewerDatabase: return "newer_database";
     case Status::kOlderDatabase: return "older_database";
     case Status::kKeyReused: return "key_reused";
+    case Status::kInDoubt: return "in_doubt";
     case Status::kNodeIdInUse: return "node_id_in_use";
     case Status::kForeignBoot: return "foreign_boot";
     case Status::kNetworkFilesystem: return "network_filesystem";

@@ -31,6 +31,7 @@ Status Client::open(Process& process, const ClientOptions& options, const port::
   }
   Options check;
   check.database_path = options.database_path;
+  check.database = options.database;
   check.limits.payload_bytes_max = options.payload_bytes_max;
   check.limits.warm_bytes = 4 * options.payload_bytes_max > check.limits.warm_bytes
                                 ? 4 * options.payload_bytes_max

@@ -55,7 +55,7 @@ bool goes_on(const OrchestrationStatus& status) {
 Status ClientCore::lay_out(Arena& arena) {
   Parts parts;
   PAWL_TRY(lay_out(arena, options_, parts));
-  store_ = StoreFactory::make(parts.store);
+  store_ = StoreFactory::engine_of(options_.database).make(parts.store);
   buffer_ = parts.buffer;
   typed_ = parts.typed;
   workers_ = parts.workers;
@@ -63,8 +63,7 @@ Status ClientCore::lay_out(Arena& arena) {
 }
 
 Status ClientCore::open(Diagnostic& diagnostic) {
-  StoreOptions options;
-  options.path = options_.database_path.c_str();
+  StoreOptions options = StoreFactory::options_of(options_.database_path, options_.database);
   options.create = options_.create;
   options.synchronous_full = options_.synchronous_full;
   options.busy_ms_max = options_.busy_max.count();

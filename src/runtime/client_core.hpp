@@ -63,7 +63,7 @@ class ClientCore {
       : process_(process), options_(options), port_(port) {}
 
   ~ClientCore() {
-    if (store_ != nullptr) StoreFactory::destroy(store_);
+    if (store_ != nullptr) StoreFactory::engine_of(options_.database).destroy(store_);
   }
   ClientCore(const ClientCore&) = delete;
   ClientCore& operator=(const ClientCore&) = delete;
@@ -77,7 +77,8 @@ class ClientCore {
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const ClientOptions& options, Parts& parts) {
-    parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
+    parts.store =
+        arena.allocate(StoreFactory::engine_of(options.database).bytes, StoreFactory::kAlign);
     parts.buffer = arena.buffer(status_buffer_bytes(options.payload_bytes_max));
     parts.typed = arena.buffer(options.payload_bytes_max);
     parts.workers = arena.template array<WorkerRow>(kWorkersMax);

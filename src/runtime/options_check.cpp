@@ -151,6 +151,13 @@ Status check_texts(const Options& options, Diagnostic& diagnostic) {
     return Status::kInvalidOptions;
   }
   PAWL_TRY(check_path("database_path", options.database_path, diagnostic));
+  if (options.database != nullptr) {
+    PAWL_TRY(check_path("the address of the database", options.database->address, diagnostic));
+    if (options.database->engine == nullptr || options.database->address.empty()) {
+      diagnostic.format("database has no engine or no address: see pawl/server_database.hpp");
+      return Status::kInvalidOptions;
+    }
+  }
   if (options.sessions.work_root.has_value())
     PAWL_TRY(check_path("sessions.work_root", *options.sessions.work_root, diagnostic));
   if (!options.worker_node_id.has_value() || is_valid_id(*options.worker_node_id))
@@ -164,7 +171,9 @@ Status check_texts(const Options& options, Diagnostic& diagnostic) {
 
 }  // namespace
 
-std::int64_t reserve_bytes(const SpaceOptions& space) {
+std::int64_t reserve_bytes(const Options& options) {
+  const SpaceOptions& space = options.space;
+  if (options.database != nullptr) return 0;
   if (space.reserve_bytes.has_value()) return static_cast<std::int64_t>(*space.reserve_bytes);
   return 2 * kLogPageBytes * space.checkpoint_pages;
 }
@@ -187,7 +196,7 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
   }
   // A smaller reserve would leave a full disk without room for the content of the log.
   const std::int64_t log_bytes = options.space.checkpoint_pages * kLogPageBytes;
-  const std::int64_t reserve = reserve_bytes(options.space);
+  const std::int64_t reserve = reserve_bytes(options);
   if (reserve != 0 && reserve < log_bytes) {
     diagnostic.format(
         "reserve_bytes = %lld must be 0 or at least %lld, as much as the log of "

@@ -13,7 +13,7 @@ inline constexpr std::int64_t kQuotaMost = std::int64_t{1} << 50;
 static_assert(kQuotaMost == 1'125'899'906'842'624, "as in the table of ranges");
 
 // Bytes of the file that is deleted when the disk is full; 0: there is none.
-std::int64_t reserve_bytes(const SpaceOptions& space);
+std::int64_t reserve_bytes(const Options& options);
 
 // kInvalidOptions with a diagnostic that names the option, its value and its bounds, or both values
 // of a violated rule.

@@ -52,7 +52,7 @@ class Check {
   Check(Process& process, const Registry& registry, const Options& options, const port::Port& port)
       : place_(process), registry_(registry), options_(options), port_(port) {}
   ~Check() {
-    if (store_ != nullptr) StoreFactory::destroy(store_);
+    if (store_ != nullptr) StoreFactory::engine_of(options_.database).destroy(store_);
   }
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
@@ -66,7 +66,8 @@ class Check {
   };
   template <typename AnyArena>
   static Status lay_out(AnyArena& arena, const Options& options, Parts& parts) {
-    parts.store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
+    parts.store =
+        arena.allocate(StoreFactory::engine_of(options.database).bytes, StoreFactory::kAlign);
     parts.pool = arena.allocate(options.limits.warm_bytes, kArenaAlign);
     parts.messages = arena.allocate(tick_bytes(options, 1), kArenaAlign);
     parts.group = arena.template make<Group>();
@@ -99,15 +100,14 @@ Status Check::lay_out(Arena& arena) {
   PAWL_TRY(lay_out(arena, options_, parts_));
   engine_ = arena.make<Engine>(arena, engine_limits(options_));
   if (engine_ == nullptr || !engine_->ready()) return Status::kResourceExhausted;
-  store_ = StoreFactory::make(parts_.store);
+  store_ = StoreFactory::engine_of(options_.database).make(parts_.store);
   messages_.attach(parts_.messages, tick_bytes(options_, 1));
   pool_.attach(parts_.pool, options_.limits.warm_bytes);
   return Status::kOk;
 }
 
 Status Check::open(Diagnostic& diagnostic) {
-  StoreOptions options;
-  options.path = options_.database_path.c_str();
+  StoreOptions options = StoreFactory::options_of(options_.database_path, options_.database);
   options.create = false;
   options.read_only = true;
   options.busy_ms_max = options_.timing.busy_max.count();

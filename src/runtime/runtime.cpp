@@ -66,7 +66,7 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters
                            Vector<Evidence::Seen>& seen_leases) {
   names.allocate(arena, options);
   PAWL_TRY(seen_leases.allocate(arena, Evidence::kSeenEach * options.limits.workers_max));
-  store = arena.allocate(StoreFactory::bytes(), StoreFactory::kAlign);
+  store = arena.allocate(StoreFactory::engine_of(options.database).bytes, StoreFactory::kAlign);
   tick_bytes = pawl::tick_bytes(options, options.limits.batch);
   tick_block = arena.allocate(tick_bytes, kArenaAlign);
   PAWL_TRY(warm.allocate(arena, options));
@@ -83,7 +83,7 @@ Status LoopMemory::lay_out(AnyArena& arena, const Options& options, NameCounters
 
 Status RuntimeCore::lay_out(Arena& arena) {
   PAWL_TRY(memory_.lay_out(arena, loop_.options, loop_.names, loop_.seen_leases));
-  loop_.store = StoreFactory::make(memory_.store);
+  loop_.store = StoreFactory::engine_of(loop_.options.database).make(memory_.store);
   engine_ = arena.make<Engine>(arena, engine_limits(loop_.options));
   return engine_ != nullptr && engine_->ready() ? Status::kOk : Status::kResourceExhausted;
 }

@@ -56,8 +56,8 @@ const RuntimeStats& RuntimeCore::stats() {
 }
 
 Status RuntimeCore::open_database(Diagnostic& diagnostic) {
-  StoreOptions options;
-  options.path = loop_.options.database_path.c_str();
+  StoreOptions options =
+      StoreFactory::options_of(loop_.options.database_path, loop_.options.database);
   options.synchronous_full = loop_.options.synchronous_full;
   options.busy_ms_max = loop_.options.timing.busy_max.count();
   options.cache_pages = loop_.options.space.cache_pages;
@@ -123,6 +123,7 @@ bool RuntimeCore::ready() const {
 }
 
 OptionalMs RuntimeCore::next_due() const {
+  if (batch_.is_in_doubt()) return loop_.trouble_until;
   return loop_.agenda.next(Agenda::Which::kAll, holds(loop_.boot_ms()));
 }
 
@@ -178,7 +179,8 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const std::int64_t left = end - loop_.boot_ms();
   if (opened_.executor) threads_stuck_ = !loop_.port.threads->executor_stop(left > 0 ? left : 0);
   if (threads_stuck_) log_threads();
-  if (loop_.me != 0 && idle) unregister();
+  if (batch_.is_in_doubt()) loop_.log(LogLevel::kError, "stopped_in_doubt");
+  if (loop_.me != 0 && idle && !batch_.is_in_doubt()) unregister();
   loop_.process.remove_loop(loop_.port.threads);
   if (!threads_stuck_) parts_.this_worker.close_files();
   parts_.folders.stop();
@@ -235,9 +237,12 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
                                         ? limit_ms
                                         : loop_.options.timing.tick_max.count());
   ++loop_.stats.ticks;
+  if (batch_.is_in_doubt()) batch_.decide();
+  if (batch_.is_in_doubt()) return tick_in_doubt(end);
   look(start);
   const bool has_batch = is_due(Agenda::Which::kInBatch, start);
   if (has_batch) batch_.run();
+  if (batch_.is_in_doubt()) return tick_in_doubt(end);
   parts_.activities.run_inline(end);
   parts_.activities.run_steps();
   parts_.activities.abandon();
@@ -256,6 +261,21 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   runs_again_ = next_due().has_passed(now);
   if (loop_.options.board != nullptr) write_board(*loop_.options.board, now);
   return runs_again_;
+}
+
+// Activities that were begun go on. The storage is not asked for anything, since rows that the batch
+// wrote may be there or not.
+Result<bool> RuntimeCore::tick_in_doubt(std::int64_t end) {
+  memory_.slots.collect(*loop_.port.threads);
+  parts_.activities.run_inline(end);
+  parts_.activities.run_steps();
+  parts_.activities.abandon();
+  loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
+  planned_wake_ = next_due();
+  if (loop_.port.threads->fd() >= 0) loop_.port.threads->arm(planned_wake_);
+  runs_again_ = false;
+  if (loop_.options.board != nullptr) write_board(*loop_.options.board, loop_.boot_ms());
+  return stopped_ ? Result<bool>(Status::kStopped) : Result<bool>(false);
 }
 
 // The counters are some KiB. So a loop under load copies them once a second, and a loop that goes

@@ -25,7 +25,8 @@ class RuntimeCore final {
   RuntimeCore(Process& process, const Registry& registry, const Options& options,
               const port::Port& port);
   ~RuntimeCore() {
-    if (loop_.store != nullptr) StoreFactory::destroy(loop_.store);
+    if (loop_.store != nullptr)
+      StoreFactory::engine_of(loop_.options.database).destroy(loop_.store);
   }
 
   [[nodiscard]] static std::size_t required_memory(const Options& options);
@@ -80,6 +81,7 @@ class RuntimeCore final {
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
   void log_threads();
+  Result<bool> tick_in_doubt(std::int64_t end);
   // Takes in the changes since the last tick: time that passed, commits of others, events of the
   // machine.
   void look(std::int64_t now_boot_ms);

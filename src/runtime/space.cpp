@@ -26,13 +26,13 @@ bool has_long_log(const SpaceUse& use) {
 
 // Made in the batch that writes its size: no process sees the one without the other.
 void Space::make_first_reserve() {
-  const std::int64_t bytes = reserve_bytes(loop_.options.space);
+  const std::int64_t bytes = reserve_bytes(loop_.options);
   first_reserve_ = is_short_ || bytes == 0 ? Status::kOk : loop_.place().make_reserve(bytes);
 }
 
 // A start on a full disk is no failure: stored work can still be finished.
 void Space::registered() {
-  if (reserve_bytes(loop_.options.space) == 0) return remove_unwanted_reserve();
+  if (reserve_bytes(loop_.options) == 0) return remove_unwanted_reserve();
   if (first_reserve_ == Status::kOk) return;
   loop_.log_status(LogLevel::kError, "no_room_for_the_reserve", first_reserve_);
   lose_reserve();
@@ -52,7 +52,7 @@ void Space::remove_unwanted_reserve() {
 // New work is refused while less than the reserve is free (Place::look_for_room()). Removal begins
 // at twice as much, so that room is made before that.
 bool Space::lacks_free_pages() const {
-  const auto reserve = reserve_bytes(loop_.options.space);
+  const auto reserve = reserve_bytes(loop_.options);
   return is_short_ && use_.free_bytes < 2 * (reserve > kPagesLeast ? reserve : kPagesLeast);
 }
 
@@ -173,7 +173,7 @@ void Space::update_stats() {
   loop_.stats.used_bytes = use_.used_bytes;
   loop_.stats.log_bytes = use_.log_bytes;
   loop_.stats.quota_bytes = use_.quota_bytes;
-  const bool is_full = is_short_ && use_.free_bytes < reserve_bytes(loop_.options.space);
+  const bool is_full = is_short_ && use_.free_bytes < reserve_bytes(loop_.options);
   if (is_full || log_is_full_ || (use_.quota_bytes > 0 && use_.total() > use_.quota_bytes)) {
     loop_.stats.room = Room::kRejectingNew;
   } else {
@@ -186,7 +186,7 @@ void Space::update_stats() {
 // since; or a worker whose options have no reserve, and then the disk was not full at all.
 void Space::look_for_reserve() {
   looks_for_reserve_ = false;
-  if (is_short_ || reserve_bytes(loop_.options.space) == 0) return;
+  if (is_short_ || reserve_bytes(loop_.options) == 0) return;
   const Result<bool> missing = loop_.place().reserve_missing();
   if (!missing.ok() || !missing.value()) return;
   loop_.log(LogLevel::kWarning, "reserve_is_missing");
@@ -212,6 +212,11 @@ void Space::disk_is_full() {
   // If no keys are left, no removal makes room.
   if (loop_.transaction().check_keys() == Status::kCorrupt)
     return loop_.log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
+  if (loop_.options.database != nullptr) {
+    // The server's disk: no removal of rows makes room on it.
+    loop_.trouble_until = loop_.boot_ms();
+    return loop_.log(LogLevel::kError, "disk_is_full");
+  }
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (is_short_) return;
@@ -225,7 +230,7 @@ void Space::disk_is_full() {
 bool Space::remake_reserve() {
   loop_.agenda.plan(Job::kReserve, loop_.boot_ms() + kReserveRetryMs);
   cut_log();
-  const auto wanted = reserve_bytes(loop_.options.space);
+  const auto wanted = reserve_bytes(loop_.options);
   // Twice the bytes must be free, or the next commit would need the reserve at once.
   const Result<std::int64_t> free =
       loop_.port.storage->free_bytes(loop_.options.database_path.c_str());

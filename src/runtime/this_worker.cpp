@@ -45,6 +45,10 @@ Status ThisWorker::write() {
   worker.handler_count = count;
   worker.tags = loop_.options.worker_tag_filter;
   worker.former = &former;
+  // A registration that this process gave up need not be buried. Its own activities have not
+  // crashed.
+  if (file_.incarnation != 0)
+    PAWL_TRY(loop_.worker().bury_worker(file_.incarnation, 0, nullptr, 0, loop_.crash_limits()));
   PAWL_TRY(loop_.worker().register_worker(worker, loop_.evidence, loop_.crash_limits(), &loop_.me));
   // The worker's file is locked before another process can see the row.
   const Result<port::Storage::WorkerFile> file = loop_.port.storage->worker_create(
@@ -57,7 +61,7 @@ Status ThisWorker::write() {
   PAWL_TRY(bury_the_dead());
   std::optional<std::int64_t> quota_bytes;
   if (loop_.options.space.quota_bytes > 0) quota_bytes = loop_.options.space.quota_bytes;
-  PAWL_TRY(loop_.place().set_quota_and_reserve(quota_bytes, reserve_bytes(loop_.options.space)));
+  PAWL_TRY(loop_.place().set_quota_and_reserve(quota_bytes, reserve_bytes(loop_.options)));
   PAWL_TRY(loop_.place().set_log_max(loop_.options.space.log_bytes_max));
   const RetentionOptions& retention = loop_.options.retention;
   PAWL_TRY(loop_.place().set_key_window(retention.message_keys, retention.message_key_age.count()));
@@ -159,7 +163,7 @@ void ThisWorker::watch_workers() {
 }
 
 void ThisWorker::was_buried() {
-  loop_.log(LogLevel::kError, "worker_was_buried");
+  loop_.log_status(LogLevel::kError, "worker_was_buried", Status::kBuried);
   loop_.me = 0;
   loop_.agenda.do_now(Job::kRegister);
 }

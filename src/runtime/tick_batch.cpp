@@ -15,9 +15,25 @@ void TickBatch::run() {
     parts_.turns.run();
     status = write_and_commit();
   }
+  settle(status);
+}
+
+void TickBatch::settle(Status status) {
+  in_doubt_ = status == Status::kInDoubt;
+  if (in_doubt_) {
+    loop_.log_status(LogLevel::kWarning, "batch_in_doubt", status);
+    return parts_.recovery.leave_store_alone();
+  }
   if (status != Status::kOk) rolled_back(status);
   memory_.warm.unpin_all();
   memory_.warm.restore_reserve();
+}
+
+void TickBatch::decide() {
+  if (loop_.is_in_trouble(loop_.boot_ms())) return;
+  Status status = loop_.transaction().find_outcome();
+  if (status == Status::kOk) count_commit();
+  settle(status);
 }
 
 // Reads all that the turns need; nothing is locked meanwhile.
@@ -39,7 +55,7 @@ Status TickBatch::prepare() {
 }
 
 Status TickBatch::write_and_commit() {
-  const std::int64_t begun_ms = loop_.boot_ms();
+  begun_ms_ = loop_.boot_ms();
   const Status begun = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     parts_.activities.lose_all();
@@ -52,24 +68,29 @@ Status TickBatch::write_and_commit() {
   parts_.removals.begin();
   Status status = write();
   if (status == Status::kOk) status = parts_.session_watch.end();
-  const std::int64_t written_ms = loop_.boot_ms();
+  written_ms_ = loop_.boot_ms();
   if (status == Status::kOk) status = loop_.transaction().commit();
+  if (status == Status::kInDoubt) return status;
   if (status != Status::kOk) {
     loop_.transaction().rollback();
     return status;
   }
+  count_commit();
+  return Status::kOk;
+}
+
+void TickBatch::count_commit() {
   if (loop_.transaction().last_commit_wrote()) {
     const std::int64_t now = loop_.boot_ms();
     ++loop_.stats.commits;
-    loop_.stats.written.add(now - begun_ms);
-    loop_.stats.flushed.add(now - written_ms);
+    loop_.stats.written.add(now - begun_ms_);
+    loop_.stats.flushed.add(now - written_ms_);
     loop_.window_until = now + loop_.options.timing.commit_window.count();
   }
   // This commit itself may have sent an instance a message: a session was closed, or changed its
   // owner.
   if (loop_.transaction().last_commit_sent()) loop_.agenda.do_now(Job::kTurns);
   committed();
-  return Status::kOk;
 }
 
 Status TickBatch::write() {

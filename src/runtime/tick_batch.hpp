@@ -12,7 +12,13 @@ class TickBatch {
   TickBatch(LoopContext& loop, LoopMemory& memory, LoopParts& parts)
       : loop_(loop), memory_(memory), parts_(parts) {}
 
+  // Requires: not in doubt.
   void run();
+  // The server has not said yet whether the last batch is committed. Its effects wait, and no other
+  // batch begins.
+  [[nodiscard]] bool is_in_doubt() const { return in_doubt_; }
+  // Asks again, when Recovery says so. Requires: in doubt.
+  void decide();
   // The last batch left items over, or all slots of a kind held results.
   [[nodiscard]] bool was_full() const { return turns_were_full_ || slots_were_full_; }
   // After the commit of a registration.
@@ -23,6 +29,9 @@ class TickBatch {
  private:
   Status prepare();
   Status write_and_commit();
+  void settle(Status status);
+  // After the commit.
+  void count_commit();
   Status write();
   Status write_due();
   void committed();
@@ -35,6 +44,9 @@ class TickBatch {
   LoopContext& loop_;
   LoopMemory& memory_;
   LoopParts& parts_;
+  bool in_doubt_ = false;
+  std::int64_t begun_ms_ = 0;    // boot time, of the batch
+  std::int64_t written_ms_ = 0;  // when its rows were written
   bool turns_were_full_ = false;
   bool slots_were_full_ = false;  // all slots of a kind held results
 };

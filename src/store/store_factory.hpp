@@ -1,22 +1,31 @@
-// StoreFactory: makes the storage for code that must not know SQLite.
+// StoreFactory: makes the storage for code that must not know its engine.
 //
 // Purpose: the loop and the client hold a Store by contract; only src/store/sqlite sees sqlite3.h.
+// Without a ServerDatabase the engine is SQLite. Another engine is named by a pointer that only its
+// own component gives out, so a program links an engine only if it uses it.
 // Ownership: the caller gives the place and destroys what it made. Thread rule: as store.hpp.
 #ifndef PAWL_STORE_STORE_FACTORY_HPP
 #define PAWL_STORE_STORE_FACTORY_HPP
 
 #include <cstddef>
 
+#include "pawl/server_database.hpp"
 #include "store/store.hpp"
 
 namespace pawl {
 
+// Makes a Store in `place`, which has `bytes` at StoreFactory::kAlign.
+struct StoreEngine {
+  std::size_t bytes = 0;
+  Store* (*make)(void* place) = nullptr;
+  void (*destroy)(Store* store) = nullptr;
+};
+
 struct StoreFactory {
   static constexpr std::size_t kAlign = alignof(std::max_align_t);
-  [[nodiscard]] static std::size_t bytes();
-  // `place` has bytes() bytes at kAlign.
-  [[nodiscard]] static Store* make(void* place);
-  static void destroy(Store* store);
+  [[nodiscard]] static const StoreEngine& engine_of(const ServerDatabase* database);
+  // The options of a Store at this path, or of this database. Both outlive it.
+  [[nodiscard]] static StoreOptions options_of(const Path& path, const ServerDatabase* database);
 
   // SQLite's memory, global to the process (sqlite/sqlite_memory.hpp).
   struct HeapUse {

@@ -318,11 +318,11 @@ int main() {
   of_process.sqlite_memory = SqliteMemory::kOwn;
   if (!metal_test::start_board(of_process)) return 1;
   alignas(StoreFactory::kAlign) static unsigned char place[40 * 1024];
-  if (sizeof(place) < StoreFactory::bytes()) {
-    qemu::say("a storage takes %zu bytes", StoreFactory::bytes());
+  if (sizeof(place) < StoreFactory::engine_of(nullptr).bytes) {
+    qemu::say("a storage takes %zu bytes", StoreFactory::engine_of(nullptr).bytes);
     return 1;
   }
-  Store* const store = StoreFactory::make(place);
+  Store* const store = StoreFactory::engine_of(nullptr).make(place);
   StoreOptions options;
   options.path = "pawl.db";
   options.cache_pages = 16;
@@ -336,7 +336,7 @@ int main() {
   }
   bool passed = metal_test::run_all(*store);
   store->close();
-  StoreFactory::destroy(store);
+  StoreFactory::engine_of(nullptr).destroy(store);
   passed = metal_test::report() && passed;
   if (passed) qemu::say("replay: every scenario as it must be");
   return passed ? 0 : 1;

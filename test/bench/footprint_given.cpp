@@ -97,7 +97,7 @@ constexpr Row kRows[] = {
     {"workers", [](const Given& given) { return part<pawl::ThisWorker::Memory>(given.runtime); }},
     {"owned sessions",
      [](const Given& given) { return part<pawl::SessionWatch::Memory>(given.runtime); }},
-    {"storage", [](const Given&) { return pawl::StoreFactory::bytes(); }},
+    {"storage", [](const Given&) { return pawl::StoreFactory::engine_of(nullptr).bytes; }},
     {"core", [](const Given&) { return sizeof(pawl::RuntimeCore); }},
 };
 

@@ -67,7 +67,8 @@ static void null_clients(void) {
   pawl_activity_options_init(NULL);
   /* No status of Pawl is missing here. */
   CHECK(strcmp(pawl_status_name(PAWL_KEY_REUSED), "key_reused") == 0);
-  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_KEY_REUSED + 1)), "unknown") == 0);
+  CHECK(strcmp(pawl_status_name(PAWL_IN_DOUBT), "in_doubt") == 0);
+  CHECK(strcmp(pawl_status_name((pawl_status)(PAWL_IN_DOUBT + 1)), "unknown") == 0);
   /* This holds, too, if an enumeration of C++ has no room for the number. */
   CHECK(strcmp(pawl_status_name((pawl_status)63), "unknown") == 0 &&
         strcmp(pawl_status_name((pawl_status)64), "unknown") == 0);

@@ -198,8 +198,7 @@ bool is_size(const Option& option) {
 
 bool fits(const Options& options, std::size_t bytes_max) {
   return Runtime::required_memory(options) <= bytes_max &&
-
-         static_cast<std::size_t>(reserve_bytes(options.space)) <= bytes_max;
+         static_cast<std::size_t>(reserve_bytes(options)) <= bytes_max;
 }
 
 }  // namespace

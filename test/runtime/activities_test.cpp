@@ -192,7 +192,7 @@ TEST_F(ActivitiesTest, sees_who_asked_for_it_and_how_long_it_may_take) {
 }
 
 TEST_F(ActivitiesTest, an_inline_activity_may_use_a_client_but_not_wait_with_it) {
-  TestClient own(machine, kPath);
+  TestClient own(machine, kPath, client_options);
   add("with_client", with_client, ActivityMode::kInline, &own);
   start_worker();
   start("a", "call", "with_client");

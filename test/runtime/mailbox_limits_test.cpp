@@ -116,8 +116,7 @@ TEST_F(MailboxLimits, a_sender_may_be_stricter_and_keeps_to_bytes_too) {
   EXPECT_NE(client()->error_text().find("at most 4096 bytes may (4 * payload_bytes_max)"),
             std::string_view::npos)
       << client()->error_text();
-  ClientOptions few;
-  few.database_path = kPath;
+  ClientOptions few = client_options;
   few.queue_messages_max = 1;
   TestClient strict(machine, kPath, few);
   EXPECT_EQ(strict->raise_event("i", "unheard", "x"), Status::kResourceExhausted);

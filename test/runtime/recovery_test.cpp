@@ -90,7 +90,7 @@ TEST_F(Recovery, ManyInstancesAndARebootInTheMiddle) {
   machine.reboot(3'600'000);
   workers.clear();
   start_worker();
-  testing::TestClient after(machine, testing::kPath);
+  testing::TestClient after(machine, testing::kPath, client_options);
   const auto all_ended = [&] {
     for (int i = 0; i < 30; ++i)
       if (after.status("i" + std::to_string(i)).state == OrchestrationState::kRunning) return false;

@@ -539,7 +539,7 @@ Poll eternal(OrchestrationContext& ctx) {
 }
 
 TEST_F(Scenario, SelfPruningEternal) {
-  testing::TestClient for_activities(machine, testing::kPath);
+  testing::TestClient for_activities(machine, testing::kPath, client_options);
   add("eternal", eternal);
   add("prune", prune, ActivityMode::kInline, &for_activities);
   start_worker();

@@ -537,8 +537,9 @@ TEST_F(Space, FailedWritesLoseNothing) {
 // Another process with a connection of its own, which works as long as the test lets it.
 class Other {
  public:
-  explicit Other(sim::Machine& machine) : node(machine), place_(StoreFactory::bytes()) {
-    store = StoreFactory::make(place_.data());
+  explicit Other(sim::Machine& machine)
+      : node(machine), place_(StoreFactory::engine_of(nullptr).bytes) {
+    store = StoreFactory::engine_of(nullptr).make(place_.data());
     StoreOptions options;
     options.path = kPath;
     Diagnostic why;
@@ -546,7 +547,7 @@ class Other {
   }
   ~Other() {
     store->close();
-    StoreFactory::destroy(store);
+    StoreFactory::engine_of(nullptr).destroy(store);
   }
   std::string pid() { return std::to_string(node.port().threads->process_id()); }
 

@@ -349,7 +349,7 @@ TEST_F(Typed, WhatDoesNotGoAsJsonIsRefused) {
       }),
       "failed bad_payload the value is longer than payload_bytes_max as JSON, or has a number "
       "that JSON has not");
-  ClientOptions small;
+  ClientOptions small = client_options;
   small.payload_bytes_max = 4'096;
   testing::TestClient sender(machine, testing::kPath, small);
   EXPECT_EQ(sender->raise_event("code", EventType<Wide>("go"), wide_of(5'000)),

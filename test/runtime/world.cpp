@@ -15,10 +15,11 @@ Process& shared_process() {
 }
 
 TestClient::TestClient(sim::Machine& machine, const char* path, ClientOptions options, Here here)
-    : node(machine), memory(Client::required_memory(options)) {
+    : node(machine) {
   options.database_path = path;
+  memory = std::make_unique<Block>(Client::required_memory(options));
   Diagnostic diagnostic;
-  expect_ok(client.open(shared_process(), options, node.port(), memory.data(), memory.bytes(),
+  expect_ok(client.open(shared_process(), options, node.port(), memory->data(), memory->bytes(),
                         diagnostic),
             "Client::open", diagnostic.text(), here);
 }
@@ -35,6 +36,7 @@ Gateway::Gateway(std::uint64_t seed) : machine(seed) {
   machine.set_wall(1'800'000'000'000);  // in January 2027
   machine.set_synced(true);
   options.database_path = kPath;
+  options.database = client_options.database = on_server.database;
   options.verify_turns = true;
 }
 
@@ -55,7 +57,9 @@ void Gateway::kills_are_many() {
 }
 
 Worker& Gateway::start_worker(const Registry& known, const Options& how, Here here) {
-  workers.push_back(std::make_unique<Worker>(machine, known, how));
+  Options with = how;
+  with.database = on_server.database;  // the options may be those of another world
+  workers.push_back(std::make_unique<Worker>(machine, known, with));
   Worker& made = *workers.back();
   expect_ok(made.start(), "Runtime::start", made.diagnostic.text(), here);
   return made;
@@ -93,6 +97,7 @@ Status Gateway::withdraw(Worker& worker, std::string_view device, Here here) {
 // ---- instances ----
 
 TestClient& Gateway::client(Here here) {
+  client_options.database = on_server.database;
   if (client_ == nullptr)
     client_ = std::make_unique<TestClient>(machine, kPath, client_options, here);
   return *client_;

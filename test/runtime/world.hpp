@@ -19,6 +19,7 @@
 #include "pawl/pawl.hpp"
 #include "pawl/port_sim.hpp"
 #include "pawl/testing.hpp"
+#include "server_beside.hpp"
 
 namespace pawl::testing {
 
@@ -36,7 +37,7 @@ class TestClient {
   OrchestrationStatus status(std::string_view id, Here here = {});
 
   sim::Node node;
-  Block memory;
+  std::unique_ptr<Block> memory;
   Client client;
 };
 
@@ -142,6 +143,7 @@ class Gateway {
   // result of an activity would ever be committed.
   std::string end_with_kills(std::string_view id, Here here = {});
 
+  test::ServerBeside::OfWorld on_server;  // first, for the processes use it
   sim::Machine machine;
   Registry registry;
   Options options;

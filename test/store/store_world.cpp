@@ -74,10 +74,11 @@ StoreWorld::~StoreWorld() {
 Store* StoreWorld::make_store(std::vector<std::uint64_t>& place) {
   if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
     return alone->make();
-  place.resize(StoreFactory::bytes() / sizeof(std::uint64_t) + 8);
+  place.resize(StoreFactory::engine_of(nullptr).bytes / sizeof(std::uint64_t) + 8);
   void* at = place.data();
   std::size_t space = place.size() * sizeof(std::uint64_t);
-  void* const aligned = std::align(StoreFactory::kAlign, StoreFactory::bytes(), at, space);
+  void* const aligned =
+      std::align(StoreFactory::kAlign, StoreFactory::engine_of(nullptr).bytes, at, space);
   return ::new (aligned) store::SqliteStore(EngineBeside::next());
 }
 
@@ -123,7 +124,7 @@ void StoreWorld::close(Site& at) {
   if (EngineAlone* const alone = EngineBeside::current_alone(); alone != nullptr)
     alone->destroy(at.store);
   else
-    StoreFactory::destroy(at.store);
+    StoreFactory::engine_of(nullptr).destroy(at.store);
   at.store = nullptr;
 }
 

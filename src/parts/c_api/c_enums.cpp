@@ -63,10 +63,11 @@ constexpr int number_of_status(Status status) {
     PAWL_SAME(kNotRestartable, PAWL_NOT_RESTARTABLE);
     PAWL_SAME(kOlderDatabase, PAWL_OLDER_DATABASE);
     PAWL_SAME(kKeyReused, PAWL_KEY_REUSED);
+    PAWL_SAME(kInDoubt, PAWL_IN_DOUBT);
   }
   return -1;
 }
-static_assert(is_same(number_of_status, PAWL_KEY_REUSED + 1));
+static_assert(is_same(number_of_status, PAWL_IN_DOUBT + 1));
 
 constexpr int number_of_error(ErrorKind kind) {
   using Enum = ErrorKind;

@@ -12,7 +12,13 @@ constexpr int kWithoutTurnMax = 3;
 }  // namespace
 
 Status Batches::begin(Incarnation me, BatchInfo* info) {
+  if (is_in_doubt_) {
+    context_.diagnostic.format("what became of the batch before is not known yet");
+    return Status::kBusy;
+  }
   PAWL_CHECK("store-12", context_.file.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_TRY(context_.file.restore(context_.diagnostic));
+  if (context_.file.take_lost_commits()) return lost_commits(me);
   Status status = take_write_lock(me != 0);
   if (status != Status::kOk) return fail(status, "begin");
   status = note_others();
@@ -37,6 +43,14 @@ Status Batches::begin(Incarnation me, BatchInfo* info) {
   return Status::kOk;
 }
 
+// Rows that this process relies on may be among them.
+Status Batches::lost_commits(Incarnation me) {
+  context_.diagnostic.format(
+      "the server has lost commits that it had acknowledged: it was failed over, or restored");
+  forget_known();
+  return me == 0 ? Status::kIo : Status::kBuried;
+}
+
 constexpr auto kCommit = PAWL_QUERY("COMMIT");
 
 Status Batches::commit() {
@@ -52,11 +66,31 @@ Status Batches::commit() {
   const bool wrote = connection_.total_changes() != writes_before_;
   Status status = Status::kOk;
   if (wrote) status = rows_.place.write_mark();
-  if (status == Status::kOk) status = fail(connection_.use(kCommit).run(), "commit");
-  if (status != Status::kOk) {
-    rollback();
-    return status;
+  if (status == Status::kOk) {
+    status = fail(connection_.use(kCommit).run(), "commit");
+    if (status != Status::kOk) return find_outcome(wrote, status);
   }
+  if (status == Status::kOk) return conclude(wrote);
+  rollback();
+  return status;
+}
+
+Status Batches::find_outcome() {
+  PAWL_CHECK("store-47", is_in_doubt_);
+  return find_outcome(true, Status::kIo);
+}
+
+// `failed`: of the commit.
+Status Batches::find_outcome(bool wrote, Status failed) {
+  const Status outcome = context_.file.outcome(context_.diagnostic);
+  is_in_doubt_ = outcome == Status::kInDoubt;
+  if (is_in_doubt_) return outcome;
+  if (outcome == Status::kOk) return conclude(wrote);
+  rollback();
+  return failed;
+}
+
+Status Batches::conclude(bool wrote) {
   file_version_ = connection_.version();  // by this commit alone: others had to wait
   if (wrote) context_.committed = context_.next;
   connection_.forget_damage();  // memory was short in one place, and enough elsewhere
@@ -88,6 +122,7 @@ constexpr auto kBeginRead = PAWL_QUERY("BEGIN");
 
 Status Batches::begin_read() {
   PAWL_CHECK("store-13", context_.file.is_open() && !context_.in_batch && !context_.in_read);
+  PAWL_TRY(context_.file.restore(context_.diagnostic));
   Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
   context_.in_read = true;
@@ -114,6 +149,7 @@ void Batches::end_read() {
 Result<std::int64_t> Batches::data_version() {
   PAWL_CHECK("store-15", context_.file.is_open() && !context_.in_batch);
   if (!context_.in_read) {
+    PAWL_TRY(context_.file.restore(context_.diagnostic));
     const Status status = look_at_others();
     if (status != Status::kOk) return status;
   }
@@ -179,6 +215,7 @@ Status Batches::wait_for_write_lock() {
 
 void Batches::end_batch() {
   context_.in_batch = false;
+  is_in_doubt_ = false;
   context_.dead = false;
   context_.batch_worker = 0;
 }

@@ -37,10 +37,14 @@ class Batches : private Table {
   Batches(StoreContext& context, Rows& rows, SessionOwners& owners)
       : Table(context), rows_(rows), owners_(owners) {}
 
-  // kBusy after busy_ms_max; kBuried if `me` is not 0 and another worker buried it (the batch is
+  // kBusy after busy_ms_max, and while the last batch is in doubt; kBuried if `me` is not 0 and another worker buried it (the batch is
   // over).
   Status begin(Incarnation me, BatchInfo* info);
+  // kInDoubt: it may be committed or not, and the batch goes on until find_outcome() or rollback().
   Status commit();
+  // kOk: it is committed; kInDoubt; else it is not, and never will be, and the batch is over.
+  Status find_outcome();
+  // In doubt: it is not asked for any more.
   void rollback();
   // Whether the last committed batch wrote anything. A batch that did not costs no flush and rings
   // no bell.
@@ -78,6 +82,9 @@ class Batches : private Table {
  private:
   Status take_write_lock(bool is_loop);
   Status wait_for_write_lock();
+  Status lost_commits(Incarnation me);
+  Status find_outcome(bool wrote, Status failed);
+  Status conclude(bool wrote);
   void end_batch();
   // Requires: a transaction has begun. Notes whether another connection has committed since the
   // last one.
@@ -86,6 +93,7 @@ class Batches : private Table {
 
   port::FileHandle turn_ = port::kNoFile;  // kNoFile: this process takes no turns
   int begun_without_turn_ = 0;             // batches of the loop since it last waited for its turn
+  bool is_in_doubt_ = false;
   bool last_commit_wrote_ = false;
   bool last_commit_sent_ = false;
   std::int64_t writes_before_ = 0;  // the connection's changes when the batch began

@@ -178,11 +178,8 @@ constexpr auto kWriteMeta = PAWL_QUERY(
 
 Status Place::write_meta() {
   Statement statement = connection_.use(kWriteMeta);
-  if (context_.clock.boot_id.known) {
-    statement.bind_blob(bytes_of(context_.clock.boot_id));
-  } else {
-    statement.bind_null();
-  }
+  const port::BootId& boot = context_.clock.boot_id;
+  statement.bind_blob_or_null(boot.known ? bytes_of(boot) : std::string_view());
   statement.bind(context_.clock.boot_seq).bind(context_.clock.k).bind(context_.clock.mark);
   if (context_.clock.off_known) {
     statement.bind(context_.clock.off);

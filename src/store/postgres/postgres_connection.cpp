@@ -25,11 +25,6 @@ constexpr int kBinary = 1;
 constexpr int kOfServer = 1;
 constexpr int kTooLong = 2;
 
-void put_number(char (&at)[8], std::int64_t value) {
-  for (int i = 0; i < 8; ++i)
-    at[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * (7 - i)));
-}
-
 std::int64_t take_number(const char* at, int bytes) {
   std::uint64_t number = 0;
   for (int i = 0; i < bytes; ++i)
@@ -47,6 +42,13 @@ std::size_t slot_of(const char* text, std::size_t count) {
 }
 
 }  // namespace
+
+Status Connection::connect(std::int64_t wait_ms) {
+  const Status status = link_.connect(wait_ms);
+  for (KnownStatement& known : known_)
+    known.is_prepared = false;
+  return status;
+}
 
 void Connection::close() {
   for (StatementUse& use : uses_) {
@@ -189,46 +191,6 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
       return link_.ask_binary(own.text, &use.result);
   diagnostic_.format("only SQLite has this: %.100s", text.data());
   return Status::kUnsupported;
-}
-
-// ---- the transaction ----
-
-Status StoreTransaction::read_version(const char* sql, PGresult** out) {
-  PAWL_TRY(link_.ask(sql, out));
-  if (PQntuples(*out) != 1) {
-    diagnostic_.format("table meta has no row");
-    return Status::kCorrupt;
-  }
-  version_ = static_cast<std::uint32_t>(std::strtoull(PQgetvalue(*out, 0, 0), nullptr, 10));
-  form_ = std::strtoll(PQgetvalue(*out, 0, 1), nullptr, 10);
-  return Status::kOk;
-}
-
-Status StoreTransaction::begin(PGresult** out) {
-  const Status status =
-      read_version(waits_for_lock_ ? "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE"
-                                   : "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE NOWAIT",
-                   out);
-  if (status == Status::kOk) return Status::kOk;
-  const Diagnostic why = diagnostic_;
-  static_cast<void>(link_.ask("ROLLBACK", nullptr));
-  diagnostic_ = why;
-  return status;
-}
-
-Status StoreTransaction::begin_read(PGresult** out) {
-  return link_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", out);
-}
-
-// A transaction that failed is rolled back by a COMMIT, which then says so and is no error.
-Status StoreTransaction::commit(bool writes, PGresult** out) {
-  PAWL_TRY(link_.ask(writes ? "UPDATE meta SET seq=seq+1 WHERE id=1;COMMIT" : "COMMIT", out));
-  if (std::strcmp(PQcmdStatus(*out), "COMMIT") != 0) {
-    diagnostic_.format("the server has rolled the transaction back");
-    return Status::kIo;
-  }
-  if (writes) ++version_;
-  return Status::kOk;
 }
 
 // ---- statements of Pawl ----

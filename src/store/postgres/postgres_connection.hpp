@@ -12,44 +12,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "pawl/port.hpp"
 #include "pawl/status.hpp"
 #include "store/postgres/server_link.hpp"
+#include "store/postgres/store_transaction.hpp"
 #include "store/sql/connection.hpp"
 
 namespace pawl::postgres {
-
-// The transaction of a batch or of a view, and the version of the database that it has seen. The
-// lock of the store is the row of meta, which each batch that writes changes.
-class StoreTransaction {
- public:
-  StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
-      : link_(link), diagnostic_(diagnostic) {}
-
-  [[nodiscard]] std::uint32_t version() const { return version_; }
-  // Whether begin() waits for the lock, for as long as the setting lock_timeout says.
-  void set_waits_for_lock(bool waits) { waits_for_lock_ = waits; }
-  // The format of the tables, as it was read beside the version.
-  [[nodiscard]] std::int64_t form() const { return form_; }
-
-  // Each gives the result of its last statement. begin(): kBusy, another connection has the lock.
-  Status begin(PGresult** out);
-  Status begin_read(PGresult** out);
-  Status commit(bool writes, PGresult** out);
-  Status rollback(PGresult** out) { return link_.ask("ROLLBACK", out); }
-  Status read_version(PGresult** out) {
-    return read_version("SELECT seq,form FROM meta WHERE id=1", out);
-  }
-
- private:
-  Status read_version(const char* sql, PGresult** out);
-
-  ServerLink& link_;
-  Diagnostic& diagnostic_;
-  std::uint32_t version_ = 0;
-  std::int64_t form_ = 0;
-  bool waits_for_lock_ = false;
-};
 
 // A statement that the server knows.
 struct KnownStatement {
@@ -72,15 +40,15 @@ struct StatementUse {
   int row = -1;
 };
 
-class Connection final : public sql::Connection {
+class Connection : public sql::Connection {
  public:
   Connection() = default;
   ~Connection() override { close(); }
 
-  // See ServerLink::open(). The text of a failure is in diagnostic().
-  Status open(const char* address, port::Clock& clock, std::int64_t answer_ms_max) {
-    return link_.open(address, clock, answer_ms_max);
-  }
+  [[nodiscard]] ServerLink& link() { return link_; }
+  // Connects, or goes on with that (ServerLink::connect()). The text of a failure is in
+  // diagnostic(). Requires: no statement is in use.
+  Status connect(std::int64_t wait_ms);
   void close();
   // For statements without parameters, separated by semicolons; their rows are thrown away.
   Status execute(const char* sql) { return link_.ask(sql, nullptr); }

@@ -1,5 +1,7 @@
 #include "store/postgres/postgres_database.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <cinttypes>
 #include <limits>
@@ -11,7 +13,12 @@ namespace {
 // the lock.
 constexpr std::int64_t kAnswerMsMax = 10'000;
 
-// The greatest value of the setting lock_timeout.
+// After so long a wait for the lock, and after each further one, its holder is looked at (F16).
+constexpr std::int64_t kLockSliceMs = 500;
+
+constexpr int kTryPauseMs = 50;  // between tries to connect
+
+// The greatest wait for the lock.
 constexpr std::int64_t kLockMsMax = std::numeric_limits<std::int32_t>::max();
 
 bool is_schema_name(std::string_view name) {
@@ -33,7 +40,7 @@ Status Database::prepare(const StoreOptions& options, const port::Port& port,
         path_.capacity());
     return Status::kInvalidArgument;
   }
-  if (options.schema == nullptr || !is_schema_name(options.schema)) {
+  if (!is_schema_name(options.schema)) {
     diagnostic.format(
         "the name of a schema has lower-case letters, digits and underscores, at "
         "most %zu, and begins with neither a digit nor pg_",
@@ -43,7 +50,7 @@ Status Database::prepare(const StoreOptions& options, const port::Port& port,
   PAWL_TRY(schema_.assign(options.schema));
   options_ = options;
   options_.path = path_.c_str();
-  options_.schema = schema_.c_str();
+  options_.schema = schema_.view();
   options_.busy_ms_max = std::min<std::int64_t>(options.busy_ms_max, kLockMsMax);
   port_ = port;
   return port_.storage->check_place(path_.c_str(), diagnostic);
@@ -55,21 +62,40 @@ Status Database::fail(Status status, Diagnostic& diagnostic) {
 }
 
 Status Database::connect(Diagnostic& diagnostic) {
-  const Status status =
-      connection_.open(options_.server, *port_.clock, kAnswerMsMax + options_.busy_ms_max);
-  if (status != Status::kOk) diagnostic = connection_.diagnostic();
-  return status;
+  const std::int64_t answer_ms = kAnswerMsMax + options_.busy_ms_max;
+  connection_.link().set_up(options_.server, *port_.clock, answer_ms);
+  std::uint64_t node = 0;
+  port_.clock->random(&node, sizeof node);
+  connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U));
+  const Status status = connection_.connect(answer_ms);
+  if (status == Status::kOk) return status;
+  diagnostic = connection_.diagnostic();
+  return Status::kCannotOpen;
+}
+
+void Database::disconnect() {
+  connection_.transaction().leave();
+  connection_.close();
 }
 
 constexpr auto kSetLockTimeout = PAWL_QUERY("SELECT set_config('lock_timeout',?1,false)");
 
-Status Database::set_up(Diagnostic& diagnostic) {
-  Status status = enter_schema(connection_, schema_.view());
+Status Database::enter(Diagnostic& diagnostic) {
+  Status status = connection_.transaction().check_server();
+  if (status == Status::kOk) status = enter_schema(connection_, schema_.view());
   if (status != Status::kOk) return fail(status, diagnostic);
   FixedText<24> milliseconds;
-  PAWL_TRY(milliseconds.append_number(options_.busy_ms_max));
+  PAWL_TRY(milliseconds.append_number(std::min(options_.busy_ms_max, kLockSliceMs)));
   status = connection_.use(kSetLockTimeout).bind_text(milliseconds.view()).run();
-  if (status != Status::kOk) return fail(status, diagnostic);
+  return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+constexpr auto kForgetNodes =
+    PAWL_QUERY("DELETE FROM nodes WHERE at<(SELECT mark FROM meta WHERE id=1)-604800000");
+
+Status Database::set_up(Diagnostic& diagnostic) {
+  PAWL_TRY(enter(diagnostic));
+  waits_ = static_cast<int>((options_.busy_ms_max + kLockSliceMs - 1) / kLockSliceMs);
   wait_for_locks(options_.busy_ms_max);
   Found found;
   PAWL_TRY(look(&found, diagnostic));
@@ -80,7 +106,62 @@ Status Database::set_up(Diagnostic& diagnostic) {
     }
     PAWL_TRY(create(found, diagnostic));
   }
-  return load_database_id(connection_, diagnostic);
+  PAWL_TRY(load_database_id(connection_, diagnostic));
+  if (options_.read_only) return Status::kOk;
+  Status status = connection_.use(kForgetNodes).run();
+  if (status == Status::kOk) status = connection_.transaction().connected();
+  return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+// ---- a connection that was lost ----
+
+Status Database::outcome(Diagnostic& diagnostic) {
+  if (!connection_.transaction().is_in_doubt()) return Status::kStale;
+  const int tries = static_cast<int>(options_.busy_ms_max / kTryPauseMs) + 1;
+  if (reconnect(diagnostic, tries) != Status::kOk) return Status::kInDoubt;
+  const Status status = connection_.transaction().find_outcome();
+  if (status == Status::kOk || status == Status::kStale) return status;
+  diagnostic = connection_.diagnostic();
+  return Status::kInDoubt;
+}
+
+// A connection that cannot be used as it is now is closed again: it may lead to another server the
+// next time.
+Status Database::reconnect(Diagnostic& diagnostic, int tries) {
+  connection_.link().look();
+  while (connection_.link().is_lost()) {
+    Status status = connection_.connect(options_.busy_ms_max);
+    if (status == Status::kOk) {
+      status = come_back(diagnostic);
+      if (status != Status::kOk) connection_.link().close();
+    } else {
+      diagnostic = connection_.diagnostic();
+      if (status == Status::kBusy) return Status::kIo;
+    }
+    if (status == Status::kOk) return status;
+    if (--tries <= 0) return Status::kIo;
+    pause(kTryPauseMs);
+  }
+  return Status::kOk;
+}
+
+void Database::pause(int ms) { static_cast<void>(::poll(nullptr, 0, ms)); }
+
+Status Database::come_back(Diagnostic& diagnostic) {
+  PAWL_TRY(enter(diagnostic));
+  PAWL_TRY(judge_format(diagnostic));
+  const FixedText<32> before = database_id_;
+  PAWL_TRY(load_database_id(connection_, diagnostic));
+  if (database_id_.view() != before.view()) {
+    database_id_ = before;
+    diagnostic.format("schema %s: another database has taken its place", schema_.c_str());
+    return Status::kForeignDatabase;
+  }
+  if (options_.read_only) return Status::kOk;
+  const Status status = connection_.transaction().connected();
+  if (status != Status::kBuried) return status == Status::kOk ? status : fail(status, diagnostic);
+  has_lost_commits_ = true;
+  return Status::kOk;
 }
 
 // ---- what is there ----

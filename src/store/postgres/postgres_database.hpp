@@ -19,24 +19,27 @@
 
 namespace pawl::postgres {
 
-class Database final : public sql::Database {
+class Database : public sql::Database {
  public:
   explicit Database(Connection& connection) : connection_(connection) {}
+  virtual ~Database() = default;
 
   Status prepare(const StoreOptions& options, const port::Port& port,
                  Diagnostic& diagnostic) override;
   Status connect(Diagnostic& diagnostic) override;
   Status set_up(Diagnostic& diagnostic) override;
-  void disconnect() override { connection_.close(); }
+  void disconnect() override;
   void leave() override { open_ = false; }
   Status check_schema_again(Diagnostic& diagnostic) override;
+  Status restore(Diagnostic& diagnostic) override { return reconnect(diagnostic, 1); }
+  Status outcome(Diagnostic& diagnostic) override;
   [[nodiscard]] bool has_our_schema() const override;
   // PostgreSQL queues those that wait for a row.
   [[nodiscard]] bool has_fair_lock() const override { return true; }
   void wait_for_locks(std::int64_t ms) override {
-    connection_.transaction().set_waits_for_lock(ms > 0);
+    connection_.transaction().set_waits(ms > 0 ? waits_ : 0);
   }
-  void pause(int /*ms*/) override {}
+  void pause(int ms) override;
 
   [[nodiscard]] IoUse io_use() const override { return {}; }
   [[nodiscard]] std::int64_t log_bytes() override { return 0; }
@@ -52,6 +55,11 @@ class Database final : public sql::Database {
     bool schema = false;
     bool tables = false;
   };
+  // Sets the connection up, which is new.
+  Status enter(Diagnostic& diagnostic);
+  // Tries so often, with kTryPauseMs between.
+  Status reconnect(Diagnostic& diagnostic, int tries);
+  Status come_back(Diagnostic& diagnostic);
   Status look(Found* found, Diagnostic& diagnostic);
   Status judge_format(Diagnostic& diagnostic);
   Status judge_objects(Diagnostic& diagnostic);
@@ -62,6 +70,7 @@ class Database final : public sql::Database {
 
   Connection& connection_;
   FixedText<kSchemaBytesMax> schema_;
+  int waits_ = 0;  // for the lock, each of kLockSliceMs
 };
 
 // A base before Store, since the engine must outlive it.

@@ -21,10 +21,13 @@ constexpr char kFunctions[] =
     "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
 
 // `seq` rises with each batch that writes; its row is the lock of the store. `form` is
-// kPostgresForm, and `digest` that of the objects as they were made.
+// kPostgresForm, and `digest` that of the objects as they were made. `nodes` names the last batch of
+// each connection that writes (store_transaction.hpp); `at` is the mark then.
 constexpr char kColumns[] =
     "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0,"
-    "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\"";
+    "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\";"
+    "CREATE TABLE nodes(id bigint PRIMARY KEY,number bigint NOT NULL,committed bigint NOT NULL,"
+    "at bigint NOT NULL)";
 static_assert(kPostgresForm == 1, "as in the text");
 
 // SQLite ends each index with the key of the row, and sorts NULL before all values. An index that

@@ -18,9 +18,6 @@ namespace pawl::postgres {
 // The longest name that PostgreSQL keeps whole.
 inline constexpr std::size_t kSchemaBytesMax = 63;
 
-// The format of the tables: of the columns that other engines have, too, and of those of this one.
-inline constexpr std::int64_t kPostgresForm = 1;
-
 // The texts of failures are in the connection's diagnostic(). `schema` is a name of lower-case
 // letters, digits and underscores: it stands in a text, since names are no parameters.
 

@@ -6,6 +6,7 @@
 #include <climits>
 
 #include "core/check.hpp"
+#include "core/clock_rules.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -16,7 +17,35 @@ constexpr int kBinary = 1;
 // the status of its statement.
 void pass_over(void* /*link*/, const PGresult* /*notice*/) {}
 
+constexpr Oid kInt8 = 20;
+constexpr int kNumbersMax = 2;
+constexpr Oid kNumberTypes[kNumbersMax] = {kInt8, kInt8};
+
+// Parameters that are numbers, as libpq takes them.
+struct Numbers {
+  explicit Numbers(std::initializer_list<std::int64_t> numbers) {
+    PAWL_CHECK("postgres-14", numbers.size() <= kNumbersMax);
+    for (const std::int64_t number : numbers) {
+      put_number(bytes[count], number);
+      values[count] = bytes[count];
+      sizes[count] = sizeof bytes[count];
+      formats[count++] = kBinary;
+    }
+  }
+
+  char bytes[kNumbersMax][8] = {};
+  const char* values[kNumbersMax] = {};
+  int sizes[kNumbersMax] = {};
+  int formats[kNumbersMax] = {};
+  int count = 0;
+};
+
 }  // namespace
+
+void put_number(char (&at)[8], std::int64_t value) {
+  for (int i = 0; i < 8; ++i)
+    at[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * (7 - i)));
+}
 
 Status status_of(std::string_view sqlstate) {
   struct Meaning {
@@ -43,24 +72,37 @@ Status status_of(std::string_view sqlstate) {
   return Status::kIo;
 }
 
-Status ServerLink::open(const char* address, port::Clock& clock, std::int64_t answer_ms_max) {
+void ServerLink::set_up(const char* address, port::Clock& clock, std::int64_t answer_ms_max) {
   PAWL_CHECK("postgres-6", handle_ == nullptr);
+  address_ = address;
   clock_ = &clock;
   answer_ms_max_ = answer_ms_max;
-  lost_ = false;
-  handle_ = PQconnectStart(address);
-  if (handle_ != nullptr) PQsetNoticeReceiver(handle_, pass_over, nullptr);
-  const std::int64_t until = clock.boot_ms() + answer_ms_max;
-  PostgresPollingStatusType polled =
-      handle_ == nullptr ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
-  while (polled == PGRES_POLLING_READING || polled == PGRES_POLLING_WRITING) {
-    if (!wait_for_socket(until, polled == PGRES_POLLING_WRITING)) break;
-    polled = PQconnectPoll(handle_);
+}
+
+Status ServerLink::connect(std::int64_t wait_ms) {
+  const std::int64_t now = clock_->boot_ms();
+  if (state_ == State::kLost) {
+    close();
+    handle_ = PQconnectStart(address_);
+    if (handle_ != nullptr) PQsetNoticeReceiver(handle_, pass_over, nullptr);
+    polled_ = handle_ == nullptr ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    connecting_since_ms_ = now;
+    state_ = State::kConnecting;
   }
-  if (polled == PGRES_POLLING_OK && PQsetnonblocking(handle_, 1) == 0) return Status::kOk;
-  // The text of libpq names host and database, and no password. It is empty where the time was up.
-  const char* const text = handle_ == nullptr ? "no memory" : PQerrorMessage(handle_);
-  diagnostic_.format("the server cannot be reached: %s", *text == '\0' ? "no answer" : text);
+  while (polled_ == PGRES_POLLING_READING || polled_ == PGRES_POLLING_WRITING) {
+    if (!wait_for_socket(add_saturating(now, wait_ms), polled_ == PGRES_POLLING_WRITING)) {
+      if (clock_->boot_ms() - connecting_since_ms_ >= answer_ms_max_) break;
+      diagnostic_.format("the server cannot be reached yet");
+      return Status::kBusy;
+    }
+    polled_ = PQconnectPoll(handle_);
+  }
+  if (polled_ == PGRES_POLLING_OK && PQsetnonblocking(handle_, 1) == 0) {
+    state_ = State::kConnected;
+    ++connections_;
+    return Status::kOk;
+  }
+  say("the server cannot be reached", "no answer");
   close();
   return Status::kCannotOpen;
 }
@@ -68,10 +110,34 @@ Status ServerLink::open(const char* address, port::Clock& clock, std::int64_t an
 void ServerLink::close() {
   if (handle_ != nullptr) PQfinish(handle_);
   handle_ = nullptr;
+  state_ = State::kLost;
+}
+
+// A server that ends a connection may say why before. What else it says by itself is no matter here.
+void ServerLink::look() {
+  constexpr int kLooksMax = 8;
+  for (int looks = 0; looks < kLooksMax && !is_lost(); ++looks) {
+    pollfd waits{PQsocket(handle_), POLLIN, 0};
+    if (::poll(&waits, 1, 0) <= 0) return;
+    if (PQconsumeInput(handle_) == 0 || PQstatus(handle_) != CONNECTION_OK) state_ = State::kLost;
+  }
+}
+
+// The texts of libpq name host and database, and no password; some have several lines.
+void ServerLink::say(const char* what, const char* none) {
+  const char* text = handle_ == nullptr ? "no connection" : PQerrorMessage(handle_);
+  if (*text == '\0') text = none;
+  char line[Diagnostic::kCapacity];
+  std::size_t size = 0;
+  for (; *text != '\0' && size + 1 < sizeof line; ++text)
+    line[size++] = *text == '\n' || *text == '\t' ? ' ' : *text;
+  while (size > 0 && line[size - 1] == ' ')
+    --size;
+  diagnostic_.format("%s: %.*s", what, static_cast<int>(size), line);
 }
 
 bool ServerLink::in_transaction() const {
-  if (handle_ == nullptr) return false;
+  if (is_lost()) return false;
   const PGTransactionStatusType status = PQtransactionStatus(handle_);
   return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
 }
@@ -102,8 +168,37 @@ Status ServerLink::run(const char* name, int count, const char* const* values, c
   return wait_for(sent, out);
 }
 
+Status ServerLink::ask_about(const char* sql, std::initializer_list<std::int64_t> numbers,
+                             PGresult** out) {
+  const Numbers given(numbers);
+  return wait_for(is_lost() ? 0
+                            : PQsendQueryParams(handle_, sql, given.count, kNumberTypes,
+                                                given.values, given.sizes, given.formats, 0),
+                  out);
+}
+
+// A pipeline has an answer for each statement, and one for its end.
+Status ServerLink::run_before(const char* last, const char* name,
+                              std::initializer_list<std::int64_t> numbers, PGresult** out) {
+  const Numbers given(numbers);
+  const bool is_sent =
+      !is_lost() && PQenterPipelineMode(handle_) == 1 &&
+      PQsendQueryPrepared(handle_, name, given.count, given.values, given.sizes, given.formats,
+                          kBinary) == 1 &&
+      PQsendQueryParams(handle_, last, 0, nullptr, nullptr, nullptr, nullptr, kBinary) == 1 &&
+      PQpipelineSync(handle_) == 1;
+  Status status = wait_for(is_sent ? 1 : 0, nullptr);
+  if (status == Status::kOk)
+    status = wait_for(1, out);
+  else if (!is_lost())
+    PQclear(wait_for_answer());  // it was not run
+  if (!is_lost()) PQclear(wait_for_answer());
+  if (!is_lost() && PQexitPipelineMode(handle_) != 1) state_ = State::kLost;
+  return status;
+}
+
 Status ServerLink::wait_for(int sent, PGresult** out) {
-  if (sent == 0) lost_ = true;
+  if (sent == 0) state_ = State::kLost;
   PGresult* const result = is_lost() ? nullptr : wait_for_answer();
   const Status status = judge(result);
   if (status == Status::kOk && out != nullptr) {
@@ -131,7 +226,7 @@ PGresult* ServerLink::wait_for_answer() {
     if (!wait_for_socket(until, unsent > 0) || PQconsumeInput(handle_) == 0) break;
   }
   PQclear(last);
-  lost_ = true;
+  state_ = State::kLost;
   return nullptr;
 }
 
@@ -149,10 +244,8 @@ Status ServerLink::judge(const PGresult* result) {
   const char* const code =
       result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   if (code == nullptr || (handle_ != nullptr && PQstatus(handle_) != CONNECTION_OK)) {
-    lost_ = true;
-    const char* const text = handle_ == nullptr ? "it is closed" : PQerrorMessage(handle_);
-    diagnostic_.format("the connection to the server is lost: %s",
-                       *text == '\0' ? "no answer" : text);
+    state_ = State::kLost;
+    say("the connection to the server is lost", "no answer");
     return Status::kIo;
   }
   const char* const text = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);

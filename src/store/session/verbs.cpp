@@ -355,15 +355,14 @@ Status SessionVerbs::find_open(std::string_view instance, std::string_view sessi
 }
 
 // Several notes may wait for one look, one behind the other; text that does not fit is left out.
-constexpr auto kNote = PAWL_QUERY(
-    "UPDATE sessions SET ended=substr(coalesce(ended||'; ','')||?2,1,?4),"
-    "look_at=min(coalesce(look_at,?3),?3) WHERE sid=?1",
-    kLookComes);
+constexpr auto kNote =
+    PAWL_QUERY("UPDATE sessions SET ended=substr(coalesce(ended||'; ','')||?2,1,",
+               sql::number<Diagnostic::kCapacity - 1>,
+               "),look_at=min(coalesce(look_at,?3),?3) WHERE sid=?1", kLookComes);
 
 Status SessionVerbs::note(SessionKey session, std::string_view what) {
   Statement note = connection_.use(kNote);
   note.bind(session).bind_text(what).bind(batch_.now);
-  note.bind(static_cast<std::int64_t>(Diagnostic::kCapacity) - 1);
   return fail(note.run(), "note what was done to a session");
 }
 

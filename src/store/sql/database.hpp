@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "core/text.hpp"
 #include "pawl/port.hpp"
@@ -24,7 +25,7 @@ struct StoreOptions {
   // For an engine on a server: its address, as the engine takes it, and the schema of our tables.
   // `path` then names what lies beside a database and is of one machine: locks, bell, folders.
   const char* server = nullptr;
-  const char* schema = "pawl";
+  std::string_view schema;
   bool create = true;               // false: kCannotOpen when there is no database
   bool read_only = false;           // no batches; create is false then
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut
@@ -78,6 +79,14 @@ class Database {
   // False: the last check found another schema.
   [[nodiscard]] virtual bool has_our_schema() const = 0;
 
+  // Makes the connection work again if it was lost. Requires: no transaction, and no statement in
+  // use. kIo: not yet.
+  virtual Status restore(Diagnostic& /*diagnostic*/) { return Status::kOk; }
+  // Whether commits that were acknowledged are lost; it is said once.
+  bool take_lost_commits() { return std::exchange(has_lost_commits_, false); }
+  // What became of a batch whose commit failed. kStale: it is not committed, and never will be;
+  // kOk: it is; kInDoubt: that is not known yet.
+  virtual Status outcome(Diagnostic& /*diagnostic*/) { return Status::kStale; }
   // Whether the engine gives the write lock to those that wait in the order in which they came.
   [[nodiscard]] virtual bool has_fair_lock() const = 0;
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,
@@ -109,6 +118,7 @@ class Database {
   FixedText<kPathBytesMax> path_;
   FixedText<32> database_id_;
   bool open_ = false;
+  bool has_lost_commits_ = false;
 };
 
 }  // namespace pawl::sql

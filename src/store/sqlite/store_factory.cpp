@@ -11,12 +11,22 @@ namespace pawl {
 
 static_assert(alignof(store::SqliteStore) <= StoreFactory::kAlign);
 
-std::size_t StoreFactory::bytes() { return sizeof(store::SqliteStore); }
+constexpr StoreEngine kSqlite = {
+    sizeof(store::SqliteStore),
+    [](void* place) -> Store* { return ::new (place) store::SqliteStore(); },
+    [](Store* store) { static_cast<store::SqliteStore*>(store)->~SqliteStore(); }};
 
-Store* StoreFactory::make(void* place) { return ::new (place) store::SqliteStore(); }
+const StoreEngine& StoreFactory::engine_of(const ServerDatabase* database) {
+  return database == nullptr || database->engine == nullptr ? kSqlite : *database->engine;
+}
 
-void StoreFactory::destroy(Store* store) {
-  static_cast<store::SqliteStore*>(store)->~SqliteStore();
+StoreOptions StoreFactory::options_of(const Path& path, const ServerDatabase* database) {
+  StoreOptions options;
+  options.path = path.c_str();
+  if (database == nullptr) return options;
+  options.server = database->address.c_str();
+  options.schema = database->schema.view();
+  return options;
 }
 
 Status StoreFactory::install_memory(void* block, std::size_t bytes, const HeapPlan& plan,

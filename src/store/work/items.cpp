@@ -54,7 +54,7 @@ Status WorkItems::insert_work(InstanceKey instance, ExecutionId execution, const
     insert.bind(id).bind_text_or_null(work.tag).bind(
         stored(is_ready ? rules::WorkState::kReady : rules::WorkState::kDelayed));
     insert.bind_due(to.due, kWorkComes);
-    waits ? insert.bind_text(work.unregistered_name) : insert.bind_null();
+    insert.bind_text_or_null(waits ? work.unregistered_name : std::string_view());
     insert.bind(row);
     PAWL_TRY(fail(insert.run(), "schedule an activity"));
   }

@@ -31,6 +31,7 @@ class PostgresDatabase : public ::testing::Test {
   }
   Status open(StoreOptions options) {
     options.path = "test.db";
+    if (options.schema.empty()) options.schema = "pawl";
     if (options.server == nullptr) options.server = ServerByHand::address();
     store_ = std::make_unique<postgres::PostgresStore>();
     return store_->open(options, node_.port(), diagnostic_);

@@ -1,0 +1,25 @@
+#include "pawl/postgres.hpp"
+
+#include <new>
+
+#include "store/postgres/postgres_database.hpp"
+#include "store/store_factory.hpp"
+
+namespace pawl {
+namespace {
+
+using postgres::PostgresStore;
+
+static_assert(alignof(PostgresStore) <= StoreFactory::kAlign);
+
+constexpr StoreEngine kPostgres = {
+    sizeof(PostgresStore), [](void* place) -> Store* { return ::new (place) PostgresStore(); },
+    [](Store* store) { static_cast<PostgresStore*>(store)->~PostgresStore(); }};
+
+}  // namespace
+
+ServerDatabase postgresql(std::string_view address, std::string_view schema) {
+  return {&kPostgres, address, schema};
+}
+
+}  // namespace pawl

@@ -1,0 +1,194 @@
+#include "store/postgres/store_transaction.hpp"
+
+#include <cstdlib>
+#include <cstring>
+
+#include "core/check.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+// Names the batch, and makes the version rise. A node has a row as soon as it has written.
+constexpr char kName[] = "pawl_name";
+constexpr char kNameBatch[] =
+    "WITH batch AS (UPDATE meta SET seq=seq+1 WHERE id=1 RETURNING mark) "
+    "INSERT INTO nodes(id,number,committed,at) SELECT $1,$2,$2,mark FROM batch "
+    "ON CONFLICT(id) DO UPDATE SET number=excluded.number,committed=excluded.committed,"
+    "at=excluded.at";
+constexpr char kReadRow[] = "SELECT number,committed FROM nodes WHERE id=$1";
+constexpr char kRefuse[] =
+    "INSERT INTO nodes(id,number,committed,at) SELECT $1,$2,0,mark FROM meta WHERE id=1 "
+    "ON CONFLICT(id) DO UPDATE SET number=excluded.number";
+// The name of a file of the log begins with the timeline.
+constexpr char kLookAtServer[] =
+    "SELECT pg_is_in_recovery()::int,CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
+    "('x'||substr(pg_walfile_name(pg_current_wal_lsn()),1,8))::bit(32)::bigint END";
+constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
+
+// Those that wait for the row have the same lock on its table, and wait for another one.
+constexpr char kFindHolder[] =
+    "SELECT l.pid,coalesce((extract(epoch FROM a.xact_start)*1000)::bigint,0) FROM pg_locks l "
+    "JOIN pg_stat_activity a ON a.pid=l.pid WHERE l.relation='meta'::regclass AND "
+    "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() AND NOT EXISTS("
+    "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
+constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
+
+std::int64_t number_at(const PGresult* result, int column) {
+  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
+}
+
+}  // namespace
+
+Status StoreTransaction::check_server() {
+  PGresult* found = nullptr;
+  PAWL_TRY(link_.ask(kLookAtServer, &found));
+  const fleet::ServerFacts server = {number_at(found, 0) != 0, number_at(found, 1), kPostgresForm};
+  PQclear(found);
+  switch (fleet::look_at_server(server, timeline_, kPostgresForm)) {
+    case fleet::ServerVerdict::kReplica:
+      diagnostic_.format("the server is a replica, which cannot be written to");
+      return Status::kReadOnly;
+    case fleet::ServerVerdict::kOlderTimeline:
+      diagnostic_.format("the server is on timeline %lld, behind %lld, which was seen before",
+                         static_cast<long long>(server.timeline),
+                         static_cast<long long>(*timeline_));
+      return Status::kIo;
+    default: timeline_ = server.timeline; return Status::kOk;
+  }
+}
+
+Status StoreTransaction::connected() {
+  constexpr Oid kInt8 = 20;
+  constexpr Oid kTypes[] = {kInt8, kInt8};
+  wait_.reset();
+  PAWL_TRY(link_.prepare(kName, kNameBatch, 2, kTypes));
+  if (acknowledged_ == 0) return Status::kOk;
+  std::optional<fleet::BatchRow> row;
+  PAWL_TRY(read_row(&row));
+  const fleet::BatchVerdict verdict = fleet::check_batch({number_ + 1, acknowledged_}, row);
+  if (verdict != fleet::BatchVerdict::kCommitsLost) return Status::kOk;
+  acknowledged_ = row.has_value() ? row->committed : 0;
+  return Status::kBuried;
+}
+
+void StoreTransaction::leave() {
+  if (number_ > 0) static_cast<void>(link_.ask_about(kLeave, {node_}, nullptr));
+  number_ = acknowledged_ = 0;
+  in_doubt_ = false;
+}
+
+Status StoreTransaction::read_version(const char* sql, PGresult** out) {
+  PAWL_TRY(link_.ask(sql, out));
+  if (PQntuples(*out) != 1) {
+    diagnostic_.format("table meta has no row");
+    return Status::kCorrupt;
+  }
+  version_ = static_cast<std::uint32_t>(number_at(*out, 0));
+  form_ = number_at(*out, 1);
+  return Status::kOk;
+}
+
+Status StoreTransaction::begin(PGresult** out) {
+  Status status = try_begin(out);
+  for (int waits = 1; waits < waits_ && status == Status::kBusy; ++waits) {
+    watch_holder();
+    status = try_begin(out);
+  }
+  if (status == Status::kBusy) watch_holder();
+  if (status == Status::kOk) wait_.reset();
+  return status;
+}
+
+Status StoreTransaction::try_begin(PGresult** out) {
+  const Status status =
+      read_version(waits_ > 0 ? "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE"
+                              : "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE NOWAIT",
+                   out);
+  if (status == Status::kOk) return Status::kOk;
+  const Diagnostic why = diagnostic_;
+  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
+  diagnostic_ = why;
+  return status;
+}
+
+// Keeps the text of the failure that made it look.
+void StoreTransaction::watch_holder() {
+  const Diagnostic why = diagnostic_;
+  PGresult* found = nullptr;
+  if (link_.ask_about(kFindHolder, {}, &found) == Status::kOk && PQntuples(found) > 0) {
+    const std::int64_t now = link_.boot_ms();
+    wait_ = fleet::watch_lock(wait_, {number_at(found, 0), number_at(found, 1)}, now);
+    if (fleet::must_end_holder(*wait_, now))
+      static_cast<void>(link_.ask_about(kEndHolder, {wait_->holder.backend}, nullptr));
+  }
+  PQclear(found);
+  diagnostic_ = why;
+}
+
+Status StoreTransaction::begin_read(PGresult** out) {
+  return link_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", out);
+}
+
+// A transaction that failed is rolled back by a COMMIT, which then says so and is no error.
+Status StoreTransaction::commit(bool writes, PGresult** out) {
+  Status status = Status::kOk;
+  in_doubt_ = false;
+  if (writes) {
+    ++number_;
+    status = link_.run_before("COMMIT", kName, {node_, number_}, out);
+    in_doubt_ = status != Status::kOk && link_.is_lost();
+  } else {
+    status = link_.ask("COMMIT", out);
+  }
+  PAWL_TRY(status);
+  if (std::strcmp(PQcmdStatus(*out), "COMMIT") != 0) {
+    diagnostic_.format("the server has rolled the transaction back");
+    return Status::kIo;
+  }
+  if (!writes) return Status::kOk;
+  ++version_;
+  acknowledged_ = number_;
+  return Status::kOk;
+}
+
+// ---- a commit in doubt ----
+
+Status StoreTransaction::find_outcome() {
+  PAWL_CHECK("postgres-13", in_doubt_);
+  PGresult* begun = nullptr;
+  const Status status = begin(&begun);
+  PQclear(begun);
+  PAWL_TRY(status);
+  bool committed = false;
+  const Status found = find_named(&committed);
+  const Diagnostic why = diagnostic_;
+  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
+  diagnostic_ = why;
+  PAWL_TRY(found);
+  in_doubt_ = false;
+  if (!committed) return Status::kStale;
+  acknowledged_ = number_;
+  return Status::kOk;
+}
+
+// Requires: the lock is held. A batch that is not there is refused for ever, in this transaction.
+Status StoreTransaction::find_named(bool* committed) {
+  std::optional<fleet::BatchRow> row;
+  PAWL_TRY(read_row(&row));
+  const fleet::BatchOutcome outcome = fleet::outcome_of(number_, row, true);
+  *committed = outcome == fleet::BatchOutcome::kCommitted;
+  if (outcome != fleet::BatchOutcome::kRefuse) return Status::kOk;
+  PAWL_TRY(link_.ask_about(kRefuse, {node_, number_}, nullptr));
+  return link_.ask("COMMIT", nullptr);
+}
+
+Status StoreTransaction::read_row(std::optional<fleet::BatchRow>* row) {
+  PGresult* found = nullptr;
+  PAWL_TRY(link_.ask_about(kReadRow, {node_}, &found));
+  if (PQntuples(found) == 1)
+    *row = fleet::BatchRow{number_at(found, 0), number_at(found, 1), false};
+  PQclear(found);
+  return Status::kOk;
+}
+
+}  // namespace pawl::postgres

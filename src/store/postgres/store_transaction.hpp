@@ -1,0 +1,88 @@
+// StoreTransaction: the transaction of a batch or of a view on the server.
+//
+// Purpose: the lock of the store is the row of meta, which each batch that writes changes. Such a
+// batch has a name, by which it is found again if the answer to its commit is lost: a node, and a
+// number that rises (F10a). A node is one connection of a process here; its row in `nodes` has the
+// number of its last batch. Since a batch holds the lock from its beginning, one that is looked for
+// under the lock cannot arrive any more. A holder of the lock that does nothing is ended (F16).
+// The rules: docs/rules/fleet.md.
+//
+// Ownership: a StoreTransaction uses the link of its connection. Thread rule: one thread.
+#ifndef PAWL_STORE_POSTGRES_STORE_TRANSACTION_HPP
+#define PAWL_STORE_POSTGRES_STORE_TRANSACTION_HPP
+
+#include <cstdint>
+#include <optional>
+
+#include "pawl/status.hpp"
+#include "store/postgres/batch_rules.hpp"
+#include "store/postgres/server_link.hpp"
+#include "store/postgres/server_rules.hpp"
+
+namespace pawl::postgres {
+
+// The format of the tables: of the columns that other engines have, too, and of those of this one.
+inline constexpr std::int64_t kPostgresForm = 1;
+
+class StoreTransaction {
+ public:
+  StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
+      : link_(link), diagnostic_(diagnostic) {}
+
+  // `node`: chosen at random, so that no other connection has it.
+  void set_up(std::int64_t node) { node_ = node; }
+  // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
+  // behind one that was seen before (F17).
+  Status check_server();
+  // Then the schema was entered. kBuried: commits that were acknowledged are missing (F12), which is
+  // said once.
+  Status connected();
+  // Removes the row of the node.
+  void leave();
+
+  // Another one after each commit, and after each connection.
+  [[nodiscard]] std::uint32_t version() const { return version_ + link_.connections() * kApart; }
+  // How often begin() waits for the lock, each time for as long as the setting lock_timeout says.
+  void set_waits(int waits) { waits_ = waits; }
+  // The format of the tables, as it was read beside the version.
+  [[nodiscard]] std::int64_t form() const { return form_; }
+
+  // Each gives the result of its last statement. begin(): kBusy, another connection has the lock.
+  Status begin(PGresult** out);
+  Status begin_read(PGresult** out);
+  Status commit(bool writes, PGresult** out);
+  Status rollback(PGresult** out) { return link_.ask("ROLLBACK", out); }
+  Status read_version(PGresult** out) {
+    return read_version("SELECT seq,form FROM meta WHERE id=1", out);
+  }
+
+  // The answer to the last commit was lost, and what became of it was not found out yet.
+  [[nodiscard]] bool is_in_doubt() const { return in_doubt_; }
+  // Finds it out. kOk: it is committed; kStale: it is not, and never will be. Requires: connected.
+  Status find_outcome();
+
+ private:
+  static constexpr std::uint32_t kApart = 0x9e3779b9;  // versions of two connections
+
+  Status read_version(const char* sql, PGresult** out);
+  Status try_begin(PGresult** out);
+  Status find_named(bool* committed);
+  Status read_row(std::optional<fleet::BatchRow>* row);
+  void watch_holder();
+
+  ServerLink& link_;
+  Diagnostic& diagnostic_;
+  std::uint32_t version_ = 0;
+  std::int64_t form_ = 0;
+  int waits_ = 0;
+  std::int64_t node_ = 0;
+  std::int64_t number_ = 0;        // of the last batch
+  std::int64_t acknowledged_ = 0;  // of the last one whose commit was acknowledged; 0: none
+  bool in_doubt_ = false;
+  std::optional<fleet::LockWait> wait_;   // begin() found the lock held
+  std::optional<std::int64_t> timeline_;  // the newest that was seen
+};
+
+}  // namespace pawl::postgres
+
+#endif  // PAWL_STORE_POSTGRES_STORE_TRANSACTION_HPP

@@ -1,0 +1,260 @@
+// Goal: a server in trouble loses nothing that it acknowledged, and makes nothing happen twice; all
+// goes on when it is back. Method: connections through a proxy that cuts them at a byte, ends of
+// connections by the server, rows of another past.
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "pawl/port_posix.hpp"
+#include "pawl/postgres.hpp"
+#include "proxy.hpp"
+#include "server_beside.hpp"
+#include "server_by_hand.hpp"
+#include "world.hpp"
+
+namespace pawl::testing {
+namespace {
+
+using test::Proxy;
+using test::ServerByHand;
+using test::Way;
+
+int g_runs = 0;
+
+ActivityResult count(ActivityContext& ctx) {
+  ++g_runs;
+  return ctx.ok(ctx.input());
+}
+
+// Takes messages until "end", with an activity after each.
+Poll takes(OrchestrationContext& ctx) {
+  std::string all;
+  for (;;) {
+    PAWL_AWAIT(message, ctx.dequeue_event("q"));
+    if (message.value() == "end") return ctx.complete(all);
+    PAWL_AWAIT(echoed, ctx.schedule_activity("count", message.value()));
+    all += std::string(echoed.value()) + ",";
+  }
+}
+
+// The bytes between two cuts.
+std::int64_t step() { return std::getenv("PAWL_SOAK") == nullptr ? 211 : 7; }
+
+// The database of the world that begins next.
+class Given final : public test::ServerBeside {
+ public:
+  explicit Given(const ServerDatabase& database) : database_(database) { current = this; }
+  ~Given() override { current = nullptr; }
+  Given(const Given&) = delete;
+  Given& operator=(const Given&) = delete;
+  const ServerDatabase* begin() override { return &database_; }
+  void end(const ServerDatabase* /*database*/) override {}
+
+ private:
+  const ServerDatabase& database_;
+};
+
+// A gateway whose connections go through a proxy, in a schema that is new.
+class ServerTrouble : public ::testing::Test {
+ protected:
+  ServerTrouble() {
+    by_hand_.execute("DROP SCHEMA IF EXISTS trouble CASCADE");
+    g_runs = 0;
+    own.add("takes", takes);
+    own.add("count", count);
+    own.start_worker("node");
+    own.start("a", "takes");
+    own.pass(2'000);
+  }
+  ~ServerTrouble() override { own.workers.clear(); }
+
+  Worker& worker() { return *own.workers.front(); }
+  // The worker sends it; true: it was acknowledged.
+  bool enqueue(std::string_view text) {
+    return own.answer_of(worker(), [&](Status* answer) {
+      return worker().runtime->enqueue_event("a", "q", text, {}, Gateway::keep_answer, answer);
+    }) == Status::kOk;
+  }
+  std::string end() {
+    proxy_.heal();
+    EXPECT_EQ(own.client()->enqueue_event("a", "q", "end"), Status::kOk)
+        << own.client()->error_text();
+    return own.end_of("a");
+  }
+  void end_connections() {
+    by_hand_.ask(
+        "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE pid<>pg_backend_pid() AND backend_type='client backend') ended");
+  }
+  std::size_t logged(std::string_view text) { return worker().lines.count(text); }
+
+  Proxy proxy_{ServerByHand::address()};
+  ServerDatabase database_ = postgresql(proxy_.address(), "trouble");
+  ServerByHand by_hand_;
+  Given given_{database_};
+  Gateway own;
+};
+
+void expect_trouble() {
+  for (const char* event : {"tick_rolled_back", "busy_tick", "worker_was_buried"})
+    expect_errors(event, 0, 1'000);
+}
+
+// What a worker writes: a message with its turn, the start of an activity, its result.
+TEST_F(ServerTrouble, ACutAtAnyByteOfAWorkersBatches_LosesNothingAndDoesNothingTwice) {
+  expect_trouble();
+  std::string all;
+  int cuts = 0;
+  for (const Way way : {Way::kToServer, Way::kToClient}) {
+    bool reached = true;
+    for (std::int64_t bytes = 0; reached; bytes += step()) {
+      const std::string text = std::to_string(all.size());
+      proxy_.cut_after(way, bytes);
+      ASSERT_TRUE(enqueue(text)) << bytes;
+      own.pass(1'000);
+      reached = proxy_.was_cut();
+      proxy_.heal();
+      all += text + ",";
+      cuts += reached ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cuts, 20);
+  EXPECT_EQ(end(), "completed " + all);
+}
+
+TEST_F(ServerTrouble, ACutAtAnyByteOfAClientsCall_IsAnsweredTruly) {
+  expect_trouble();
+  std::string all;
+  int refused = 0;
+  int cuts = 0;
+  for (const Way way : {Way::kToServer, Way::kToClient}) {
+    bool reached = true;
+    for (std::int64_t bytes = 0; reached; bytes += step()) {
+      const std::string text = std::to_string(cuts);
+      proxy_.cut_after(way, bytes);
+      const Status sent = own.client()->enqueue_event("a", "q", text);
+      reached = proxy_.was_cut();
+      proxy_.heal();
+      cuts += reached ? 1 : 0;
+      if (sent == Status::kOk) all += text + ",";
+      if (sent != Status::kOk) ++refused;
+      ASSERT_TRUE(sent == Status::kOk || sent == Status::kIo) << own.client()->error_text();
+      own.pass(1'000);
+    }
+  }
+  EXPECT_GT(refused, 5);
+  EXPECT_EQ(end(), "completed " + all);
+}
+
+// The proxy lets nobody back, so that it stays unknown what became of the commit.
+TEST_F(ServerTrouble, AClientThatCannotComeBack_IsToldThatItIsInDoubt) {
+  expect_trouble();
+  own.client_options.busy_max = std::chrono::milliseconds(100);
+  std::string known;
+  std::vector<std::string> in_doubt;
+  // The answer to the commit is the end of what the server says.
+  std::int64_t whole = 0;
+  for (std::int64_t before_end = 120; before_end >= 0; before_end -= 10) {
+    const std::string text = std::to_string(before_end);
+    TestClient by(own.machine, kPath, own.client_options);
+    const std::int64_t begun = proxy_.passed();
+    if (whole > 0) proxy_.cut_after(Way::kToClient, whole - before_end, true);
+    const Status sent = by->enqueue_event("a", "q", text);
+    if (whole == 0) whole = proxy_.passed() - begun;
+    proxy_.heal();
+    if (sent == Status::kOk) known += text + ",";
+    if (sent == Status::kInDoubt) in_doubt.push_back(text);
+    ASSERT_TRUE(sent == Status::kOk || sent == Status::kIo || sent == Status::kInDoubt);
+  }
+  EXPECT_FALSE(in_doubt.empty());
+  own.client_options.busy_max = std::chrono::milliseconds(5'000);
+  std::string got = end();
+  for (const std::string& text : in_doubt) {
+    const std::size_t at = got.find(text + ",");
+    if (at != std::string::npos) got.erase(at, text.size() + 1);
+  }
+  EXPECT_EQ(got, "completed " + known);
+}
+
+// The answer to the worker's commit is lost, and the server is away for a while.
+TEST_F(ServerTrouble, ABatchInDoubtWaits_AndItsAnswerIsTrue) {
+  expect_trouble();
+  std::string all;
+  std::size_t doubts = 0;
+  bool reached = true;
+  for (std::int64_t bytes = 0; reached; bytes += step()) {
+    const std::string text = std::to_string(bytes);
+    Status answer = Status::kTimeout;
+    proxy_.cut_after(Way::kToClient, bytes, true);
+    ASSERT_EQ(worker().runtime->enqueue_event("a", "q", text, {}, Gateway::keep_answer, &answer),
+              Status::kOk);
+    own.pass(3'000);
+    reached = proxy_.was_cut();
+    if (reached) {
+      EXPECT_FALSE(worker().runtime->ready());
+    }
+    doubts += answer == Status::kTimeout && logged("batch_in_doubt") > doubts ? 1U : 0U;
+    proxy_.heal();
+    own.pass(20'000);
+    EXPECT_EQ(answer, Status::kOk) << bytes;
+    EXPECT_TRUE(worker().runtime->ready());
+    all += text + ",";
+  }
+  EXPECT_GT(doubts, 0U);
+  EXPECT_EQ(end(), "completed " + all);
+}
+
+TEST_F(ServerTrouble, AServerThatEndsAllConnections_IsFoundAgain) {
+  expect_trouble();
+  std::string all;
+  for (int i = 0; i < 20; ++i) {
+    end_connections();
+    ASSERT_TRUE(enqueue(std::to_string(i)));
+    all += std::to_string(i) + ",";
+  }
+  EXPECT_EQ(end(), "completed " + all);
+  EXPECT_EQ(g_runs, 20);
+}
+
+// F16: half of a batch arrived, and its node is gone; the server does not know it.
+TEST_F(ServerTrouble, AHolderOfTheLockThatDoesNothing_IsEnded) {
+  ServerByHand holder;
+  holder.execute("SET search_path=trouble;BEGIN;SELECT seq FROM meta WHERE id=1 FOR UPDATE");
+  // It is watched by the clock of the machine, which here is a real one.
+  posix::SystemPort system;
+  test::Folder folder;
+  ClientOptions options;
+  options.database_path = folder.file("a");
+  options.database = &database_;
+  options.busy_max = std::chrono::seconds(60);
+  Client client;
+  Block memory(Client::required_memory(options));
+  Diagnostic why;
+  ASSERT_EQ(
+      client.open(shared_process(), options, system.port(), memory.data(), memory.bytes(), why),
+      Status::kOk)
+      << why.text();
+  EXPECT_EQ(client.enqueue_event("a", "q", "x"), Status::kOk) << client.error_text();
+  client.close();
+  EXPECT_EQ(end(), "completed x,");
+}
+
+// F12: a failover to a standby that had not got the last commits.
+TEST_F(ServerTrouble, CommitsThatTheServerLost_AreReported) {
+  expect_trouble();
+  own.options.worker_node_id = "node";
+  ASSERT_TRUE(enqueue("x"));
+  own.pass(1'000);
+  by_hand_.execute("UPDATE trouble.nodes SET number=number-1,committed=committed-1");
+  end_connections();
+  own.pass(10'000);
+  EXPECT_EQ(logged("worker_was_buried"), 1U);
+  EXPECT_EQ(logged("has lost commits"), 1U);
+  EXPECT_TRUE(enqueue("y"));
+  own.forget_client();
+  EXPECT_EQ(end(), "completed x,y,");
+}
+
+}  // namespace
+}  // namespace pawl::testing
