@@ -263,8 +263,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   return runs_again_;
 }
 
-// Activities that were begun go on. The storage is not asked for anything, since rows that the batch
-// wrote may be there or not.
+// Activities that were begun go on. The storage is not asked for anything, since the rows that the
+// batch wrote may be there or not.
 Result<bool> RuntimeCore::tick_in_doubt(std::int64_t end) {
   memory_.slots.collect(*loop_.port.threads);
   parts_.activities.run_inline(end);

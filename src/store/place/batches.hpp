@@ -37,8 +37,8 @@ class Batches : private Table {
   Batches(StoreContext& context, Rows& rows, SessionOwners& owners)
       : Table(context), rows_(rows), owners_(owners) {}
 
-  // kBusy after busy_ms_max, and while the last batch is in doubt; kBuried if `me` is not 0 and another worker buried it (the batch is
-  // over).
+  // kBusy after busy_ms_max, and while the last batch is in doubt. kBuried if `me` is not 0 and
+  // another worker buried it, or the server lost commits (the batch is over).
   Status begin(Incarnation me, BatchInfo* info);
   // kInDoubt: it may be committed or not, and the batch goes on until find_outcome() or rollback().
   Status commit();

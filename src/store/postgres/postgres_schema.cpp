@@ -21,8 +21,8 @@ constexpr char kFunctions[] =
     "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
 
 // `seq` rises with each batch that writes; its row is the lock of the store. `form` is
-// kPostgresForm, and `digest` that of the objects as they were made. `nodes` names the last batch of
-// each connection that writes (store_transaction.hpp); `at` is the mark then.
+// kPostgresForm, and `digest` that of the objects as they were made. `nodes` names the last batch
+// of each connection that writes (store_transaction.hpp); `at` is the mark then.
 constexpr char kColumns[] =
     "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0,"
     "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\";"

@@ -85,12 +85,15 @@ Status ServerLink::connect(std::int64_t wait_ms) {
     close();
     handle_ = PQconnectStart(address_);
     if (handle_ != nullptr) PQsetNoticeReceiver(handle_, pass_over, nullptr);
-    polled_ = handle_ == nullptr ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+    const bool has_begun = handle_ != nullptr && PQstatus(handle_) != CONNECTION_BAD;
+    polled_ = has_begun ? PGRES_POLLING_WRITING : PGRES_POLLING_FAILED;
     connecting_since_ms_ = now;
     state_ = State::kConnecting;
   }
   while (polled_ == PGRES_POLLING_READING || polled_ == PGRES_POLLING_WRITING) {
-    if (!wait_for_socket(add_saturating(now, wait_ms), polled_ == PGRES_POLLING_WRITING)) {
+    // Between two hosts there is no socket to wait for.
+    if (PQsocket(handle_) >= 0 &&
+        !wait_for_socket(add_saturating(now, wait_ms), polled_ == PGRES_POLLING_WRITING)) {
       if (clock_->boot_ms() - connecting_since_ms_ >= answer_ms_max_) break;
       diagnostic_.format("the server cannot be reached yet");
       return Status::kBusy;
@@ -113,7 +116,8 @@ void ServerLink::close() {
   state_ = State::kLost;
 }
 
-// A server that ends a connection may say why before. What else it says by itself is no matter here.
+// A server that ends a connection may say why before. All else that it says by itself is no matter
+// here.
 void ServerLink::look() {
   constexpr int kLooksMax = 8;
   for (int looks = 0; looks < kLooksMax && !is_lost(); ++looks) {

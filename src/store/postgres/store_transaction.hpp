@@ -34,7 +34,7 @@ class StoreTransaction {
   // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
   // behind one that was seen before (F17).
   Status check_server();
-  // Then the schema was entered. kBuried: commits that were acknowledged are missing (F12), which is
+  // Then the schema was entered. kBuried: commits that were acknowledged are missing (F12); it is
   // said once.
   Status connected();
   // Removes the row of the node.

@@ -84,8 +84,8 @@ class Database {
   virtual Status restore(Diagnostic& /*diagnostic*/) { return Status::kOk; }
   // Whether commits that were acknowledged are lost; it is said once.
   bool take_lost_commits() { return std::exchange(has_lost_commits_, false); }
-  // What became of a batch whose commit failed. kStale: it is not committed, and never will be;
-  // kOk: it is; kInDoubt: that is not known yet.
+  // Asks about a batch whose commit failed. kStale: it is not committed, and never will be; kOk: it
+  // is; kInDoubt: that is not known yet.
   virtual Status outcome(Diagnostic& /*diagnostic*/) { return Status::kStale; }
   // Whether the engine gives the write lock to those that wait in the order in which they came.
   [[nodiscard]] virtual bool has_fair_lock() const = 0;

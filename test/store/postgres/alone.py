@@ -1,20 +1,24 @@
 #!/usr/bin/env python3
-"""The storage's contract on PostgreSQL alone.
+"""A suite on PostgreSQL alone.
 
-usage: alone.py PROGRAM FILTER LISTED
+usage: alone.py PROGRAM FILTER LISTED [PARTS]
 
 Runs the tests of FILTER but those that the file LISTED names. They must pass. Then those, each of which must fail: they speak SQLite's
-dialect to the rows, or know the numbers that it gives to them. One that passes has to leave the list.
+dialect to the rows, know the numbers that it gives to them, or are about its disk and its statements. One that passes has to leave the
+list. PARTS: runs one of so many parts of the first, or all of them where PAWL_SOAK is set.
 """
+import os
 import pathlib
 import re
 import subprocess
 import sys
 
 
-def main(program, chosen, file):
+def main(program, chosen, file, parts="1"):
     listed = pathlib.Path(file).read_text(encoding="utf-8").split()
-    status = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={chosen}:" + ":".join(listed)], check=False).returncode
+    part = {} if "PAWL_SOAK" in os.environ else {"GTEST_TOTAL_SHARDS": parts, "GTEST_SHARD_INDEX": "0"}
+    status = subprocess.run([program, "--gtest_brief=1", f"--gtest_filter={chosen}:" + ":".join(listed)], check=False,
+                            env={**os.environ, **part}).returncode
     said = subprocess.run([program, "--gtest_brief=1", "--gtest_filter=" + ":".join(listed)], capture_output=True, text=True,
                           check=False).stdout
     failed = set(re.findall(r"^\[  FAILED  \] ([^ ,]+)", said, re.M))

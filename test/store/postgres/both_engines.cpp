@@ -59,8 +59,10 @@ struct Beside {
 };
 
 Status open_in(postgres::Connection& server, const Beside& beside) {
-  PAWL_TRY(server.open(ServerByHand::address(), *beside.port.clock, 60'000));
-  return postgres::enter_schema(server, "pawl");
+  server.link().set_up(ServerByHand::address(), *beside.port.clock, 60'000);
+  PAWL_TRY(server.connect(60'000));
+  PAWL_TRY(postgres::enter_schema(server, "pawl"));
+  return server.transaction().connected();
 }
 
 class BothEngines final : public sqlite::Connection {

@@ -25,7 +25,7 @@ namespace pawl::test {
 
 enum class Way : std::uint8_t { kToServer, kToClient };
 
-// Its thread forwards what all connections send. It is told by atomics alone.
+// Its thread forwards what all connections send, and reads only atomics of others.
 class Proxy {
  public:
   // `address`: of the server, as server.py gives it.
@@ -56,7 +56,7 @@ class Proxy {
     was_cut_ = false;
     left_ = bytes;
   }
-  // What is not cut yet is not cut any more.
+  // A cut that has not come yet does not come.
   void heal() {
     left_ = kNever;
     refuses_ = false;

@@ -101,7 +101,7 @@ void expect_trouble() {
     expect_errors(event, 0, 1'000);
 }
 
-// What a worker writes: a message with its turn, the start of an activity, its result.
+// A worker writes a message with its turn, the start of an activity, and its result.
 TEST_F(ServerTrouble, ACutAtAnyByteOfAWorkersBatches_LosesNothingAndDoesNothingTwice) {
   expect_trouble();
   std::string all;
@@ -147,8 +147,8 @@ TEST_F(ServerTrouble, ACutAtAnyByteOfAClientsCall_IsAnsweredTruly) {
   EXPECT_EQ(end(), "completed " + all);
 }
 
-// The proxy lets nobody back, so that it stays unknown what became of the commit.
-TEST_F(ServerTrouble, AClientThatCannotComeBack_IsToldThatItIsInDoubt) {
+// The proxy lets no connection back, so it stays unknown what became of the commit.
+TEST_F(ServerTrouble, AClientThatCannotComeBack_HearsThatItIsInDoubt) {
   expect_trouble();
   own.client_options.busy_max = std::chrono::milliseconds(100);
   std::string known;
