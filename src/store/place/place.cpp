@@ -123,7 +123,9 @@ Status Place::read_meta(ClockRow* out) {
   persist_starts_until_ = row.integer(PAWL_COLUMN(kReadMeta, persist_starts_until));
   context_.stored = {row.integer(PAWL_COLUMN(kReadMeta, next_epoch)),
                      row.integer(PAWL_COLUMN(kReadMeta, next_token))};
-  context_.next = context_.committed = context_.stored;
+  context_.next = {context_.file.next_number(context_.stored.epoch),
+                   context_.file.next_number(context_.stored.token)};
+  context_.committed = context_.next;
   context_.quota_bytes = row.integer(PAWL_COLUMN(kReadMeta, quota));
   context_.reserve_bytes = row.integer(PAWL_COLUMN(kReadMeta, reserve));
   context_.log_max_bytes = row.integer(PAWL_COLUMN(kReadMeta, log_max));

@@ -24,7 +24,8 @@ BatchOutcome outcome_of(std::int64_t number, const std::optional<BatchRow>& row,
 }
 
 std::int64_t next_number(std::int64_t stored_next, std::int64_t timeline) {
-  const std::int64_t first = (timeline < kTimelineMax ? timeline : kTimelineMax) << kNumberBits;
+  const std::int64_t failovers = (timeline < kTimelineMax ? timeline : kTimelineMax) - 1;
+  const std::int64_t first = failovers << kNumberBits;
   return stored_next > first ? stored_next : first;
 }
 

@@ -33,6 +33,9 @@ class Database : public sql::Database {
   Status check_schema_again(Diagnostic& diagnostic) override;
   Status restore(Diagnostic& diagnostic) override { return reconnect(diagnostic, 1); }
   Status outcome(Diagnostic& diagnostic) override;
+  [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {
+    return connection_.transaction().next_number(stored);
+  }
   [[nodiscard]] bool has_our_schema() const override;
   // PostgreSQL queues those that wait for a row.
   [[nodiscard]] bool has_fair_lock() const override { return true; }

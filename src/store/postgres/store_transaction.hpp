@@ -56,6 +56,10 @@ class StoreTransaction {
     return read_version("SELECT seq,form FROM meta WHERE id=1", out);
   }
 
+  // F11. Requires: check_server() was called.
+  [[nodiscard]] std::int64_t next_number(std::int64_t stored) const {
+    return fleet::next_number(stored, *timeline_);
+  }
   // The answer to the last commit was lost, and what became of it was not found out yet.
   [[nodiscard]] bool is_in_doubt() const { return in_doubt_; }
   // Finds it out. kOk: it is committed; kStale: it is not, and never will be. Requires: connected.

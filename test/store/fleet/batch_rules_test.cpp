@@ -62,11 +62,12 @@ TEST(BatchRules, what_became_of_a_batch_in_doubt) {
 
 TEST(BatchRules, numbers_rise_across_failovers) {
   constexpr std::int64_t kFirst = std::int64_t{1} << 40;
-  EXPECT_EQ(next_number(1, 1), kFirst);
-  EXPECT_EQ(next_number(kFirst + 1, 1), kFirst + 1);
-  EXPECT_EQ(next_number(kFirst + 1, 2), 2 * kFirst) << "what was lost is below";
+  EXPECT_EQ(next_number(1, 1), 1);
+  EXPECT_EQ(next_number(1, 2), kFirst) << "what was lost is below";
+  EXPECT_EQ(next_number(kFirst + 1, 2), kFirst + 1);
+  EXPECT_EQ(next_number(kFirst + 1, 3), 2 * kFirst);
   EXPECT_EQ(next_number(kMax, 2), kMax);
-  EXPECT_EQ(next_number(1, kMax), kTimelineMax * kFirst) << "and nothing overflows";
+  EXPECT_EQ(next_number(1, kMax), (kTimelineMax - 1) * kFirst) << "and nothing overflows";
 }
 
 }  // namespace

@@ -193,6 +193,8 @@ def failover(program, folder, synchronous):
     node.goes_on(3, "io")
     primary.kill()
     node.goes_on()
+    if standby.ask("SELECT next_token>=1099511627776 FROM pawl.meta") != "t":
+        sys.exit("numbers of before the failover may be given out again")
     received, answers = node.ends()
     kind = "synchronous" if synchronous else "asynchronous"
     lost = judge(f"failed over to a standby, {kind}", received, answers, may_lose=not synchronous)
