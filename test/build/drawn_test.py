@@ -13,9 +13,9 @@ DRAWER = (PROJECT / "test/random/option_drawer.cpp").read_text(encoding="utf-8")
 GROUPS = {"Options": "", "LimitOptions": "limits.", "SlotOptions": "slots.", "LeaseOptions": "leases.", "SessionOptions": "sessions.",
           "TimingOptions": "timing.", "RetentionOptions": "retention.", "SpaceOptions": "space."}
 # No numbers: a world gives them as it needs them.
-GIVEN = {"database_path", "worker_node_id", "worker_tag_filter", "log", "board", "sessions.work_root", "sessions.listener",
+GIVEN = {"database_path", "database", "worker_node_id", "worker_tag_filter", "log", "board", "sessions.work_root", "sessions.listener",
          "sessions.claim_at_start", "sessions.claim_at_start_count"}
-GIVEN_TO_CLIENT = {"database_path", "create"}
+GIVEN_TO_CLIENT = {"database_path", "database", "create"}
 problems = []
 
 

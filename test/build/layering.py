@@ -18,8 +18,7 @@ LAYERS = {
     "rules": {"codec"},
     "store": {"rules"},
     "runtime": {"replay", "rules", "store"},
-    # No other layer links these yet.
-    "postgres": {"store"},
+    "postgres": {"store", "fleet_rules"},
     "fleet_rules": {"core"},
 }
 ARROWS = {

@@ -141,7 +141,7 @@ class Worker final : private ChangeSink, private WorkFilter {
   World& world_;
   mutable store::OutsideWork::Secret drawn_;  // for the item that is fetched
   port::Port port_;
-  std::unique_ptr<store::SqliteStore> store_;
+  EngineBeside::OwnedStore store_;
   FixedVector<Evidence::Seen, 256> seen_leases_;
   std::unique_ptr<Evidence> evidence_;
   port::Storage::WorkerFile file_;
@@ -214,7 +214,7 @@ class World {
 
   EngineBeside::OfWorld beside_;
   std::unique_ptr<sim::Node> client_node_;
-  std::unique_ptr<store::SqliteStore> client_;
+  EngineBeside::OwnedStore client_{nullptr, nullptr};
   sqlite3* raw_ = nullptr;
   int next_instance_ = 1;
 };

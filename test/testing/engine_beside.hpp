@@ -3,9 +3,11 @@
 #ifndef PAWL_TEST_ENGINE_BESIDE_HPP
 #define PAWL_TEST_ENGINE_BESIDE_HPP
 
+#include <memory>
 #include <string>
 
 #include "store/sqlite/sqlite_connection.hpp"
+#include "store/sqlite/sqlite_store.hpp"
 #include "store/store.hpp"
 
 namespace pawl::test {
@@ -40,6 +42,14 @@ class EngineBeside {
   // The connection for a new storage; null: its own.
   static sqlite::Connection* next() { return current == nullptr ? nullptr : &current->connect(); }
   static EngineAlone* current_alone() { return current == nullptr ? nullptr : current->alone(); }
+  // A storage of the engine that has the rows.
+  using OwnedStore = std::unique_ptr<Store, void (*)(Store*)>;
+  static OwnedStore make_store() {
+    if (current_alone() != nullptr)
+      return {current_alone()->make(), [](Store* store) { current_alone()->destroy(store); }};
+    return {new store::SqliteStore(next()),
+            [](Store* store) { delete static_cast<store::SqliteStore*>(store); }};
+  }
   // For a member of a world that is made before all that use the database, and destroyed after.
   struct OfWorld {
     OfWorld() {

@@ -25,7 +25,7 @@ struct StoreOptions {
   // For an engine on a server: its address, as the engine takes it, and the schema of our tables.
   // `path` then names what lies beside a database and is of one machine: locks, bell, folders.
   const char* server = nullptr;
-  std::string_view schema;
+  std::string_view schema = "pawl";
   bool create = true;               // false: kCannotOpen when there is no database
   bool read_only = false;           // no batches; create is false then
   bool synchronous_full = true;     // false: an acknowledged call may be lost at a power cut

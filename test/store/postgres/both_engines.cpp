@@ -61,8 +61,7 @@ struct Beside {
 Status open_in(postgres::Connection& server, const Beside& beside) {
   server.link().set_up(ServerByHand::address(), *beside.port.clock, 60'000);
   PAWL_TRY(server.connect(60'000));
-  PAWL_TRY(postgres::enter_schema(server, "pawl"));
-  return server.transaction().connected();
+  return postgres::enter_schema(server, "pawl");
 }
 
 class BothEngines final : public sqlite::Connection {
@@ -220,6 +219,7 @@ class Both final : public EngineBeside {
     if (at == servers_.size()) {
       servers_.push_back(std::make_unique<postgres::Connection>());
       EXPECT_EQ(open_in(*servers_[at], beside_), Status::kOk) << servers_[at]->diagnostic().text();
+      EXPECT_EQ(servers_[at]->transaction().connected(), Status::kOk);
     }
     engines_.push_back(std::make_unique<BothEngines>(beside_, *servers_[at]));
     return *engines_.back();

@@ -33,10 +33,7 @@ class Alone final : public EngineBeside, public EngineAlone {
 
   Store* make() override { return new postgres::PostgresStore(); }
   void destroy(Store* store) override { delete static_cast<postgres::PostgresStore*>(store); }
-  void complete(StoreOptions* options) override {
-    options->server = ServerByHand::address();
-    options->schema = "pawl";
-  }
+  void complete(StoreOptions* options) override { options->server = ServerByHand::address(); }
   std::string ask(const std::string& sql) override { return by_hand_->ask(sql); }
 
  private:

@@ -31,7 +31,6 @@ class PostgresDatabase : public ::testing::Test {
   }
   Status open(StoreOptions options) {
     options.path = "test.db";
-    if (options.schema.empty()) options.schema = "pawl";
     if (options.server == nullptr) options.server = ServerByHand::address();
     store_ = std::make_unique<postgres::PostgresStore>();
     return store_->open(options, node_.port(), diagnostic_);
@@ -180,6 +179,38 @@ TEST_F(PostgresDatabase, NamesOfSchemasThatCouldEndATextAreRefused) {
     EXPECT_EQ(open(name), Status::kInvalidArgument) << name;
     has("the name of a schema");
   }
+}
+
+// The server may be another one, with other rows under the same version.
+TEST_F(PostgresDatabase, ANewConnectionHasAnotherVersion) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  const Result<std::int64_t> before = store_->batch().data_version();
+  ASSERT_TRUE(before.ok());
+  EXPECT_EQ(store_->batch().data_version().value(), before.value());
+  for (int i = 1; i <= 3; ++i) {
+    ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid<>pg_backend_pid() "
+        "AND backend_type='client backend'");
+    const Result<std::int64_t> after = store_->batch().data_version();
+    ASSERT_TRUE(after.ok());
+    EXPECT_EQ(after.value(), before.value() + i);
+  }
+}
+
+// Nodes that were killed left their rows; an orderly end takes its own away.
+TEST_F(PostgresDatabase, RowsOfNodesGo) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  BatchInfo info;
+  ASSERT_EQ(store_->batch().begin(0, &info), Status::kOk);
+  ASSERT_EQ(store_->place().set_log_max(7), Status::kOk);
+  ASSERT_EQ(store_->batch().commit(), Status::kOk);
+  EXPECT_EQ(ask("SELECT count(*) FROM pawl.nodes WHERE number=1 AND committed=1"), "1");
+  store_->close();
+  EXPECT_EQ(ask("SELECT count(*) FROM pawl.nodes"), "0");
+  execute(
+      "INSERT INTO pawl.nodes SELECT 1,1,1,mark-604800001 FROM pawl.meta;"
+      "INSERT INTO pawl.nodes SELECT 2,1,1,mark-604800000 FROM pawl.meta");
+  ASSERT_EQ(open(), Status::kOk) << said();
+  EXPECT_EQ(ask("SELECT id FROM pawl.nodes"), "2") << "a week old";
 }
 
 TEST_F(PostgresDatabase, AServerThatIsNotThereIsNamed) {
