@@ -461,7 +461,8 @@ void World::open_client() {
 
 void World::close_client() {
   sqlite3_close(raw_);
-  sqlite::forget_vfs(*client_node_->port().storage);
+  if (raw_ != nullptr) sqlite::forget_vfs(*client_node_->port().storage);
+  raw_ = nullptr;
   client_.reset();
   client_node_.reset();
 }

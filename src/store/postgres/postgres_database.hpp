@@ -31,6 +31,7 @@ class Database : public sql::Database {
   void disconnect() override;
   void leave() override { open_ = false; }
   Status check_schema_again(Diagnostic& diagnostic) override;
+  [[nodiscard]] bool is_lost() const override { return connection_.link().is_lost(); }
   Status restore(Diagnostic& diagnostic) override { return reconnect(diagnostic, 1); }
   Status outcome(Diagnostic& diagnostic) override;
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {

@@ -79,8 +79,9 @@ class Database {
   // False: the last check found another schema.
   [[nodiscard]] virtual bool has_our_schema() const = 0;
 
-  // Makes the connection work again if it was lost. Requires: no transaction, and no statement in
-  // use. kIo: not yet.
+  // Whether the connection does not work any more. After restore() it does. That requires no
+  // transaction, and no statement in use. kIo: not yet.
+  [[nodiscard]] virtual bool is_lost() const { return false; }
   virtual Status restore(Diagnostic& /*diagnostic*/) { return Status::kOk; }
   // Whether commits that were acknowledged are lost; it is said once.
   bool take_lost_commits() { return std::exchange(has_lost_commits_, false); }
