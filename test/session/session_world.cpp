@@ -45,10 +45,7 @@ Job keep(const WorkItem& item) {
 // ---- Worker ----
 
 Worker::Worker(World& world)
-    : node(world.machine),
-      world_(world),
-      port_(node.port()),
-      store_(EngineBeside::make_store()) {
+    : node(world.machine), world_(world), port_(node.port()), store_(EngineBeside::make_store()) {
   Diagnostic diagnostic;
   EXPECT_EQ(port_.clock->open(diagnostic), Status::kOk);
   StoreOptions open;
@@ -75,6 +72,11 @@ Worker::Worker(World& world, std::string_view name, const std::vector<CrashNote>
 Worker::~Worker() {
   auto& all = world_.workers;
   all.erase(std::remove(all.begin(), all.end(), this), all.end());
+}
+
+std::int64_t Worker::writes() {
+  EngineAlone* const alone = EngineBeside::current_alone();
+  return alone == nullptr ? sqlite3_total_changes(handle_) : alone->batches();
 }
 
 Status Worker::try_join(std::string_view name, const std::vector<CrashNote>& notes) {

@@ -110,8 +110,8 @@ class Worker final : private ChangeSink, private WorkFilter {
   [[nodiscard]] bool logged(std::string_view what) const;
   // The storage's own connection, so that a test can count its steps.
   [[nodiscard]] sqlite3* handle() { return handle_; }
-  // Rows that this worker has written.
-  [[nodiscard]] std::int64_t writes() { return sqlite3_total_changes(handle_); }
+  // Rows that this worker has written; on an engine that has the rows alone, batches that wrote.
+  [[nodiscard]] std::int64_t writes();
 
   WorkerTerms options;
   CrashLimits limits;

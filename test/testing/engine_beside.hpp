@@ -19,6 +19,8 @@ class EngineAlone {
   virtual Store* make() = 0;
   virtual void destroy(Store* store) = 0;
   virtual void complete(StoreOptions* options) = 0;
+  // How many batches have written so far.
+  virtual std::int64_t batches() = 0;
   // Direct access to the rows. The answer has a line for each row, and | between columns.
   virtual std::string ask(const std::string& sql) = 0;
 };

@@ -27,7 +27,10 @@ class Alone final : public EngineBeside, public EngineAlone {
     ADD_FAILURE() << "SQLite has no part in this";
     std::abort();
   }
-  void changed(const std::string& sql) override { by_hand_->execute(sql); }
+  void changed(const std::string& sql) override {
+    by_hand_->execute(sql);
+    if (!empty_all_.empty()) by_hand_->execute("UPDATE meta SET seq=seq+1");
+  }
   void end() override {}
   EngineAlone* alone() override { return this; }
 
@@ -35,6 +38,9 @@ class Alone final : public EngineBeside, public EngineAlone {
   void destroy(Store* store) override { delete static_cast<postgres::PostgresStore*>(store); }
   void complete(StoreOptions* options) override { options->server = ServerByHand::address(); }
   std::string ask(const std::string& sql) override { return by_hand_->ask(sql); }
+  std::int64_t batches() override {
+    return std::strtoll(ask("SELECT seq FROM meta").c_str(), nullptr, 10);
+  }
 
  private:
   // A store makes them once. Then each test begins with the rows that these had.
