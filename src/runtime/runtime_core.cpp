@@ -238,15 +238,19 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
                                         : loop_.options.timing.tick_max.count());
   ++loop_.stats.ticks;
   if (batch_.is_in_doubt()) batch_.decide();
-  if (batch_.is_in_doubt()) return tick_in_doubt(end);
-  look(start);
-  const bool has_batch = is_due(Agenda::Which::kInBatch, start);
-  if (has_batch) batch_.run();
-  if (batch_.is_in_doubt()) return tick_in_doubt(end);
+  bool has_batch = false;
+  if (batch_.is_in_doubt()) {
+    memory_.slots.collect(*loop_.port.threads);
+  } else {
+    look(start);
+    has_batch = is_due(Agenda::Which::kInBatch, start);
+    if (has_batch) batch_.run();
+  }
   parts_.activities.run_inline(end);
   parts_.activities.run_steps();
   parts_.activities.abandon();
   loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
+  if (batch_.is_in_doubt()) return wait_in_doubt();
   // The log is written back only after all effects of the commit have left. If this fails, the next
   // commits report why.
   static_cast<void>(loop_.place().write_back_log());
@@ -263,14 +267,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   return runs_again_;
 }
 
-// Activities that were begun go on. The storage is not asked for anything, since the rows that the
-// batch wrote may be there or not.
-Result<bool> RuntimeCore::tick_in_doubt(std::int64_t end) {
-  memory_.slots.collect(*loop_.port.threads);
-  parts_.activities.run_inline(end);
-  parts_.activities.run_steps();
-  parts_.activities.abandon();
-  loop_.stats.activities_started += memory_.slots.start_threaded(*loop_.port.threads);
+// The storage is not asked for anything, since the rows that the batch wrote may be there or not.
+Result<bool> RuntimeCore::wait_in_doubt() {
   planned_wake_ = next_due();
   if (loop_.port.threads->fd() >= 0) loop_.port.threads->arm(planned_wake_);
   runs_again_ = false;

@@ -81,7 +81,7 @@ class RuntimeCore final {
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
   void log_threads();
-  Result<bool> tick_in_doubt(std::int64_t end);
+  Result<bool> wait_in_doubt();
   // Takes in the changes since the last tick: time that passed, commits of others, events of the
   // machine.
   void look(std::int64_t now_boot_ms);

@@ -141,6 +141,13 @@ TEST_F(OwnedNames, OfPathsThatAreTooLongAreRefusedByTheirOption) {
   given.database_path = "";
   EXPECT_EQ(refused(given), "database_path is not set");
   given = options;
+  const ServerDatabase none;
+  given.database = &none;
+  EXPECT_EQ(refused(given), "database has no engine or no address: see pawl/server_database.hpp");
+  const ServerDatabase long_one = {nullptr, std::string(Path::kBytesMax + 1, 's'), "pawl"};
+  given.database = &long_one;
+  EXPECT_EQ(refused(given), "the address of the database has 401 bytes; at most 400 are allowed");
+  given = options;
   given.sessions.work_root = "/" + std::string(Path::kBytesMax, 'w');
   EXPECT_EQ(refused(given), "sessions.work_root has 401 bytes; at most 400 are allowed");
   given = options;

@@ -11,26 +11,15 @@ constexpr int kWithoutTurnMax = 3;
 
 }  // namespace
 
-// Begins something. A connection that is found lost only now has done nothing yet.
-template <typename Begin>
-Status Batches::on_connection(Begin&& begin) {
-  PAWL_TRY(context_.file.restore(context_.diagnostic));
-  const Status status = begin();
-  if (status != Status::kIo || !context_.file.is_lost()) return status;
-  PAWL_TRY(context_.file.restore(context_.diagnostic));
-  return begin();
-}
-
 Status Batches::begin(Incarnation me, BatchInfo* info) {
   if (is_in_doubt_) {
     context_.diagnostic.format("what became of the batch before is not known yet");
     return Status::kBusy;
   }
   PAWL_CHECK("store-12", context_.file.is_open() && !context_.in_batch && !context_.in_read);
-  Status status = on_connection([&] {
-    return context_.file.take_lost_commits() ? Status::kBuried : take_write_lock(me != 0);
-  });
-  if (status == Status::kBuried) return lost_commits(me);
+  Status status = take_write_lock(me != 0);
+  // The server lost commits; a client has no registration that could be among them.
+  if (status == Status::kBuried && me == 0) status = Status::kIo;
   if (status != Status::kOk) return fail(status, "begin");
   status = note_others();
   context_.in_batch = true;
@@ -52,14 +41,6 @@ Status Batches::begin(Incarnation me, BatchInfo* info) {
   batch_.data_version = context_.others;
   *info = batch_;
   return Status::kOk;
-}
-
-// Rows that this process relies on may be among them.
-Status Batches::lost_commits(Incarnation me) {
-  context_.diagnostic.format(
-      "the server has lost commits that it had acknowledged: it was failed over, or restored");
-  forget_known();
-  return me == 0 ? Status::kIo : Status::kBuried;
 }
 
 constexpr auto kCommit = PAWL_QUERY("COMMIT");
@@ -133,7 +114,7 @@ constexpr auto kBeginRead = PAWL_QUERY("BEGIN");
 
 Status Batches::begin_read() {
   PAWL_CHECK("store-13", context_.file.is_open() && !context_.in_batch && !context_.in_read);
-  Status status = on_connection([&] { return connection_.use(kBeginRead).run(); });
+  Status status = connection_.use(kBeginRead).run();
   if (status != Status::kOk) return fail(status, "begin read");
   context_.in_read = true;
   // The first read fixes the view, so it comes before the clock is read.
@@ -159,7 +140,7 @@ void Batches::end_read() {
 Result<std::int64_t> Batches::data_version() {
   PAWL_CHECK("store-15", context_.file.is_open() && !context_.in_batch);
   if (!context_.in_read) {
-    const Status status = on_connection([&] { return look_at_others(); });
+    const Status status = look_at_others();
     if (status != Status::kOk) return status;
   }
   return context_.others;

@@ -80,11 +80,8 @@ class Batches : private Table {
   Status quarantine_instance(InstanceKey key, ErrorKind kind, std::string_view text);
 
  private:
-  template <typename Begin>
-  Status on_connection(Begin&& begin);
   Status take_write_lock(bool is_loop);
   Status wait_for_write_lock();
-  Status lost_commits(Incarnation me);
   Status find_outcome(bool wrote, Status failed);
   Status conclude(bool wrote);
   void end_batch();

@@ -66,7 +66,7 @@ Status Database::connect(Diagnostic& diagnostic) {
   connection_.link().set_up(options_.server, *port_.clock, answer_ms);
   std::uint64_t node = 0;
   port_.clock->random(&node, sizeof node);
-  connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U));
+  connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U), *this);
   const Status status = connection_.connect(answer_ms);
   if (status == Status::kOk) return status;
   diagnostic = connection_.diagnostic();
@@ -159,9 +159,14 @@ Status Database::come_back(Diagnostic& diagnostic) {
   }
   if (options_.read_only) return Status::kOk;
   const Status status = connection_.transaction().connected();
-  if (status != Status::kBuried) return status == Status::kOk ? status : fail(status, diagnostic);
-  has_lost_commits_ = true;
-  return Status::kOk;
+  return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+Status Database::restore() {
+  Diagnostic why;
+  const Status status = reconnect(why, 1);
+  if (status != Status::kOk) connection_.diagnostic() = why;
+  return status;
 }
 
 // ---- what is there ----

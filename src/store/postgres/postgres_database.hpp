@@ -19,7 +19,7 @@
 
 namespace pawl::postgres {
 
-class Database : public sql::Database {
+class Database : public sql::Database, public Reconnecting {
  public:
   explicit Database(Connection& connection) : connection_(connection) {}
   virtual ~Database() = default;
@@ -31,8 +31,7 @@ class Database : public sql::Database {
   void disconnect() override;
   void leave() override { open_ = false; }
   Status check_schema_again(Diagnostic& diagnostic) override;
-  [[nodiscard]] bool is_lost() const override { return connection_.link().is_lost(); }
-  Status restore(Diagnostic& diagnostic) override { return reconnect(diagnostic, 1); }
+  Status restore() override;
   Status outcome(Diagnostic& diagnostic) override;
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {
     return connection_.transaction().next_number(stored);

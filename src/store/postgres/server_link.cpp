@@ -79,10 +79,21 @@ void ServerLink::set_up(const char* address, port::Clock& clock, std::int64_t an
   answer_ms_max_ = answer_ms_max;
 }
 
+// Libpq shows an address that it cannot read as a whole, with the password.
+bool ServerLink::can_read_address() {
+  char* why = nullptr;
+  PQconninfoOption* const options = PQconninfoParse(address_, &why);
+  PQfreemem(why);
+  PQconninfoFree(options);
+  if (options == nullptr) diagnostic_.format("the address of the server cannot be read");
+  return options != nullptr;
+}
+
 Status ServerLink::connect(std::int64_t wait_ms) {
   const std::int64_t now = clock_->boot_ms();
   if (state_ == State::kLost) {
     close();
+    if (!can_read_address()) return Status::kCannotOpen;
     handle_ = PQconnectStart(address_);
     if (handle_ != nullptr) PQsetNoticeReceiver(handle_, pass_over, nullptr);
     const bool has_begun = handle_ != nullptr && PQstatus(handle_) != CONNECTION_BAD;

@@ -72,6 +72,7 @@ class ServerLink {
  private:
   enum class State : std::uint8_t { kLost, kConnecting, kConnected };
 
+  [[nodiscard]] bool can_read_address();
   // `sent`: as libpq's calls say it.
   Status wait_for(int sent, PGresult** out);
   PGresult* wait_for_answer();

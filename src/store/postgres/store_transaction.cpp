@@ -68,7 +68,18 @@ Status StoreTransaction::connected() {
   const fleet::BatchVerdict verdict = fleet::check_batch({number_ + 1, acknowledged_}, row);
   if (verdict != fleet::BatchVerdict::kCommitsLost) return Status::kOk;
   acknowledged_ = row.has_value() ? row->committed : 0;
-  return Status::kBuried;
+  has_lost_commits_ = true;
+  return Status::kOk;
+}
+
+// A link that is found lost only by what begins has done nothing yet.
+template <typename Begin>
+Status StoreTransaction::on_link(Begin&& begin) {
+  PAWL_TRY(reconnecting_->restore());
+  const Status status = begin();
+  if (!link_.is_lost()) return status;
+  PAWL_TRY(reconnecting_->restore());
+  return begin();
 }
 
 void StoreTransaction::leave() {
@@ -88,7 +99,23 @@ Status StoreTransaction::read_version(const char* sql, PGresult** out) {
   return Status::kOk;
 }
 
+Status StoreTransaction::read_version(PGresult** out) {
+  return on_link([&] { return read_version("SELECT seq,form FROM meta WHERE id=1", out); });
+}
+
 Status StoreTransaction::begin(PGresult** out) {
+  const Status status = on_link([&] { return wait_for_lock(out); });
+  if (status != Status::kOk || !has_lost_commits_) return status;
+  has_lost_commits_ = false;
+  PQclear(*out);
+  *out = nullptr;
+  static_cast<void>(link_.ask("ROLLBACK", nullptr));
+  diagnostic_.format(
+      "the server has lost commits that it had acknowledged: it was failed over, or restored");
+  return Status::kBuried;
+}
+
+Status StoreTransaction::wait_for_lock(PGresult** out) {
   Status status = try_begin(out);
   for (int waits = 1; waits < waits_ && status == Status::kBusy; ++waits) {
     watch_holder();
@@ -126,7 +153,7 @@ void StoreTransaction::watch_holder() {
 }
 
 Status StoreTransaction::begin_read(PGresult** out) {
-  return link_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", out);
+  return on_link([&] { return link_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", out); });
 }
 
 // A transaction that failed is rolled back by a COMMIT, which then says so and is no error.
@@ -156,7 +183,7 @@ Status StoreTransaction::commit(bool writes, PGresult** out) {
 Status StoreTransaction::find_outcome() {
   PAWL_CHECK("postgres-13", in_doubt_);
   PGresult* begun = nullptr;
-  const Status status = begin(&begun);
+  const Status status = wait_for_lock(&begun);
   PQclear(begun);
   PAWL_TRY(status);
   bool committed = false;

@@ -24,18 +24,31 @@ namespace pawl::postgres {
 // The format of the tables: of the columns that other engines have, too, and of those of this one.
 inline constexpr std::int64_t kPostgresForm = 1;
 
+// Makes a link that was lost work again, or tries to. The text of a failure is in the connection's
+// diagnostic(). kIo: not yet.
+class Reconnecting {
+ public:
+  virtual Status restore() = 0;
+
+ protected:
+  ~Reconnecting() = default;
+};
+
 class StoreTransaction {
  public:
   StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
       : link_(link), diagnostic_(diagnostic) {}
 
-  // `node`: chosen at random, so that no other connection has it.
-  void set_up(std::int64_t node) { node_ = node; }
+  // `node`: chosen at random, so that no other connection has it. `reconnecting` outlives the
+  // transaction.
+  void set_up(std::int64_t node, Reconnecting& reconnecting) {
+    node_ = node;
+    reconnecting_ = &reconnecting;
+  }
   // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
   // behind one that was seen before (F17).
   Status check_server();
-  // Then the schema was entered. kBuried: commits that were acknowledged are missing (F12); it is
-  // said once.
+  // Then the schema was entered.
   Status connected();
   // Removes the row of the node.
   void leave();
@@ -47,14 +60,14 @@ class StoreTransaction {
   // The format of the tables, as it was read beside the version.
   [[nodiscard]] std::int64_t form() const { return form_; }
 
-  // Each gives the result of its last statement. begin(): kBusy, another connection has the lock.
+  // Each gives the result of its last statement. What begins comes back on a link that was lost.
+  // begin(): kBusy, another connection has the lock; kBuried: commits that were acknowledged are
+  // missing (F12), which is said once.
   Status begin(PGresult** out);
   Status begin_read(PGresult** out);
   Status commit(bool writes, PGresult** out);
   Status rollback(PGresult** out) { return link_.ask("ROLLBACK", out); }
-  Status read_version(PGresult** out) {
-    return read_version("SELECT seq,form FROM meta WHERE id=1", out);
-  }
+  Status read_version(PGresult** out);
 
   // F11. Requires: check_server() was called.
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const {
@@ -68,7 +81,10 @@ class StoreTransaction {
  private:
   static constexpr std::uint32_t kApart = 0x9e3779b9;  // versions of two connections
 
+  template <typename Begin>
+  Status on_link(Begin&& begin);
   Status read_version(const char* sql, PGresult** out);
+  Status wait_for_lock(PGresult** out);
   Status try_begin(PGresult** out);
   Status find_named(bool* committed);
   Status read_row(std::optional<fleet::BatchRow>* row);
@@ -83,6 +99,8 @@ class StoreTransaction {
   std::int64_t number_ = 0;        // of the last batch
   std::int64_t acknowledged_ = 0;  // of the last one whose commit was acknowledged; 0: none
   bool in_doubt_ = false;
+  bool has_lost_commits_ = false;
+  Reconnecting* reconnecting_ = nullptr;
   std::optional<fleet::LockWait> wait_;   // begin() found the lock held
   std::optional<std::int64_t> timeline_;  // the newest that was seen
 };

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "core/text.hpp"
 #include "pawl/port.hpp"
@@ -79,18 +78,12 @@ class Database {
   // False: the last check found another schema.
   [[nodiscard]] virtual bool has_our_schema() const = 0;
 
-  // Whether the connection does not work any more. After restore() it does. That requires no
-  // transaction, and no statement in use. kIo: not yet.
-  [[nodiscard]] virtual bool is_lost() const { return false; }
-  virtual Status restore(Diagnostic& /*diagnostic*/) { return Status::kOk; }
-  // Whether commits that were acknowledged are lost; it is said once.
-  bool take_lost_commits() { return std::exchange(has_lost_commits_, false); }
   // Asks about a batch whose commit failed. kStale: it is not committed, and never will be; kOk: it
   // is; kInDoubt: that is not known yet.
-  virtual Status outcome(Diagnostic& /*diagnostic*/) { return Status::kStale; }
+  virtual Status outcome(Diagnostic& diagnostic) = 0;
   // The next epoch or token, by the counter in the row: beyond all that were given out, also by
   // commits that are lost.
-  [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const { return stored; }
+  [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const = 0;
   // Whether the engine gives the write lock to those that wait in the order in which they came.
   [[nodiscard]] virtual bool has_fair_lock() const = 0;
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,
@@ -122,7 +115,6 @@ class Database {
   FixedText<kPathBytesMax> path_;
   FixedText<32> database_id_;
   bool open_ = false;
-  bool has_lost_commits_ = false;
 };
 
 }  // namespace pawl::sql

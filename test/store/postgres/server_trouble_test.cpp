@@ -240,6 +240,29 @@ TEST_F(ServerTrouble, AHolderOfTheLockThatDoesNothing_IsEnded) {
   EXPECT_EQ(end(), "completed x,");
 }
 
+TEST_F(ServerTrouble, NoAnswerHoldsThePassword) {
+  Client client;
+  ClientOptions options;
+  options.database_path = kPath;
+  sim::Node node(own.machine);
+  const std::string long_one(400, 'x');
+  for (const std::string& address :
+       {std::string("host=/nowhere/at/all user=pawl password=secret"),
+        std::string("postgresql://pawl:secret@nowhere.invalid/pawl"),
+        std::string("postgresql://pawl:secret@[nowhere/pawl"), "password=secret " + long_one,
+        proxy_.address() + " password=secret options=--nothing=here"}) {
+    const ServerDatabase database = postgresql(address);
+    options.database = &database;
+    Block memory(Client::required_memory(options));
+    Diagnostic why;
+    EXPECT_NE(
+        client.open(shared_process(), options, node.port(), memory.data(), memory.bytes(), why),
+        Status::kOk);
+    EXPECT_FALSE(why.text().empty());
+    EXPECT_EQ(why.text().find("secret"), std::string_view::npos) << why.text();
+  }
+}
+
 // F12: a failover to a standby that had not got the last commits.
 TEST_F(ServerTrouble, CommitsThatTheServerLost_AreReported) {
   expect_trouble();
