@@ -80,10 +80,10 @@ class Database {
 
   // Asks about a batch whose commit failed. kStale: it is not committed, and never will be; kOk: it
   // is; kInDoubt: that is not known yet.
-  virtual Status outcome(Diagnostic& diagnostic) = 0;
+  virtual Status outcome(Diagnostic& /*diagnostic*/) { return Status::kStale; }
   // The next epoch or token, by the counter in the row: beyond all that were given out, also by
   // commits that are lost.
-  [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const = 0;
+  [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const { return stored; }
   // Whether the engine gives the write lock to those that wait in the order in which they came.
   [[nodiscard]] virtual bool has_fair_lock() const = 0;
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,

@@ -34,8 +34,6 @@ class DatabaseFile final : public sql::Database {
     return schema_.check_schema_again(path_, diagnostic);
   }
   [[nodiscard]] bool has_our_schema() const override { return schema_.is_ours(); }
-  Status outcome(Diagnostic& /*diagnostic*/) override { return Status::kStale; }
-  [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override { return stored; }
   [[nodiscard]] bool has_fair_lock() const override { return false; }
   [[nodiscard]] IoUse io_use() const override;
   Status empty_log() override;

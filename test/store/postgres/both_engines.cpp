@@ -58,7 +58,16 @@ struct Beside {
   port::Port port;
 };
 
+// A link that is lost stays so.
+class NotReconnecting final : public postgres::Reconnecting {
+ public:
+  Status restore() override { return Status::kOk; }
+};
+
 Status open_in(postgres::Connection& server, const Beside& beside) {
+  static NotReconnecting not_reconnecting;
+  static std::int64_t node = 0;
+  server.transaction().set_up(++node, not_reconnecting);
   server.link().set_up(ServerByHand::address(), *beside.port.clock, 60'000);
   PAWL_TRY(server.connect(60'000));
   return postgres::enter_schema(server, "pawl");
