@@ -59,14 +59,18 @@ class Server:
                 sys.exit((self.folder / "log").read_text(errors="replace"))
 
     def kill(self):
-        """All its processes at once, with SIGKILL."""
-        children = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False).stdout
-        for process in [self.process.pid, *map(int, children.split())]:
+        """All its processes, with SIGKILL. One that is left would keep the next server from its memory."""
+        self.process.send_signal(signal.SIGSTOP)  # it begins no more of them
+        for process in [self.process.pid, *self.children()]:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.process.wait()
+
+    def children(self):
+        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False).stdout
+        return list(map(int, found.split()))
 
     def ask(self, sql):
         return subprocess.run([PROGRAMS / "psql", "-h", self.folder, "-p", str(self.port), "-U", "pawl", "-d", "postgres", "-Atc", sql],
@@ -74,7 +78,8 @@ class Server:
                               env={**os.environ, "PGOPTIONS": "-c default_transaction_read_only=off"}).stdout.strip()
 
     def promote(self):
-        self.ask("SELECT pg_promote()")
+        self.wait_until_it_answers()
+        subprocess.run(as_server([PROGRAMS / "pg_ctl", "promote", "-w", "-s", "-D", self.data]), check=True, cwd=self.folder)
 
     def stop(self):
         if self.process is not None and self.process.poll() is None:
@@ -176,12 +181,12 @@ def failover(program, folder, synchronous):
     node.goes_on()
     if not synchronous:
         standby.process.send_signal(signal.SIGSTOP)
-        for process in receivers(standby):
+        for process in standby.children():
             os.kill(process, signal.SIGSTOP)
         node.goes_on()
     primary.kill()
     if not synchronous:
-        for process in receivers(standby):
+        for process in standby.children():
             os.kill(process, signal.SIGCONT)
         standby.process.send_signal(signal.SIGCONT)
     standby.promote()
@@ -205,11 +210,6 @@ def failover(program, folder, synchronous):
         sys.exit(f"{kind}: {lost} lost, {reported} reports, {older} refusals of the old primary\n{said}")
     primary.stop()
     standby.stop()
-
-
-def receivers(standby):
-    children = subprocess.run(["pgrep", "-P", str(standby.process.pid)], capture_output=True, text=True, check=True).stdout
-    return list(map(int, children.split()))
 
 
 def main(program):
