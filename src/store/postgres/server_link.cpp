@@ -23,7 +23,7 @@ constexpr Oid kNumberTypes[kNumbersMax] = {kInt8, kInt8};
 
 // Parameters that are numbers, as libpq takes them.
 struct Numbers {
-  explicit Numbers(std::initializer_list<std::int64_t> numbers) {
+  Numbers(std::initializer_list<std::int64_t> numbers) {
     PAWL_CHECK("postgres-14", numbers.size() <= kNumbersMax);
     for (const std::int64_t number : numbers) {
       put_number(bytes[count], number);
