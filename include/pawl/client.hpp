@@ -35,8 +35,10 @@ namespace pawl {
 class [[gnu::visibility("hidden")]] ClientCore;
 
 // Every call answers kStopped before open() and after close(). It answers kBusy, kFull, kIo and
-// kCorrupt for the database as open() does, and if it writes, kQuota where it says so. error_text()
-// has the text of the last failure.
+// kCorrupt for the database as open() does, and if it writes, kQuota where it says so. With
+// ClientOptions::database, one that writes may answer kInDoubt: the server's answer to its commit
+// was lost, and could not be found out within busy_max. Then it was done or not; a message with a
+// key (SendOptions::key) may be sent again. error_text() has the text of the last failure.
 class Client : public TypedSenderCalls<Client> {
  public:
   // Each of these also takes a definition of pawl/typed.hpp and a value.

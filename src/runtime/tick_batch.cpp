@@ -32,7 +32,7 @@ void TickBatch::settle(Status status) {
 void TickBatch::decide() {
   if (loop_.is_in_trouble(loop_.boot_ms())) return;
   Status status = loop_.transaction().find_outcome();
-  if (status == Status::kOk) count_commit();
+  if (status == Status::kOk) finish_commit();
   settle(status);
 }
 
@@ -75,11 +75,11 @@ Status TickBatch::write_and_commit() {
     loop_.transaction().rollback();
     return status;
   }
-  count_commit();
+  finish_commit();
   return Status::kOk;
 }
 
-void TickBatch::count_commit() {
+void TickBatch::finish_commit() {
   if (loop_.transaction().last_commit_wrote()) {
     const std::int64_t now = loop_.boot_ms();
     ++loop_.stats.commits;

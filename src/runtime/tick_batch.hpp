@@ -31,7 +31,7 @@ class TickBatch {
   Status write_and_commit();
   void settle(Status status);
   // After the commit.
-  void count_commit();
+  void finish_commit();
   Status write();
   Status write_due();
   void committed();
