@@ -201,6 +201,24 @@ TEST_F(PostgresDatabase, ANewConnectionHasAnotherVersion) {
   }
 }
 
+// A restore under the same name is not what the process has worked on.
+TEST_F(PostgresDatabase, AnotherDatabaseInItsPlaceIsNotUsed) {
+  ASSERT_EQ(open(), Status::kOk) << said();
+  const std::string id = ask("SELECT database_id FROM pawl.meta");
+  execute("UPDATE pawl.meta SET database_id=repeat('0',32)");
+  ask("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE pid<>pg_backend_pid() "
+      "AND backend_type='client backend'");
+  Result<std::int64_t> is = store_->batch().data_version();
+  for (int looks = 0; looks < 10'000 && is.ok(); ++looks)  // until the server has ended it
+    is = store_->batch().data_version();
+  EXPECT_EQ(is.status(), Status::kIo);
+  EXPECT_NE(store_->diagnostic().text().find("another database has taken its place"),
+            std::string_view::npos)
+      << store_->diagnostic().text();
+  execute("UPDATE pawl.meta SET database_id='" + id + "'");
+  EXPECT_TRUE(store_->batch().data_version().ok());
+}
+
 // Nodes that were killed left their rows; an orderly end takes its own away.
 TEST_F(PostgresDatabase, RowsOfNodesGo) {
   ASSERT_EQ(open(), Status::kOk) << said();
