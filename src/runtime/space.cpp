@@ -212,11 +212,8 @@ void Space::disk_is_full() {
   // If no keys are left, no removal makes room.
   if (loop_.transaction().check_keys() == Status::kCorrupt)
     return loop_.log_status(LogLevel::kError, "no_keys_left", Status::kCorrupt);
-  if (loop_.options.database != nullptr) {
-    // The server's disk: no removal of rows makes room on it.
-    loop_.trouble_until = loop_.boot_ms();
-    return loop_.log(LogLevel::kError, "disk_is_full");
-  }
+  // The server's disk: no removal of rows makes room on it, so it is left alone for a while.
+  if (loop_.options.database != nullptr) return loop_.log(LogLevel::kError, "disk_is_full");
   can_relieve_ = true;
   relief_events_ = kReliefEventsMax;
   if (is_short_) return;

@@ -90,8 +90,8 @@ Status Database::enter(Diagnostic& diagnostic) {
   return status == Status::kOk ? status : fail(status, diagnostic);
 }
 
-constexpr auto kForgetNodes =
-    PAWL_QUERY("DELETE FROM nodes WHERE at<(SELECT mark FROM meta WHERE id=1)-604800000");
+constexpr auto kForgetNodes = PAWL_QUERY(
+    "DELETE FROM nodes WHERE at<(SELECT mark FROM meta WHERE id=1)-", sql::number<kNodeMs>, "");
 
 Status Database::set_up(Diagnostic& diagnostic) {
   PAWL_TRY(enter(diagnostic));

@@ -65,6 +65,9 @@ Status StoreTransaction::connected() {
   if (acknowledged_ == 0) return Status::kOk;
   std::optional<fleet::BatchRow> row;
   PAWL_TRY(read_row(&row));
+  // The store's time counts no more than what passed, so a row that went by its age is no loss.
+  if (!row.has_value() && link_.boot_ms() - acknowledged_boot_ms_ >= kNodeMs) acknowledged_ = 0;
+  if (acknowledged_ == 0) return Status::kOk;
   const fleet::BatchVerdict verdict = fleet::check_batch({number_ + 1, acknowledged_}, row);
   if (verdict != fleet::BatchVerdict::kCommitsLost) return Status::kOk;
   acknowledged_ = row.has_value() ? row->committed : 0;
@@ -174,8 +177,13 @@ Status StoreTransaction::commit(bool writes, PGresult** out) {
   }
   if (!writes) return Status::kOk;
   ++version_;
-  acknowledged_ = number_;
+  acknowledge();
   return Status::kOk;
+}
+
+void StoreTransaction::acknowledge() {
+  acknowledged_ = number_;
+  acknowledged_boot_ms_ = link_.boot_ms();
 }
 
 // ---- a commit in doubt ----
@@ -194,7 +202,7 @@ Status StoreTransaction::find_outcome() {
   PAWL_TRY(found);
   in_doubt_ = false;
   if (!committed) return Status::kStale;
-  acknowledged_ = number_;
+  acknowledge();
   return Status::kOk;
 }
 

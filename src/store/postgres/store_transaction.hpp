@@ -34,6 +34,9 @@ class Reconnecting {
   ~Reconnecting() = default;
 };
 
+// By the store's time; then the row of a node that has not written since is removed.
+inline constexpr std::int64_t kNodeMs = 604'800'000;
+
 class StoreTransaction {
  public:
   StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
@@ -86,6 +89,7 @@ class StoreTransaction {
   Status read_version(const char* sql, PGresult** out);
   Status wait_for_lock(PGresult** out);
   Status try_begin(PGresult** out);
+  void acknowledge();
   Status find_named(bool* committed);
   Status read_row(std::optional<fleet::BatchRow>* row);
   void watch_holder();
@@ -98,6 +102,7 @@ class StoreTransaction {
   std::int64_t node_ = 0;
   std::int64_t number_ = 0;        // of the last batch
   std::int64_t acknowledged_ = 0;  // of the last one whose commit was acknowledged; 0: none
+  std::int64_t acknowledged_boot_ms_ = 0;
   bool in_doubt_ = false;
   bool has_lost_commits_ = false;
   Reconnecting* reconnecting_ = nullptr;

@@ -240,6 +240,46 @@ TEST_F(ServerTrouble, AHolderOfTheLockThatDoesNothing_IsEnded) {
   EXPECT_EQ(end(), "completed x,");
 }
 
+TEST_F(ServerTrouble, AFullDiskOfTheServer_IsWaitedFor) {
+  expect_trouble();
+  expect_errors("disk_is_full", 1, 12);  // the waits become longer
+  by_hand_.execute(
+      "CREATE OR REPLACE FUNCTION public.no_room() RETURNS trigger LANGUAGE plpgsql AS "
+      "'BEGIN RAISE EXCEPTION USING ERRCODE=''53100''; END';"
+      "CREATE TRIGGER no_room BEFORE INSERT ON trouble.history EXECUTE FUNCTION public.no_room()");
+  Status answer = Status::kTimeout;
+  ASSERT_EQ(worker().runtime->enqueue_event("a", "q", "x", {}, Gateway::keep_answer, &answer),
+            Status::kOk);
+  own.pass(20'000);
+  EXPECT_FALSE(worker().runtime->ready());
+  by_hand_.execute("DROP TRIGGER no_room ON trouble.history");
+  own.pass(20'000);
+  EXPECT_EQ(answer, Status::kOk);
+  EXPECT_TRUE(worker().runtime->ready());
+  EXPECT_EQ(end(), "completed x,");
+}
+
+// A client that has not written for so long finds its row removed, and nothing is lost.
+TEST_F(ServerTrouble, ARowThatWentByItsAge_IsNoLoss) {
+  expect_trouble();
+  own.client_options.busy_max = std::chrono::milliseconds(100);
+  ASSERT_EQ(own.client()->enqueue_event("a", "q", "x"), Status::kOk);
+  for (const std::int64_t ms : {std::int64_t{604'700'000}, std::int64_t{604'900'000}}) {
+    const bool is_loss = ms < 604'800'000;
+    own.machine.advance(ms);
+    by_hand_.execute("DELETE FROM trouble.nodes");
+    proxy_.cut_after(Way::kToClient, 0);
+    OrchestrationStatus status;
+    while (!proxy_.was_cut())
+      static_cast<void>(own.client()->get_status("a", &status));
+    EXPECT_EQ(own.client()->enqueue_event("a", "q", "y"), is_loss ? Status::kIo : Status::kOk)
+        << own.client()->error_text();
+    if (is_loss) {
+      ASSERT_EQ(own.client()->enqueue_event("a", "q", "y"), Status::kOk);
+    }
+  }
+}
+
 TEST_F(ServerTrouble, NoAnswerHoldsThePassword) {
   Client client;
   ClientOptions options;
