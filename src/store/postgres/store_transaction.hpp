@@ -34,7 +34,7 @@ class Reconnecting {
   ~Reconnecting() = default;
 };
 
-// By the store's time; then the row of a node that has not written since is removed.
+// The row of a node that has not written for so long, by the store's time, is removed.
 inline constexpr std::int64_t kNodeMs = 604'800'000;
 
 class StoreTransaction {
