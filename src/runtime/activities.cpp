@@ -22,6 +22,7 @@ std::size_t put_fields(const internal::Slot& slot, LogField* fields) {
 void Activities::plan(std::int64_t now) {
   Agenda& agenda = loop_.agenda;
   OptionalMs steps;
+  OptionalMs lease_end;
   OptionalMs progress;
   bool has_results = false;
   bool has_pressing = false;
@@ -29,6 +30,7 @@ void Activities::plan(std::int64_t now) {
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.loss.abandoned) ++loop_.stats.slots_abandoned;
     progress.keep_earlier(slot.progress_due());
+    if (slot.item.ends_with_lease && !slot.refused) lease_end = slots_.session_lease_end();
     if (slot.state == internal::Slot::State::kFinished) {
       has_results = true;
       has_pressing = has_pressing || is_pressing(slot);
@@ -41,6 +43,7 @@ void Activities::plan(std::int64_t now) {
       steps.keep_earlier(slot.step_is_due(now) ? now : slot.steps.due_boot_ms);
   });
   agenda.plan(Job::kSteps, steps);
+  agenda.plan(Job::kLeaseEnd, lease_end);
   agenda.plan(Job::kProgress, progress);
   agenda.set(Job::kResults, has_results);
   agenda.set(Job::kPressingResults, has_pressing);
@@ -193,6 +196,11 @@ void Activities::log_refused_renewal(const internal::Slot& slot) const {
 
 Status Activities::renew() {
   Status status = Status::kOk;
+  const bool is_shared = loop_.evidence.other_machines() != nullptr;
+  if (is_shared && slots_.session_lease_end() <= loop_.boot_ms()) {
+    PAWL_TRY(loop_.session().owners.give_up_exclusive(loop_.me));
+    loop_.agenda.do_now(Job::kDeclare);
+  }
   slots_.for_each([&](internal::Slot& slot) {
     // Cancelled work of an exclusive session keeps others out while it runs within its grace: its
     // lock is renewed.
@@ -215,8 +223,7 @@ Status Activities::renew() {
 }
 
 void Activities::renew_leases() {
-  slots_.renew_session_leases(
-      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
+  slots_.renew_session_leases(loop_.place().own_lease_end(loop_.terms.session_lock_timeout_ms));
   if (sessions_renewed_ == 0) return;
   loop_.log(LogLevel::kDebug, "sessions_renewed",
             {{"sessions", static_cast<std::int64_t>(sessions_renewed_)}});
@@ -503,6 +510,20 @@ void Activities::rolled_back() {
     slot.in_batch.stored = false;
     slot.in_batch.leaving = false;
     slot.forget_written_progress();
+  });
+}
+
+void Activities::end_lease() {
+  slots_.for_each([&](internal::Slot& slot) {
+    if (slot.refused || !slot.lease_is_over()) return;
+    slot.lose(CancelReason::kLost);
+    if (slot.state == internal::Slot::State::kReady) slot.state = internal::Slot::State::kFinished;
+    loop_.log(LogLevel::kWarning, "lease_over",
+              {{"activity", slot.item.activity_name},
+               {"session", slot.item.session_info.name},
+               {"epoch", slot.item.epoch},
+               {"instance", slot.item.instance_id}},
+              slot.item.trace);
   });
 }
 

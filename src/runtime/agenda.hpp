@@ -20,6 +20,7 @@ enum class Job : std::uint8_t {
   kRegister,  // this worker has no row: it was not registered yet, or another worker buried it
   kBury,      // a process that this worker watches has ended
   kRenew,     // leases are to be renewed
+  kDeclare,   // devices whose sessions were given up are to be declared again
   kCleanUp,   // sessions without work, and rows that dead workers left
   kRequests,  // calls of the application wait
   kResults,   // results of activities are to be stored
@@ -39,9 +40,11 @@ enum class Job : std::uint8_t {
   kYoungUnregistered,  // instances without code here will be old enough to be looked at
   kLookAtClock,        // is the wall clock trusted by now?
   kLook,               // did another process commit?
+  kMachines,           // the connections of other machines' workers
   kObserve,            // an expired lease is watched
   kCutLog,             // a reader kept the log from being cut
   kInline,             // inline activities that are left
+  kLeaseEnd,           // exclusive work may not go on
   kSteps,              // cooperative activities, and activities that overstay their grace
   kFolders,            // folders of ended sessions are to be looked for
   kListFolders,        // folders are being listed, or one is being removed

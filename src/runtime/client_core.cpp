@@ -8,6 +8,19 @@
 namespace pawl {
 namespace {
 
+// While a call waits, commits on other machines wake it. A Client that listened longer would keep
+// the server from forgetting what it did not take off.
+class Listening {
+ public:
+  Listening(Store& store, port::Threads& threads) : store_(store) { store_.wake(&threads); }
+  ~Listening() { store_.wake(nullptr); }
+  Listening(const Listening&) = delete;
+  Listening& operator=(const Listening&) = delete;
+
+ private:
+  Store& store_;
+};
+
 // The runtime does the same: a notification may come before its commit can be read.
 constexpr std::int64_t kLookDelaysMs[] = {10, 100, 1'000, 5'000};
 constexpr int kLookSteps = sizeof kLookDelaysMs / sizeof kLookDelaysMs[0];
@@ -215,6 +228,7 @@ Status ClientCore::look(std::string_view id, OrchestrationStatus* out, AskOver a
 Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, FirstLook first,
                             OrchestrationStatus* out, AskOver ask, const void* of) {
   PAWL_TRY(begin_waiting());
+  const Listening listening(*store_, *port_.threads);
   std::int64_t now = port_.clock->boot_ms();
   const std::int64_t end = now + (timeout_ms > 0 ? timeout_ms : 0);
   // The bell of this Client's own commit. That of another, which is thrown away with it, is made up
@@ -235,11 +249,11 @@ Status ClientCore::run_wait(std::string_view id, std::int64_t timeout_ms, FirstL
     }
     const port::WakeReasons reasons = port_.threads->wait(std::min(look_at, end));
     now = port_.clock->boot_ms();
-    if (!reasons.bell && !reasons.log) continue;
+    if (!reasons.bell && !reasons.log && !reasons.descriptor) continue;
     step = 0;
     // The log is written before its commit can be read, and the bell comes behind both. A look in
     // between would find nothing, and would be in the way of the commit.
-    look_at = reasons.bell ? now : std::min(look_at, now + kLookDelaysMs[0]);
+    look_at = reasons.bell || reasons.descriptor ? now : std::min(look_at, now + kLookDelaysMs[0]);
   }
 }
 

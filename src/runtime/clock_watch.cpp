@@ -31,7 +31,7 @@ void ClockWatch::plan(const NextDue& due) {
 void ClockWatch::committed() {
   const BatchInfo& batch = loop_.batch;
   if (batch.clock_adopted) {
-    loop_.log(LogLevel::kInfo, "clock_adopted", {{"boot_seq", batch.boot_seq}});
+    loop_.log(LogLevel::kInfo, "clock_adopted", {{"boot_seq", batch.segment}});
   }
   if (batch.clock_confirmed) synced_this_boot_ = true;
   if (batch.clock_credit_ms == 0) return;

@@ -4,7 +4,8 @@ namespace pawl {
 namespace {
 
 constexpr std::int64_t kStopMs = 20'000;  // time for the work of a moving session to end
-constexpr std::size_t kStopsMax = 64;     // ended in one tick
+constexpr std::int64_t kDeclareAgainMs = 2'000;
+constexpr std::size_t kStopsMax = 64;  // ended in one tick
 
 }  // namespace
 
@@ -34,6 +35,7 @@ Status Devices::declare(std::string_view device, bool standby) {
   const Status status = loop_.session().moves.declare_session(how, loop_.evidence, &held);
   if (status == Status::kDeviceHeld) loop_.log_status(LogLevel::kWarning, "device_refused", status);
   if (status == Status::kOk) loop_.agenda.do_now(Job::kFetch);
+  if (status == Status::kOk && loop_.batch.moves_are_held) plan_again();
   return status;
 }
 
@@ -75,7 +77,17 @@ Status Devices::declare_again() {
   return Status::kOk;
 }
 
+// While moves are held (F15a), the session of a declared device has no owner.
+void Devices::plan_again() { loop_.agenda.plan(Job::kDeclare, loop_.boot_ms() + kDeclareAgainMs); }
+
 Status Devices::move_sessions() {
+  if (loop_.agenda.is_due(Job::kDeclare, loop_.boot_ms())) {
+    loop_.agenda.clear(Job::kDeclare);
+    if (loop_.batch.moves_are_held)
+      plan_again();
+    else
+      PAWL_TRY(declare_again());
+  }
   bool standby = false;
   for (const Declared& device : declared_)
     standby = standby || device.standby;

@@ -45,6 +45,7 @@ class Devices {
 
  private:
   Status declare(std::string_view device, bool standby);
+  void plan_again();
   [[nodiscard]] Declared* find(std::string_view name);
 
   LoopContext& loop_;

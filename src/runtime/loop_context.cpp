@@ -16,6 +16,12 @@ Evidence::Options evidence_options(const WorkerTerms& terms) {
   return out;
 }
 
+WorkerTerms terms_of(const Options& options) {
+  WorkerTerms terms(options.leases, options.sessions);
+  if (options.database != nullptr) terms.leave_margin();
+  return terms;
+}
+
 }  // namespace
 
 bool LineBudget::take(std::int64_t now_ms) {
@@ -36,7 +42,7 @@ LoopContext::LoopContext(Process& the_process, const Registry& the_registry,
     : process(the_process),
       registry(the_registry),
       options(the_options),
-      terms(the_options.leases, the_options.sessions),
+      terms(terms_of(the_options)),
       port(the_port),
       evidence(*port.storage, options.database_path.c_str(), evidence_options(terms), seen_leases) {
 }

@@ -219,6 +219,14 @@ Status check_options(const Options& options, Diagnostic& diagnostic) {
                       options.limits.warm_instances, options.limits.batch);
     return Status::kInvalidOptions;
   }
+  const std::int64_t lease_ms = options.leases.session_lock_timeout.count();
+  if (options.database != nullptr && lease_ms < kSharedLeaseMsMin) {
+    diagnostic.format(
+        "session_lock_timeout (%lld ms) must be at least %lld ms with a database of a "
+        "server: the clocks of two machines differ",
+        static_cast<long long>(lease_ms), static_cast<long long>(kSharedLeaseMsMin));
+    return Status::kInvalidOptions;
+  }
   return validate(options.leases, options.sessions, diagnostic);
 }
 

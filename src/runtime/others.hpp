@@ -11,12 +11,17 @@
 
 namespace pawl {
 
+// Between two looks at the connections of other machines' workers, while there is work.
+inline constexpr std::int64_t kMachinesMs = 500;
+
 class Others {
  public:
   Others(LoopContext& loop, const Slots& slots) : loop_(loop), slots_(slots) {}
 
   // Did others commit since the last look?
   void look();
+  // Looks whether other machines' workers are connected, if that is due.
+  void look_at_machines(std::int64_t now_boot_ms);
   // Takes the next look of the chain, if it is due.
   void look_if_due(std::int64_t now_boot_ms) {
     if (loop_.agenda.is_due(Job::kLook, now_boot_ms)) plan_next_look();

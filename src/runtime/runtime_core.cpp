@@ -15,6 +15,8 @@ constexpr std::int64_t kLateWakeMs = 2'000;  // after a later wake-up, leases ar
 // An observer of expired leases must not sleep longer than this, or its observations do not count.
 constexpr std::int64_t kObserverWakeMs = 10'000;
 constexpr std::int64_t kCountersMs = 1'000;  // between two copies for the board, under load
+constexpr std::int64_t kNodeTryMs = 100;
+constexpr int kNodeTriesMax = 30;
 // Damaged rows that a start quarantines before it gives up.
 constexpr int kDamagedRowsAtStart = 1'024;
 
@@ -32,6 +34,7 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   PAWL_TRY(open_database(diagnostic));
   PAWL_TRY(loop_.port.threads->open(loop_.options.database_path.c_str(), diagnostic));
   opened_.waiter = true;
+  loop_.store->wake(loop_.port.threads);
   PAWL_TRY(loop_.port.threads->executor_start(loop_.options.slots.threads,
                                               loop_.options.slots.thread_stack_bytes));
   opened_.executor = true;
@@ -64,6 +67,9 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
   options.checkpoint_pages = loop_.options.space.checkpoint_pages;
   options.checkpoint_after_commit = true;
   options.may_take_reserve = true;
+  options.lease_ms =
+      std::max(loop_.terms.session_lock_timeout_ms, loop_.terms.worker_lock_timeout_ms);
+  options.renew_ms = loop_.terms.renewal_interval_ms();
   PAWL_TRY(place_.take(options, diagnostic));
   PAWL_TRY(loop_.store->open(options, loop_.port, diagnostic));
   if (loop_.port.storage->others_may_write(loop_.options.database_path.c_str())) {
@@ -71,6 +77,7 @@ Status RuntimeCore::open_database(Diagnostic& diagnostic) {
               {{"database", loop_.options.database_path.c_str()}});
   }
   loop_.store->set_change_sink(&parts_.notices);
+  loop_.evidence.share(loop_.store->other_machines());
   return Status::kOk;
 }
 
@@ -81,6 +88,14 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_suspect(status);
        ++rows)
     status = try_to_register(diagnostic);
+  // The connection of the node's former worker broke just now. It is free if that does not come back.
+  const OtherMachines* const others = loop_.evidence.other_machines();
+  for (int tries = 0; tries < kNodeTriesMax && status == Status::kNodeIdInUse &&
+                      others != nullptr && others->is_watching();
+       ++tries) {
+    static_cast<void>(loop_.port.threads->wait(loop_.boot_ms() + kNodeTryMs));
+    status = try_to_register(diagnostic);
+  }
   if (status == Status::kFull && !parts_.space.is_short()) {
     parts_.space.disk_is_full();
     status = try_to_register(diagnostic);
@@ -184,9 +199,9 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   loop_.process.remove_loop(loop_.port.threads);
   if (!threads_stuck_) parts_.this_worker.close_files();
   parts_.folders.stop();
-  if (opened_.waiter) loop_.port.threads->close();
   memory_.warm.stop();
   loop_.store->close();
+  if (opened_.waiter) loop_.port.threads->close();
   place_.leave();
   stopped_ = true;
   if (loop_.options.board != nullptr)
@@ -237,6 +252,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
                                         ? limit_ms
                                         : loop_.options.timing.tick_max.count());
   ++loop_.stats.ticks;
+  if (loop_.agenda.is_due(Job::kLeaseEnd, start)) parts_.activities.end_lease();
   if (batch_.is_in_doubt()) batch_.decide();
   bool has_batch = false;
   if (batch_.is_in_doubt()) {
@@ -310,6 +326,7 @@ void RuntimeCore::look(std::int64_t now) {
   parts_.stored_due.look(now);
   if (loop_.is_in_trouble(now)) return;
   parts_.others.look_if_due(now);
+  parts_.others.look_at_machines(now);
   parts_.turns.look(now);
   parts_.clock.look(now);
   // This worker's own jobs, and the effects of its earlier commits, come before commits of others.

@@ -83,6 +83,11 @@ void Slot::lose(CancelReason why) {
     asked.reason.store(why, std::memory_order_relaxed);
 }
 
+// The loop may be waiting for the server, and tell it later.
+bool Slot::lease_is_over() const {
+  return item.ends_with_lease && session_lease_boot_ms.load() <= shared->clock->boot_ms();
+}
+
 // Code that asks only is_cancelled() returns anything then, because no result of a cancelled
 // activity counts. At a stop it would count: an orchestration would go on with half a result, or
 // fail, only because a worker was restarted. So such an answer is taken as a hand-back.
@@ -531,6 +536,7 @@ OptionalMs ActivityContext::time_left_ms() const {
 
 bool ActivityContext::is_cancelled() const {
   if (slot_.asked.reason.load(std::memory_order_relaxed) != CancelReason::kNone) return true;
+  if (slot_.lease_is_over()) return true;
   if (!slot_.shared->stop.is_announced()) return false;
   using Knows = internal::Slot::Asked::KnowsStop;
   Knows none = Knows::kNo;
@@ -539,7 +545,8 @@ bool ActivityContext::is_cancelled() const {
 }
 
 CancelReason ActivityContext::cancel_reason() const {
-  const CancelReason why = slot_.asked.reason.load(std::memory_order_relaxed);
+  CancelReason why = slot_.asked.reason.load(std::memory_order_relaxed);
+  if (why == CancelReason::kNone && slot_.lease_is_over()) why = CancelReason::kLost;
   if (why != CancelReason::kNone || !slot_.shared->stop.is_announced()) return why;
   slot_.asked.knows_stop.store(internal::Slot::Asked::KnowsStop::kByReason,
                                std::memory_order_relaxed);

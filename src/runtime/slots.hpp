@@ -170,6 +170,8 @@ struct Slot {
   void show_progress(std::string_view text);
   // The result is not wanted any more: the activity learns of it, and its answer goes nowhere.
   void lose(CancelReason why);
+  // F14: the worker may not count on the lease of the session any more.
+  [[nodiscard]] bool lease_is_over() const;
   // Takes the result as a hand-back, if the activity gave up because the worker stops.
   void take_as_hand_back();
   // Runs the activity's body; on the loop or on a pool thread.
@@ -249,6 +251,7 @@ class Slots {
   // each renewal. What runs since an earlier registration, or has lost its lock, hears of no later
   // end.
   void begin_session_leases(std::int64_t until_boot_ms) { session_lease_boot_ms_ = until_boot_ms; }
+  [[nodiscard]] std::int64_t session_lease_end() const { return session_lease_boot_ms_; }
   void renew_session_leases(std::int64_t until_boot_ms);
   // Frees the slot: its result was committed or refused, or its hand-over rolled back.
   void release(Slot& slot);

@@ -1,5 +1,6 @@
 #include "runtime/this_worker.hpp"
 
+#include <algorithm>
 #include <new>
 
 #include "core/check.hpp"
@@ -90,8 +91,11 @@ void ThisWorker::committed() {
   set_worker_id();
   loop_.log(LogLevel::kInfo, "worker_registered",
             {{"worker", worker_id_.view()}, {"incarnation", loop_.me}});
-  slots_.begin_session_leases(
-      loop_.place().boot_ms_of(loop_.batch.now + loop_.terms.session_lock_timeout_ms));
+  // Until the first renewal its sessions are free when its own lease is over.
+  const bool is_shared = loop_.evidence.other_machines() != nullptr;
+  slots_.begin_session_leases(loop_.place().own_lease_end(
+      is_shared ? std::min(loop_.terms.session_lock_timeout_ms, loop_.terms.worker_lock_timeout_ms)
+                : loop_.terms.session_lock_timeout_ms));
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
 }
 
@@ -125,6 +129,7 @@ Status ThisWorker::bury_the_dead() {
   std::size_t count = 0;
   PAWL_TRY(loop_.worker().list_workers(memory_.workers, memory_.workers_max, &count));
   const std::int64_t patience = 2 * loop_.terms.worker_lock_timeout_ms;
+  const bool is_shared = loop_.evidence.other_machines() != nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const WorkerRow& worker = memory_.workers[i];
     if (worker.incarnation == loop_.me) continue;
@@ -133,6 +138,8 @@ Status ThisWorker::bury_the_dead() {
     claim.lock_visible = worker.lock_visible;
     claim.locked_until = worker.locked_until;
     claim.boot_seq = worker.boot_seq;
+    claim.is_exclusive = true;
+    if (is_shared) claim.locked_until = std::max(worker.locked_until, worker.sessions_until);
     claim.subject = subtract_saturating(0, worker.incarnation);
     claim.version = worker.incarnation;
     const Gone gone = loop_.evidence.gone(claim, loop_.me, loop_.batch.now, loop_.batch.boot_seq);
@@ -140,6 +147,12 @@ Status ThisWorker::bury_the_dead() {
         (gone == Gone::kSuspicion &&
          subtract_saturating(loop_.batch.now, worker.locked_until) >= patience))
       PAWL_TRY(bury(worker.incarnation, worker.boot_seq, 0));
+    if (gone != Gone::kNo || !is_shared) continue;
+    claim.is_exclusive = false;
+    if (loop_.evidence.gone(claim, loop_.me, loop_.batch.now, loop_.batch.boot_seq) != Gone::kProof)
+      continue;
+    PAWL_TRY(loop_.worker().free_soft_of(worker.incarnation, loop_.crash_limits()));
+    loop_.look_for_all();
   }
   return Status::kOk;
 }

@@ -3,6 +3,11 @@
 #include "store/worker/term_rules.hpp"
 
 namespace pawl {
+namespace {
+
+constexpr std::int64_t kServerBusyPauseMs = 10;
+
+}  // namespace
 
 void TickBatch::run() {
   parts_.space.prepare();
@@ -162,6 +167,7 @@ void TickBatch::renewal_committed() {
     // not.
     ++loop_.work_done;
     loop_.look_for_all();
+    if (loop_.evidence.other_machines() != nullptr) loop_.agenda.do_now(Job::kMachines);
     parts_.activities.renew_leases();
   }
   // A worker that owns a session is watched, however young it is, so that its death is noticed at
@@ -211,6 +217,9 @@ void TickBatch::rolled_back(Status status) {
   if (status == Status::kBusy) {
     ++loop_.stats.busy_ticks;
     parts_.log_watch.busy();
+    // A server may say at once that other machines have to answer first.
+    if (loop_.options.database != nullptr)
+      loop_.trouble_until = loop_.boot_ms() + kServerBusyPauseMs;
     return;
   }
   if (parts_.recovery.quarantine_suspect(status)) return;

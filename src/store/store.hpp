@@ -128,6 +128,10 @@ class Store {
   Status open(const StoreOptions& options, const port::Port& port, Diagnostic& diagnostic);
   void close();
   void set_change_sink(ChangeSink* sink) { context_.sink = sink; }
+  // The workers of other machines, for Evidence; null: there are none.
+  [[nodiscard]] OtherMachines* other_machines() { return context_.file.other_machines(); }
+  // From now on commits on other machines end the sleep of these threads; null: no more.
+  void wake(port::Threads* threads) { context_.file.wake(threads); }
   // The text of the last failure of any call.
   [[nodiscard]] const Diagnostic& diagnostic() const { return context_.diagnostic; }
   // Opaque 16-byte id of the database as 32 hex digits.

@@ -172,6 +172,10 @@ std::int64_t draw_number(std::int64_t least, std::int64_t most, std::int64_t usu
   return least + static_cast<std::int64_t>(random() % (static_cast<std::uint64_t>(width) + 1));
 }
 
+
+// Machines that share a server need longer leases.
+constexpr std::chrono::milliseconds kServersLeaseLeast{10'000};
+
 // Brings options within the bounds that other drawn options set.
 void make_consistent(Options* options) {
   LeaseOptions& leases = options->leases;
@@ -213,6 +217,8 @@ Options draw_options(const Options& base, Draw how, Rng& random, std::size_t byt
     return std::chrono::milliseconds(draw_number(1, lease.count() - 1, usual.count(), how, random));
   };
   LeaseOptions& leases = options.leases;
+  if (options.database != nullptr)
+    leases.session_lock_timeout = std::max(leases.session_lock_timeout, kServersLeaseLeast);
   leases.session_lock_renewal_buffer =
       draw_buffer(leases.session_lock_timeout, base.leases.session_lock_renewal_buffer);
   leases.worker_lock_renewal_buffer =

@@ -101,7 +101,7 @@ Status InstanceRows::write_timer(InstanceKey key, const std::optional<RowTimer>&
   row.bind(key);
   if (timer.has_value()) {
     row.bind(timer->id).bind(timer->ref).bind(static_cast<std::int64_t>(timer->base));
-    row.bind_due(timer->due, kTimerComes).bind(batch_.boot_seq);
+    row.bind_due(timer->due, kTimerComes).bind(batch_.segment);
   } else {
     row.bind_null().bind_null().bind_null().bind_null().bind_null();
   }
@@ -248,7 +248,7 @@ Status InstanceRows::store_message(InstanceKey instance, const Message& message,
   ++context_.messages_stored;
   if (timer != nullptr) {
     insert.bind(static_cast<std::int64_t>(timer->base));
-    insert.bind_due(timer->due, kTimerComes).bind(batch_.boot_seq);
+    insert.bind_due(timer->due, kTimerComes).bind(batch_.segment);
   } else {
     insert.bind_null().bind_null().bind_null();
   }
@@ -273,7 +273,7 @@ Status InstanceRows::write_time_limit(InstanceKey key, const TimeLimit& limit) {
   if (limit.limit_ms.value_or(0) > 0)
     due = make_due(make_due(batch_.now, limit.after_ms), limit.limit_ms.value());
   row.bind(key).bind_optional(limit.limit_ms).bind_due(due, kLimitComes);
-  row.bind(batch_.boot_seq).bind(limit.is_of_definition ? 0 : 1);
+  row.bind(batch_.segment).bind(limit.is_of_definition ? 0 : 1);
   return fail(row.run(), "write a time limit");
 }
 

@@ -20,9 +20,11 @@ namespace pawl {
 
 // The facts that a batch found when it began; the same for all calls in it.
 struct BatchInfo {
-  std::int64_t now = 0;       // Pawl time, read after the lock was held
-  std::int64_t stamp_ms = 0;  // for people (T9)
-  std::int64_t boot_seq = 0;
+  std::int64_t now = 0;         // Pawl time, read after the lock was held
+  std::int64_t stamp_ms = 0;    // for people (T9)
+  std::int64_t boot_seq = 0;    // of this machine: for workers, their locks and leases
+  std::int64_t segment = 0;     // the stretch of Pawl time without a gap: for timers
+  bool moves_are_held = false;  // no exclusive session gets another owner (F15a)
   bool utc_known = false;
   std::int64_t utc_ms = 0;
   bool draining = false;  // `me` is draining: it claims nothing

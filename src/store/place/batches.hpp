@@ -56,6 +56,9 @@ class Batches : private Table {
   void end_read();
   // Rises when another connection committed (not by own commits). Cheap; outside of batches.
   Result<std::int64_t> data_version();
+  // Another machine waits for a commit of this worker, whatever it writes: renewing its leases will
+  // do.
+  [[nodiscard]] bool owes_commit() { return context_.file.owes_commit(); }
   // The row that made a call fail since the last take_damage(). Until it is taken, commit() answers
   // kCorrupt.
   std::optional<Damage> take_damage();

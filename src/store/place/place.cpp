@@ -31,12 +31,17 @@ Status Place::start_clock() {
     PAWL_TRY(read_meta(&context_.clock));
   }
   const ClockSample sample = sample_clock();
-  PAWL_TRY(adopt_boot(sample));
+  PAWL_TRY(shared_ == nullptr ? adopt_boot(sample) : begin_shared(sample));
   clock_now_ = context_.clock;
   PAWL_TRY(sync_clock(sample));
   batch_.now = pawl_time(context_.clock, sample.boot_ms);
   batch_.stamp_ms = stamp(context_.clock, sample).utc_ms;
-  batch_.boot_seq = context_.clock.boot_seq;
+  batch_.segment = context_.clock.boot_seq;
+  batch_.boot_seq = shared_ == nullptr ? batch_.segment : shared_->boot_number();
+  if (shared_ != nullptr) {
+    const OptionalMs held_until = shared_->moves_held_until();
+    batch_.moves_are_held = held_until.has_value() && !held_until.has_passed(batch_.now);
+  }
   batch_.clock_confirmed =
       context_.clock.off_known && context_.clock.off_seq == context_.clock.boot_seq;
   batch_.utc_known = context_.clock.off_known;
@@ -64,11 +69,17 @@ Status Place::write_mark() {
     context_.clock = mark(clock_now_, batch_.now);
     PAWL_TRY(write_meta());
   }
+  if (shared_ != nullptr) shared_->keep(context_.clock);
   return store_counters();
 }
 
 std::int64_t Place::pawl_now() {
   return pawl_time(context_.clock, context_.file.port().clock->boot_ms());
+}
+
+std::int64_t Place::own_lease_end(std::int64_t lease_ms) const {
+  return shared_ == nullptr ? boot_ms_of(add_saturating(batch_.now, lease_ms))
+                            : shared_->own_lease_end(lease_ms);
 }
 
 std::int64_t Place::boot_ms_of(std::int64_t pawl_time) const {
@@ -131,6 +142,7 @@ Status Place::read_meta(ClockRow* out) {
   context_.log_max_bytes = row.integer(PAWL_COLUMN(kReadMeta, log_max));
   context_.last_mailbox = {row.integer(PAWL_COLUMN(kReadMeta, messages_max)),
                            row.integer(PAWL_COLUMN(kReadMeta, message_bytes_max))};
+  if (shared_ != nullptr) shared_->count(out);
   meta_is_known_ = true;
   return Status::kOk;
 }
@@ -147,11 +159,11 @@ Status Place::check_meta(const Statement& row) {
     bool may_be_null;
   };
   constexpr Range kRanges[] = {
-      {"boot_seq", 0, kTimeMax, PAWL_COLUMN(kReadMeta, boot_seq), false},
+      {"boot_seq", 0, kCountMax, PAWL_COLUMN(kReadMeta, boot_seq), false},
       {"k", -kTimeMax, kTimeMax, PAWL_COLUMN(kReadMeta, k), false},
       {"mark", 0, kTimeMax, PAWL_COLUMN(kReadMeta, mark), false},
       {"off", -kTimeMax, kTimeMax, PAWL_COLUMN(kReadMeta, off), true},
-      {"off_seq", -1, kTimeMax, PAWL_COLUMN(kReadMeta, off_seq), false},
+      {"off_seq", -1, kCountMax, PAWL_COLUMN(kReadMeta, off_seq), false},
       {"adopted", 0, 1, PAWL_COLUMN(kReadMeta, adopted), false},
       {"persist_starts_until", 0, kTimeMax, PAWL_COLUMN(kReadMeta, persist_starts_until), false},
       {"next_epoch", 1, kCountMax, PAWL_COLUMN(kReadMeta, next_epoch), false},
@@ -179,6 +191,10 @@ constexpr auto kWriteMeta = PAWL_QUERY(
     kTimerMoves);
 
 Status Place::write_meta() {
+  if (shared_ != nullptr) {  // its commit writes the clock
+    connection_.add_marks(kTimerMoves);
+    return Status::kOk;
+  }
   Statement statement = connection_.use(kWriteMeta);
   const port::BootId& boot = context_.clock.boot_id;
   statement.bind_blob_or_null(boot.known ? bytes_of(boot) : std::string_view());
@@ -232,6 +248,18 @@ Status Place::adopt_boot(const ClockSample& sample) {
                     static_cast<std::int64_t>(stamp(context_.clock, sample).quality));
 }
 
+// F4b, F5b. What was counted without a gap is no news.
+Status Place::begin_shared(const ClockSample& sample) {
+  const std::int64_t segment_before = context_.clock.boot_seq;
+  const sql::SharedClock::Begun begun = shared_->begin(sample, &context_.clock);
+  if (!begun.adopted) return Status::kOk;
+  batch_.clock_adopted = true;
+  PAWL_TRY(note_clock("adopted", sample,
+                      static_cast<std::int64_t>(stamp(context_.clock, sample).quality)));
+  if (begun.refused) return note_clock("refused", sample, 0);
+  return begun.credit_ms > 0 ? credit(begun.credit_ms, segment_before, sample) : Status::kOk;
+}
+
 constexpr auto kCredit = PAWL_QUERY(
     "UPDATE orchestrator_queue\fINDEXED BY oq_due\rSET due=due-?1 "
     "WHERE base=",
@@ -265,15 +293,19 @@ Status Place::sync_clock(const ClockSample& sample) {
   if (stepped) return note_clock("stepped", sample, result.step);
   batch_.clock_synced = true;
   PAWL_TRY(note_clock("synced", sample, result.gap));
+  if (shared_ != nullptr) return Status::kOk;  // its segments have the credit of a gap
   if (result.refused) return note_clock("refused", sample, result.gap);
-  if (!result.credited) return Status::kOk;
-  batch_.clock_credit_ms = result.gap;
-  PAWL_TRY(note_clock("credited", sample, result.gap));
+  return result.credited ? credit(result.gap, result.credit_seg_max, sample) : Status::kOk;
+}
+
+// Makes timers due earlier by a gap, if they were made in these boots or segments.
+Status Place::credit(std::int64_t gap_ms, std::int64_t segment_max, const ClockSample& sample) {
+  batch_.clock_credit_ms = gap_ms;
+  PAWL_TRY(note_clock("credited", sample, gap_ms));
   // Due times that mean "never" stay unchanged.
   for (const sql::QueryRef credit :
        {sql::QueryRef(kCredit), sql::QueryRef(kCreditTimers), sql::QueryRef(kCreditLimits)})
-    PAWL_TRY(
-        fail(connection_.use(credit).bind(result.gap).bind(result.credit_seg_max).run(), "credit"));
+    PAWL_TRY(fail(connection_.use(credit).bind(gap_ms).bind(segment_max).run(), "credit"));
   return Status::kOk;
 }
 

@@ -17,16 +17,19 @@
 #include "store/instance/arguments.hpp"
 #include "store/place/arguments.hpp"
 #include "store/sql/database.hpp"
+#include "store/sql/shared_clock.hpp"
 
 namespace pawl::store {
 
 class Place : private Table {
  public:
-  explicit Place(StoreContext& context) : Table(context) {}
+  explicit Place(StoreContext& context) : Table(context), shared_(context.file.shared_clock()) {}
 
   // The Pawl time now, by the clock row that was read last; only after the first begin().
   [[nodiscard]] std::int64_t pawl_now();
   [[nodiscard]] std::int64_t boot_ms_of(std::int64_t pawl_time) const;
+  // Until when, in boot time, this worker may count on a lease that the last batch has renewed.
+  [[nodiscard]] std::int64_t own_lease_end(std::int64_t lease_ms) const;
   // A read; callable anywhere.
   Status read_use(SpaceUse* out);
   // In a batch, for all processes: start_orchestration() and send_message() answer kQuota while
@@ -78,9 +81,12 @@ class Place : private Table {
   Status store_counters();
   [[nodiscard]] ClockSample sample_clock();
   Status adopt_boot(const ClockSample& sample);
+  Status begin_shared(const ClockSample& sample);
+  Status credit(std::int64_t gap_ms, std::int64_t segment_max, const ClockSample& sample);
   Status sync_clock(const ClockSample& sample);
   Status note_clock(std::string_view kind, const ClockSample& sample, std::int64_t detail);
 
+  sql::SharedClock* const shared_;         // null: all processes are of one machine
   std::int64_t persist_starts_until_ = 0;  // Pawl time, from meta
   ClockRow clock_now_;  // context_.clock with changes that wait for a commit that happens anyway
   // Holds until forget_meta(), or until this connection writes the row.

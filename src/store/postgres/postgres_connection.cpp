@@ -14,7 +14,6 @@ namespace {
 // The numbers of types: src/include/catalog/pg_type.dat of PostgreSQL. They never change.
 constexpr Oid kBool = 16;
 constexpr Oid kBytes = 17;
-constexpr Oid kInt8 = 20;
 constexpr Oid kInt2 = 21;
 constexpr Oid kInt4 = 23;
 constexpr Oid kText = 25;

@@ -66,7 +66,9 @@ Status Database::connect(Diagnostic& diagnostic) {
   connection_.link().set_up(options_.server, *port_.clock, answer_ms);
   std::uint64_t node = 0;
   port_.clock->random(&node, sizeof node);
-  connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U), *this);
+  connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U), port_.clock->boot_id(),
+                                   {options_.lease_ms, options_.renew_ms}, options_.busy_ms_max,
+                                   *this);
   const Status status = connection_.connect(answer_ms);
   if (status == Status::kOk) return status;
   diagnostic = connection_.diagnostic();
@@ -87,7 +89,29 @@ Status Database::enter(Diagnostic& diagnostic) {
   FixedText<24> milliseconds;
   PAWL_TRY(milliseconds.append_number(std::min(options_.busy_ms_max, kLockSliceMs)));
   status = connection_.use(kSetLockTimeout).bind_text(milliseconds.view()).run();
+  if (status == Status::kOk) status = connection_.transaction().take_node_lock();
+  if (status == Status::kOk && connection_.link().wakes()) status = listen();
   return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+// Each schema has a channel of its own, under its name.
+Status Database::listen() {
+  FixedText<160> text;
+  PAWL_TRY(text.assign("LISTEN "));
+  PAWL_TRY(text.append(schema_.view()));
+  return connection_.execute(text.c_str());
+}
+
+constexpr auto kSetAside = PAWL_QUERY("UPDATE nodes SET inc=NULL WHERE inc=?1");
+
+Status Database::set_aside(Incarnation worker) {
+  return connection_.use(kSetAside).bind(worker).run();
+}
+
+// If it fails, the connection is lost, and the next one listens.
+void Database::wake(port::Threads* threads) {
+  connection_.link().set_waker(threads);
+  static_cast<void>(threads == nullptr ? connection_.execute("UNLISTEN *") : listen());
 }
 
 constexpr auto kForgetNodes = PAWL_QUERY(

@@ -12,6 +12,7 @@
 
 #include "core/text.hpp"
 #include "pawl/port.hpp"
+#include "store/postgres/other_workers.hpp"
 #include "store/postgres/postgres_connection.hpp"
 #include "store/postgres/postgres_schema.hpp"
 #include "store/sql/database.hpp"
@@ -36,6 +37,18 @@ class Database : public sql::Database, public Reconnecting {
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {
     return connection_.transaction().next_number(stored);
   }
+  [[nodiscard]] sql::SharedClock* shared_clock() override {
+    return &connection_.transaction().time();
+  }
+  [[nodiscard]] OtherMachines* other_machines() override { return &others_; }
+  Status set_aside(Incarnation worker) override;
+  void set_worker(Incarnation worker) override {
+    connection_.transaction().time().set_worker(worker);
+  }
+  [[nodiscard]] bool owes_commit() override {
+    return connection_.transaction().time().owes_answer();
+  }
+  void wake(port::Threads* threads) override;
   [[nodiscard]] bool has_our_schema() const override;
   // PostgreSQL queues those that wait for a row.
   [[nodiscard]] bool has_fair_lock() const override { return true; }
@@ -60,6 +73,7 @@ class Database : public sql::Database, public Reconnecting {
   };
   // Sets the connection up, which is new.
   Status enter(Diagnostic& diagnostic);
+  Status listen();
   // Tries so often, with kTryPauseMs between.
   Status reconnect(Diagnostic& diagnostic, int tries);
   Status come_back(Diagnostic& diagnostic);
@@ -72,6 +86,7 @@ class Database : public sql::Database, public Reconnecting {
   Status fail(Status status, Diagnostic& diagnostic);
 
   Connection& connection_;
+  OtherWorkers others_{connection_.link(), connection_.transaction().time()};
   FixedText<kSchemaBytesMax> schema_;
   int waits_ = 0;  // for the lock, each of kLockSliceMs
 };

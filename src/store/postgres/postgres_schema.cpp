@@ -21,13 +21,19 @@ constexpr char kFunctions[] =
     "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
 
 // `seq` rises with each batch that writes; its row is the lock of the store. `form` is
-// kPostgresForm, and `digest` that of the objects as they were made. `nodes` names the last batch
-// of each connection that writes (store_transaction.hpp); `at` is the mark then.
+// kPostgresForm, and `digest` that of the objects as they were made. The rest of the columns of meta
+// are for the rules of a fleet, and `boot_seq` is the segment. `nodes` has a row for each connection
+// that writes (store_transaction.hpp, store_time.hpp): its last batch, the mark then, the worker and
+// its anchor.
 constexpr char kColumns[] =
     "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0,"
-    "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\";"
+    "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\","
+    "ADD COLUMN mark_server_ms bigint NOT NULL DEFAULT 0,ADD COLUMN mark_wall_ms bigint,"
+    "ADD COLUMN request bigint NOT NULL DEFAULT 0,ADD COLUMN timeline bigint NOT NULL DEFAULT 0,"
+    "ADD COLUMN moves_held_until bigint,ADD COLUMN lease_ms bigint NOT NULL DEFAULT 0;"
     "CREATE TABLE nodes(id bigint PRIMARY KEY,number bigint NOT NULL,committed bigint NOT NULL,"
-    "at bigint NOT NULL)";
+    "at bigint NOT NULL,inc bigint,renew_ms bigint NOT NULL DEFAULT 0,boot bigint,k bigint,"
+    "compared bigint,request bigint NOT NULL DEFAULT 0,segment bigint NOT NULL DEFAULT 0)";
 static_assert(kPostgresForm == 1, "as in the text");
 
 // SQLite ends each index with the key of the row, and sorts NULL before all values. An index that

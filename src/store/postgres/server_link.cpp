@@ -17,22 +17,25 @@ constexpr int kBinary = 1;
 // the status of its statement.
 void pass_over(void* /*link*/, const PGresult* /*notice*/) {}
 
-constexpr Oid kInt8 = 20;
-constexpr int kNumbersMax = 2;
-constexpr Oid kNumberTypes[kNumbersMax] = {kInt8, kInt8};
+constexpr int kNumbersMax = 20;
 
 // Parameters that are numbers, as libpq takes them.
 struct Numbers {
-  Numbers(std::initializer_list<std::int64_t> numbers) {
+  Numbers(std::initializer_list<std::optional<std::int64_t>> numbers) {
     PAWL_CHECK("postgres-14", numbers.size() <= kNumbersMax);
-    for (const std::int64_t number : numbers) {
-      put_number(bytes[count], number);
-      values[count] = bytes[count];
-      sizes[count] = sizeof bytes[count];
-      formats[count++] = kBinary;
+    for (const std::optional<std::int64_t> number : numbers) {
+      types[count] = kInt8;
+      formats[count] = kBinary;
+      if (number.has_value()) {
+        put_number(bytes[count], *number);
+        values[count] = bytes[count];
+        sizes[count] = sizeof bytes[count];
+      }
+      ++count;
     }
   }
 
+  Oid types[kNumbersMax] = {};
   char bytes[kNumbersMax][8] = {};
   const char* values[kNumbersMax] = {};
   int sizes[kNumbersMax] = {};
@@ -114,6 +117,7 @@ Status ServerLink::connect(std::int64_t wait_ms) {
   if (polled_ == PGRES_POLLING_OK && PQsetnonblocking(handle_, 1) == 0) {
     state_ = State::kConnected;
     ++connections_;
+    watch_socket(true);
     return Status::kOk;
   }
   say("the server cannot be reached", "no answer");
@@ -121,7 +125,30 @@ Status ServerLink::connect(std::int64_t wait_ms) {
   return Status::kCannotOpen;
 }
 
+void ServerLink::set_waker(port::Threads* waker) {
+  watch_socket(false);
+  waker_ = waker;
+  if (!is_lost()) watch_socket(true);
+}
+
+// A port that cannot wait for a socket wakes by its own clock.
+void ServerLink::watch_socket(bool watched) {
+  if (waker_ == nullptr || watched == is_watched_) return;
+  if (watched) {
+    is_watched_ = waker_->add_descriptor(PQsocket(handle_)) == Status::kOk;
+  } else {
+    waker_->remove_descriptor(PQsocket(handle_));
+    is_watched_ = false;
+  }
+}
+
+void ServerLink::lose() {
+  watch_socket(false);
+  state_ = State::kLost;
+}
+
 void ServerLink::close() {
+  watch_socket(false);
   if (handle_ != nullptr) PQfinish(handle_);
   handle_ = nullptr;
   state_ = State::kLost;
@@ -134,8 +161,14 @@ void ServerLink::look() {
   for (int looks = 0; looks < kLooksMax && !is_lost(); ++looks) {
     pollfd waits{PQsocket(handle_), POLLIN, 0};
     if (::poll(&waits, 1, 0) <= 0) return;
-    if (PQconsumeInput(handle_) == 0 || PQstatus(handle_) != CONNECTION_OK) state_ = State::kLost;
+    if (PQconsumeInput(handle_) == 0 || PQstatus(handle_) != CONNECTION_OK) lose();
   }
+}
+
+// They only wake: whoever was woken looks at the rows.
+void ServerLink::forget_notifications() {
+  while (PGnotify* const one = PQnotifies(handle_))
+    PQfreemem(one);
 }
 
 // The texts of libpq name host and database, and no password; some have several lines.
@@ -183,18 +216,20 @@ Status ServerLink::run(const char* name, int count, const char* const* values, c
   return wait_for(sent, out);
 }
 
-Status ServerLink::ask_about(const char* sql, std::initializer_list<std::int64_t> numbers,
+Status ServerLink::ask_about(const char* sql,
+                             std::initializer_list<std::optional<std::int64_t>> numbers,
                              PGresult** out) {
   const Numbers given(numbers);
   return wait_for(is_lost() ? 0
-                            : PQsendQueryParams(handle_, sql, given.count, kNumberTypes,
+                            : PQsendQueryParams(handle_, sql, given.count, given.types,
                                                 given.values, given.sizes, given.formats, 0),
                   out);
 }
 
 // A pipeline has an answer for each statement, and one for its end.
 Status ServerLink::run_before(const char* last, const char* name,
-                              std::initializer_list<std::int64_t> numbers, PGresult** out) {
+                              std::initializer_list<std::optional<std::int64_t>> numbers,
+                              PGresult** out) {
   const Numbers given(numbers);
   const bool is_sent =
       !is_lost() && PQenterPipelineMode(handle_) == 1 &&
@@ -208,12 +243,12 @@ Status ServerLink::run_before(const char* last, const char* name,
   else if (!is_lost())
     PQclear(wait_for_answer());  // it was not run
   if (!is_lost()) PQclear(wait_for_answer());
-  if (!is_lost() && PQexitPipelineMode(handle_) != 1) state_ = State::kLost;
+  if (!is_lost() && PQexitPipelineMode(handle_) != 1) lose();
   return status;
 }
 
 Status ServerLink::wait_for(int sent, PGresult** out) {
-  if (sent == 0) state_ = State::kLost;
+  if (sent == 0) lose();
   PGresult* const result = is_lost() ? nullptr : wait_for_answer();
   const Status status = judge(result);
   if (status == Status::kOk && out != nullptr) {
@@ -233,7 +268,10 @@ PGresult* ServerLink::wait_for_answer() {
     if (unsent < 0) break;
     if (unsent == 0 && PQisBusy(handle_) == 0) {
       PGresult* const next = PQgetResult(handle_);
-      if (next == nullptr) return last;
+      if (next == nullptr) {
+        forget_notifications();
+        return last;
+      }
       PQclear(last);
       last = next;
       continue;
@@ -241,7 +279,7 @@ PGresult* ServerLink::wait_for_answer() {
     if (!wait_for_socket(until, unsent > 0) || PQconsumeInput(handle_) == 0) break;
   }
   PQclear(last);
-  state_ = State::kLost;
+  lose();
   return nullptr;
 }
 
@@ -259,7 +297,7 @@ Status ServerLink::judge(const PGresult* result) {
   const char* const code =
       result == nullptr ? nullptr : PQresultErrorField(result, PG_DIAG_SQLSTATE);
   if (code == nullptr || (handle_ != nullptr && PQstatus(handle_) != CONNECTION_OK)) {
-    state_ = State::kLost;
+    lose();
     say("the connection to the server is lost", "no answer");
     return Status::kIo;
   }

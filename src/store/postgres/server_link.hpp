@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 
 #include "pawl/port.hpp"
@@ -22,6 +23,9 @@ namespace pawl::postgres {
 
 // The most that a statement has.
 inline constexpr int kParametersMax = 32;
+
+// The type of a parameter that is a number: bigint.
+inline constexpr Oid kInt8 = 20;
 
 // A number as the server takes it in binary form.
 void put_number(char (&at)[8], std::int64_t value);
@@ -44,6 +48,10 @@ class ServerLink {
   // Requires: is_lost().
   Status connect(std::int64_t wait_ms);
   void close();
+  // From now on the socket ends the sleep of these threads when the server says something; null: it
+  // does not. They outlive the link.
+  void set_waker(port::Threads* waker);
+  [[nodiscard]] bool wakes() const { return waker_ != nullptr; }
   [[nodiscard]] bool is_lost() const { return state_ != State::kConnected; }
   // Notices that the server has ended the connection while nothing was asked. Cheap.
   void look();
@@ -57,7 +65,8 @@ class ServerLink {
   // `out`, which may be null, gets the result of the last statement if all succeeded.
   Status ask(const char* sql, PGresult** out);
   // For one statement with numbers for its parameters. All comes as texts.
-  Status ask_about(const char* sql, std::initializer_list<std::int64_t> numbers, PGresult** out);
+  Status ask_about(const char* sql, std::initializer_list<std::optional<std::int64_t>> numbers,
+                   PGresult** out);
   // For one statement. Numbers come in binary form, and from ask() as texts.
   Status ask_binary(const char* sql, PGresult** out);
   Status prepare(const char* name, const char* sql, int count, const Oid* types);
@@ -66,13 +75,17 @@ class ServerLink {
              PGresult** out);
   // Runs a prepared statement with numbers for its parameters, and then the statement `last`, which
   // is not run if the first fails: in one trip. `out`: of `last`.
-  Status run_before(const char* last, const char* name, std::initializer_list<std::int64_t> numbers,
-                    PGresult** out);
+  Status run_before(const char* last, const char* name,
+                    std::initializer_list<std::optional<std::int64_t>> numbers, PGresult** out);
 
  private:
   enum class State : std::uint8_t { kLost, kConnecting, kConnected };
 
   [[nodiscard]] bool can_read_address();
+  // The socket of a lost link would be readable for ever.
+  void lose();
+  void watch_socket(bool watched);
+  void forget_notifications();
   // `sent`: as libpq's calls say it.
   Status wait_for(int sent, PGresult** out);
   PGresult* wait_for_answer();
@@ -85,6 +98,8 @@ class ServerLink {
   PGconn* handle_ = nullptr;
   const char* address_ = nullptr;
   port::Clock* clock_ = nullptr;
+  port::Threads* waker_ = nullptr;
+  bool is_watched_ = false;  // the waker has the socket
   std::int64_t answer_ms_max_ = 0;
   std::int64_t connecting_since_ms_ = 0;  // boot time
   PostgresPollingStatusType polled_ = PGRES_POLLING_FAILED;

@@ -1,20 +1,23 @@
 #include "store/postgres/store_transaction.hpp"
 
+#include <poll.h>
+
 #include <cstdlib>
 #include <cstring>
 
 #include "core/check.hpp"
+#include "store/postgres/node_lock.hpp"
 
 namespace pawl::postgres {
 namespace {
 
-// Names the batch, and makes the version rise. A node has a row as soon as it has written.
+// The name of the statement that names a batch. A node has a row as soon as it has written.
 constexpr char kName[] = "pawl_name";
-constexpr char kNameBatch[] =
-    "WITH batch AS (UPDATE meta SET seq=seq+1 WHERE id=1 RETURNING mark) "
-    "INSERT INTO nodes(id,number,committed,at) SELECT $1,$2,$2,mark FROM batch "
-    "ON CONFLICT(id) DO UPDATE SET number=excluded.number,committed=excluded.committed,"
-    "at=excluded.at";
+// The columns of a StoreRow, from the third on.
+#define PAWL_LOCKED_ROW                                                             \
+  "SELECT seq,form,mark,boot_seq,mark_server_ms,mark_wall_ms,request,timeline,"     \
+  "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint " \
+  "FROM meta WHERE id=1 FOR UPDATE"
 constexpr char kReadRow[] = "SELECT number,committed FROM nodes WHERE id=$1";
 constexpr char kRefuse[] =
     "INSERT INTO nodes(id,number,committed,at) SELECT $1,$2,0,mark FROM meta WHERE id=1 "
@@ -23,6 +26,9 @@ constexpr char kRefuse[] =
 constexpr char kLookAtServer[] =
     "SELECT pg_is_in_recovery()::int,CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
     "('x'||substr(pg_walfile_name(pg_current_wal_lsn()),1,8))::bit(32)::bigint END";
+constexpr char kTakeNodeLock[] = "SELECT pg_advisory_lock($1)";
+constexpr char kEndOwnHolder[] =
+    "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
 constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
 
 // Those that wait for the row have the same lock on its table, and wait for another one.
@@ -33,11 +39,28 @@ constexpr char kFindHolder[] =
     "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
 constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
 
+// After another connection has committed, each commit of this one wakes the others for so long.
+constexpr std::int64_t kOthersMs = 60'000;
+constexpr int kTimePauseMs = 5;  // between tries while other nodes have to answer
+
 std::int64_t number_at(const PGresult* result, int column) {
   return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
 }
 
+OptionalMs optional_at(const PGresult* result, int column) {
+  return PQgetisnull(result, 0, column) == 0 ? OptionalMs(number_at(result, column)) : OptionalMs();
+}
+
 }  // namespace
+
+void StoreTransaction::set_up(std::int64_t node, const port::BootId& boot,
+                              const StoreTime::Terms& terms, std::int64_t busy_ms_max,
+                              Reconnecting& reconnecting) {
+  node_ = node;
+  reconnecting_ = &reconnecting;
+  busy_ms_max_ = busy_ms_max;
+  time_.set_up(node, boot, terms);
+}
 
 Status StoreTransaction::check_server() {
   PGresult* found = nullptr;
@@ -57,11 +80,20 @@ Status StoreTransaction::check_server() {
   }
 }
 
+// A server that has not noticed yet that the connection before is gone still has its lock.
+Status StoreTransaction::take_node_lock() {
+  const Status status = link_.ask_about(kTakeNodeLock, {node_}, nullptr);
+  if (status != Status::kBusy) return status;
+  PAWL_TRY(link_.ask_about(kEndOwnHolder, {node_}, nullptr));
+  return link_.ask_about(kTakeNodeLock, {node_}, nullptr);
+}
+
 Status StoreTransaction::connected() {
-  constexpr Oid kInt8 = 20;
-  constexpr Oid kTypes[] = {kInt8, kInt8};
+  Oid types[StoreTime::kNameParameters];
+  for (Oid& type : types)
+    type = kInt8;
   wait_.reset();
-  PAWL_TRY(link_.prepare(kName, kNameBatch, 2, kTypes));
+  PAWL_TRY(link_.prepare(kName, StoreTime::kNameBatch, StoreTime::kNameParameters, types));
   if (acknowledged_ == 0) return Status::kOk;
   std::optional<fleet::BatchRow> row;
   PAWL_TRY(read_row(&row));
@@ -97,18 +129,24 @@ Status StoreTransaction::read_version(const char* sql, PGresult** out) {
     diagnostic_.format("table meta has no row");
     return Status::kCorrupt;
   }
-  version_ = static_cast<std::uint32_t>(number_at(*out, 0));
+  const auto version = static_cast<std::uint32_t>(number_at(*out, 0));
+  if (version != version_) others_until_boot_ms_ = link_.boot_ms() + kOthersMs;
+  version_ = version;
   form_ = number_at(*out, 1);
   return Status::kOk;
 }
 
 Status StoreTransaction::read_version(PGresult** out) {
-  return on_link([&] { return read_version("SELECT seq,form FROM meta WHERE id=1", out); });
+  const Status status =
+      on_link([&] { return read_version("SELECT seq,form,request FROM meta WHERE id=1", out); });
+  if (status == Status::kOk) time_.saw(number_at(*out, 2));
+  return status;
 }
 
 Status StoreTransaction::begin(PGresult** out) {
   const Status status = on_link([&] { return wait_for_lock(out); });
-  if (status != Status::kOk || !has_lost_commits_) return status;
+  if (status != Status::kOk) return status;
+  if (!has_lost_commits_) return wait_for_time(out);
   has_lost_commits_ = false;
   PQclear(*out);
   *out = nullptr;
@@ -129,16 +167,49 @@ Status StoreTransaction::wait_for_lock(PGresult** out) {
   return status;
 }
 
+// The lock is held. Other nodes may have to answer before the time is known, which they cannot while
+// it is.
+Status StoreTransaction::wait_for_time(PGresult** out) {
+  Status status = prepare_time(*out);
+  std::int64_t tries = 0;
+  while (status == Status::kBusy && tries++ < time_.patience_ms(busy_ms_max_) / kTimePauseMs) {
+    end_keeping_text();
+    PQclear(*out);
+    *out = nullptr;
+    static_cast<void>(::poll(nullptr, 0, kTimePauseMs));
+    PAWL_TRY(wait_for_lock(out));
+    status = prepare_time(*out);
+  }
+  if (status == Status::kOk) return status;
+  end_keeping_text();
+  PQclear(*out);
+  *out = nullptr;
+  return status;
+}
+
+Status StoreTransaction::prepare_time(const PGresult* row) {
+  StoreRow read;
+  read.mark = {number_at(row, 2), number_at(row, 3), number_at(row, 4), optional_at(row, 5)};
+  read.request = number_at(row, 6);
+  read.timeline = number_at(row, 7);
+  read.moves_held_until = optional_at(row, 8);
+  read.lease_ms = number_at(row, 9);
+  read.server_ms = number_at(row, 10);
+  return time_.prepare(read, *timeline_);
+}
+
 Status StoreTransaction::try_begin(PGresult** out) {
   const Status status =
-      read_version(waits_ > 0 ? "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE"
-                              : "BEGIN;SELECT seq,form FROM meta WHERE id=1 FOR UPDATE NOWAIT",
-                   out);
-  if (status == Status::kOk) return Status::kOk;
+      read_version(waits_ > 0 ? "BEGIN;" PAWL_LOCKED_ROW : "BEGIN;" PAWL_LOCKED_ROW " NOWAIT", out);
+  if (status != Status::kOk) end_keeping_text();
+  return status;
+}
+
+// Ends the transaction, if there is one, and keeps the text of what was wrong.
+void StoreTransaction::end_keeping_text() {
   const Diagnostic why = diagnostic_;
   if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
   diagnostic_ = why;
-  return status;
 }
 
 // Keeps the text of the failure that made it look.
@@ -165,7 +236,9 @@ Status StoreTransaction::commit(bool writes, PGresult** out) {
   in_doubt_ = false;
   if (writes) {
     ++number_;
-    status = link_.run_before("COMMIT", kName, {node_, number_}, out);
+    const bool has_others =
+        others_until_boot_ms_.has_value() && !others_until_boot_ms_.has_passed(link_.boot_ms());
+    status = time_.commit(kName, number_, has_others, out);
     in_doubt_ = status != Status::kOk && link_.is_lost();
   } else {
     status = link_.ask("COMMIT", out);
@@ -184,6 +257,7 @@ Status StoreTransaction::commit(bool writes, PGresult** out) {
 void StoreTransaction::acknowledge() {
   acknowledged_ = number_;
   acknowledged_boot_ms_ = link_.boot_ms();
+  time_.committed();
 }
 
 // ---- a commit in doubt ----
@@ -196,9 +270,7 @@ Status StoreTransaction::find_outcome() {
   PAWL_TRY(status);
   bool committed = false;
   const Status found = find_named(&committed);
-  const Diagnostic why = diagnostic_;
-  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
-  diagnostic_ = why;
+  end_keeping_text();
   PAWL_TRY(found);
   in_doubt_ = false;
   if (!committed) return Status::kStale;

@@ -18,6 +18,7 @@
 #include "store/postgres/batch_rules.hpp"
 #include "store/postgres/server_link.hpp"
 #include "store/postgres/server_rules.hpp"
+#include "store/postgres/store_time.hpp"
 
 namespace pawl::postgres {
 
@@ -43,14 +44,15 @@ class StoreTransaction {
       : link_(link), diagnostic_(diagnostic) {}
 
   // `node`: chosen at random, so that no other connection has it. `reconnecting` outlives the
-  // transaction.
-  void set_up(std::int64_t node, Reconnecting& reconnecting) {
-    node_ = node;
-    reconnecting_ = &reconnecting;
-  }
+  // transaction. `busy_ms_max`: how long one waits for the time, if other nodes have to answer.
+  void set_up(std::int64_t node, const port::BootId& boot, const StoreTime::Terms& terms,
+              std::int64_t busy_ms_max, Reconnecting& reconnecting);
+  [[nodiscard]] StoreTime& time() { return time_; }
   // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
   // behind one that was seen before (F17).
   Status check_server();
+  // Shows other nodes that this one is connected.
+  Status take_node_lock();
   // Then the schema was entered.
   Status connected();
   // Removes the row of the node.
@@ -88,6 +90,9 @@ class StoreTransaction {
   Status on_link(Begin&& begin);
   Status read_version(const char* sql, PGresult** out);
   Status wait_for_lock(PGresult** out);
+  Status wait_for_time(PGresult** out);
+  Status prepare_time(const PGresult* row);
+  void end_keeping_text();
   Status try_begin(PGresult** out);
   void acknowledge();
   Status find_named(bool* committed);
@@ -99,9 +104,12 @@ class StoreTransaction {
   std::uint32_t version_ = 0;
   std::int64_t form_ = 0;
   int waits_ = 0;
+  StoreTime time_{link_, diagnostic_};
+  std::int64_t busy_ms_max_ = 0;
   std::int64_t node_ = 0;
-  std::int64_t number_ = 0;        // of the last batch
-  std::int64_t acknowledged_ = 0;  // of the last one whose commit was acknowledged; 0: none
+  OptionalMs others_until_boot_ms_;  // another connection has committed
+  std::int64_t number_ = 0;          // of the last batch
+  std::int64_t acknowledged_ = 0;    // of the last one whose commit was acknowledged; 0: none
   std::int64_t acknowledged_boot_ms_ = 0;
   bool in_doubt_ = false;
   bool has_lost_commits_ = false;

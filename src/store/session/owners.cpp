@@ -8,10 +8,17 @@
 #include "store/worker/lease_rules.hpp"
 
 namespace pawl::store {
-Status SessionOwners::change_owner(const OwnerChange& change, Epoch* epoch) {
-  const Suspicion suspect(connection_, RowRef::Table::kSessions, change.session);
+Status SessionOwners::change_owner(const OwnerChange& asked, Epoch* epoch) {
+  const Suspicion suspect(connection_, RowRef::Table::kSessions, asked.session);
   rules::SessionRow row;
-  PAWL_TRY(rows_.sessions.read_row(change.session, &row));
+  PAWL_TRY(rows_.sessions.read_row(asked.session, &row));
+  OwnerChange change = asked;
+  // F15a: while moves are held, no worker becomes the owner of an exclusive session.
+  if (batch_.moves_are_held && (row.exclusive || row.device)) {
+    change.to = 0;
+    if (epoch != nullptr) *epoch = 0;
+    if (!row.owner.has_value()) return Status::kOk;
+  }
   rules::Facts facts;
   if (change.to != 0) facts.to = change.to;
   const rules::Transition next = rules::transition(row, rules::Cause::kChangeOwner, facts);
@@ -108,6 +115,25 @@ Status SessionOwners::fail_work_of(SessionKey session, ErrorKind kind, std::stri
       if (!walk.rises(next.integer(1), item)) return no_progress("worker_queue");
     }
     PAWL_TRY(rows_.work.end_work(item, kind, text));
+  }
+}
+
+constexpr auto kNextExclusive = PAWL_QUERY(
+    "SELECT sid FROM sessions\fINDEXED BY s_owner\rWHERE owner=?1 AND (hard<>0 OR excl<>0) "
+    "ORDER BY sid LIMIT 1");
+
+Status SessionOwners::give_up_exclusive(Incarnation me) {
+  Walk walk;
+  while (true) {
+    SessionKey session = 0;
+    {
+      Statement next = connection_.use(kNextExclusive);
+      next.bind(me);
+      if (!next.row()) return fail(next.status(), "find own exclusive sessions");
+      session = next.integer(0);
+      if (!walk.rises(session)) return no_progress("sessions");
+    }
+    PAWL_TRY(release(session, "lease over"));
   }
 }
 

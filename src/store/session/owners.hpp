@@ -40,12 +40,15 @@ class SessionOwners : private Table {
   // that another worker took meanwhile is not owned by `me`.
   Status renew_session_lock(Incarnation me, const WorkerTerms& options, std::size_t* renewed,
                             std::size_t* released);
+  // F15b: the owner's own count is over, so another worker may have owned its exclusive sessions and
+  // its devices meanwhile. They become unowned.
+  Status give_up_exclusive(Incarnation me);
   // An orderly stop begins: notifies the instances that asked for it about their sessions here.
   // Adds to *reported.
   Status announce_stop(Incarnation me, std::size_t* reported);
 
   // ---- for the other classes of the storage ----
-  Status change_owner(const OwnerChange& change, Epoch* epoch);
+  Status change_owner(const OwnerChange& asked, Epoch* epoch);
   Status release(SessionKey session, std::string_view reason,
                  SessionChange::Eviction eviction = SessionChange::Eviction::kNone);
   Status evict(SessionKey session, SessionChange::Eviction eviction);

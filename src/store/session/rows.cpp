@@ -393,7 +393,7 @@ constexpr auto kClaimOf = PAWL_QUERY(
     "s.owner,(w.buried<>0) IS NOT FALSE AS buried,(w.lock_visible=1) IS TRUE AS "
     "lock_visible," PAWL_SESSION_LEASE
     " AS lease,s.boot_seq,"
-    "s.epoch,s.hard=0 AND s.state=",
+    "s.epoch,s.hard<>0 OR s.excl<>0 AS is_exclusive,s.hard=0 AND s.state=",
     sql::number<rules::State::kOpen>,
     " AS is_soft FROM sessions s LEFT JOIN workers w ON w.inc=s.owner"
     " WHERE s.sid=?1");
@@ -410,6 +410,7 @@ Status SessionRows::read_claim(SessionKey session, Claim* claim, bool* soft) {
   claim->lock_visible = row.integer(PAWL_COLUMN(kClaimOf, lock_visible)) != 0;
   claim->locked_until = row.integer(PAWL_COLUMN(kClaimOf, lease));
   claim->boot_seq = row.integer(PAWL_COLUMN(kClaimOf, s.boot_seq));
+  claim->is_exclusive = row.integer(PAWL_COLUMN(kClaimOf, is_exclusive)) != 0;
   claim->subject = session;
   claim->version = row.integer(PAWL_COLUMN(kClaimOf, s.epoch));
   return Status::kOk;
@@ -501,6 +502,7 @@ Status SessionRows::read_holder(SessionKey session, Declaration* out) {
   out->claim.lock_visible = read.integer(PAWL_COLUMN(kReadHolder, lock_visible)) != 0;
   out->claim.locked_until = read.integer(PAWL_COLUMN(kReadHolder, w.locked_until));
   out->claim.boot_seq = read.integer(PAWL_COLUMN(kReadHolder, w.boot_seq));
+  out->claim.is_exclusive = true;
   out->claim.subject = subtract_saturating(0, out->worker);  // neither a session's key nor 0
   return Status::kOk;
 }

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/ids.hpp"
 #include "core/text.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
+#include "store/worker/evidence_rules.hpp"
 
 namespace pawl {
 
@@ -35,6 +37,10 @@ struct StoreOptions {
   bool checkpoint_after_commit =
       false;  // write_back_log() writes the log back, not the commit that fills it
   bool may_take_reserve = false;  // release_reserve() if opening finds no room
+  // A worker's longest lease, and how often it renews all; 0: not a worker's. For an engine that
+  // machines share.
+  std::int64_t lease_ms = 0;
+  std::int64_t renew_ms = 0;
 };
 
 struct IoUse {
@@ -47,6 +53,7 @@ struct IoUse {
 namespace pawl::sql {
 
 class Connection;
+class SharedClock;
 
 inline constexpr std::size_t kPathBytesMax = 512;
 
@@ -84,6 +91,20 @@ class Database {
   // The next epoch or token, by the counter in the row: beyond all that were given out, also by
   // commits that are lost.
   [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const { return stored; }
+  // How an engine that machines share counts time; null: as one machine does (T1 to T3).
+  virtual SharedClock* shared_clock() { return nullptr; }
+  // The workers of other machines; null: there are none.
+  virtual OtherMachines* other_machines() { return nullptr; }
+  // In a batch: it registers this worker, whose connection this is.
+  virtual void set_worker(Incarnation /*worker*/) {}
+  // In a batch: another worker takes the node's id of this one (F13). It hears of that when it
+  // connects again.
+  virtual Status set_aside(Incarnation /*worker*/) { return Status::kUnsupported; }
+  // Another machine waits for a commit of this connection's worker, whatever it writes.
+  virtual bool owes_commit() { return false; }
+  // From now on commits on other machines end the sleep of these threads; null: no more. Requires:
+  // they are open, and outlive that.
+  virtual void wake(port::Threads* /*threads*/) {}
   // Whether the engine gives the write lock to those that wait in the order in which they came.
   [[nodiscard]] virtual bool has_fair_lock() const = 0;
   // Sets how long a statement waits for another connection's lock. Where the engine cannot wait,

@@ -43,6 +43,9 @@ struct WorkItem {
   SessionKey session = 0;
   Epoch epoch = 0;
   bool exclusive = false;
+  // Of an exclusive session or a device, where machines share the store: it ends with the worker's
+  // own count of the lease (F14).
+  bool ends_with_lease = false;
   bool claimed_now = false;        // first hand-over of this epoch
   bool may_retry = false;          // a retry follows if this attempt fails
   std::int32_t attempt = 0;        // number of hand-overs

@@ -26,8 +26,9 @@ struct CountLimits {
 // Each count has its own limit and they are never summed: ten power cuts poison no item.
 [[nodiscard]] bool is_poison(const Counts& counts, const CountLimits& limits);
 
-// The counts after a lock ended without a result. A lock of an earlier boot ended with a power cut,
-// which no activity caused. `strike`: it was taken over on suspicion.
+// The counts after a lock ended without a result. A lock of another boot ended with a power cut, or
+// with the network of another machine, which no activity caused. `strike`: it was taken over on
+// suspicion.
 [[nodiscard]] Counts after_unlock(const Counts& counts, std::int64_t lock_boot_seq,
                                   std::int64_t boot_seq, bool strike);
 

@@ -282,7 +282,9 @@ Status WorkFetch::take_up(Fetch& fetch, const Candidate& candidate, const WorkRo
   }
   if (fetch.verdict == Fetch::Verdict::kInvalid) return unhandled(fetch, candidate, row);
   if (fetch.verdict == Fetch::Verdict::kTooLarge) return stop_too_large(fetch, candidate, row);
-  if (fetch.verdict == Fetch::Verdict::kNoRoom) {
+  const bool is_held = take == rules::Take::kAfterClaim && batch_.moves_are_held &&
+                       row.its_session.exclusive;  // F15a
+  if (fetch.verdict == Fetch::Verdict::kNoRoom || is_held) {
     pass_over(fetch, candidate, true);
     return Status::kOk;
   }
@@ -591,6 +593,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   out.session_info.generation = row.session_generation;
   out.epoch = row.session_epoch;
   out.exclusive = row.its_session.exclusive;
+  out.ends_with_lease = context_.file.shared_clock() != nullptr &&
+                        (row.its_session.exclusive || row.its_session.device);
   out.attempt = row.attempt + 1;
   out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
   out.may_retry = row.may_retry();

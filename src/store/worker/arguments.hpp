@@ -47,6 +47,7 @@ struct WorkerRow {
   FixedText<kNameBytesMax> node;
   std::int64_t pid = 0;
   std::int64_t start_time = 0;
+  std::int64_t sessions_until = 0;  // what it renewed its sessions' leases to last
   std::int64_t boot_seq = 0;
   std::int64_t locked_until = 0;
   bool lock_visible = true;

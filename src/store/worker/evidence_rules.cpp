@@ -26,17 +26,34 @@ void Evidence::observe_tick(std::int64_t now) {
 
 Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::int64_t boot_seq) {
   if (claim.holder == me) return Gone::kNo;
-  if (claim.buried || claim.boot_seq < boot_seq) return Gone::kProof;
+  bool is_proved = claim.buried || (others_ == nullptr && claim.boot_seq < boot_seq);
   port::Held held = port::Held::kUntestable;
-  const bool asks = options_.fast_handoff || claim.is_own_node;
-  if (asks && claim.lock_visible) held = storage_.worker_test(path_, claim.holder);
-  if (held == port::Held::kFree) return Gone::kProof;
+  if (!is_proved && (others_ == nullptr || claim.boot_seq == boot_seq)) held = test(claim);
+  is_proved = is_proved || held == port::Held::kFree;
+  if (others_ != nullptr) {
+    const Gone gone = others_->judge(claim, is_proved, now);
+    if (gone != Gone::kSuspicion) return gone;
+  } else if (is_proved) {
+    return Gone::kProof;
+  }
   if (claim.locked_until > now || !running_since_.has_value()) return Gone::kNo;
   // Records the claim in either case, so that watching() is true and the caller keeps ticking.
   const std::int64_t since = expired_since(claim, now);
   const std::int64_t undisturbed =
       held == port::Held::kHeld ? now - since : now - running_since_.value();
   return undisturbed >= options_.renewal_interval_ms ? Gone::kSuspicion : Gone::kNo;
+}
+
+// Processes of one kernel may have folders of their own, as containers do. A worker that is not of
+// this folder has no file in it, and its lock is not here.
+port::Held Evidence::test(const Claim& claim) const {
+  const bool asks = options_.fast_handoff || claim.is_own_node;
+  if (!asks || !claim.lock_visible) return port::Held::kUntestable;
+  const port::Held held = storage_.worker_test(path_, claim.holder);
+  if (others_ == nullptr || held != port::Held::kFree) return held;
+  char note = 0;
+  const bool is_here = storage_.worker_notes(path_, claim.holder, 0, &note, sizeof note) > 0;
+  return is_here ? held : port::Held::kUntestable;
 }
 
 std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {

@@ -21,6 +21,7 @@ struct Claim {
   Incarnation holder = 0;
   bool buried = false;  // the holder's row is buried or missing
   bool lock_visible = true;
+  bool is_exclusive = false;  // an exclusive session, a device, or all that a worker owns
   // The worker lock is tested even where leases alone count: the claim belongs to the asking
   // worker's own node, whose new process has watched no worker yet and would be refused for good.
   bool is_own_node = false;
@@ -33,6 +34,27 @@ struct Claim {
 };
 
 enum class Gone : std::uint8_t { kNo, kProof, kSuspicion };
+
+// The workers of other machines, for a store that machines share: no kernel lock of theirs can be
+// tested. Rules: docs/rules/fleet.md, F7, F8 and F15a.
+class OtherMachines {
+ public:
+  // kNo: the holder keeps it; kProof: it may be taken now; kSuspicion: its lease is over, but its
+  // worker is connected. `is_proved_dead`: the kernel of this machine says so, or its burial.
+  virtual Gone judge(const Claim& claim, bool is_proved_dead, std::int64_t now) = 0;
+  struct Look {
+    bool has_others = false;
+    bool has_work = false;  // there is some, which may wait for a worker that is gone
+    bool has_gone = false;  // something of a worker that is gone may be taken now
+  };
+  // `me`: the asking incarnation.
+  virtual Look look(Incarnation me, std::int64_t now) = 0;
+  // A connection broke, and may come back: the observer must look again soon.
+  [[nodiscard]] virtual bool is_watching() const = 0;
+
+ protected:
+  ~OtherMachines() = default;
+};
 
 class Evidence {
  public:
@@ -57,6 +79,8 @@ class Evidence {
            Vector<Seen>& seen)
       : storage_(storage), path_(database_path), options_(options), seen_(seen) {}
 
+  // From now on holders may be of other machines. It outlives the use of the Evidence.
+  void share(OtherMachines* others) { others_ = others; }
   // Call it at every tick with Pawl time: an observer that overslept forgets all and starts anew.
   void observe_tick(std::int64_t now);
   // `boot_seq`: the present one. `me`: the asking incarnation, which is never gone for itself.
@@ -65,13 +89,16 @@ class Evidence {
   // An expired lease is under observation: the observer must not sleep longer than oversleep_ms, or
   // it counts as overslept and the interval starts anew.
   [[nodiscard]] bool watching() const { return !seen_.empty(); }
+  [[nodiscard]] OtherMachines* other_machines() const { return others_; }
 
  private:
+  [[nodiscard]] port::Held test(const Claim& claim) const;
   [[nodiscard]] std::int64_t expired_since(const Claim& claim, std::int64_t now);
 
   port::Storage& storage_;
   const char* path_;
   Options options_;
+  OtherMachines* others_ = nullptr;  // null: all workers are of this machine
   OptionalMs running_since_;
   OptionalMs last_tick_;
   Vector<Seen>& seen_;

@@ -68,7 +68,7 @@ bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms, 
 }
 
 bool is_charged(std::int64_t worker_boot_seq, std::int64_t boot_seq) {
-  return worker_boot_seq >= boot_seq;
+  return worker_boot_seq == boot_seq;
 }
 
 }  // namespace pawl::rules

@@ -60,7 +60,8 @@ struct IdleRow {
 // be proved, two leases after the registration's own lease ended.
 [[nodiscard]] bool may_take_node(Gone gone, std::int64_t locked_until, std::int64_t lease_ms,
                                  std::int64_t now);
-// False: the worker died with its boot, so it is not charged for what it ran.
+// False: the worker died with its boot, or is of another machine, so it is not charged for what it
+// ran.
 [[nodiscard]] bool is_charged(std::int64_t worker_boot_seq, std::int64_t boot_seq);
 
 }  // namespace pawl::rules

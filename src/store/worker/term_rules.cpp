@@ -1,5 +1,6 @@
 #include "store/worker/term_rules.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace pawl {
@@ -81,6 +82,21 @@ WorkerTerms::WorkerTerms(const LeaseOptions& leases, const SessionOptions& sessi
       leak_unused_ms(sessions.leak_unused.count()),
       max_sessions_per_worker(sessions.max_sessions_per_worker),
       fast_handoff(leases.fast_handoff) {}
+
+// Both clocks may be off by 500 ppm, and the counts of two machines are up to 4 s apart; 1 s is for
+// the owner's lateness (own_lease_end() of the rules of a fleet). A renewal at three quarters of the
+// rest leaves time for another try.
+void WorkerTerms::leave_margin() {
+  const auto buffer = [](std::int64_t lease_ms) {
+    const std::int64_t counted_ms = lease_ms - lease_ms / 1'000 - 5'001;
+    return lease_ms - counted_ms / 4 * 3;
+  };
+  session_lock_renewal_buffer_ms =
+      std::max(session_lock_renewal_buffer_ms, buffer(session_lock_timeout_ms));
+  if (worker_lock_timeout_ms >= kSharedLeaseMsMin)
+    worker_lock_renewal_buffer_ms =
+        std::max(worker_lock_renewal_buffer_ms, buffer(worker_lock_timeout_ms));
+}
 
 std::int64_t WorkerTerms::renewal_interval_ms() const {
   const std::int64_t session = session_lock_timeout_ms - session_lock_renewal_buffer_ms;

@@ -13,11 +13,17 @@
 
 namespace pawl {
 
+// The shortest lease of a session on a store that machines share.
+inline constexpr std::int64_t kSharedLeaseMsMin = 10'000;
+
 struct WorkerTerms {
   // The default options.
   WorkerTerms() : WorkerTerms(LeaseOptions(), SessionOptions()) {}
   WorkerTerms(const LeaseOptions& leases, const SessionOptions& sessions);
 
+  // For a store that machines share: an owner may not count on its lease to the end (F6), so it
+  // renews earlier.
+  void leave_margin();
   // The interval at which all leases of a worker are renewed together: the shorter one of both.
   [[nodiscard]] std::int64_t renewal_interval_ms() const;
 

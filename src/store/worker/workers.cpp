@@ -22,10 +22,11 @@ Status Workers::register_worker(const NewWorker& worker, Evidence& evidence,
                                 const CrashLimits& limits, Incarnation* out) {
   context_.limits = limits;
   PAWL_TRY(batches_.check_keys());
-  PAWL_TRY(refuse_earlier_boot());
+  const bool is_shared = context_.file.other_machines() != nullptr;
+  if (!is_shared) PAWL_TRY(refuse_earlier_boot());
   if (!worker.node.empty()) PAWL_TRY(check_node(worker, evidence));
   PAWL_TRY(insert_worker(worker, out));
-  PAWL_TRY(bury_earlier_boots(*out, worker.node, limits));
+  if (!is_shared) PAWL_TRY(bury_earlier_boots(*out, worker.node, limits));
   return inherit(worker, *out, limits);
 }
 
@@ -60,18 +61,18 @@ Status Workers::bury_worker(Incarnation incarnation, Incarnation heir, const Cra
       PAWL_TRY(count_turn_crash(notes[i].instance));
     }
   }
-  PAWL_TRY(hand_sessions_over(incarnation, heir, "buried", limits));
+  PAWL_TRY(hand_sessions_over(Of::kAll, incarnation, heir, "buried", limits));
   return free_locks_of(incarnation, limits);
 }
 
 Status Workers::unregister_worker(Incarnation me) {
   PAWL_TRY(bury_row(me));
-  PAWL_TRY(hand_sessions_over(me, 0, "shutdown", context_.limits));
+  PAWL_TRY(hand_sessions_over(Of::kAll, me, 0, "shutdown", context_.limits));
   return free_locks_of(me, context_.limits);
 }
 
 constexpr auto kListWorkers = PAWL_QUERY(
-    "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,draining"
+    "SELECT inc,node,pid,start_time,boot_seq,lock_visible,locked_until,sessions_until,draining"
     " FROM workers\fINDEXED BY w_living\rWHERE buried=0 ORDER BY inc");
 
 Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* count) {
@@ -86,6 +87,7 @@ Status Workers::list_workers(WorkerRow* out, std::size_t capacity, std::size_t* 
     row.boot_seq = list.integer(PAWL_COLUMN(kListWorkers, boot_seq));
     row.lock_visible = list.integer(PAWL_COLUMN(kListWorkers, lock_visible)) != 0;
     row.locked_until = list.integer(PAWL_COLUMN(kListWorkers, locked_until));
+    row.sessions_until = list.integer(PAWL_COLUMN(kListWorkers, sessions_until));
     row.draining = list.integer(PAWL_COLUMN(kListWorkers, draining)) != 0;
     ++*count;
   }
@@ -180,10 +182,12 @@ constexpr auto kNextOfNode =
                " FROM workers\fINDEXED BY w_living\r"
                "WHERE buried=0 AND boot_seq>=?1 AND node=?2 AND inc>?3 ORDER BY inc LIMIT 1");
 
-// The next living registration of this boot and node after *row; worker 0: none.
+// The next living registration of this boot and node after *row, of any boot if machines share the
+// store; worker 0: none.
 Status Workers::next_of_node(std::string_view node, Predecessor* row) {
   Statement next = connection_.use(kNextOfNode);
-  next.bind(batch_.boot_seq).bind_text(node).bind(row->worker);
+  const bool is_shared = context_.file.other_machines() != nullptr;
+  next.bind(is_shared ? kBeforeAll : batch_.boot_seq).bind_text(node).bind(row->worker);
   return read_predecessor(next, row);
 }
 
@@ -216,7 +220,10 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.boot_seq = row.boot_seq;
     claim.subject = subtract_saturating(0, row.worker);  // neither a session's key nor 0
     const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
-    if (rules::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) continue;
+    if (rules::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) {
+      PAWL_TRY(set_aside_if_owner(claim, evidence));
+      continue;
+    }
     context_.diagnostic.format(
         "worker_node_id \"%.*s\" is in use by process %" PRId64 " (incarnation %" PRId64 ")",
         static_cast<int>(worker.node.size()), worker.node.data(), row.pid, row.worker);
@@ -224,11 +231,25 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
   }
 }
 
+constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE inc=?1");
+
+// F13: the node's id is free, but exclusive sessions are not yet. So the former registration keeps
+// them, without the id, until its lease is over.
+Status Workers::set_aside_if_owner(Claim claim, Evidence& evidence) {
+  if (context_.file.other_machines() == nullptr) return Status::kOk;
+  claim.is_exclusive = true;
+  if (evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq) != Gone::kNo)
+    return Status::kOk;
+  PAWL_TRY(fail(context_.file.set_aside(claim.holder), "set a worker aside"));
+  Statement name = connection_.use(kNameWorker);
+  name.bind(claim.holder);
+  return fail(name.run(), "name a worker");
+}
+
 constexpr auto kInsertWorker = PAWL_QUERY(
     "INSERT INTO workers(node,pid,start_time,boot_seq,lock_visible,locked_until,draining,"
     "buried,any_tag,sessions_max,messages_max,message_bytes_max,inc)"
     " VALUES(?1,?2,?3,?4,?5,?6,0,0,?7,?8,?9,?10,?11)");
-constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE inc=?1");
 constexpr auto kInsertHandler =
     PAWL_QUERY("INSERT INTO handlers(name,inc) VALUES(?1,?2) ON CONFLICT DO NOTHING");
 
@@ -248,6 +269,7 @@ Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
     PAWL_TRY(fail(insert.bind_or_null(id).run(), "register a worker"));
     *out = context_.inserted_id(id);
   }
+  context_.file.set_worker(*out);
   rows_.workers.forget_known();
   if (worker.mailbox.has_value()) PAWL_TRY(rows_.place.keep_mailbox_limits(*worker.mailbox));
   if (worker.node.empty()) {
@@ -310,10 +332,10 @@ Status Workers::inherit(const NewWorker& worker, Incarnation newcomer, const Cra
 constexpr auto kReadHeir = PAWL_QUERY("SELECT locked_until FROM workers WHERE inc=?1 AND buried=0");
 constexpr auto kFirstSessionOf = PAWL_QUERY(
     "SELECT sid,hard FROM sessions\fINDEXED BY s_owner\r"
-    "WHERE owner=?1 ORDER BY hard,sid LIMIT 1");
+    "WHERE owner=?1 AND (?2<>0 OR (hard=0 AND excl=0)) ORDER BY hard,sid LIMIT 1");
 
-Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::string_view reason,
-                                   const CrashLimits& limits) {
+Status Workers::hand_sessions_over(Of of, Incarnation from, Incarnation heir,
+                                   std::string_view reason, const CrashLimits& limits) {
   OwnerChange change;
   change.reason = reason;
   change.limits = limits;
@@ -332,7 +354,7 @@ Status Workers::hand_sessions_over(Incarnation from, Incarnation heir, std::stri
     bool hard = false;
     {
       Statement first = connection_.use(kFirstSessionOf);
-      first.bind(from);
+      first.bind(from).bind(of == Of::kAll ? 1 : 0);
       if (!first.row()) return fail(first.status(), "find a worker's sessions");
       change.session = first.integer(0);
       hard = first.integer(1) != 0;
@@ -349,13 +371,20 @@ constexpr auto kFirstLockOf =
                "WHERE id>=",
                sql::number<kIndexedWorkFrom>, " AND state IN (",
                sql::number<rules::WorkState::kLocked, rules::WorkState::kCancelledRunning>,
-               ") AND inc=?1 ORDER BY locked_until,id LIMIT 1");
+               ") AND inc=?1 AND NOT EXISTS(SELECT 1 FROM sessions s WHERE s.sid=worker_queue.sid"
+               " AND s.owner=?1) ORDER BY locked_until,id LIMIT 1");
 constexpr auto kFirstAtOnce = PAWL_QUERY(
     "SELECT id FROM worker_queue WHERE id<", sql::number<kIndexedWorkFrom>,
     " AND inc=?1 AND state=", sql::number<rules::WorkState::kLocked>, " ORDER BY id LIMIT 1");
 
+// F8. Work of its exclusive sessions stays with them.
+Status Workers::free_soft_of(Incarnation worker, const CrashLimits& limits) {
+  PAWL_TRY(hand_sessions_over(Of::kSoft, worker, 0, "gone", limits));
+  return free_locks_of(worker, limits);
+}
+
 // Frees items without a session, and what is left of cancelled items. The other items went with
-// their sessions.
+// their sessions, or stay with them.
 Status Workers::free_locks_of(Incarnation worker, const CrashLimits& limits) {
   PAWL_TRY(free_handed_over_at_once(worker, limits));
   Walk walk;

@@ -67,7 +67,7 @@ class NotReconnecting final : public postgres::Reconnecting {
 Status open_in(postgres::Connection& server, const Beside& beside) {
   static NotReconnecting not_reconnecting;
   static std::int64_t node = 0;
-  server.transaction().set_up(++node, not_reconnecting);
+  server.transaction().set_up(++node, {}, {}, 0, not_reconnecting);
   server.link().set_up(ServerByHand::address(), *beside.port.clock, 60'000);
   PAWL_TRY(server.connect(60'000));
   return postgres::enter_schema(server, "pawl");
@@ -139,18 +139,37 @@ class BothEngines final : public sqlite::Connection {
     }
   }
 
+  // The engine would count the time as a node of a fleet, and write that to meta.
+  bool run_transaction(const std::string& text) {
+    const bool begins = text.compare(0, 5, "BEGIN") == 0;
+    if (begins && server_.in_transaction()) static_cast<void>(server_.execute("ROLLBACK"));
+    if (!beside_.is_on) return false;
+    const bool locks = text == "BEGIN IMMEDIATE";
+    const char* const run = locks    ? "BEGIN;SELECT 1 FROM meta WHERE id=1 FOR UPDATE NOWAIT"
+                            : begins ? "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+                                     : text.c_str();
+    // A process that was killed in a transaction has no lock in SQLite, and its connection to
+    // PostgreSQL is still open.
+    const Status status = server_.execute(run);
+    if (locks && status == Status::kBusy) {
+      beside_.is_on = false;
+    } else {
+      EXPECT_EQ(status, Status::kOk) << run << ": " << server_.diagnostic().text();
+    }
+    return false;
+  }
+
   // False: there is nothing to compare.
   bool begin(Use& use) {
-    const bool is_own = (use.query.marks() & sql::kEnginesOwn) != 0;
-    if (is_own && use.text != "BEGIN IMMEDIATE" && use.text != "PRAGMA data_version") return false;
-    const bool begins = use.text.compare(0, 5, "BEGIN") == 0;
-    if (begins && server_.in_transaction()) static_cast<void>(server_.execute("ROLLBACK"));
+    if (use.text.compare(0, 5, "BEGIN") == 0 || use.text == "COMMIT" || use.text == "ROLLBACK")
+      return run_transaction(use.text);
+    if ((use.query.marks() & sql::kEnginesOwn) != 0) return false;
     // A second database of one test.
     const bool is_meta = use.text.compare(0, 17, "INSERT INTO meta(") == 0;
     if (is_meta && beside_.has_meta) beside_.is_on = false;
     beside_.has_meta = beside_.has_meta || is_meta;
     if (!beside_.is_on) return false;
-    if (!is_own) beside_.texts->insert(use.text);
+    beside_.texts->insert(use.text);
     name_key(use);
     use.beside.reset(new sql::Statement(server_.use(use.query)));
     for (const Value& value : use.values)
@@ -161,13 +180,9 @@ class BothEngines final : public sqlite::Connection {
   void compare(void* prepared, Use& use, Step mine) {
     ++beside_.compared;
     const bool row = use.beside->row();
-    // A process that was killed in a transaction has no lock in SQLite, and its connection to
-    // PostgreSQL is still open.
-    if (use.beside->status() == Status::kBusy && use.text == "BEGIN IMMEDIATE")
-      beside_.is_on = false;
-    else if (use.beside->status() != Status::kOk)
+    if (use.beside->status() != Status::kOk)
       differ(use, std::string("fails: ") + server_.diagnostic().text().data());
-    if (!beside_.is_on || use.text == "PRAGMA data_version") return;
+    if (!beside_.is_on) return;
     if (row != (mine == Step::kRow)) return differ(use, row ? "has more rows" : "has fewer rows");
     if (row) return compare_row(prepared, use);
     const bool writes = use.text[0] == 'I' || use.text[0] == 'U' || use.text[0] == 'D';

@@ -56,10 +56,22 @@ class Proxy {
     was_cut_ = false;
     left_ = bytes;
   }
+  // All connections are cut now, and none is accepted until heal().
+  void cut() {
+    was_cut_ = false;
+    is_frozen_ = false;
+    refuses_ = true;
+    cuts_ = true;
+    while (!was_cut_)
+      std::this_thread::yield();
+  }
+  // Nothing passes until heal(), and no side hears of it.
+  void freeze() { is_frozen_ = true; }
   // A cut that has not come yet does not come.
   void heal() {
     left_ = kNever;
     refuses_ = false;
+    is_frozen_ = false;
   }
   [[nodiscard]] bool was_cut() const { return was_cut_; }
   // The bytes that went to the clients so far.
@@ -67,6 +79,7 @@ class Proxy {
 
  private:
   static constexpr std::int64_t kNever = INT64_MAX;
+  static constexpr int kLookMs = 5;
 
   struct Pair {
     int client = -1;
@@ -89,7 +102,9 @@ class Proxy {
         waits.push_back({one.client, POLLIN, 0});
         waits.push_back({one.server, POLLIN, 0});
       }
-      ::poll(waits.data(), waits.size(), 20);
+      ::poll(waits.data(), is_frozen_ ? 0 : waits.size(), kLookMs);
+      if (is_frozen_) continue;
+      is_cut_now_ = is_cut_now_ || cuts_.exchange(false);
       std::size_t at = 1;
       for (auto one = pairs.begin(); one != pairs.end(); at += 2) {
         const bool goes_on =
@@ -160,6 +175,8 @@ class Proxy {
   std::atomic<bool> refuses_when_cut_{false};
   std::atomic<bool> refuses_{false};
   std::atomic<bool> was_cut_{false};
+  std::atomic<bool> cuts_{false};
+  std::atomic<bool> is_frozen_{false};
   std::atomic<bool> ends_{false};
   bool is_cut_now_ = false;  // of the thread
   std::thread thread_;

@@ -37,7 +37,7 @@ TEST(CountRules, after_unlock) {
   const Row rows[] = {
       {"in this boot", 3, false, 5, 7},       {"in this boot, by suspicion", 3, true, 6, 7},
       {"in an earlier boot", 2, false, 5, 8}, {"in an earlier boot, by suspicion", 2, true, 5, 8},
-      {"in a later boot", 4, true, 5, 7},
+      {"in a boot of another machine", 4, true, 5, 8},
   };
   for (const Row& one : rows) {
     SCOPED_TRACE(one.name);

@@ -167,7 +167,7 @@ TEST(LeaseRules, may_take_node) {
 TEST(LeaseRules, who_died_with_its_boot_is_not_charged) {
   EXPECT_TRUE(is_charged(3, 3));
   EXPECT_FALSE(is_charged(2, 3));
-  EXPECT_TRUE(is_charged(4, 3));
+  EXPECT_FALSE(is_charged(4, 3));
 }
 
 }  // namespace

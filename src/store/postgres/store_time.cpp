@@ -1,0 +1,236 @@
+#include "store/postgres/store_time.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/clock_rules.hpp"
+#include "store/postgres/batch_rules.hpp"
+#include "store/postgres/fleet_lease_rules.hpp"
+#include "store/postgres/node_lock.hpp"
+
+namespace pawl::postgres {
+namespace {
+
+// A question that was not asked again for so long was given up, and is none any more.
+constexpr std::int64_t kGivenUpMs = 5'000;
+
+// A worker looks at the end of its lease at least so late.
+constexpr std::int64_t kLatenessMs = 1'000;
+
+// Anchors of other segments are void, so their nodes have to compare before they count again.
+constexpr char kReadOthers[] =
+    "WITH sibling AS (SELECT k,compared FROM nodes WHERE id<>$1 AND segment=$3 AND boot=$4 "
+    "ORDER BY compared DESC LIMIT 1) "
+    "SELECT count(*),count(*) FILTER (WHERE request>=$2),coalesce(max(renew_ms),0),"
+    "(SELECT k FROM sibling),(SELECT compared FROM sibling) FROM nodes "
+    "WHERE id<>$1 AND segment=$3 AND renew_ms>0 AND " PAWL_IS_CONNECTED("nodes.id");
+
+// Says also that this node has no anchor, so that no other one waits for its answer.
+constexpr char kAsk[] =
+    "WITH asked AS (UPDATE meta SET seq=seq+1,request=$2 WHERE id=1 RETURNING mark),"
+    "node AS (INSERT INTO nodes(id,number,committed,at) SELECT $1,0,0,mark FROM asked "
+    "ON CONFLICT(id) DO UPDATE SET segment=0) SELECT pg_notify(current_schema()::text,'')";
+
+std::int64_t number_at(const PGresult* result, int column) {
+  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
+}
+
+std::int64_t number_of(const port::BootId& boot) {
+  std::uint64_t folded = 0;
+  for (const std::uint8_t byte : boot.bytes)
+    folded = (folded << 8U | folded >> 56U) ^ byte;
+  return static_cast<std::int64_t>(folded >> 1U);
+}
+
+}  // namespace
+
+const char* const StoreTime::kNameBatch =
+    "WITH batch AS (UPDATE meta SET seq=seq+1,adopted=1,mark=greatest(mark,$3),boot_seq=$4,"
+    "mark_server_ms=$5,mark_wall_ms=$6,off=$7,off_seq=$8,timeline=$9,moves_held_until=$10,"
+    "lease_ms=$11,request=greatest(request,$12) WHERE id=1 RETURNING mark),"
+    "node AS (INSERT INTO nodes(id,number,committed,at,inc,renew_ms,boot,k,compared,request,"
+    "segment) SELECT $1,$2,$2,mark,$13,$14,$15,$16,$17,$18,$4 FROM batch "
+    "ON CONFLICT(id) DO UPDATE SET number=excluded.number,committed=excluded.committed,"
+    "at=excluded.at,inc=excluded.inc,renew_ms=excluded.renew_ms,boot=excluded.boot,k=excluded.k,"
+    "compared=excluded.compared,request=excluded.request,segment=excluded.segment) "
+    "SELECT pg_notify(current_schema()::text,'') WHERE $19<>0";
+
+void StoreTime::set_up(std::int64_t node, const port::BootId& boot, const Terms& terms) {
+  node_ = node;
+  boot_ = boot.known ? number_of(boot) : node;  // a process that cannot tell is a boot of its own
+  terms_ = terms;
+  worker_ = 0;
+  anchor_.reset();
+  taken_.reset();
+  request_.reset();
+  seen_request_ = answered_request_ = 0;
+}
+
+// ---- the anchor ----
+
+// A Client answers no request, so others cannot compare with it. It compares twice as often, which
+// keeps it within kApartMs.
+bool StoreTime::may_go_on(const std::optional<fleet::TimeAnchor>& anchor, std::int64_t now) const {
+  return anchor.has_value() && (is_worker() || !fleet::needs_comparing(*anchor, now));
+}
+
+Status StoreTime::prepare(const StoreRow& row, std::int64_t timeline) {
+  row_ = row;
+  timeline_ = timeline;
+  taken_.reset();
+  asks_.reset();
+  begins_segment_ = false;
+  seen_request_ = row.request;
+  const std::int64_t now = link_.boot_ms();
+  if (request_.has_value() && subtract_saturating(now, request_->asked_boot_ms) > kGivenUpMs)
+    request_.reset();
+  if (anchor_.has_value() && !fleet::is_good(*anchor_, row.mark.segment, now)) anchor_.reset();
+  if (anchor_.has_value() && !fleet::needs_comparing(*anchor_, now)) return Status::kOk;
+  Others others;
+  PAWL_TRY(read_others(&others));
+  others_renew_ms_ = others.renew_ms;
+  if (others.sibling.has_value() && !fleet::is_good(*others.sibling, row.mark.segment, now))
+    others.sibling.reset();
+  if (!may_go_on(anchor_, now) && may_go_on(others.sibling, now)) {
+    taken_ = others.sibling;
+    return Status::kOk;
+  }
+  switch (fleet::comparison_step(others.view, now, std::max(terms_.renew_ms, others.renew_ms))) {
+    case fleet::ComparisonStep::kBeginSegment: begins_segment_ = true; return Status::kOk;
+    case fleet::ComparisonStep::kTakeMark:
+      taken_ = fleet::anchor_from_mark(row_.mark, anchor_, request_->asked_boot_ms, now);
+      return Status::kOk;
+    case fleet::ComparisonStep::kAsk: return ask(now);
+    case fleet::ComparisonStep::kWait: break;
+  }
+  return may_go_on(anchor_, now) ? Status::kOk : say_waiting();
+}
+
+std::int64_t StoreTime::patience_ms(std::int64_t busy_ms_max) const {
+  if (!is_worker() || worker_ != 0) return is_worker() ? 0 : busy_ms_max;
+  // A quarter more than what comparison_step() waits for.
+  return std::max(busy_ms_max, others_renew_ms_ / 2 * 3);
+}
+
+Status StoreTime::say_waiting() {
+  diagnostic_.format("other nodes have not said yet how they count the time");
+  return Status::kBusy;
+}
+
+Status StoreTime::read_others(Others* out) {
+  PGresult* found = nullptr;
+  const std::int64_t number = request_.has_value() ? request_->number : 0;
+  PAWL_TRY(link_.ask_about(kReadOthers, {node_, number, row_.mark.segment, boot_}, &found));
+  const std::int64_t asked = number_at(found, 0);
+  out->view = {request_, asked > 0, asked == number_at(found, 1)};
+  out->renew_ms = number_at(found, 2);
+  if (PQgetisnull(found, 0, 3) == 0)
+    out->sibling =
+        fleet::TimeAnchor{0, number_at(found, 3), row_.mark.segment, number_at(found, 4)};
+  PQclear(found);
+  return Status::kOk;
+}
+
+// A node that counts asks with the commit of its batch, and goes on.
+Status StoreTime::ask(std::int64_t now) {
+  const fleet::MarkRequest request = {
+      fleet::next_number(add_saturating(row_.request, 1), timeline_),
+      request_.has_value() ? request_->first_asked_boot_ms : now, now};
+  if (may_go_on(anchor_, now)) {
+    asks_ = request;
+    return Status::kOk;
+  }
+  PAWL_TRY(link_.ask_about(kAsk, {node_, request.number}, nullptr));
+  PAWL_TRY(link_.ask("COMMIT", nullptr));
+  request_ = request;
+  return say_waiting();
+}
+
+// ---- a batch ----
+
+sql::SharedClock::Begun StoreTime::begin(const ClockSample& now, ClockRow* row) {
+  Begun begun;
+  const std::optional<fleet::TimeAnchor>& from = taken_.has_value() ? taken_ : anchor_;
+  fleet::TimedBatch batch;
+  batch.sent_boot_ms = batch.compared_boot_ms = now.boot_ms;
+  if (from.has_value()) {
+    batch.count_ms = fleet::own_count(*from, now.boot_ms);
+    batch.compared_boot_ms = from->compared_boot_ms;
+  }
+  trusted_wall_ms_.clear();
+  if (wall_trusted(now)) trusted_wall_ms_ = now.wall_ms;
+  std::int64_t time_ms = fleet::batch_time(row_.mark.store_ms, batch.count_ms);
+  std::int64_t segment = row_.mark.segment;
+  if (begins_segment_) {
+    const fleet::NewSegment made =
+        fleet::begin_segment(row_.mark, batch.count_ms, {row_.server_ms, trusted_wall_ms_});
+    begun = {!batch.count_ms.has_value(), made.refused, made.credit_ms};
+    segment = fleet::next_number(add_saturating(segment, 1), timeline_);
+    time_ms = made.store_ms;
+    batch.compared_boot_ms = now.boot_ms;
+  }
+  has_count_ = batch.count_ms.has_value();
+  const fleet::TimeAnchor next = fleet::anchor_after(batch, time_ms, segment, now.boot_ms);
+  const bool is_new_timeline = row_.timeline != 0 && timeline_ > row_.timeline;
+  held_until_ =
+      fleet::moves_held_until(row_.moves_held_until, is_new_timeline, time_ms, lease_ms());
+  if (taken_.has_value() || begins_segment_) {
+    taken_ = next;
+  } else {
+    anchor_ = next;
+  }
+  row->boot_id = port::BootId();
+  row->boot_seq = segment;
+  row->k = subtract_saturating(time_ms, now.boot_ms);
+  row->adopted = true;
+  kept_ = *row;
+  time_ms_ = time_ms;
+  sent_boot_ms_ = now.boot_ms;
+  return begun;
+}
+
+void StoreTime::count(ClockRow* row) {
+  const std::int64_t now = link_.boot_ms();
+  const bool counts = anchor_.has_value() && fleet::is_good(*anchor_, row->boot_seq, now);
+  const std::int64_t store_ms = counts ? fleet::own_count(*anchor_, now) : row->mark;
+  row->boot_id = port::BootId();
+  row->k = subtract_saturating(store_ms, now);
+}
+
+std::int64_t StoreTime::own_lease_end(std::int64_t lease_ms) const {
+  return fleet::own_lease_end(sent_boot_ms_, {lease_ms, kLatenessMs});
+}
+
+std::int64_t StoreTime::lease_ms() const { return std::max(row_.lease_ms, terms_.lease_ms); }
+
+Status StoreTime::commit(const char* name, std::int64_t number, bool notify, PGresult** out) {
+  const fleet::TimeAnchor& anchor = taken_.has_value() ? *taken_ : *anchor_;
+  const auto optional = [](OptionalMs ms) {
+    return ms.has_value() ? std::optional<std::int64_t>(ms.value()) : std::nullopt;
+  };
+  const std::optional<std::int64_t> off =
+      kept_.off_known ? std::optional<std::int64_t>(kept_.off) : std::nullopt;
+  const std::optional<std::int64_t> worker =
+      worker_ != 0 ? std::optional<std::int64_t>(worker_) : std::nullopt;
+  return link_.run_before(
+      "COMMIT", name,
+      {node_, number, time_ms_, anchor.segment, row_.server_ms, optional(trusted_wall_ms_), off,
+       kept_.off_seq, timeline_, optional(held_until_), lease_ms(),
+       asks_.has_value() ? asks_->number : 0, worker, terms_.renew_ms, boot_,
+       subtract_saturating(anchor.store_ms, anchor.boot_ms), anchor.compared_boot_ms,
+       has_count_ ? row_.request : 0, notify || asks_.has_value() ? 1 : 0},
+      out);
+}
+
+void StoreTime::committed() {
+  if (taken_.has_value()) {
+    anchor_ = taken_;
+    request_.reset();
+  }
+  if (asks_.has_value()) request_ = asks_;
+  if (has_count_) answered_request_ = row_.request;
+  taken_.reset();
+  asks_.reset();
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,444 @@
+// Goal: machines that share a store count one time, and exclusive work is in one place at a time,
+// whatever happens to machines and networks. Method: two simulated machines with clocks of their
+// own, each behind a proxy that stands for its network, and a real server.
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "pawl/postgres.hpp"
+#include "proxy.hpp"
+#include "server_beside.hpp"
+#include "server_by_hand.hpp"
+#include "world.hpp"
+
+namespace pawl::testing {
+namespace {
+
+using std::chrono::milliseconds;
+using test::Proxy;
+using test::ServerByHand;
+
+constexpr std::int64_t kStepMs = 100;
+constexpr std::int64_t kLeaseMs = 30'000;  // the default
+constexpr std::int64_t kDayMs = 86'400'000;
+
+std::int64_t g_now = 0;  // the true time of all machines
+
+// What an activity did, and where.
+struct Doing {
+  std::string worker;
+  std::int64_t from = 0;
+  std::int64_t until = 0;  // the last step in which it was not told to stop
+  bool was_told = false;
+};
+std::vector<Doing> g_done;
+
+struct Place {
+  std::size_t at = 0;
+  bool has_begun = false;
+};
+
+// Works in steps until it is told to stop, or for ten minutes.
+ActivityStep holds(ActivityContext& ctx, Place& place) {
+  if (!place.has_begun) {
+    place = {g_done.size(), true};
+    g_done.push_back({std::string(ctx.worker_id()), g_now, g_now, false});
+  }
+  Doing& doing = g_done[place.at];
+  doing.was_told = ctx.is_cancelled();
+  if (doing.was_told) return ctx.ok("stopped");
+  doing.until = g_now;
+  if (g_now - doing.from >= 600'000) return ctx.ok("whole");
+  return ctx.again_after(milliseconds(kStepMs));
+}
+
+ActivityResult where(ActivityContext& ctx) { return ctx.ok(ctx.worker_id()); }
+
+Poll holds_target(OrchestrationContext& ctx, Target target) {
+  ActivityOptions options;
+  options.target = target;
+  PAWL_AWAIT(held, ctx.schedule_activity("holds", "", options));
+  return ctx.complete(held.value());
+}
+Poll holds_bus(OrchestrationContext& ctx) {
+  return holds_target(ctx, Target::exclusive_session("bus"));
+}
+Poll holds_valve(OrchestrationContext& ctx) { return holds_target(ctx, Target::device("valve")); }
+Poll holds_chat(OrchestrationContext& ctx) { return holds_target(ctx, Target::session("chat")); }
+
+Poll asks_where(OrchestrationContext& ctx) {
+  PAWL_AWAIT(place, ctx.schedule_activity("where", ""));
+  return ctx.complete(place.value());
+}
+
+Poll waits_a_minute(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(60)));
+  return ctx.complete("done");
+}
+Poll waits_an_hour(OrchestrationContext& ctx) {
+  PAWL_AWAIT_DONE(ctx.schedule_timer(std::chrono::seconds(3'600)));
+  return ctx.complete("done");
+}
+
+// Its workers reach the server through a network of their own.
+class Site final : public test::ServerBeside {
+ public:
+  explicit Site(std::uint64_t seed, std::int64_t up_ms) : gateway_((current = this, seed)) {
+    current = nullptr;
+    const std::int64_t wall_ms = gateway_.machine.wall_ms();
+    gateway_.machine.advance(up_ms);
+    gateway_.machine.set_wall(wall_ms);
+    gateway_.add("holds_bus", holds_bus);
+    gateway_.add("holds_valve", holds_valve);
+    gateway_.add("holds_chat", holds_chat);
+    gateway_.add("asks_where", asks_where);
+    gateway_.add("waits_a_minute", waits_a_minute);
+    gateway_.add("waits_an_hour", waits_an_hour);
+    gateway_.add("holds", holds);
+    gateway_.add("where", where);
+  }
+  const ServerDatabase* begin() override { return &database_; }
+  void end(const ServerDatabase* /*database*/) override {}
+
+  Gateway* operator->() { return &gateway_; }
+  Worker& worker() { return *gateway_.workers.back(); }
+  Proxy& network() { return proxy_; }
+  // Does all that is due, and looks at commits of others, for which the server would wake it.
+  void work() {
+    gateway_.tick_all();
+    gateway_.pass(0);
+  }
+  [[nodiscard]] std::size_t logged(std::string_view text) { return worker().lines.count(text); }
+
+ private:
+  Proxy proxy_{ServerByHand::address()};
+  ServerDatabase database_ = postgresql(proxy_.address(), "fleet");
+  Gateway gateway_;
+};
+
+class Fleet : public ::testing::Test {
+ protected:
+  Fleet() {
+    by_hand_.execute("DROP SCHEMA IF EXISTS fleet CASCADE");
+    g_now = 0;
+    g_done.clear();
+    for (const char* event : {"tick_rolled_back", "busy_tick", "worker_was_buried"})
+      expect_errors(event, 0, 10'000);
+  }
+  ~Fleet() override {
+    a->workers.clear();
+    b->workers.clear();
+  }
+
+  // Time passes on all machines at the same rate.
+  void pass(std::int64_t ms, std::int64_t step_ms = kStepMs) {
+    for (const std::int64_t end = g_now + ms; g_now < end;) {
+      g_now += step_ms;
+      a->machine.advance(step_ms);
+      b->machine.advance(step_ms);
+      a.work();
+      b.work();
+    }
+  }
+  // The same in larger steps, but for the time around ten minutes: they compare their counts then,
+  // and an answer must not take a second.
+  void pass_comparing(std::int64_t ms) {
+    constexpr std::int64_t kBeginMs = 590'000;
+    constexpr std::int64_t kEndMs = 640'000;
+    const std::int64_t end = g_now + ms;
+    pass(std::max<std::int64_t>(kBeginMs - g_now, 0), 2'000);
+    pass(kEndMs - g_now, 250);
+    pass(std::max<std::int64_t>(end - g_now, 0), 2'000);
+  }
+  // While a worker starts, those that run answer its question for the time.
+  Status start(Site& site, const char* node, Site* running = nullptr) {
+    site->workers.push_back(
+        std::make_unique<Worker>(site->machine, site->registry, site->named(node)));
+    Worker& made = *site->workers.back();
+    Status status = Status::kTimeout;
+    std::atomic<bool> is_done{false};
+    std::thread other([&] {
+      status = made.start();
+      is_done = true;
+    });
+    for (int i = 0; running != nullptr && i < 2'000 && !is_done; ++i) {
+      static_cast<void>(running->worker().runtime->tick(milliseconds::max()));
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    other.join();
+    return status;
+  }
+  void start_both() {
+    ASSERT_EQ(start(a, "a"), Status::kOk) << a.worker().diagnostic.text();
+    ASSERT_EQ(start(b, "b", &a), Status::kOk) << b.worker().diagnostic.text();
+  }
+  std::int64_t number(const std::string& sql) { return std::stoll(by_hand_.ask(sql)); }
+  std::int64_t mark() { return number("SELECT mark FROM fleet.meta"); }
+  static std::size_t begun_at(std::string_view worker) {
+    std::size_t count = 0;
+    for (const Doing& one : g_done)
+      count += one.worker == worker ? 1U : 0U;
+    return count;
+  }
+  void start_at(Site& site, std::string_view id, std::string_view name) {
+    Gateway::start_at(site.worker(), id, name);
+  }
+  std::string state(std::string_view id) {
+    return by_hand_.ask("SELECT state FROM fleet.instances WHERE id='" + std::string(id) + "'");
+  }
+  static bool never_at_once() {
+    std::vector<Doing> done = g_done;
+    std::sort(done.begin(), done.end(),
+              [](const Doing& x, const Doing& y) { return x.from < y.from; });
+    for (std::size_t i = 1; i < done.size(); ++i)
+      if (done[i].from <= done[i - 1].until) return false;
+    return true;
+  }
+
+  ServerByHand by_hand_;
+  Site a{11, 5'000};
+  Site b{12, 9 * kDayMs};  // its boot clock is far ahead
+};
+
+constexpr char kCompleted[] = "1";
+
+// ---- time ----
+
+// F2, F3, F4a: the machine that comes counts on from where the other one is.
+TEST_F(Fleet, ATimerOfOneMachineFiresOnAnother_AfterItsTime) {
+  start_both();
+  start_at(a, "x", "waits_a_minute");
+  pass(30'000);
+  a.network().cut();
+  pass(25'000);
+  EXPECT_NE(state("x"), kCompleted);
+  pass(10'000);
+  EXPECT_EQ(state("x"), kCompleted);
+  EXPECT_EQ(b.logged("clock_adopted"), 0U) << "the other machine said what the time is";
+}
+
+TEST_F(Fleet, StoreTimeIsWhatPassed) {
+  start_both();
+  pass_comparing(900'000);
+  EXPECT_GE(mark(), g_now - 30'000) << "of the last renewal";
+  EXPECT_LE(mark(), g_now + 4'000);
+  EXPECT_EQ(number("SELECT count(*) FROM fleet.clock_ring"), 2) << "one begins, and has its offset";
+}
+
+// F4b: the other one was away, and its anchor is void.
+TEST_F(Fleet, AMachineThatWasAwayCountsOnWithTheOthers) {
+  start_both();
+  a.network().cut();
+  pass(1'260'000, 5'000);
+  const std::int64_t segment = number("SELECT boot_seq FROM fleet.meta");
+  a.network().heal();
+  pass(60'000);
+  EXPECT_EQ(number("SELECT boot_seq FROM fleet.meta"), segment);
+  EXPECT_EQ(number("SELECT count(*) FROM fleet.nodes WHERE segment=" + std::to_string(segment)), 2);
+  EXPECT_LE(mark(), g_now + 4'000);
+  EXPECT_GE(mark(), g_now - 30'000);
+}
+
+// F5a, F5b: all were off for a day, which the clock of the server and that of the machine show.
+TEST_F(Fleet, ATimeInWhichNobodyWasThereIsCredited) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  start_at(a, "x", "waits_an_hour");
+  pass(30'000);
+  a->workers.clear();
+  a->machine.advance(kDayMs);
+  by_hand_.execute("UPDATE fleet.meta SET mark_server_ms=mark_server_ms-86400000");
+  const std::int64_t before = mark();
+  b->machine.set_wall(a->machine.wall_ms());
+  ASSERT_EQ(start(b, "b"), Status::kOk);
+  pass(2'000);
+  EXPECT_EQ(state("x"), kCompleted);
+  EXPECT_LE(mark(), before + 30'000) << "store time does not count it";
+  EXPECT_EQ(b.logged("clock_credited"), 1U);
+}
+
+TEST_F(Fleet, ClocksThatDoNotAgreeCreditNothing) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  start_at(a, "x", "waits_an_hour");
+  pass(30'000);
+  a->workers.clear();
+  b->machine.set_wall(a->machine.wall_ms() + kDayMs);  // the server's clock shows no day
+  ASSERT_EQ(start(b, "b"), Status::kOk);
+  pass(60'000);
+  EXPECT_NE(state("x"), kCompleted);
+  EXPECT_EQ(number("SELECT count(*) FROM fleet.clock_ring WHERE kind='refused'"), 1);
+}
+
+// ---- sessions ----
+
+// F8: its connection is gone for 2 s.
+TEST_F(Fleet, ASoftSessionMovesSoonAfterItsMachineIsGone) {
+  start_both();
+  start_at(a, "x", "holds_chat");
+  pass(1'000);
+  ASSERT_EQ(begun_at("a"), 1U);
+  a.network().cut();
+  pass(3'000);
+  EXPECT_EQ(begun_at("b"), 1U);
+}
+
+TEST_F(Fleet, AConnectionThatComesBackInTimeKeepsItsSessions) {
+  start_both();
+  start_at(a, "x", "holds_chat");
+  pass(1'000);
+  a.network().cut();
+  a.network().heal();
+  pass(10'000);
+  EXPECT_EQ(begun_at("a"), 1U);
+  EXPECT_EQ(begun_at("b"), 0U);
+  EXPECT_FALSE(g_done[0].was_told);
+}
+
+// F6, F7, F14: the owner stops by its own clock before another one may begin.
+TEST_F(Fleet, AnExclusiveSessionLeavesWhenItsLeaseIsOver) {
+  start_both();
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  ASSERT_EQ(begun_at("a"), 1U);
+  a.network().cut();
+  const std::int64_t cut_at = g_now;
+  pass(10'000);
+  EXPECT_EQ(begun_at("b"), 0U) << "a connection that is gone proves nothing";
+  pass(kLeaseMs);
+  EXPECT_EQ(begun_at("b"), 1U);
+  EXPECT_LE(g_done.back().from, cut_at + kLeaseMs + 5'000);
+  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_TRUE(never_at_once());
+  EXPECT_EQ(a.logged("lease_over"), 1U);
+}
+
+// The same if the connection is there: the network loses everything, and no side hears of it.
+TEST_F(Fleet, AnExclusiveSessionOfAMachineThatIsSilentLeavesLater) {
+  start_both();
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  a.network().freeze();
+  for (const std::int64_t end = g_now + 2 * kLeaseMs; g_now < end; g_now += kStepMs) {
+    b->machine.advance(kStepMs);
+    b.work();
+  }
+  EXPECT_EQ(begun_at("b"), 1U);
+  EXPECT_GE(g_done.back().from, kLeaseMs - 7'000) << "the lease, after the last renewal";
+  a.network().cut();
+}
+
+TEST_F(Fleet, ADeviceLeavesWhenItsLeaseIsOver) {
+  start_both();
+  ASSERT_EQ(a->declare(a.worker(), "valve"), Status::kOk);
+  ASSERT_EQ(b->declare(b.worker(), "valve", true), Status::kOk);
+  start_at(a, "x", "holds_valve");
+  pass(1'000);
+  ASSERT_EQ(begun_at("a"), 1U);
+  a.network().cut();
+  pass(10'000);
+  EXPECT_EQ(begun_at("b"), 0U);
+  pass(2 * kLeaseMs);
+  EXPECT_EQ(begun_at("b"), 1U);
+  EXPECT_TRUE(never_at_once());
+}
+
+// F15b: another one could have owned it meanwhile.
+TEST_F(Fleet, AnOwnerThatIsLateTakesItsExclusiveSessionAnew) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  const std::int64_t epoch = number("SELECT epoch FROM fleet.sessions WHERE name='bus'");
+  a.network().cut();
+  pass(kLeaseMs);
+  a.network().heal();
+  pass(20'000);
+  EXPECT_EQ(begun_at("a"), 2U);
+  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_GT(number("SELECT epoch FROM fleet.sessions WHERE name='bus'"), epoch);
+}
+
+TEST_F(Fleet, ADeviceOfAnOwnerThatIsLateIsDeclaredAgain) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  ASSERT_EQ(a->declare(a.worker(), "valve"), Status::kOk);
+  a.network().cut();
+  pass(kLeaseMs);
+  a.network().heal();
+  pass(10'000);
+  start_at(a, "x", "holds_valve");
+  pass(5'000);
+  EXPECT_EQ(begun_at("a"), 1U);
+}
+
+// F15a: the server was failed over. Its owner may have renewed, which is lost.
+TEST_F(Fleet, AfterAFailoverNoExclusiveSessionMovesForALease) {
+  start_both();
+  start_at(a, "x", "holds_bus");
+  start_at(a, "y", "holds_chat");
+  pass(1'000);
+  ASSERT_EQ(begun_at("a"), 2U);
+  a.network().cut();
+  by_hand_.execute("UPDATE fleet.meta SET timeline=-1");
+  // The row does not know the last renewal.
+  by_hand_.execute(
+      "UPDATE fleet.sessions SET locked_until=0;UPDATE fleet.workers SET sessions_until=0,"
+      "locked_until=0 WHERE node='a'");
+  pass(25'000);
+  EXPECT_EQ(begun_at("b"), 1U) << "the soft one alone";
+  pass(20'000);
+  EXPECT_EQ(begun_at("b"), 2U);
+}
+
+TEST_F(Fleet, AfterAFailoverADeviceWithoutAnOwnerWaits) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  by_hand_.execute("UPDATE fleet.meta SET timeline=-1");
+  pass(100);
+  ASSERT_EQ(a->declare(a.worker(), "valve"), Status::kOk);
+  start_at(a, "x", "holds_valve");
+  start_at(a, "y", "holds_bus");
+  pass(20'000);
+  EXPECT_EQ(begun_at("a"), 0U);
+  pass(30'000);
+  EXPECT_EQ(begun_at("a"), 2U);
+}
+
+// ---- the id of a node ----
+
+// F13.
+TEST_F(Fleet, TheIdOfAMachineThatIsGoneIsFree_AndItsExclusiveSessionsAreNot) {
+  ASSERT_EQ(start(a, "plant"), Status::kOk);
+  start_at(a, "x", "holds_bus");
+  start_at(a, "y", "holds_chat");
+  pass(1'000);
+  ASSERT_EQ(begun_at("plant"), 2U);
+  EXPECT_EQ(start(b, "plant", &a), Status::kNodeIdInUse);
+  b->workers.clear();
+  a.network().cut();
+  ASSERT_EQ(start(b, "plant"), Status::kOk) << b.worker().diagnostic.text();
+  pass(5'000);
+  EXPECT_EQ(begun_at("plant"), 3U) << "the soft session moved";
+  pass(kLeaseMs);
+  EXPECT_EQ(begun_at("plant"), 4U);
+  // The former one comes back, and finds that it is not this node any more.
+  a.network().heal();
+  expect_errors("tick_rolled_back", 0, 10'000);
+  pass(10'000);
+  EXPECT_GE(a.logged("worker_was_buried"), 1U);
+  EXPECT_EQ(number("SELECT count(*) FROM fleet.workers WHERE buried=0 AND node='plant'"), 1);
+}
+
+// ---- rest ----
+
+// A machine with no work sends renewals only.
+TEST_F(Fleet, IdleMachinesOnlyRenew) {
+  start_both();
+  pass(60'000);
+  const std::int64_t before = number("SELECT seq FROM fleet.meta");
+  pass_comparing(650'000);
+  const std::int64_t renewals = 2 * 650'000 / 18'000;
+  EXPECT_LE(number("SELECT seq FROM fleet.meta") - before, renewals + 8);
+}
+
+}  // namespace
+}  // namespace pawl::testing
