@@ -27,12 +27,12 @@ constexpr std::int64_t kDayMs = 86'400'000;
 
 std::int64_t g_now = 0;  // the true time of all machines
 
-// What an activity did, and where.
+// The work of an activity, and its place.
 struct Doing {
   std::string worker;
   std::int64_t from = 0;
-  std::int64_t until = 0;  // the last step in which it was not told to stop
-  bool was_told = false;
+  std::int64_t until = 0;  // the last step in which it did not hear that it must stop
+  bool has_heard = false;
 };
 std::vector<Doing> g_done;
 
@@ -41,15 +41,15 @@ struct Place {
   bool has_begun = false;
 };
 
-// Works in steps until it is told to stop, or for ten minutes.
+// Works in steps until it hears that it must stop, or for ten minutes.
 ActivityStep holds(ActivityContext& ctx, Place& place) {
   if (!place.has_begun) {
     place = {g_done.size(), true};
     g_done.push_back({std::string(ctx.worker_id()), g_now, g_now, false});
   }
   Doing& doing = g_done[place.at];
-  doing.was_told = ctx.is_cancelled();
-  if (doing.was_told) return ctx.ok("stopped");
+  doing.has_heard = ctx.is_cancelled();
+  if (doing.has_heard) return ctx.ok("stopped");
   doing.until = g_now;
   if (g_now - doing.from >= 600'000) return ctx.ok("whole");
   return ctx.again_after(milliseconds(kStepMs));
@@ -243,7 +243,7 @@ TEST_F(Fleet, AMachineThatWasAwayCountsOnWithTheOthers) {
 }
 
 // F5a, F5b: all were off for a day, which the clock of the server and that of the machine show.
-TEST_F(Fleet, ATimeInWhichNobodyWasThereIsCredited) {
+TEST_F(Fleet, ATimeInWhichAllWereOffIsCredited) {
   ASSERT_EQ(start(a, "a"), Status::kOk);
   start_at(a, "x", "waits_an_hour");
   pass(30'000);
@@ -293,7 +293,7 @@ TEST_F(Fleet, AConnectionThatComesBackInTimeKeepsItsSessions) {
   pass(10'000);
   EXPECT_EQ(begun_at("a"), 1U);
   EXPECT_EQ(begun_at("b"), 0U);
-  EXPECT_FALSE(g_done[0].was_told);
+  EXPECT_FALSE(g_done[0].has_heard);
 }
 
 // F6, F7, F14: the owner stops by its own clock before another one may begin.
@@ -309,7 +309,7 @@ TEST_F(Fleet, AnExclusiveSessionLeavesWhenItsLeaseIsOver) {
   pass(kLeaseMs);
   EXPECT_EQ(begun_at("b"), 1U);
   EXPECT_LE(g_done.back().from, cut_at + kLeaseMs + 5'000);
-  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_TRUE(g_done[0].has_heard);
   EXPECT_TRUE(never_at_once());
   EXPECT_EQ(a.logged("lease_over"), 1U);
 }
@@ -355,7 +355,7 @@ TEST_F(Fleet, AnOwnerThatIsLateTakesItsExclusiveSessionAnew) {
   a.network().heal();
   pass(20'000);
   EXPECT_EQ(begun_at("a"), 2U);
-  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_TRUE(g_done[0].has_heard);
   EXPECT_GT(number("SELECT epoch FROM fleet.sessions WHERE name='bus'"), epoch);
 }
 
