@@ -26,7 +26,7 @@ CONFIG = FOLDER / "pawld.json"
 LOG = FOLDER / "log"
 GUARD = 100  # a test that hangs ends here
 
-daemon = None
+children = []
 said = []  # all that any of the programs has written
 os.umask(0o022)
 
@@ -34,10 +34,7 @@ os.umask(0o022)
 def expect(condition, text):
     if condition:
         return
-    print(f"FAILED: {text}\n--- log\n{LOG.read_text() if LOG.exists() else ''}")
-    if daemon is not None:
-        daemon.kill()
-    sys.exit(1)
+    sys.exit(f"FAILED: {text}\n--- log\n{LOG.read_text() if LOG.exists() else ''}")
 
 
 def run(*command, status=0, **environment):
@@ -64,11 +61,12 @@ def configure(**sections):
 
 
 def start():
-    global daemon
     with open(LOG, "ab") as output:
         daemon = subprocess.Popen([PAWLD, str(CONFIG)], stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    children.append(daemon)
     until(lambda: " info ready " in LOG.read_text() or daemon.poll() is not None, "pawld is up")
     expect(daemon.poll() is None, "pawld works on the server")
+    return daemon
 
 
 def ask(path):
@@ -85,16 +83,24 @@ def ask(path):
 def works():
     """An instance from its start to its export, by the tool, and by the endpoint."""
     expect("holds no tables" in pawl("list", status=1), "nothing is made by a look")
-    configure(endpoint={}, activities={"say": {"argv": ["/bin/cat"]}}, start=[{"name": "hello", "id": "first"}],
-              orchestrations={"hello": {"type": "sequence", "steps": [{"name": "a", "activity": "say", "input": "x"}]}})
+    may_end = FOLDER / "may_end"
+    until_then = ["/bin/sh", "-c", f"until test -e {may_end}; do sleep 0.05; done"]
+    configure(endpoint={}, activities={"say": {"argv": ["/bin/cat"]}, "linger": {"argv": until_then}},
+              start=[{"name": "hello", "id": "first"}, {"name": "late", "id": "late"}],
+              orchestrations={"hello": {"type": "sequence", "steps": [{"name": "a", "activity": "say", "input": "x"}]},
+                              "late": {"type": "sequence", "steps": [{"name": "a", "activity": "linger", "input": "x"}]}})
     run(PAWLD, "--check-config", str(CONFIG))
-    start()
+    daemon = start()
+    waiter = subprocess.Popen([PAWL, "--db", URL, "--schema", SCHEMA, "wait", "late"], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": str(FOLDER / "tmp")})
+    children.append(waiter)
+    began = time.monotonic()
     beside = ("--beside", str(BESIDE))
     expect(pawl(*beside, "start", "hello", "null", "--id", "second") == "second\n", "start")
     expect(pawl(*beside, "wait", "second") == '"x"\n', "its result")
     expect(pawl("wait", "first") == '"x"\n', "a wait without the files of the workers")
     listed = [row.split("\t")[:3] for row in pawl("list").splitlines()]
-    expect(sorted(listed) == [["first", "hello", "completed"], ["second", "hello", "completed"]], f"{listed}")
+    expect(sorted(listed) == [["first", "hello", "completed"], ["late", "late", "running"], ["second", "hello", "completed"]], f"{listed}")
     expect('\noutput\t"x"\n' in pawl("show", "second"), "show")
     events = [json.loads(line) for line in pawl("history", "second", "--json").splitlines()]
     expect((events[0]["kind"], events[-1]["kind"]) == ("started", "ended"), f"{events}")
@@ -106,13 +112,17 @@ def works():
     pawl("start", "hello", "null", "--id", "third")
     expect(pawl("wait", "third") == '"x"\n', "a worker that nothing rings for looks by itself")
     run(PAWL, "list", PAWL_DB=URL, PAWL_SCHEMA=SCHEMA)
-    expect(run(PAWLD, "--replay-check", str(CONFIG)) == "0 go, 0 no-go\n", "a replay check")
+    expect(run(PAWLD, "--replay-check", str(CONFIG)) == "1 go, 0 no-go\n", "a replay check")
 
     expect(json.loads(ask("/v1/instances/second"))["status"]["state"] == "completed", "the endpoint has the same rows")
     for path in ("/", "/v1/metrics", "/v1/workers", "/ready", "/health", "/metrics", "/v1/openapi.json"):
         ask(path)
     for title in ("comm", "cmdline", "status"):
         said.append(pathlib.Path(f"/proc/{daemon.pid}/{title}").read_text())
+    until(lambda: time.monotonic() - began > 7, "the looks of a wait that something rings for are over")
+    may_end.touch()
+    said.append(waiter.communicate(timeout=GUARD)[0])
+    expect(waiter.returncode == 0, f"nothing rings for this wait, so it looks by itself: {said[-1]}")
     daemon.send_signal(signal.SIGTERM)
     expect(daemon.wait(GUARD) == 0, f"pawld ended with {daemon.returncode}")
 
@@ -171,4 +181,8 @@ def main():
     print("ok")
 
 
-main()
+try:
+    main()
+finally:  # the server ends when no program is connected any more
+    for child in children:
+        child.kill()
