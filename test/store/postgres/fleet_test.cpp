@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "pawl/port_posix.hpp"
 #include "pawl/postgres.hpp"
 #include "proxy.hpp"
 #include "server_beside.hpp"
 #include "server_by_hand.hpp"
+#include "store/postgres/postgres_database.hpp"
+#include "store/store_factory.hpp"
 #include "world.hpp"
 
 namespace pawl::testing {
@@ -426,6 +429,82 @@ TEST_F(Fleet, TheIdOfAMachineThatIsGoneIsFree_AndItsExclusiveSessionsAreNot) {
   pass(10'000);
   EXPECT_GE(a.logged("worker_was_buried"), 1U);
   EXPECT_EQ(number("SELECT count(*) FROM fleet.workers WHERE buried=0 AND node='plant'"), 1);
+}
+
+// The former one comes back before its lease is over.
+TEST_F(Fleet, AWorkerWhoseIdWasTakenRegistersAnew) {
+  ASSERT_EQ(start(a, "plant"), Status::kOk);
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  a.network().cut();
+  ASSERT_EQ(start(b, "plant"), Status::kOk) << b.worker().diagnostic.text();
+  pass(1'000);
+  a.network().heal();
+  pass(2'000);
+  EXPECT_EQ(a.logged("another process has taken the id of this node"), 1U)
+      << a.worker().lines.all();
+  EXPECT_TRUE(g_done[0].has_heard);
+  EXPECT_FALSE(a.worker().runtime->ready());
+}
+
+// ---- wake-ups ----
+
+class Listener {
+ public:
+  explicit Listener(const char* channel) { hand_.execute(std::string("LISTEN ") + channel); }
+  int heard() {
+    hand_.execute("SELECT 1");
+    return hand_.notifications();
+  }
+
+ private:
+  ServerByHand hand_;
+};
+
+// A notification locks the whole server for a moment, so a machine that is alone sends none.
+TEST_F(Fleet, OnlyOthersAreWoken) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  Listener listener("fleet");
+  start_at(a, "x", "asks_where");
+  pass(60'000);
+  EXPECT_EQ(listener.heard(), 0);
+  ASSERT_EQ(start(b, "b", &a), Status::kOk);
+  pass(100);
+  EXPECT_GT(listener.heard(), 0);
+  start_at(b, "y", "asks_where");
+  pass(2'000);
+  EXPECT_GT(listener.heard(), 0);
+}
+
+TEST_F(Fleet, ACommitOfAnotherMachineEndsTheSleep) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  const ServerDatabase database = postgresql(ServerByHand::address(), "fleet");
+  posix::SystemPort system;
+  test::Folder folder;
+  Diagnostic why;
+  const port::Port port = system.port();
+  ASSERT_EQ(port.threads->open(folder.file("b").c_str(), why), Status::kOk) << why.text();
+  postgres::PostgresStore store;
+  ASSERT_EQ(store.open(StoreFactory::options_of(Path(folder.file("b")), &database), port, why),
+            Status::kOk)
+      << why.text();
+  store.wake(port.threads);
+  by_hand_.execute("NOTIFY fleet");
+  EXPECT_TRUE(port.threads->wait(port.clock->boot_ms() + 60'000).descriptor);
+  // It was taken off with the next answer.
+  EXPECT_TRUE(store.batch().data_version().ok());
+  EXPECT_FALSE(port.threads->wait(0).descriptor);
+  // A connection that is gone does not keep the loop awake.
+  by_hand_.ask(
+      "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+      "WHERE pid<>pg_backend_pid() AND query LIKE 'LISTEN%' OR query LIKE 'SELECT seq%') ended");
+  static_cast<void>(port.threads->wait(port.clock->boot_ms() + 60'000));
+  static_cast<void>(store.batch().data_version());
+  static_cast<void>(port.threads->wait(0));
+  by_hand_.execute("NOTIFY fleet");
+  EXPECT_TRUE(port.threads->wait(port.clock->boot_ms() + 60'000).descriptor) << "it listens again";
+  store.close();
+  port.threads->close();
 }
 
 // ---- rest ----
