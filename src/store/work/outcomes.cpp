@@ -4,6 +4,8 @@
 
 #include "codec/event.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
+#include "core/utf8.hpp"
 #include "store/sql/damage.hpp"
 #include "store/walk.hpp"
 
@@ -45,13 +47,25 @@ Status WorkRows::end_work(WorkItemId item, ErrorKind kind, std::string_view text
 constexpr auto kFailAttempt =
     PAWL_QUERY("UPDATE worker_queue SET failures=failures+1,last_error=?2 WHERE id=?1");
 
+// The text comes from the application, and need be no UTF-8: an engine on a server takes no other
+// text.
+Status WorkRows::count_failure(WorkItemId item, std::string_view text) {
+  FixedText<kErrorTextBytesMax> shown;
+  while (!text.empty()) {
+    const std::optional<Character> next = first_character(text);
+    const bool is_good = next.has_value() && next->code != 0;
+    const std::size_t bytes = next.has_value() ? next->bytes : 1;
+    static_cast<void>(shown.append(is_good ? text.substr(0, bytes) : "?"));
+    text.remove_prefix(bytes);
+  }
+  Statement count = connection_.use(kFailAttempt);
+  count.bind(item).bind_text(shown.view());
+  return fail(count.run(), "count a failed attempt");
+}
+
 // Requires: row.may_retry().
 Status WorkRows::retry_work(const WorkRow& row, std::string_view text) {
-  {
-    Statement count = connection_.use(kFailAttempt);
-    count.bind(row.id).bind_text(text);
-    PAWL_TRY(fail(count.run(), "count a failed attempt"));
-  }
+  PAWL_TRY(count_failure(row.id, text));
   Hash64 seed;
   seed.add(context_.file.database_id()).add(static_cast<std::uint64_t>(row.instance));
   seed.add(static_cast<std::uint64_t>(row.execution)).add(row.event);

@@ -97,6 +97,7 @@ class WorkRows : private Table {
   Status end_work(WorkItemId item, ErrorKind kind, std::string_view text);
   // Counts a failed attempt; the next one follows.
   Status retry_work(const WorkRow& row, std::string_view text);
+  Status count_failure(WorkItemId item, std::string_view text);
   Status poison_if_at_limit(WorkItemId item, const CrashLimits& limits);
   Status count_crash(WorkItemId item, const CrashLimits& limits);
   // Makes a locked item ready, counts what the end of its lock means, and poisons it at a limit.

@@ -535,6 +535,33 @@ TEST_F(Fleet, ACommitOfAnotherMachineEndsTheSleep) {
 
 // ---- rest ----
 
+// The server takes no other text than UTF-8, and none with a zero byte.
+TEST_F(Fleet, ATextThatIsNoUtf8IsNoReasonToStop) {
+  int runs = 0;
+  a->add(
+      "fails_once",
+      [](ActivityContext& ctx) {
+        int& count = *static_cast<int*>(ctx.user());
+        return ++count == 1 ? ctx.fail(std::string_view("Ger\xe4t \0 1", 9)) : ctx.ok("done");
+      },
+      ActivityMode::kInline, &runs);
+  a->add("tries_again", [](OrchestrationContext& ctx) {
+    ActivityOptions options;
+    options.retry.max_attempts = 2;
+    PAWL_AWAIT(done, ctx.schedule_activity("fails_once", "", options));
+    return ctx.complete(done.value());
+  });
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  start_at(a, "x", "tries_again");
+  pass(500);
+  EXPECT_EQ(by_hand_.ask("SELECT last_error FROM fleet.worker_queue"), "Ger?t ? 1");
+  pass(120'000, 1'000);
+  EXPECT_EQ(state("x"), kCompleted);
+  OrchestrationStatus none;
+  EXPECT_EQ(a->client()->get_status("Ger\xe4t", &none), Status::kNotFound);
+  EXPECT_EQ(a->client()->raise_event(std::string_view("x\0", 2), "e", ""), Status::kNotFound);
+}
+
 // A machine with no work sends renewals only.
 TEST_F(Fleet, IdleMachinesOnlyRenew) {
   start_both();
