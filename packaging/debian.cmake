@@ -48,10 +48,13 @@ set(CPACK_DEBIAN_ENDPOINT_DEV_PACKAGE_DEPENDS
   "${debian_endpoint} (= ${debian_version}), libpawl-dev (= ${debian_version}), libmicrohttpd-dev")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME pawl-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION utils)
-# pawld serves the endpoint where its library was there to build with.
+# pawld serves the endpoint, and both programs know servers, where the libraries were there to build with.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "${debian_needs}")
 if(TARGET pawl_endpoint)
   string(APPEND CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS ", libmicrohttpd12 (>= 0.9.50)")
+endif()
+if(TARGET pawl_postgres)
+  string(APPEND CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS ", libpq5 (>= 14~~)")
 endif()
 # The user of pawld.service, its restart and its end.
 set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/debian/postinst ${CMAKE_CURRENT_LIST_DIR}/debian/prerm

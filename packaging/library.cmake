@@ -89,7 +89,8 @@ set_target_properties(${pawl_libraries} PROPERTIES EXCLUDE_FROM_ALL OFF)
 
 # The endpoint's comes with its library.
 install(DIRECTORY include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
-  FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN endpoint.hpp EXCLUDE PATTERN postgres.hpp EXCLUDE)
+  FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN endpoint.hpp EXCLUDE PATTERN postgres.hpp EXCLUDE
+  PATTERN pawl_postgres.h EXCLUDE)
 
 configure_package_config_file(packaging/PawlConfig.cmake.in ${PROJECT_BINARY_DIR}/package/PawlConfig.cmake
   INSTALL_DESTINATION ${pawl_cmake_dir} NO_SET_AND_CHECK_MACRO)

@@ -81,7 +81,8 @@ struct EndpointOptions {
   // finds one of these, nothing is written. Empty: no file.
   Path metrics_file;
   std::chrono::milliseconds metrics_interval{15'000};
-  // database_path comes from the Host, if there is one. payload_bytes_max limits bodies.
+  // database_path and the server come from the Host, if there is one. payload_bytes_max limits
+  // bodies.
   ClientOptions client;
   posix::PortOptions port;  // for the Client; comes from the Host, if there is one
   // The board of this process's Runtime, for /health, /ready and its counters; null: there is none.

@@ -12,10 +12,11 @@ extern "C" {
 
 typedef struct pawl_client_options {
   size_t size;
-  const char* database_path;  /* required */
-  int create;                 /* 1: makes the database if there is none */
-  int synchronous_full;       /* 0: a power cut may lose acknowledged work */
-  uint32_t payload_bytes_max; /* with a host at most that of the host */
+  const char* database_path;            /* required */
+  const pawl_server_database* database; /* as pawl_host_options has it */
+  int create;                           /* 1: makes the database if there is none */
+  int synchronous_full;                 /* 0: a power cut may lose acknowledged work */
+  uint32_t payload_bytes_max;           /* with a host at most that of the host */
   uint32_t queue_messages_max;
   int64_t busy_max_ms; /* longest wait for the write lock */
 } pawl_client_options;

@@ -43,7 +43,10 @@ typedef void (*pawl_owner_fn)(void* user, pawl_owner_change change, pawl_text se
  * and defaults. */
 typedef struct pawl_host_options {
   size_t size;
-  const char* database_path;  /* required; its folder exists */
+  const char* database_path; /* required; its folder exists */
+  /* Null: the file. Copied by pawl_host_open(); then what lies beside it on this machine begins
+   * with database_path. */
+  const pawl_server_database* database;
   const char* worker_node_id; /* null: a new one at each start */
   int small;                  /* 1: every limit that is not here is that of Options::small() */
   int run_orchestrations;     /* 0: activities only */

@@ -191,6 +191,14 @@ static inline void pawl_send_options_init(pawl_send_options* options) {
   pawl_init(PAWL_STRUCT_SEND_OPTIONS, options, sizeof *options);
 }
 
+/* A database on a server, which takes the place of the file. A function of its engine makes it:
+ * pawl_postgresql() (pawl/pawl_postgres.h). */
+typedef struct pawl_server_database {
+  const void* engine;
+  const char* address; /* may hold a password: it is in no log, no title and no error */
+  const char* schema;
+} pawl_server_database;
+
 typedef enum pawl_state {
   PAWL_RUNNING = 0,
   PAWL_COMPLETED = 1,

@@ -17,8 +17,8 @@ import sys
 YOCTO, BUILDROOT = "docs/howto/yocto.md", "docs/howto/buildroot.md"
 CMAKE = ("CMakeLists.txt", "toolchains/sources.cmake", "toolchains/cjson.cmake", "toolchains/libmd.cmake")  # have the options
 OPTION = r"-D(\w+)=(\S*)"
-# What both give to CMake: an image needs no tests, its build has no network, and the endpoint needs a library more.
-OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH", "PAWL_ENDPOINT"}
+# What both give to CMake: an image needs no tests, its build has no network, and the endpoint and a server need a library more.
+OFF = {"PAWL_BUILD_TESTS", "PAWL_BUILD_EXAMPLES", "PAWL_FETCH", "PAWL_ENDPOINT", "PAWL_POSTGRES"}
 # A statement of BitBake: a variable, a class, a shell function, a task. Lines that end with \ are joined before.
 STATEMENT = re.compile(r'(?:([\w:${}-]+(?:\[[\w.]+\])?) (?:\?=|=|\+=|=\+) "([^"]*)"|inherit [\w ]+|\w+\(\) \{\n(?:    .*\n)+\}|addtask \w[\w ]+|#.*)\n')
 # Buildroot gives these to pawl.mk, and make prints those.

@@ -100,10 +100,13 @@ static pawl_status client_of(const void* with) {
   CHECK(second == NULL);
   return status;
 }
-static const size_t client_ends[] = {
-    END(pawl_client_options, database_path),      END(pawl_client_options, create),
-    END(pawl_client_options, synchronous_full),   END(pawl_client_options, payload_bytes_max),
-    END(pawl_client_options, queue_messages_max), END(pawl_client_options, busy_max_ms)};
+static const size_t client_ends[] = {END(pawl_client_options, database_path),
+                                     END(pawl_client_options, database),
+                                     END(pawl_client_options, create),
+                                     END(pawl_client_options, synchronous_full),
+                                     END(pawl_client_options, payload_bytes_max),
+                                     END(pawl_client_options, queue_messages_max),
+                                     END(pawl_client_options, busy_max_ms)};
 static pawl_status host_of(const void* with) {
   pawl_host* host = NULL;
   const pawl_status status = pawl_host_open(with, &host);
@@ -112,6 +115,7 @@ static pawl_status host_of(const void* with) {
   return status;
 }
 static const size_t host_ends[] = {END(pawl_host_options, database_path),
+                                   END(pawl_host_options, database),
                                    END(pawl_host_options, worker_node_id),
                                    END(pawl_host_options, small),
                                    END(pawl_host_options, run_orchestrations),

@@ -322,10 +322,10 @@ def config():
     # So are the samples of the pages.
     page = "".join((pathlib.Path(SOURCE) / "docs" / name).read_text() for name in ("pawld/programs.md", "pawld.md"))
     samples = [json.loads("{" + text + "}") for text in re.findall(r"```text\n(\".*?)\n```", page, re.S)]
-    expect(len(samples) == 3, "samples of docs/pawld.md and docs/pawld/programs.md")
+    expect(len(samples) == 4, "samples of docs/pawld.md and docs/pawld/programs.md")
     activities = {"open_valve": {"argv": ["/bin/true"]}}
     activities.update(samples[0])
-    configure(activities=activities, orchestrations=samples[1], **samples[2])
+    configure(activities=activities, orchestrations=samples[1], **samples[3])
     good = run("--check-config", str(CONFIG))
     expect(good.returncode == 0, good.stderr)
     wrong = FOLDER / "wrong.json"
@@ -339,6 +339,11 @@ def config():
     for arguments in (["--chek"], ["a", "b"], ["--check-config", "a", "b"]):
         expect(run(*arguments).returncode == 2, f"{arguments} is wrong use")
     expect(re.fullmatch(r"pawld \d+\.\d+\.\d+\n", run("--version").stdout), "--version")
+    server = FOLDER / "server.json"
+    server.write_text(json.dumps(samples[2]))
+    checked = run("--check-config", str(server))
+    without = f"{server}:1:14: database: is on a server, and this pawld was built without PostgreSQL\n"
+    expect(checked.stderr == without or (checked.returncode == 0 and not EMULATOR), checked.stderr)
     trusted()
     manual()
     configure()

@@ -1067,7 +1067,7 @@ def misuse():
         expect(f"| `{command}" in text, f"docs/tool.md has no {command}")
         shown = subprocess.run([*PAWL, command, "--help"], capture_output=True, text=True, check=True, timeout=60).stdout
         rows = "".join(row for row in text.splitlines() if row.startswith(f"| `{command}"))
-        for option in set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--db", "--json"}:
+        for option in set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--db", "--schema", "--beside", "--json"}:
             expect(option in rows or "likewise" in rows, f"docs/tool.md has no {option} of {command}")
         expect("unknown option --colour" in pawl("hello.db", command, "--colour", status=2), f"{command} --colour")
     for wrong, said in (
@@ -1097,6 +1097,10 @@ def misuse():
                          env=dict(os.environ, PAWL_DB="hello.db", PAWL_COLUMNS="60"))
     expect(run.returncode == 0 and run.stdout.startswith("ID "), "a terminal has titles")
     expect(all(len(line) <= 60 for line in run.stdout.splitlines()), f"and no more columns: {run.stdout}")
+    # A server is known also where no library of one is.
+    refused = pawl("postgresql://u:secret@127.0.0.1:1/x", "list", status=1)
+    without = "unsupported: this pawl was built without PostgreSQL"
+    expect(without in refused or ("cannot be reached" in refused and not EMULATOR), refused)
     payload_forms()
     checks()
     made_texts()

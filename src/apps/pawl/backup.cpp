@@ -52,15 +52,16 @@ void refuse_log_beside(const std::string& path) {
 }
 
 int backup(Tool& tool, const std::string& to, bool force) {
-  check_output(to, tool.database_that_is_there());
+  const std::string& path = tool.file_that_is_there("pg_dump copies the schema");
+  check_output(to, path);
   if (exists(to) && !force)
     fail(kFailed, status_name(Status::kAlreadyExists),
          to + " is there already; --force replaces it");
   refuse_log_beside(to);
-  FilePlace place(to, tool.database());
+  FilePlace place(to, path);
   {
     Progress progress;
-    Library().copy(tool.database(), place.temporary(), progress);
+    Library().copy(path, place.temporary(), progress);
   }
   place.put_in_place();
   answer(tool, "backup", to, bytes_of(to));
@@ -117,11 +118,12 @@ void replace(const std::string& path, FilePlace* place) {
 }
 
 // Makes a copy with the identity that was asked for.
-void make_copy(Tool& tool, const Restore& given, bool replaces, const std::string& to) {
+void make_copy(const std::string& path, const Restore& given, bool replaces,
+               const std::string& to) {
   Library library;
   // A restore over the same database makes no second one, whatever work is in it.
-  const bool is_own = replaces && !given.same_identity && bytes_of(tool.database()) > 0 &&
-                      id_of(library, tool.database()) == id_of(library, given.backup);
+  const bool is_own = replaces && !given.same_identity && bytes_of(path) > 0 &&
+                      id_of(library, path) == id_of(library, given.backup);
   Progress progress;
   library.copy(given.backup, to, progress);
   if (given.new_identity) return library.renew_identity(to);
@@ -133,7 +135,7 @@ void make_copy(Tool& tool, const Restore& given, bool replaces, const std::strin
 }
 
 int restore(Tool& tool, const Restore& given) {
-  const std::string& path = tool.database();
+  const std::string& path = tool.file("pg_restore puts back what pg_dump copied");
   if (given.same_identity && given.new_identity)
     fail(kUsage, "usage", "--same-identity and --new-identity say the opposite of each other");
   const bool replaces = exists(path);
@@ -144,7 +146,7 @@ int restore(Tool& tool, const Restore& given) {
     fail(kNotFound, status_name(Status::kNotFound), "there is no file " + given.backup);
   if (!replaces) refuse_log_beside(path);
   FilePlace place(path, given.backup);
-  make_copy(tool, given, replaces, place.temporary());
+  make_copy(path, given, replaces, place.temporary());
   remove_file(place.temporary() + "-wal");
   remove_file(place.temporary() + "-shm");
   if (replaces) {

@@ -99,7 +99,9 @@ int end_of(pid_t pid) {
 }
 
 int check(Tool& tool, std::vector<std::string> words) {
-  words.push_back(tool.database_that_is_there());
+  words.push_back(
+      tool.file_that_is_there("a program whose options name the server takes the path of the files "
+                              "beside it: PROGRAM PATH"));
   Pipe output;
   const pid_t pid = spawn(words, output);
   output.close(1);

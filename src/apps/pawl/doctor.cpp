@@ -138,14 +138,14 @@ void look_at_work(Tool& tool, Diagnosis* is) {
                                    "activities wait for a worker that has their name: pawl queue"));
 }
 
-void look_at_rows(Tool& tool, const DoctorGiven& given, Diagnosis* is) {
+void look_at_rows(Tool& tool, const std::string& path, const DoctorGiven& given, Diagnosis* is) {
   std::vector<std::int64_t> pids;
   tool.must(tool.client().get_metrics(&is->metrics));
   is->has_metrics = true;
   tool.must(tool.client().list_workers(
       visit([&pids](const WorkerInfo& one) { pids.push_back(one.pid); })));
   is->workers = pids.size();
-  is->sessions = look_at_sessions(tool, is->report.id, given.folders);
+  is->sessions = look_at_sessions(tool, path, is->report.id, given.folders);
   add_findings(is->metrics, is->sessions.unowned, &is->findings);
   add_findings(is->sessions, &is->findings);
   look_at_work(tool, is);
@@ -157,7 +157,8 @@ void look_at_rows(Tool& tool, const DoctorGiven& given, Diagnosis* is) {
 
 Diagnosis diagnose(Tool& tool, const DoctorGiven& given) {
   Diagnosis is;
-  const std::string& path = tool.database_that_is_there();
+  const std::string& path = tool.file_that_is_there(
+      "metrics, queue, workers and sessions show its rows, and pg_amcheck checks its files");
   {
     Library library;
     auto find = visit([&is](std::string_view text) { is.findings.emplace_back(text); });
@@ -175,7 +176,7 @@ Diagnosis diagnose(Tool& tool, const DoctorGiven& given) {
     is.findings.push_back(counted(is.report.orphans, "row belongs to an instance that is not there",
                                   "rows belong to instances that are not there"));
   // With damaged pages a listing may end anywhere.
-  if (is.report.findings == 0) look_at_rows(tool, given, &is);
+  if (is.report.findings == 0) look_at_rows(tool, path, given, &is);
   return is;
 }
 

@@ -30,12 +30,13 @@ int bash(const CLI::App& app) {
       "  local word=${COMP_WORDS[COMP_CWORD]} command= i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    case ${COMP_WORDS[i]} in\n"
-      "      --db) ((i++)) ;;\n"
+      "      --db|--schema|--beside) ((i++)) ;;\n"
       "      -*) ;;\n"
       "      *) command=${COMP_WORDS[i]}; break ;;\n"
       "    esac\n"
       "  done\n"
-      "  if [[ ${COMP_WORDS[COMP_CWORD-1]} == --db ]]; then\n"
+      "  local before=${COMP_WORDS[COMP_CWORD-1]}\n"
+      "  if [[ $before == --db || $before == --beside ]]; then\n"
       "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
       "    return\n"
       "  fi\n"
@@ -93,7 +94,7 @@ int man(const CLI::App& app) {
       ".SH NAME\npawl \\- looks into a Pawl database, and changes it\n"
       ".SH SYNOPSIS\n.B pawl\n[\\fB\\-\\-db\\fR \\fIFILE\\fR] [\\fB\\-\\-json\\fR] "
       "\\fICOMMAND\\fR [\\fIOPTIONS\\fR] [\\fIARGS\\fR]\n"
-      ".SH DESCRIPTION\nWorks on the file, with or without a running process.\n"
+      ".SH DESCRIPTION\nWorks on the database, with or without a running process.\n"
       ".SH OPTIONS\n");
   put_options(app);
   put(".SH COMMANDS\n");
@@ -103,7 +104,9 @@ int man(const CLI::App& app) {
   }
   put(".SH EXIT STATUS\n" + roff(app.get_footer()) +
       "\n.SH ENVIRONMENT\n.TP\n.B PAWL_DB\n"
-      "The database, where \\-\\-db is not given.\n");
+      "The database, where \\-\\-db is not given.\n"
+      ".TP\n.B PAWL_SCHEMA, PAWL_BESIDE\n"
+      "On a server, where \\-\\-schema or \\-\\-beside is not given.\n");
   return kDone;
 }
 

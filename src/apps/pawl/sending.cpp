@@ -231,6 +231,7 @@ class Watcher final : public HistoryVisitor {
 
 // Prints each line as it comes, also into a pipe.
 int watch(Tool& tool, const WatchGiven& given) {
+  tool.must_see_workers();
   ProgressWatch watched;
   Watcher watcher(tool, given);
   const bool looks = given.events || given.status;

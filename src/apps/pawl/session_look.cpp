@@ -130,7 +130,7 @@ void add_orphans(const Paths& folders, bool has_workers, SessionLook* look) {
 
 }  // namespace
 
-SessionLook look_at_sessions(Tool& tool, const std::string& database_id,
+SessionLook look_at_sessions(Tool& tool, const std::string& path, const std::string& database_id,
                              const std::vector<std::string>& roots) {
   SessionLook look;
   posix::SystemPort port;
@@ -146,8 +146,7 @@ SessionLook look_at_sessions(Tool& tool, const std::string& database_id,
   // Tests the lock, which ends with its process; a lease outlives the process.
   Nodes living;
   tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
-    const port::Held held =
-        port.port().storage->worker_test(tool.database().c_str(), one.incarnation);
+    const port::Held held = port.port().storage->worker_test(path.c_str(), one.incarnation);
     if (held == port::Held::kHeld || (held == port::Held::kUntestable && one.lease_ends_in_ms > 0))
       living.emplace(one.node);
   })));

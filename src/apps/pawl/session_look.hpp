@@ -36,9 +36,10 @@ struct SessionLook {
   bool complete = true;              // false: a root has more folders than are examined
 };
 
-// `roots`: folders to search besides those that the sessions' rows name. Throws as Tool::must()
-// does.
-[[nodiscard]] SessionLook look_at_sessions(Tool& tool, const std::string& database_id,
+// `path`: of the database. `roots`: folders to search besides those that the sessions' rows name.
+// Throws as Tool::must() does.
+[[nodiscard]] SessionLook look_at_sessions(Tool& tool, const std::string& path,
+                                           const std::string& database_id,
                                            const std::vector<std::string>& roots);
 
 }  // namespace pawl::tool

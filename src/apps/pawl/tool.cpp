@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "apps/common/message.hpp"
+#include "apps/common/server.hpp"
 #include "apps/pawl/file_place.hpp"
 #include "apps/pawl/units.hpp"
 #include "pawl/files.hpp"
@@ -59,11 +60,28 @@ bool has_word(int argc, const char* const* argv, const char* word) {
   return false;
 }
 
-// Checks the output that the shell opened, since the command writes to it.
-void check_stream(int descriptor, const std::string& database) {
+// Sets an option that was not given to what the environment has.
+void take_usual(std::string* option, const char* variable) {
+  const char* const usual = std::getenv(variable);
+  if (option->empty() && usual != nullptr) *option = usual;
+}
+
+// A folder of this run alone, since a Client needs one for what lies beside its database.
+std::string make_folder() {
+  const char* const temporary = std::getenv("TMPDIR");
+  std::string folder = std::string(temporary == nullptr ? "/tmp" : temporary) + "/pawl-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr)
+    fail(kFailed, status_name(Status::kIo), folder + " cannot be made; --beside names a place");
+  return folder;
+}
+
+// Checks the outputs that the shell opened, since the command writes to them.
+void check_streams(const std::string& database) {
   Diagnostic why;
-  const Status status = posix::check_output(descriptor, database.c_str(), why);
-  if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
+  for (const int descriptor : {STDOUT_FILENO, STDERR_FILENO}) {
+    const Status status = posix::check_output(descriptor, database.c_str(), why);
+    if (status != Status::kOk) fail(kFailed, status_name(status), std::string(why.text()));
+  }
 }
 
 }  // namespace
@@ -83,9 +101,7 @@ int exit_of(Status status) {
 
 Tool::Tool() : app_("Looks into a Pawl database, and changes it.", "pawl"), out_(stdout_) {
   app_.require_subcommand(1, 1);
-  app_.add_option("--db", database_, "The database; else the environment's PAWL_DB")
-      ->type_name("FILE");
-  app_.add_flag("--json", json_, "Answers and errors as JSON, an object a line");
+  add_common(&app_, "Answers and errors as JSON, an object a line");
   app_.set_version_flag("--version", std::string("pawl ") + version(), "Its version, and no more");
   app_.footer(
       "pawl COMMAND --help has the options of a command. Exit codes: 0 done, 1 refused or "
@@ -93,13 +109,28 @@ Tool::Tool() : app_("Looks into a Pawl database, and changes it.", "pawl"), out_
       "6 the instance is stopped.");
 }
 
-Tool::~Tool() = default;
+Tool::~Tool() {
+  client_.reset();
+  if (own_folder_.empty()) return;
+  ::unlink((own_folder_ + "/pawl-bell").c_str());
+  ::rmdir(own_folder_.c_str());
+}
+
+void Tool::add_common(CLI::App* app, const char* json) {
+  app->add_option("--db", database_,
+                  "The database: a file, or postgresql://..; else the environment's PAWL_DB")
+      ->type_name("FILE");
+  app->add_option("--schema", schema_, "Its schema on a server; else PAWL_SCHEMA, else pawl")
+      ->type_name("NAME");
+  app->add_option("--beside", beside_,
+                  "On a server: the path that files of its workers begin with; else PAWL_BESIDE")
+      ->type_name("PATH");
+  app->add_flag("--json", json_, json);
+}
 
 CLI::App* Tool::add(const std::string& name, const std::string& help, std::function<int()> run) {
   CLI::App* const command = app_.add_subcommand(name, help);
-  command->add_option("--db", database_, "The database; else the environment's PAWL_DB")
-      ->type_name("FILE");
-  command->add_flag("--json", json_, "The answer and errors as JSON, an object a line");
+  add_common(command, "The answer and errors as JSON, an object a line");
   command->callback([this, run = std::move(run)] { chosen_ = run; });
   return command;
 }
@@ -129,11 +160,12 @@ ToolFailure Tool::usage_failure(const CLI::ParseError& error) const {
 
 int Tool::report(const ToolFailure& failure) const {
   StderrSink sink;
+  const std::string text = programs::without_address(failure.text);
   if (json_) {
     JsonOut out(sink);
     out.begin_object()
         .text("error", failure.name)
-        .text("text", failure.text)
+        .text("text", text)
         .number("exit", failure.exit)
         .end_object()
         .end_line();
@@ -142,7 +174,7 @@ int Tool::report(const ToolFailure& failure) const {
   const CLI::App& command = innermost(app_);
   sink.write("pawl: ");
   if (failure.exit != kUsage) sink.write(printable(failure.name + ": "));
-  sink.write(printable(failure.text));
+  sink.write(printable(text));
   sink.write("\n");
   if (failure.exit == kUsage) {
     sink.write("usage: pawl ");
@@ -179,24 +211,59 @@ int Tool::run(int argc, const char* const* argv) {
   }
 }
 
-const std::string& Tool::database() {
-  const char* const usual = std::getenv("PAWL_DB");
-  if (database_.empty() && usual != nullptr) database_ = usual;
+bool Tool::is_on_server() {
+  take_usual(&database_, "PAWL_DB");
   if (database_.empty()) fail(kUsage, "usage", "no database: give --db FILE, or set PAWL_DB");
-  check_stream(STDOUT_FILENO, database_);
-  check_stream(STDERR_FILENO, database_);
+  const bool is_server = programs::is_server(database_);
+  if (!is_server && !(schema_.empty() && beside_.empty()))
+    fail(kUsage, "usage", "--schema and --beside are for a database on a server");
+  return is_server;
+}
+
+const std::string& Tool::file(const char* instead) {
+  if (is_on_server())
+    fail(kFailed, status_name(Status::kUnsupported),
+         std::string("the database is on a server, and this command is for a file; ") + instead);
+  check_streams(database_);
   return database_;
 }
 
-const std::string& Tool::database_that_is_there() {
-  if (!exists(database()))
+const std::string& Tool::file_that_is_there(const char* instead) {
+  if (!exists(file(instead)))
     fail(kNotFound, status_name(Status::kNotFound), "there is no file " + database_);
   return database_;
 }
 
+void Tool::must_see_workers() {
+  if (!is_on_server()) return;
+  take_usual(&beside_, "PAWL_BESIDE");
+  if (beside_.empty())
+    fail(kUsage, "usage", "workers report into files: give --beside PATH, or set PAWL_BESIDE");
+}
+
+// Without the files of the workers nothing rings when one has written, so a wait looks by itself.
+void Tool::open_server(HostClientOptions* options) {
+  constexpr int kLookMs = 500;
+  take_usual(&schema_, "PAWL_SCHEMA");
+  take_usual(&beside_, "PAWL_BESIDE");
+  server_ = programs::server_at(database_, schema_.empty() ? programs::kUsualSchema : schema_);
+  if (!server_.has_value())
+    fail(kFailed, status_name(Status::kUnsupported), "this pawl was built without PostgreSQL");
+  if (beside_.empty()) {
+    if (own_folder_.empty()) own_folder_ = make_folder();
+    options->port.poll_ms = kLookMs;
+  }
+  options->client.database = &*server_;
+  options->client.database_path = beside_.empty() ? own_folder_ + "/pawl" : beside_;
+  check_streams(std::string(options->client.database_path.view()));
+}
+
 void Tool::open() {
   HostClientOptions options;
-  options.client.database_path = database_that_is_there();
+  if (is_on_server())
+    open_server(&options);
+  else
+    options.client.database_path = file_that_is_there();
   options.client.create = false;
   options.client.payload_bytes_max = options.process.payload_bytes_max;  // the largest value
   client_ = std::make_unique<HostClient>(options);

@@ -57,10 +57,13 @@ class Tool {
 
   // Opens the database on first use.
   Client& client();
-  // The path from --db, or from PAWL_DB.
-  [[nodiscard]] const std::string& database();
+  // The path from --db, or from PAWL_DB, for a command about the file. Throws kUnsupported if the
+  // database is on a server; `instead` says what to do there.
+  [[nodiscard]] const std::string& file(const char* instead);
   // The same; throws kNotFound if there is no such file.
-  [[nodiscard]] const std::string& database_that_is_there();
+  [[nodiscard]] const std::string& file_that_is_there(const char* instead = "");
+  // Throws on a server unless --beside leads to the files of its workers.
+  void must_see_workers();
   // Opens the database, too.
   [[nodiscard]] bool clock_is_trusted();
   // Throws unless kOk, with the client's text.
@@ -90,17 +93,24 @@ class Tool {
   [[nodiscard]] CLI::App& app() { return app_; }
 
  private:
+  void add_common(CLI::App* app, const char* json);
+  [[nodiscard]] bool is_on_server();
   void open();
+  void open_server(HostClientOptions* options);
   int report(const ToolFailure& failure) const;
   [[nodiscard]] ToolFailure usage_failure(const CLI::ParseError& error) const;
 
   CLI::App app_;
   std::string database_;
+  std::string schema_;
+  std::string beside_;
+  std::string own_folder_;  // empty: there is none, and nothing to remove
   bool json_ = false;
   Screen screen_ = Screen::of_stdout();
   StdoutSink stdout_;
   JsonOut out_;
   std::function<int()> chosen_;
+  std::optional<ServerDatabase> server_;
   std::unique_ptr<HostClient> client_;
 };
 

@@ -36,7 +36,7 @@ class Notes final : public programs::UpgradeListener {
 };
 
 int upgrade(Tool& tool) {
-  const std::string& path = tool.database_that_is_there();
+  const std::string& path = tool.file_that_is_there("a schema of an older Pawl is not converted");
   const programs::Upgrade done = [&] {
     Notes notes(tool);
     return programs::upgrade(path, posix::PortOptions(), notes);

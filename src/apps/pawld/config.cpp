@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "apps/common/server.hpp"
 #include "apps/pawld/template_text.hpp"
 #include "pawl/files.hpp"
 #include "pawl/options.hpp"
@@ -286,12 +287,35 @@ void Config::read_endpoint(Section& top) {
   section.finish();
 }
 
-void Config::read_all(Section& top) {
+void Config::read_server(Section& top) {
+  std::string schema(pawl::programs::kUsualSchema);
+  top.read("schema", &schema);
+  server = pawl::programs::server_at(database, schema);
+  if (!server.has_value())
+    top.problem("database", "is on a server, and this pawld was built without PostgreSQL");
+  database.clear();
+  if (top.require("beside",
+                  "the path that files beside the database begin with, such as "
+                  "\"/var/lib/pawl/pawl\""))
+    top.read("beside", &database);
+}
+
+void Config::read_database(Section& top) {
   if (top.require("database", "the path of the database, such as \"/var/lib/pawl/pawl.db\""))
     top.read("database", &database);
-  if (top.has("database") && (database.empty() || database.front() != '/'))
-    top.problem("database", "is " + quoted(database) + ", expected an absolute path");
-  if (database.size() > 380) top.problem("database", "is longer than 380 bytes");
+  const bool is_server = pawl::programs::is_server(database);
+  if (is_server) read_server(top);
+  for (const char* const name : {"schema", "beside"})
+    if (top.has(name) && !is_server)
+      top.problem(name, "is for a \"database\" on a server, postgresql://..");
+  const char* const path = is_server ? "beside" : "database";
+  if (top.has(path) && (database.empty() || database.front() != '/'))
+    top.problem(path, "is " + quoted(database) + ", expected an absolute path");
+  if (database.size() > 380) top.problem(path, "is longer than 380 bytes");
+}
+
+void Config::read_all(Section& top) {
+  read_database(top);
   top.read("node", &node);
   std::string wrong = name_problem(node);
   if (wrong.empty() && !pawl::is_plain_id(node)) wrong = kNotPlain;
@@ -329,7 +353,10 @@ std::vector<std::string> Config::read(const std::string& file, std::string_view 
     Section top(document, document.root(), "", problems);
     read_all(top);
   }
-  return problems.lines();
+  std::vector<std::string> lines;
+  for (const std::string& line : problems.lines())
+    lines.push_back(pawl::programs::without_address(line));
+  return lines;
 }
 
 std::vector<std::string> Config::read_file(const std::string& file) {
@@ -337,7 +364,7 @@ std::vector<std::string> Config::read_file(const std::string& file) {
   constexpr unsigned kOthersMayWrite = 022;
   pawl::Diagnostic why;
   const int fd = pawl::posix::open_trusted(file.c_str(), kOthersMayWrite, why);
-  if (fd < 0) return {std::string(why.text())};
+  if (fd < 0) return {pawl::programs::without_address(why.text())};
   std::string text;
   char part[4096];
   ssize_t got = 0;

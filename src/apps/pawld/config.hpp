@@ -15,6 +15,7 @@
 #include "apps/pawld/definition.hpp"
 #include "pawl/log_sinks.hpp"
 #include "pawl/port_posix.hpp"
+#include "pawl/server_database.hpp"
 
 namespace pawld {
 
@@ -78,7 +79,8 @@ class Config {
   [[nodiscard]] const NamedDefinition* find_definition(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> devices() const;  // each once
 
-  std::string database;
+  std::string database;  // with `server`, what lies beside it on this machine begins with this path
+  std::optional<pawl::ServerDatabase> server;  // none: the file
   std::string node = "pawld";
   pawl::LogLevel log = pawl::LogLevel::kInfo;
   LogPlace log_to = LogPlace::kAuto;
@@ -102,6 +104,8 @@ class Config {
 
  private:
   void read_all(Section& top);
+  void read_database(Section& top);
+  void read_server(Section& top);
   void read_log(Section& top);
   void read_endpoint(Section& top);
   void read_limits(Section& top);

@@ -235,7 +235,7 @@ class Converting final : public pawl::programs::UpgradeListener {
 // False: the log says why. Where it cannot be seen which form the database has, the Host says why
 // it does not open it.
 bool convert_older(const Config& config, pawl::LogSink& log) {
-  if (::access(config.database.c_str(), F_OK) != 0) return true;
+  if (config.server.has_value() || ::access(config.database.c_str(), F_OK) != 0) return true;
   Converting listener(log);
   const pawl::programs::Upgrade done =
       pawl::programs::upgrade(config.database, port_options(config), listener);

@@ -9,6 +9,7 @@ using std::chrono::milliseconds;
 pawl::Options runtime_options(const Config& config) {
   pawl::Options options;
   options.database_path = config.database;
+  options.database = config.server.has_value() ? &*config.server : nullptr;
   options.worker_node_id = config.node;
   options.limits.payload_bytes_max = static_cast<std::size_t>(config.payload_max);
   options.limits.warm_bytes = static_cast<std::size_t>(config.memory);

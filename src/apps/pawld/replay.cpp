@@ -57,7 +57,7 @@ class Visitor final : public pawl::ReplayVisitor, public DefinitionListener {
 
 int check_replay(const Config& config) {
   struct stat info = {};
-  if (stat(config.database.c_str(), &info) != 0) {
+  if (!config.server.has_value() && stat(config.database.c_str(), &info) != 0) {
     std::puts("there is no database yet: 0 go, 0 no-go");
     return kStopped;
   }

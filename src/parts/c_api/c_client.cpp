@@ -189,7 +189,10 @@ pawl_status pawl_client_open(const pawl_client_options* options, pawl_host* host
   if (out == nullptr) return PAWL_INVALID_ARGUMENT;
   *out = nullptr;
   pawl::ClientOptions taken;
-  const Status refused = take_options(options, &taken);
+  pawl_client_options given;
+  const Layout& layout = StructOf<pawl_client_options>::kLayout;
+  Status refused = take(layout, options, &given);
+  if (refused == Status::kOk && !to_cpp(layout, &given, &taken)) refused = Status::kInvalidArgument;
   if (refused != Status::kOk) {
     static_cast<void>(copy_text(text_of_refusal(refused), why));
     return status_of(refused);
@@ -199,6 +202,7 @@ pawl_status pawl_client_open(const pawl_client_options* options, pawl_host* host
   std::unique_ptr<pawl_client> client(new (std::nothrow) pawl_client);
   if (client == nullptr) return PAWL_RESOURCE_EXHAUSTED;
   pawl::Diagnostic text;
+  taken.database = take_database(given.database, &client->database);
   const Status status = client->open(taken, host, text);
   if (status == Status::kOk) *out = client.release();
   if (status != Status::kOk) static_cast<void>(copy_text(text.text(), why));

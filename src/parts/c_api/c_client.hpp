@@ -29,6 +29,7 @@ struct pawl_client {
   pawl::HeapBlock for_sqlite;
   pawl::HeapBlock for_client;
   pawl::Process process;
+  pawl::ServerDatabase database;
   pawl::Client client;
   pawl::c_api::LastError error;
 };

@@ -35,6 +35,12 @@ void CallbackLog::write(LogLevel level, std::string_view event, const LogField* 
   function_(user_, static_cast<int>(level), line, size);
 }
 
+const ServerDatabase* take_database(const pawl_server_database* given, ServerDatabase* copy) {
+  if (given == nullptr) return nullptr;
+  *copy = {static_cast<const StoreEngine*>(given->engine), name_of(given->address),
+           name_of(given->schema)};
+  return copy;
+}
 Process* process_of(pawl_host* host) { return host->is_started ? &host->host.process() : nullptr; }
 
 namespace {

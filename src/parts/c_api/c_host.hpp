@@ -89,6 +89,7 @@ struct pawl_host {
       : log(given.log, given.log_user),
         listener(given.owner_change, given.owner_user),
         host(options) {
+    host.options().runtime.database = pawl::c_api::take_database(given.database, &database);
     if (given.log != nullptr) host.options().runtime.log = &log;
     if (given.owner_change != nullptr) host.options().runtime.sessions.listener = &listener;
   }
@@ -121,6 +122,7 @@ struct pawl_host {
   pawl::c_api::LastError error;
   std::atomic<std::uint32_t> clients{0};
   bool is_started = false;
+  pawl::ServerDatabase database;
   pawl::Host host;  // the last member: its destructor needs those above
 };
 

@@ -13,6 +13,7 @@ struct HostOptionsTable {
   using Cpp = HostOptions;
   static constexpr Member kMembers[] = {
       PAWL_C_MEMBER(database_path, runtime.database_path),
+      PAWL_C_CODE(database),
       PAWL_C_MEMBER(worker_node_id, runtime.worker_node_id),
       PAWL_C_INT(small, 0),
       PAWL_C_MEMBER(run_orchestrations, runtime.run_orchestrations),

@@ -139,9 +139,13 @@ struct ClientOptionsTable {
   using C = pawl_client_options;
   using Cpp = ClientOptions;
   static constexpr Member kMembers[] = {
-      PAWL_C_SAME(database_path),      PAWL_C_SAME(create),
-      PAWL_C_SAME(synchronous_full),   PAWL_C_SAME(payload_bytes_max),
-      PAWL_C_SAME(queue_messages_max), PAWL_C_MS(busy_max),
+      PAWL_C_SAME(database_path),
+      PAWL_C_CODE(database),
+      PAWL_C_SAME(create),
+      PAWL_C_SAME(synchronous_full),
+      PAWL_C_SAME(payload_bytes_max),
+      PAWL_C_SAME(queue_messages_max),
+      PAWL_C_MS(busy_max),
   };
 };
 

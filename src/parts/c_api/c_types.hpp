@@ -22,6 +22,7 @@
 namespace pawl {
 class Host;
 class Process;
+struct ServerDatabase;
 }  // namespace pawl
 
 namespace pawl::c_api {
@@ -141,6 +142,10 @@ struct StepState {
   alignas(std::max_align_t) unsigned char bytes[PAWL_STEP_STATE_BYTES] = {};
 };
 ActivityStep call_step(ActivityContext& context, StepState& state);
+
+// Copies what the options name into `copy`. The result is what Options::database takes: `copy`, or
+// null for the file.
+const ServerDatabase* take_database(const pawl_server_database* given, ServerDatabase* copy);
 
 // The Process of a started host; null: the host has not started.
 Process* process_of(pawl_host* host);

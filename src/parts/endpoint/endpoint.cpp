@@ -306,6 +306,7 @@ Status Endpoint::start(Host& host, const EndpointOptions& options, Diagnostic& w
   EndpointOptions of_host = options;
   const HostOptions& own = host.options();
   of_host.client.database_path = own.runtime.database_path;
+  of_host.client.database = own.runtime.database;
   of_host.port = own.port;
   of_host.board = &host.board();
   if (parts_ != nullptr) return Status::kAlreadyExists;

@@ -2,6 +2,7 @@
 
 #include <new>
 
+#include "pawl/pawl_postgres.h"
 #include "store/postgres/postgres_database.hpp"
 #include "store/store_factory.hpp"
 
@@ -23,3 +24,7 @@ ServerDatabase postgresql(std::string_view address, std::string_view schema) {
 }
 
 }  // namespace pawl
+
+pawl_server_database pawl_postgresql(const char* address, const char* schema) {
+  return {&pawl::kPostgres, address, schema == nullptr ? "pawl" : schema};
+}
