@@ -326,8 +326,9 @@ class Consumers:
         library = "libpawl" + re.search(r"set\(PAWL_SOVERSION (\d+)\)", (self.tree / "CMakeLists.txt").read_text())[1]
         wanted = {(name, version, arch) for arch in arches for name in (library, "libpawl-dev", "pawl-tools")}
         endpoint = library.replace("libpawl", "libpawl-endpoint")
-        wanted |= {(name, version, native) for name in (endpoint, "libpawl-endpoint-dev")} | {("pawl-doc", version, "all")}
-        expect(found == wanted, f"three packages for each architecture, two of the endpoint, and the pages {sorted(found ^ wanted)}")
+        wanted |= {(name, version, native) for name in (endpoint, "libpawl-endpoint-dev", "libpawl-postgres-dev")}
+        wanted |= {("pawl-doc", version, "all")}
+        expect(found == wanted, f"three packages for each architecture, those of endpoint and server, and the pages {sorted(found ^ wanted)}")
         self.shell("revision", self.tree)
         for arch in arches:
             of = [*out.glob(f"*_{version}_{arch}.deb"), *(out.glob(f"*_{version}_all.deb") if arch == native else ())]
@@ -356,9 +357,10 @@ class Consumers:
                             (endpoint, "usr/lib/*/libpawl_endpoint.so.*.*")):
             self.depends_of(next(out.glob(f"{name}_{self.version()}_{native}.deb")), self.scratch / "shlibdeps" / name, files)
         own = run("dpkg-deb", "-f", next(out.glob(f"{library}_{self.version()}_{native}.deb")), "Depends").stdout
-        expect("microhttpd" not in own, f"a program without an endpoint brings no libmicrohttpd: {own.strip()}")
-        own = run("dpkg-deb", "-f", next(out.glob(f"{endpoint}_{self.version()}_{native}.deb")), "Depends").stdout
-        expect(f"{library} (= {self.version()})" in own, f"{endpoint} goes with the library of its build: {own.strip()}")
+        expect(not re.search("microhttpd|libpq", own), f"a program without endpoint and server brings no library for them: {own.strip()}")
+        for name, other in ((endpoint, library), ("libpawl-postgres-dev", "libpawl-dev")):
+            own = run("dpkg-deb", "-f", next(out.glob(f"{name}_{self.version()}_{native}.deb")), "Depends").stdout
+            expect(f"{other} (= {self.version()})" in own, f"{name} goes with the library of its build: {own.strip()}")
 
     def depends_of(self, package, folder, files):
         (folder / "debian").mkdir(parents=True)
@@ -432,11 +434,11 @@ class Consumers:
         for number, (name, command) in enumerate(self.served):
             said = run(*command, self.scratch / f"served-{number}.db", env=environment, check=False, errors=subprocess.DEVNULL)
             expect(said.returncode == 0 and said.stdout == "healthy\n", f"{name} reads /health of its own endpoint {said.stdout.strip()}")
-        self.run_readme_programs()
-
         lines, wanted = ("".join(texts) for texts in zip(("exec 2>/dev/null\n", ""), *self.on_server))
         said = run(sys.executable, "-B", HERE.parent / "store/postgres/server.py", "sh", "-euc", lines, env=self.environment, check=False)
         expect(said.stdout in (wanted, "no PostgreSQL server is installed (Debian: postgresql)\n"), f"on a server: {said.stdout}")
+        self.run_readme_programs()
+
     def run_readme_programs(self):
         def live_as_printed(program):
             said = run(program, cwd=program.parent, env=self.environment, check=False, errors=subprocess.DEVNULL)
