@@ -30,7 +30,8 @@ void Activities::plan(std::int64_t now) {
   slots_.for_each([&](const internal::Slot& slot) {
     if (slot.loss.abandoned) ++loop_.stats.slots_abandoned;
     progress.keep_earlier(slot.progress_due());
-    if (slot.item.ends_with_lease && !slot.refused) lease_end = slots_.session_lease_end();
+    if (slot.item.session_info.ends_with_lease && !slot.refused)
+      lease_end = slots_.session_lease_end();
     if (slot.state == internal::Slot::State::kFinished) {
       has_results = true;
       has_pressing = has_pressing || is_pressing(slot);

@@ -29,7 +29,7 @@ class Activities {
   // Runs one step of each cooperative activity that is due.
   void run_steps();
   void look_at_descriptors() { looks_at_descriptors_ = true; }
-  // F14: the own count of the leases is over. Exclusive work is told that it is lost, and none
+  // F14: the own count of the leases is over. Exclusive work hears that it is lost, and none
   // begins.
   void end_lease();
   // Counts and logs cancelled activities that did not return within their grace.

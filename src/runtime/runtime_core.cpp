@@ -88,7 +88,8 @@ Status RuntimeCore::register_self(Diagnostic& diagnostic) {
   for (int rows = 0; rows < kDamagedRowsAtStart && parts_.recovery.quarantine_suspect(status);
        ++rows)
     status = try_to_register(diagnostic);
-  // The connection of the node's former worker broke just now. It is free if that does not come back.
+  // The connection of the node's former worker broke just now. The node is free if it does not come
+  // back.
   const OtherMachines* const others = loop_.evidence.other_machines();
   for (int tries = 0; tries < kNodeTriesMax && status == Status::kNodeIdInUse &&
                       others != nullptr && others->is_watching();

@@ -83,9 +83,10 @@ void Slot::lose(CancelReason why) {
     asked.reason.store(why, std::memory_order_relaxed);
 }
 
-// The loop may be waiting for the server, and tell it later.
+// The loop may be waiting for the server, and would say it later.
 bool Slot::lease_is_over() const {
-  return item.ends_with_lease && session_lease_boot_ms.load() <= shared->clock->boot_ms();
+  return item.session_info.ends_with_lease &&
+         session_lease_boot_ms.load() <= shared->clock->boot_ms();
 }
 
 // Code that asks only is_cancelled() returns anything then, because no result of a cancelled

@@ -1,6 +1,7 @@
 #include "store/place/batches.hpp"
 
 #include "core/check.hpp"
+#include "store/sql/shared_clock.hpp"
 
 namespace pawl::store {
 namespace {
@@ -144,6 +145,11 @@ Result<std::int64_t> Batches::data_version() {
     if (status != Status::kOk) return status;
   }
   return context_.others;
+}
+
+bool Batches::owes_commit() {
+  const sql::SharedClock* const clock = context_.file.shared_clock();
+  return clock != nullptr && clock->owes_commit();
 }
 
 std::optional<Damage> Batches::take_damage() {

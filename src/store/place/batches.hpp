@@ -58,7 +58,7 @@ class Batches : private Table {
   Result<std::int64_t> data_version();
   // Another machine waits for a commit of this worker, whatever it writes: renewing its leases will
   // do.
-  [[nodiscard]] bool owes_commit() { return context_.file.owes_commit(); }
+  [[nodiscard]] bool owes_commit();
   // The row that made a call fail since the last take_damage(). Until it is taken, commit() answers
   // kCorrupt.
   std::optional<Damage> take_damage();

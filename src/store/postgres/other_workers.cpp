@@ -17,6 +17,8 @@ constexpr char kReadLiving[] =
                 "EXISTS(SELECT 1 FROM worker_queue)::int FROM workers w "
                 "WHERE w.buried=0 AND w.inc<>$1 ORDER BY w.inc";
 
+constexpr char kTakeNode[] = "UPDATE nodes SET inc=NULL WHERE inc=$1";
+
 std::int64_t number_at(const PGresult* result, int row, int column) {
   return std::strtoll(PQgetvalue(result, row, column), nullptr, 10);
 }
@@ -46,6 +48,10 @@ Gone OtherWorkers::judge(const Claim& claim, bool is_proved_dead, std::int64_t n
   return is_gone ? Gone::kProof : Gone::kSuspicion;
 }
 
+Status OtherWorkers::take_node(Incarnation worker) {
+  return link_.ask_about(kTakeNode, {worker}, nullptr);
+}
+
 OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
   Look seen;
   is_watching_ = false;
@@ -60,8 +66,8 @@ OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
       is_watching_ = true;
       continue;
     }
-    seen.has_gone = seen.has_gone || !gone->was_told || number_at(living, row, 2) <= now;
-    gone->was_told = true;
+    seen.has_gone = seen.has_gone || !gone->was_reported || number_at(living, row, 2) <= now;
+    gone->was_reported = true;
   }
   forget_unknown(living);
   PQclear(living);

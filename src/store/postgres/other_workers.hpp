@@ -25,6 +25,7 @@ class OtherWorkers : public OtherMachines {
 
   Gone judge(const Claim& claim, bool is_proved_dead, std::int64_t now) override;
   [[nodiscard]] Look look(Incarnation me, std::int64_t now) override;
+  Status take_node(Incarnation worker) override;
   [[nodiscard]] bool is_watching() const override { return is_watching_; }
 
  private:
@@ -33,7 +34,7 @@ class OtherWorkers : public OtherMachines {
   struct GoneConnection {
     Incarnation worker = 0;
     std::int64_t since_boot_ms = 0;
-    bool was_told = false;
+    bool was_reported = false;
   };
 
   GoneConnection* note(Incarnation worker, bool is_connected);

@@ -67,7 +67,7 @@ Status Database::connect(Diagnostic& diagnostic) {
   std::uint64_t node = 0;
   port_.clock->random(&node, sizeof node);
   connection_.transaction().set_up(static_cast<std::int64_t>(node >> 1U), port_.clock->boot_id(),
-                                   {options_.lease_ms, options_.renew_ms}, options_.busy_ms_max,
+                                   {options_.lease_ms, options_.renew_ms, options_.busy_ms_max},
                                    *this);
   const Status status = connection_.connect(answer_ms);
   if (status == Status::kOk) return status;
@@ -100,12 +100,6 @@ Status Database::listen() {
   PAWL_TRY(text.assign("LISTEN "));
   PAWL_TRY(text.append(schema_.view()));
   return connection_.execute(text.c_str());
-}
-
-constexpr auto kSetAside = PAWL_QUERY("UPDATE nodes SET inc=NULL WHERE inc=?1");
-
-Status Database::set_aside(Incarnation worker) {
-  return connection_.use(kSetAside).bind(worker).run();
 }
 
 // If it fails, the connection is lost, and the next one listens.

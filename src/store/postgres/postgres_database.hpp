@@ -41,19 +41,12 @@ class Database : public sql::Database, public Reconnecting {
     return &connection_.transaction().time();
   }
   [[nodiscard]] OtherMachines* other_machines() override { return &others_; }
-  Status set_aside(Incarnation worker) override;
-  void set_worker(Incarnation worker) override {
-    connection_.transaction().time().set_worker(worker);
-  }
-  [[nodiscard]] bool owes_commit() override {
-    return connection_.transaction().time().owes_answer();
-  }
   void wake(port::Threads* threads) override;
   [[nodiscard]] bool has_our_schema() const override;
   // PostgreSQL queues those that wait for a row.
   [[nodiscard]] bool has_fair_lock() const override { return true; }
   void wait_for_locks(std::int64_t ms) override {
-    connection_.transaction().set_waits(ms > 0 ? waits_ : 0);
+    connection_.transaction().lock().set_waits(ms > 0 ? waits_ : 0);
   }
   void pause(int ms) override;
 

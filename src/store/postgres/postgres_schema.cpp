@@ -21,10 +21,10 @@ constexpr char kFunctions[] =
     "CREATE AGGREGATE sum(bigint)(sfunc=int8pl,stype=bigint)";
 
 // `seq` rises with each batch that writes; its row is the lock of the store. `form` is
-// kPostgresForm, and `digest` that of the objects as they were made. The rest of the columns of meta
-// are for the rules of a fleet, and `boot_seq` is the segment. `nodes` has a row for each connection
-// that writes (store_transaction.hpp, store_time.hpp): its last batch, the mark then, the worker and
-// its anchor.
+// kPostgresForm, and `digest` that of the objects as they were made. The other columns of meta are
+// for the rules of a fleet, and `boot_seq` is the segment. `nodes` has a row for each connection
+// that writes (store_transaction.hpp, store_time.hpp): its last batch, the mark then, the worker
+// and its anchor.
 constexpr char kColumns[] =
     "ALTER TABLE meta ADD COLUMN seq bigint NOT NULL DEFAULT 0,"
     "ADD COLUMN form bigint NOT NULL DEFAULT 1,ADD COLUMN digest text COLLATE \"C\","

@@ -165,7 +165,7 @@ void ServerLink::look() {
   }
 }
 
-// They only wake: whoever was woken looks at the rows.
+// They only wake; the loop then looks at the rows.
 void ServerLink::forget_notifications() {
   while (PGnotify* const one = PQnotifies(handle_))
     PQfreemem(one);

@@ -31,8 +31,15 @@ constexpr char kAsk[] =
     "node AS (INSERT INTO nodes(id,number,committed,at) SELECT $1,0,0,mark FROM asked "
     "ON CONFLICT(id) DO UPDATE SET segment=0) SELECT pg_notify(current_schema()::text,'')";
 
+// After another connection has committed, each commit of this one wakes the others for so long.
+constexpr std::int64_t kOthersMs = 60'000;
+
 std::int64_t number_at(const PGresult* result, int column) {
   return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
+}
+
+OptionalMs optional_at(const PGresult* result, int column) {
+  return PQgetisnull(result, 0, column) == 0 ? OptionalMs(number_at(result, column)) : OptionalMs();
 }
 
 std::int64_t number_of(const port::BootId& boot) {
@@ -57,11 +64,11 @@ const char* const StoreTime::kNameBatch =
 
 void StoreTime::set_up(std::int64_t node, const port::BootId& boot, const Terms& terms) {
   node_ = node;
-  boot_ = boot.known ? number_of(boot) : node;  // a process that cannot tell is a boot of its own
+  boot_ = boot.known ? number_of(boot) : node;  // a process without an id is a boot of its own
   terms_ = terms;
   worker_ = 0;
   anchor_.reset();
-  taken_.reset();
+  batch_.taken.reset();
   request_.reset();
   seen_request_ = answered_request_ = 0;
 }
@@ -74,31 +81,33 @@ bool StoreTime::may_go_on(const std::optional<fleet::TimeAnchor>& anchor, std::i
   return anchor.has_value() && (is_worker() || !fleet::needs_comparing(*anchor, now));
 }
 
-Status StoreTime::prepare(const StoreRow& row, std::int64_t timeline) {
-  row_ = row;
-  timeline_ = timeline;
-  taken_.reset();
-  asks_.reset();
-  begins_segment_ = false;
-  seen_request_ = row.request;
+Status StoreTime::prepare(const PGresult* row, std::int64_t timeline) {
+  batch_ = Batch();
+  batch_.mark = {number_at(row, 2), number_at(row, 3), number_at(row, 4), optional_at(row, 5)};
+  batch_.request = seen_request_ = number_at(row, 6);
+  batch_.timeline = number_at(row, 7);
+  batch_.moves_held_until = optional_at(row, 8);
+  batch_.lease_ms = std::max(number_at(row, 9), terms_.lease_ms);
+  batch_.server_ms = number_at(row, 10);
+  batch_.own_timeline = timeline;
   const std::int64_t now = link_.boot_ms();
   if (request_.has_value() && subtract_saturating(now, request_->asked_boot_ms) > kGivenUpMs)
     request_.reset();
-  if (anchor_.has_value() && !fleet::is_good(*anchor_, row.mark.segment, now)) anchor_.reset();
+  if (anchor_.has_value() && !fleet::is_good(*anchor_, batch_.mark.segment, now)) anchor_.reset();
   if (anchor_.has_value() && !fleet::needs_comparing(*anchor_, now)) return Status::kOk;
   Others others;
   PAWL_TRY(read_others(&others));
   others_renew_ms_ = others.renew_ms;
-  if (others.sibling.has_value() && !fleet::is_good(*others.sibling, row.mark.segment, now))
+  if (others.sibling.has_value() && !fleet::is_good(*others.sibling, batch_.mark.segment, now))
     others.sibling.reset();
   if (!may_go_on(anchor_, now) && may_go_on(others.sibling, now)) {
-    taken_ = others.sibling;
+    batch_.taken = others.sibling;
     return Status::kOk;
   }
   switch (fleet::comparison_step(others.view, now, std::max(terms_.renew_ms, others.renew_ms))) {
-    case fleet::ComparisonStep::kBeginSegment: begins_segment_ = true; return Status::kOk;
+    case fleet::ComparisonStep::kBeginSegment: batch_.begins_segment = true; return Status::kOk;
     case fleet::ComparisonStep::kTakeMark:
-      taken_ = fleet::anchor_from_mark(row_.mark, anchor_, request_->asked_boot_ms, now);
+      batch_.taken = fleet::anchor_from_mark(batch_.mark, anchor_, request_->asked_boot_ms, now);
       return Status::kOk;
     case fleet::ComparisonStep::kAsk: return ask(now);
     case fleet::ComparisonStep::kWait: break;
@@ -106,10 +115,13 @@ Status StoreTime::prepare(const StoreRow& row, std::int64_t timeline) {
   return may_go_on(anchor_, now) ? Status::kOk : say_waiting();
 }
 
-std::int64_t StoreTime::patience_ms(std::int64_t busy_ms_max) const {
-  if (!is_worker() || worker_ != 0) return is_worker() ? 0 : busy_ms_max;
-  // A quarter more than what comparison_step() waits for.
-  return std::max(busy_ms_max, others_renew_ms_ / 2 * 3);
+void StoreTime::saw_others() { others_until_boot_ms_ = link_.boot_ms() + kOthersMs; }
+
+// A loop that has registered has other things to do. Before that, a quarter more than what
+// comparison_step() waits for.
+std::int64_t StoreTime::patience_ms() const {
+  if (is_registered()) return 0;
+  return is_worker() ? std::max(terms_.busy_ms_max, others_renew_ms_ / 2 * 3) : terms_.busy_ms_max;
 }
 
 Status StoreTime::say_waiting() {
@@ -120,13 +132,13 @@ Status StoreTime::say_waiting() {
 Status StoreTime::read_others(Others* out) {
   PGresult* found = nullptr;
   const std::int64_t number = request_.has_value() ? request_->number : 0;
-  PAWL_TRY(link_.ask_about(kReadOthers, {node_, number, row_.mark.segment, boot_}, &found));
+  PAWL_TRY(link_.ask_about(kReadOthers, {node_, number, batch_.mark.segment, boot_}, &found));
   const std::int64_t asked = number_at(found, 0);
   out->view = {request_, asked > 0, asked == number_at(found, 1)};
   out->renew_ms = number_at(found, 2);
   if (PQgetisnull(found, 0, 3) == 0)
     out->sibling =
-        fleet::TimeAnchor{0, number_at(found, 3), row_.mark.segment, number_at(found, 4)};
+        fleet::TimeAnchor{0, number_at(found, 3), batch_.mark.segment, number_at(found, 4)};
   PQclear(found);
   return Status::kOk;
 }
@@ -134,10 +146,10 @@ Status StoreTime::read_others(Others* out) {
 // A node that counts asks with the commit of its batch, and goes on.
 Status StoreTime::ask(std::int64_t now) {
   const fleet::MarkRequest request = {
-      fleet::next_number(add_saturating(row_.request, 1), timeline_),
+      fleet::next_number(add_saturating(batch_.request, 1), batch_.own_timeline),
       request_.has_value() ? request_->first_asked_boot_ms : now, now};
   if (may_go_on(anchor_, now)) {
-    asks_ = request;
+    batch_.asks = request;
     return Status::kOk;
   }
   PAWL_TRY(link_.ask_about(kAsk, {node_, request.number}, nullptr));
@@ -150,32 +162,32 @@ Status StoreTime::ask(std::int64_t now) {
 
 sql::SharedClock::Begun StoreTime::begin(const ClockSample& now, ClockRow* row) {
   Begun begun;
-  const std::optional<fleet::TimeAnchor>& from = taken_.has_value() ? taken_ : anchor_;
+  const std::optional<fleet::TimeAnchor>& from = batch_.taken.has_value() ? batch_.taken : anchor_;
   fleet::TimedBatch batch;
   batch.sent_boot_ms = batch.compared_boot_ms = now.boot_ms;
   if (from.has_value()) {
     batch.count_ms = fleet::own_count(*from, now.boot_ms);
     batch.compared_boot_ms = from->compared_boot_ms;
   }
-  trusted_wall_ms_.clear();
-  if (wall_trusted(now)) trusted_wall_ms_ = now.wall_ms;
-  std::int64_t time_ms = fleet::batch_time(row_.mark.store_ms, batch.count_ms);
-  std::int64_t segment = row_.mark.segment;
-  if (begins_segment_) {
-    const fleet::NewSegment made =
-        fleet::begin_segment(row_.mark, batch.count_ms, {row_.server_ms, trusted_wall_ms_});
+  batch_.trusted_wall_ms.clear();
+  if (wall_trusted(now)) batch_.trusted_wall_ms = now.wall_ms;
+  std::int64_t time_ms = fleet::batch_time(batch_.mark.store_ms, batch.count_ms);
+  std::int64_t segment = batch_.mark.segment;
+  if (batch_.begins_segment) {
+    const fleet::NewSegment made = fleet::begin_segment(batch_.mark, batch.count_ms,
+                                                        {batch_.server_ms, batch_.trusted_wall_ms});
     begun = {!batch.count_ms.has_value(), made.refused, made.credit_ms};
-    segment = fleet::next_number(add_saturating(segment, 1), timeline_);
+    segment = fleet::next_number(add_saturating(segment, 1), batch_.own_timeline);
     time_ms = made.store_ms;
     batch.compared_boot_ms = now.boot_ms;
   }
-  has_count_ = batch.count_ms.has_value();
+  batch_.has_count = batch.count_ms.has_value();
   const fleet::TimeAnchor next = fleet::anchor_after(batch, time_ms, segment, now.boot_ms);
-  const bool is_new_timeline = row_.timeline != 0 && timeline_ > row_.timeline;
-  held_until_ =
-      fleet::moves_held_until(row_.moves_held_until, is_new_timeline, time_ms, lease_ms());
-  if (taken_.has_value() || begins_segment_) {
-    taken_ = next;
+  const bool is_new_timeline = batch_.timeline != 0 && batch_.own_timeline > batch_.timeline;
+  batch_.moves_held_until =
+      fleet::moves_held_until(batch_.moves_held_until, is_new_timeline, time_ms, batch_.lease_ms);
+  if (batch_.taken.has_value() || batch_.begins_segment) {
+    batch_.taken = next;
   } else {
     anchor_ = next;
   }
@@ -183,9 +195,9 @@ sql::SharedClock::Begun StoreTime::begin(const ClockSample& now, ClockRow* row) 
   row->boot_seq = segment;
   row->k = subtract_saturating(time_ms, now.boot_ms);
   row->adopted = true;
-  kept_ = *row;
-  time_ms_ = time_ms;
-  sent_boot_ms_ = now.boot_ms;
+  batch_.clock = *row;
+  batch_.time_ms = time_ms;
+  batch_.sent_boot_ms = now.boot_ms;
   return begun;
 }
 
@@ -198,39 +210,41 @@ void StoreTime::count(ClockRow* row) {
 }
 
 std::int64_t StoreTime::own_lease_end(std::int64_t lease_ms) const {
-  return fleet::own_lease_end(sent_boot_ms_, {lease_ms, kLatenessMs});
+  return fleet::own_lease_end(batch_.sent_boot_ms, {lease_ms, kLatenessMs});
 }
 
-std::int64_t StoreTime::lease_ms() const { return std::max(row_.lease_ms, terms_.lease_ms); }
-
-Status StoreTime::commit(const char* name, std::int64_t number, bool notify, PGresult** out) {
-  const fleet::TimeAnchor& anchor = taken_.has_value() ? *taken_ : *anchor_;
+Status StoreTime::commit(const char* name, std::int64_t number, PGresult** out) {
+  const fleet::TimeAnchor& anchor = batch_.taken.has_value() ? *batch_.taken : *anchor_;
   const auto optional = [](OptionalMs ms) {
     return ms.has_value() ? std::optional<std::int64_t>(ms.value()) : std::nullopt;
   };
+  const bool has_others =
+      others_until_boot_ms_.has_value() && !others_until_boot_ms_.has_passed(link_.boot_ms());
+  const bool wakes_others = has_others || batch_.asks.has_value();
   const std::optional<std::int64_t> off =
-      kept_.off_known ? std::optional<std::int64_t>(kept_.off) : std::nullopt;
+      batch_.clock.off_known ? std::optional<std::int64_t>(batch_.clock.off) : std::nullopt;
   const std::optional<std::int64_t> worker =
       worker_ != 0 ? std::optional<std::int64_t>(worker_) : std::nullopt;
   return link_.run_before(
       "COMMIT", name,
-      {node_, number, time_ms_, anchor.segment, row_.server_ms, optional(trusted_wall_ms_), off,
-       kept_.off_seq, timeline_, optional(held_until_), lease_ms(),
-       asks_.has_value() ? asks_->number : 0, worker, terms_.renew_ms, boot_,
+      {node_, number, batch_.time_ms, anchor.segment, batch_.server_ms,
+       optional(batch_.trusted_wall_ms), off, batch_.clock.off_seq, batch_.own_timeline,
+       optional(batch_.moves_held_until), batch_.lease_ms,
+       batch_.asks.has_value() ? batch_.asks->number : 0, worker, terms_.renew_ms, boot_,
        subtract_saturating(anchor.store_ms, anchor.boot_ms), anchor.compared_boot_ms,
-       has_count_ ? row_.request : 0, notify || asks_.has_value() ? 1 : 0},
+       batch_.has_count ? batch_.request : 0, wakes_others ? 1 : 0},
       out);
 }
 
 void StoreTime::committed() {
-  if (taken_.has_value()) {
-    anchor_ = taken_;
+  if (batch_.taken.has_value()) {
+    anchor_ = batch_.taken;
     request_.reset();
   }
-  if (asks_.has_value()) request_ = asks_;
-  if (has_count_) answered_request_ = row_.request;
-  taken_.reset();
-  asks_.reset();
+  if (batch_.asks.has_value()) request_ = batch_.asks;
+  if (batch_.has_count) answered_request_ = batch_.request;
+  batch_.taken.reset();
+  batch_.asks.reset();
 }
 
 }  // namespace pawl::postgres

@@ -23,63 +23,78 @@
 
 namespace pawl::postgres {
 
-// The row of meta, as a batch reads it under the lock.
-struct StoreRow {
-  fleet::StoreMark mark;
-  std::int64_t request = 0;     // the last request for a mark
-  std::int64_t timeline = 0;    // of the last commit; 0: there was none
-  OptionalMs moves_held_until;  // F15a
-  std::int64_t lease_ms = 0;    // the longest lease of a worker that ever registered
-  std::int64_t server_ms = 0;   // the server's wall clock now
-};
-
 class StoreTime : public sql::SharedClock {
  public:
   // The terms of a worker's connection; that of a Client has none, and answers no request.
   struct Terms {
     std::int64_t lease_ms = 0;
     std::int64_t renew_ms = 0;
+    std::int64_t busy_ms_max = 0;  // how long a Client waits for answers
   };
 
   StoreTime(ServerLink& link, Diagnostic& diagnostic) : link_(link), diagnostic_(diagnostic) {}
   virtual ~StoreTime() = default;
 
   void set_up(std::int64_t node, const port::BootId& boot, const Terms& terms);
-  void set_worker(Incarnation worker) { worker_ = worker; }
-  // The batch that begins holds the lock. kBusy: other nodes have to answer first, and the batch is
-  // to be tried again. It then may have committed its question.
-  Status prepare(const StoreRow& row, std::int64_t timeline);
+  // The batch that begins holds the lock, and `row` is that of StoreLock::take(). kBusy: other
+  // nodes have to answer first, and the batch is to be tried again. It then may have committed its
+  // question.
+  Status prepare(const PGresult* row, std::int64_t timeline);
   // Runs `name`, which is kNameBatch prepared, and the commit behind it.
-  Status commit(const char* name, std::int64_t number, bool notify, PGresult** out);
+  Status commit(const char* name, std::int64_t number, PGresult** out);
   void committed();
   // A look has read the last request.
   void saw(std::int64_t request) { seen_request_ = request; }
-  // Another node waits for a commit of this one, whatever it writes.
-  [[nodiscard]] bool owes_answer() const {
-    return is_worker() && anchor_.has_value() && seen_request_ > answered_request_;
-  }
+  // Another connection has committed.
+  void saw_others();
+  // The connection is that of a worker which has registered.
+  [[nodiscard]] bool is_registered() const { return is_worker() && worker_ != 0; }
 
   Begun begin(const ClockSample& now, ClockRow* row) override;
   void count(ClockRow* row) override;
-  void keep(const ClockRow& row) override { kept_ = row; }
-  [[nodiscard]] OptionalMs moves_held_until() const override { return held_until_; }
+  void set_worker(Incarnation worker) override { worker_ = worker; }
+  [[nodiscard]] bool owes_commit() const override {
+    return is_worker() && anchor_.has_value() && seen_request_ > answered_request_;
+  }
+  void keep(const ClockRow& row) override { batch_.clock = row; }
+  [[nodiscard]] OptionalMs moves_held_until() const override { return batch_.moves_held_until; }
   [[nodiscard]] std::int64_t own_lease_end(std::int64_t lease_ms) const override;
   [[nodiscard]] std::int64_t boot_number() const override { return boot_; }
 
   // How long a connection that has no registration waits for answers: for as long as the others may
   // take, if it is a worker's.
-  [[nodiscard]] std::int64_t patience_ms(std::int64_t busy_ms_max) const;
+  [[nodiscard]] std::int64_t patience_ms() const;
 
   // The statement that names a batch and writes the clock, for commit().
   static const char* const kNameBatch;
   static constexpr int kNameParameters = 19;
 
  private:
-  // What the rows of the other nodes say.
+  // The rows of the other nodes say it.
   struct Others {
     fleet::ComparisonView view;
     std::int64_t renew_ms = 0;                 // the longest interval of those that are asked
     std::optional<fleet::TimeAnchor> sibling;  // of a node of this boot of this machine
+  };
+
+  // The columns of meta, as the batch read them under the lock, and what it adds to them.
+  struct Batch {
+    fleet::StoreMark mark;
+    std::int64_t request = 0;     // the last request for a mark
+    std::int64_t timeline = 0;    // of the last commit; 0: there was none
+    OptionalMs moves_held_until;  // F15a
+    std::int64_t lease_ms = 0;    // the longest lease of a worker that ever registered
+    std::int64_t server_ms = 0;   // the server's wall clock now
+
+    std::int64_t own_timeline = 0;
+    bool begins_segment = false;
+    std::optional<fleet::TimeAnchor> taken;  // counts from the commit on
+    std::optional<fleet::MarkRequest> asks;  // with its commit
+    bool has_count = false;
+    OptionalMs trusted_wall_ms;
+    std::int64_t time_ms = 0;
+    std::int64_t sent_boot_ms = 0;  // from before its commit was sent
+    ClockRow clock;
   };
 
   [[nodiscard]] bool is_worker() const { return terms_.renew_ms > 0; }
@@ -88,7 +103,6 @@ class StoreTime : public sql::SharedClock {
   Status say_waiting();
   Status read_others(Others* out);
   Status ask(std::int64_t now);
-  [[nodiscard]] std::int64_t lease_ms() const;
 
   ServerLink& link_;
   Diagnostic& diagnostic_;
@@ -102,18 +116,8 @@ class StoreTime : public sql::SharedClock {
   std::int64_t seen_request_ = 0;
   std::int64_t answered_request_ = 0;
 
-  // ---- of the batch at hand ----
-  StoreRow row_;
-  std::int64_t timeline_ = 0;
-  bool begins_segment_ = false;
-  std::optional<fleet::TimeAnchor> taken_;  // counts from the commit on
-  std::optional<fleet::MarkRequest> asks_;  // with its commit
-  bool has_count_ = false;
-  OptionalMs trusted_wall_ms_;
-  OptionalMs held_until_;
-  std::int64_t time_ms_ = 0;
-  std::int64_t sent_boot_ms_ = 0;  // from before its commit was sent
-  ClockRow kept_;
+  OptionalMs others_until_boot_ms_;  // until then each commit wakes the others
+  Batch batch_;                      // the one at hand
 };
 
 }  // namespace pawl::postgres

@@ -13,12 +13,7 @@ namespace {
 
 // The name of the statement that names a batch. A node has a row as soon as it has written.
 constexpr char kName[] = "pawl_name";
-// The columns of a StoreRow, from the third on.
-#define PAWL_LOCKED_ROW                                                             \
-  "SELECT seq,form,mark,boot_seq,mark_server_ms,mark_wall_ms,request,timeline,"     \
-  "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint " \
-  "FROM meta WHERE id=1 FOR UPDATE"
-constexpr char kReadRow[] = "SELECT number,committed FROM nodes WHERE id=$1";
+constexpr char kReadRow[] = "SELECT number,committed,(inc IS NULL)::int FROM nodes WHERE id=$1";
 constexpr char kRefuse[] =
     "INSERT INTO nodes(id,number,committed,at) SELECT $1,$2,0,mark FROM meta WHERE id=1 "
     "ON CONFLICT(id) DO UPDATE SET number=excluded.number";
@@ -26,39 +21,26 @@ constexpr char kRefuse[] =
 constexpr char kLookAtServer[] =
     "SELECT pg_is_in_recovery()::int,CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
     "('x'||substr(pg_walfile_name(pg_current_wal_lsn()),1,8))::bit(32)::bigint END";
+constexpr char kCommitsLost[] =
+    "the server has lost commits that it had acknowledged: it was failed over, or restored";
+constexpr char kNodeIsTaken[] = "another process has taken the id of this node";
 constexpr char kTakeNodeLock[] = "SELECT pg_advisory_lock($1)";
 constexpr char kEndOwnHolder[] =
     "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
 constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
 
-// Those that wait for the row have the same lock on its table, and wait for another one.
-constexpr char kFindHolder[] =
-    "SELECT l.pid,coalesce((extract(epoch FROM a.xact_start)*1000)::bigint,0) FROM pg_locks l "
-    "JOIN pg_stat_activity a ON a.pid=l.pid WHERE l.relation='meta'::regclass AND "
-    "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() AND NOT EXISTS("
-    "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
-constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
-
-// After another connection has committed, each commit of this one wakes the others for so long.
-constexpr std::int64_t kOthersMs = 60'000;
 constexpr int kTimePauseMs = 5;  // between tries while other nodes have to answer
 
 std::int64_t number_at(const PGresult* result, int column) {
   return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
 }
 
-OptionalMs optional_at(const PGresult* result, int column) {
-  return PQgetisnull(result, 0, column) == 0 ? OptionalMs(number_at(result, column)) : OptionalMs();
-}
-
 }  // namespace
 
 void StoreTransaction::set_up(std::int64_t node, const port::BootId& boot,
-                              const StoreTime::Terms& terms, std::int64_t busy_ms_max,
-                              Reconnecting& reconnecting) {
+                              const StoreTime::Terms& terms, Reconnecting& reconnecting) {
   node_ = node;
   reconnecting_ = &reconnecting;
-  busy_ms_max_ = busy_ms_max;
   time_.set_up(node, boot, terms);
 }
 
@@ -92,7 +74,7 @@ Status StoreTransaction::connected() {
   Oid types[StoreTime::kNameParameters];
   for (Oid& type : types)
     type = kInt8;
-  wait_.reset();
+  lock_.forget();
   PAWL_TRY(link_.prepare(kName, StoreTime::kNameBatch, StoreTime::kNameParameters, types));
   if (acknowledged_ == 0) return Status::kOk;
   std::optional<fleet::BatchRow> row;
@@ -101,9 +83,10 @@ Status StoreTransaction::connected() {
   if (!row.has_value() && link_.boot_ms() - acknowledged_boot_ms_ >= kNodeMs) acknowledged_ = 0;
   if (acknowledged_ == 0) return Status::kOk;
   const fleet::BatchVerdict verdict = fleet::check_batch({number_ + 1, acknowledged_}, row);
+  if (verdict == fleet::BatchVerdict::kEnded) lost_ = kNodeIsTaken;
   if (verdict != fleet::BatchVerdict::kCommitsLost) return Status::kOk;
   acknowledged_ = row.has_value() ? row->committed : 0;
-  has_lost_commits_ = true;
+  lost_ = kCommitsLost;
   return Status::kOk;
 }
 
@@ -123,107 +106,61 @@ void StoreTransaction::leave() {
   in_doubt_ = false;
 }
 
-Status StoreTransaction::read_version(const char* sql, PGresult** out) {
-  PAWL_TRY(link_.ask(sql, out));
+// `row`: it begins with `seq` and `form`.
+void StoreTransaction::note_version(const PGresult* row) {
+  const auto version = static_cast<std::uint32_t>(number_at(row, 0));
+  if (version != version_) time_.saw_others();
+  version_ = version;
+  form_ = number_at(row, 1);
+}
+
+Status StoreTransaction::read_version(PGresult** out) {
+  PAWL_TRY(on_link([&] { return link_.ask("SELECT seq,form,request FROM meta WHERE id=1", out); }));
   if (PQntuples(*out) != 1) {
     diagnostic_.format("table meta has no row");
     return Status::kCorrupt;
   }
-  const auto version = static_cast<std::uint32_t>(number_at(*out, 0));
-  if (version != version_) others_until_boot_ms_ = link_.boot_ms() + kOthersMs;
-  version_ = version;
-  form_ = number_at(*out, 1);
+  note_version(*out);
+  time_.saw(number_at(*out, 2));
   return Status::kOk;
 }
 
-Status StoreTransaction::read_version(PGresult** out) {
-  const Status status =
-      on_link([&] { return read_version("SELECT seq,form,request FROM meta WHERE id=1", out); });
-  if (status == Status::kOk) time_.saw(number_at(*out, 2));
-  return status;
-}
-
 Status StoreTransaction::begin(PGresult** out) {
-  const Status status = on_link([&] { return wait_for_lock(out); });
+  const Status status = on_link([&] { return take_lock(out); });
   if (status != Status::kOk) return status;
-  if (!has_lost_commits_) return wait_for_time(out);
-  has_lost_commits_ = false;
+  if (lost_ == nullptr) return wait_for_time(out);
+  diagnostic_.format("%s", lost_);
+  lost_ = nullptr;
   PQclear(*out);
   *out = nullptr;
-  static_cast<void>(link_.ask("ROLLBACK", nullptr));
-  diagnostic_.format(
-      "the server has lost commits that it had acknowledged: it was failed over, or restored");
+  lock_.give_up();
   return Status::kBuried;
 }
 
-Status StoreTransaction::wait_for_lock(PGresult** out) {
-  Status status = try_begin(out);
-  for (int waits = 1; waits < waits_ && status == Status::kBusy; ++waits) {
-    watch_holder();
-    status = try_begin(out);
-  }
-  if (status == Status::kBusy) watch_holder();
-  if (status == Status::kOk) wait_.reset();
+Status StoreTransaction::take_lock(PGresult** out) {
+  const Status status = lock_.take(out);
+  if (status == Status::kOk) note_version(*out);
   return status;
 }
 
-// The lock is held. Other nodes may have to answer before the time is known, which they cannot while
-// it is.
+// The lock is held. Other nodes may have to answer before the time is known, which they cannot
+// while it is.
 Status StoreTransaction::wait_for_time(PGresult** out) {
-  Status status = prepare_time(*out);
+  Status status = time_.prepare(*out, *timeline_);
   std::int64_t tries = 0;
-  while (status == Status::kBusy && tries++ < time_.patience_ms(busy_ms_max_) / kTimePauseMs) {
-    end_keeping_text();
+  while (status == Status::kBusy && tries++ < time_.patience_ms() / kTimePauseMs) {
+    lock_.give_up();
     PQclear(*out);
     *out = nullptr;
     static_cast<void>(::poll(nullptr, 0, kTimePauseMs));
-    PAWL_TRY(wait_for_lock(out));
-    status = prepare_time(*out);
+    PAWL_TRY(take_lock(out));
+    status = time_.prepare(*out, *timeline_);
   }
   if (status == Status::kOk) return status;
-  end_keeping_text();
+  lock_.give_up();
   PQclear(*out);
   *out = nullptr;
   return status;
-}
-
-Status StoreTransaction::prepare_time(const PGresult* row) {
-  StoreRow read;
-  read.mark = {number_at(row, 2), number_at(row, 3), number_at(row, 4), optional_at(row, 5)};
-  read.request = number_at(row, 6);
-  read.timeline = number_at(row, 7);
-  read.moves_held_until = optional_at(row, 8);
-  read.lease_ms = number_at(row, 9);
-  read.server_ms = number_at(row, 10);
-  return time_.prepare(read, *timeline_);
-}
-
-Status StoreTransaction::try_begin(PGresult** out) {
-  const Status status =
-      read_version(waits_ > 0 ? "BEGIN;" PAWL_LOCKED_ROW : "BEGIN;" PAWL_LOCKED_ROW " NOWAIT", out);
-  if (status != Status::kOk) end_keeping_text();
-  return status;
-}
-
-// Ends the transaction, if there is one, and keeps the text of what was wrong.
-void StoreTransaction::end_keeping_text() {
-  const Diagnostic why = diagnostic_;
-  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
-  diagnostic_ = why;
-}
-
-// Keeps the text of the failure that made it look.
-void StoreTransaction::watch_holder() {
-  const Diagnostic why = diagnostic_;
-  PGresult* found = nullptr;
-  if (link_.ask_about(kFindHolder, {}, &found) == Status::kOk && PQntuples(found) > 0) {
-    const std::int64_t now = link_.boot_ms();
-    wait_ = fleet::watch_lock(wait_, {number_at(found, 0), number_at(found, 1)}, now);
-    if (fleet::must_end_holder(*wait_, now))
-      static_cast<void>(link_.ask_about(kEndHolder, {wait_->holder.backend}, nullptr));
-  }
-  PQclear(found);
-  diagnostic_ = why;
 }
 
 Status StoreTransaction::begin_read(PGresult** out) {
@@ -236,9 +173,7 @@ Status StoreTransaction::commit(bool writes, PGresult** out) {
   in_doubt_ = false;
   if (writes) {
     ++number_;
-    const bool has_others =
-        others_until_boot_ms_.has_value() && !others_until_boot_ms_.has_passed(link_.boot_ms());
-    status = time_.commit(kName, number_, has_others, out);
+    status = time_.commit(kName, number_, out);
     in_doubt_ = status != Status::kOk && link_.is_lost();
   } else {
     status = link_.ask("COMMIT", out);
@@ -265,12 +200,12 @@ void StoreTransaction::acknowledge() {
 Status StoreTransaction::find_outcome() {
   PAWL_CHECK("postgres-13", in_doubt_);
   PGresult* begun = nullptr;
-  const Status status = wait_for_lock(&begun);
+  const Status status = take_lock(&begun);
   PQclear(begun);
   PAWL_TRY(status);
   bool committed = false;
   const Status found = find_named(&committed);
-  end_keeping_text();
+  lock_.give_up();
   PAWL_TRY(found);
   in_doubt_ = false;
   if (!committed) return Status::kStale;
@@ -293,7 +228,8 @@ Status StoreTransaction::read_row(std::optional<fleet::BatchRow>* row) {
   PGresult* found = nullptr;
   PAWL_TRY(link_.ask_about(kReadRow, {node_}, &found));
   if (PQntuples(found) == 1)
-    *row = fleet::BatchRow{number_at(found, 0), number_at(found, 1), false};
+    *row = fleet::BatchRow{number_at(found, 0), number_at(found, 1),
+                           time_.is_registered() && number_at(found, 2) != 0};
   PQclear(found);
   return Status::kOk;
 }

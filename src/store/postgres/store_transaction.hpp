@@ -18,6 +18,7 @@
 #include "store/postgres/batch_rules.hpp"
 #include "store/postgres/server_link.hpp"
 #include "store/postgres/server_rules.hpp"
+#include "store/postgres/store_lock.hpp"
 #include "store/postgres/store_time.hpp"
 
 namespace pawl::postgres {
@@ -44,10 +45,11 @@ class StoreTransaction {
       : link_(link), diagnostic_(diagnostic) {}
 
   // `node`: chosen at random, so that no other connection has it. `reconnecting` outlives the
-  // transaction. `busy_ms_max`: how long one waits for the time, if other nodes have to answer.
+  // transaction.
   void set_up(std::int64_t node, const port::BootId& boot, const StoreTime::Terms& terms,
-              std::int64_t busy_ms_max, Reconnecting& reconnecting);
+              Reconnecting& reconnecting);
   [[nodiscard]] StoreTime& time() { return time_; }
+  [[nodiscard]] StoreLock& lock() { return lock_; }
   // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
   // behind one that was seen before (F17).
   Status check_server();
@@ -60,14 +62,13 @@ class StoreTransaction {
 
   // Another one after each commit, and after each connection.
   [[nodiscard]] std::uint32_t version() const { return version_ + link_.connections() * kApart; }
-  // How often begin() waits for the lock, each time for as long as the setting lock_timeout says.
-  void set_waits(int waits) { waits_ = waits; }
   // The format of the tables, as it was read beside the version.
   [[nodiscard]] std::int64_t form() const { return form_; }
 
   // Each gives the result of its last statement. What begins comes back on a link that was lost.
-  // begin(): kBusy, another connection has the lock; kBuried: commits that were acknowledged are
-  // missing (F12), which is said once.
+  // begin(): kBusy, another connection has the lock, or other nodes have to say first what the time
+  // is; kBuried, which is said once: commits that were acknowledged are missing (F12), or the
+  // id of its node was taken (F13).
   Status begin(PGresult** out);
   Status begin_read(PGresult** out);
   Status commit(bool writes, PGresult** out);
@@ -88,33 +89,26 @@ class StoreTransaction {
 
   template <typename Begin>
   Status on_link(Begin&& begin);
-  Status read_version(const char* sql, PGresult** out);
-  Status wait_for_lock(PGresult** out);
+  void note_version(const PGresult* row);
+  Status take_lock(PGresult** out);
   Status wait_for_time(PGresult** out);
-  Status prepare_time(const PGresult* row);
-  void end_keeping_text();
-  Status try_begin(PGresult** out);
   void acknowledge();
   Status find_named(bool* committed);
   Status read_row(std::optional<fleet::BatchRow>* row);
-  void watch_holder();
 
   ServerLink& link_;
   Diagnostic& diagnostic_;
   std::uint32_t version_ = 0;
   std::int64_t form_ = 0;
-  int waits_ = 0;
+  StoreLock lock_{link_, diagnostic_};
   StoreTime time_{link_, diagnostic_};
-  std::int64_t busy_ms_max_ = 0;
   std::int64_t node_ = 0;
-  OptionalMs others_until_boot_ms_;  // another connection has committed
-  std::int64_t number_ = 0;          // of the last batch
-  std::int64_t acknowledged_ = 0;    // of the last one whose commit was acknowledged; 0: none
+  std::int64_t number_ = 0;        // of the last batch
+  std::int64_t acknowledged_ = 0;  // of the last one whose commit was acknowledged; 0: none
   std::int64_t acknowledged_boot_ms_ = 0;
   bool in_doubt_ = false;
-  bool has_lost_commits_ = false;
+  const char* lost_ = nullptr;  // why the registration is void; null: it is not
   Reconnecting* reconnecting_ = nullptr;
-  std::optional<fleet::LockWait> wait_;   // begin() found the lock held
   std::optional<std::int64_t> timeline_;  // the newest that was seen
 };
 

@@ -40,8 +40,8 @@ class SessionOwners : private Table {
   // that another worker took meanwhile is not owned by `me`.
   Status renew_session_lock(Incarnation me, const WorkerTerms& options, std::size_t* renewed,
                             std::size_t* released);
-  // F15b: the owner's own count is over, so another worker may have owned its exclusive sessions and
-  // its devices meanwhile. They become unowned.
+  // F15b: the owner's own count is over, so another worker may have owned its exclusive sessions
+  // and its devices meanwhile. They become unowned.
   Status give_up_exclusive(Incarnation me);
   // An orderly stop begins: notifies the instances that asked for it about their sessions here.
   // Adds to *reported.

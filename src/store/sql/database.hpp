@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <string_view>
 
-#include "core/ids.hpp"
 #include "core/text.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
@@ -95,13 +94,6 @@ class Database {
   virtual SharedClock* shared_clock() { return nullptr; }
   // The workers of other machines; null: there are none.
   virtual OtherMachines* other_machines() { return nullptr; }
-  // In a batch: it registers this worker, whose connection this is.
-  virtual void set_worker(Incarnation /*worker*/) {}
-  // In a batch: another worker takes the node's id of this one (F13). It hears of that when it
-  // connects again.
-  virtual Status set_aside(Incarnation /*worker*/) { return Status::kUnsupported; }
-  // Another machine waits for a commit of this connection's worker, whatever it writes.
-  virtual bool owes_commit() { return false; }
   // From now on commits on other machines end the sleep of these threads; null: no more. Requires:
   // they are open, and outlive that.
   virtual void wake(port::Threads* /*threads*/) {}

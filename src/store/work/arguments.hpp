@@ -32,6 +32,9 @@ struct WorkSession {
   std::string_view name;     // views as in WorkItem
   std::string_view summary;  // with claimed_now
   std::string_view folder;   // set by the caller
+  // It is exclusive, or a device's, and machines share the store: its work ends when the worker's
+  // own count of the lease is over (F14).
+  bool ends_with_lease = false;
 };
 
 struct WorkItem {
@@ -43,9 +46,6 @@ struct WorkItem {
   SessionKey session = 0;
   Epoch epoch = 0;
   bool exclusive = false;
-  // Of an exclusive session or a device, where machines share the store: it ends with the worker's
-  // own count of the lease (F14).
-  bool ends_with_lease = false;
   bool claimed_now = false;        // first hand-over of this epoch
   bool may_retry = false;          // a retry follows if this attempt fails
   std::int32_t attempt = 0;        // number of hand-overs

@@ -593,8 +593,8 @@ Status WorkFetch::hand_over(Fetch& fetch, const WorkRow& row) {
   out.session_info.generation = row.session_generation;
   out.epoch = row.session_epoch;
   out.exclusive = row.its_session.exclusive;
-  out.ends_with_lease = context_.file.shared_clock() != nullptr &&
-                        (row.its_session.exclusive || row.its_session.device);
+  out.session_info.ends_with_lease = context_.file.shared_clock() != nullptr &&
+                                     (row.its_session.exclusive || row.its_session.device);
   out.attempt = row.attempt + 1;
   out.retry_attempt = static_cast<std::int32_t>(row.failures) + 1;
   out.may_retry = row.may_retry();

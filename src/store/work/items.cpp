@@ -98,7 +98,8 @@ Status WorkItems::insert_handed_over(InstanceKey instance, ExecutionId execution
     facts.has_barrier = find.integer(PAWL_COLUMN(kFindHeld, has_barrier)) != 0;
     facts.has_limits = find.integer(PAWL_COLUMN(kFindHeld, has_limits)) != 0;
     if (!rules::may_hand_over_at_once(row, facts, context_.batch_worker)) return Status::kOk;
-    item.ends_with_lease = context_.file.shared_clock() != nullptr && (row.exclusive || row.device);
+    item.session_info.ends_with_lease =
+        context_.file.shared_clock() != nullptr && (row.exclusive || row.device);
     item.session = find.integer(PAWL_COLUMN(kFindHeld, sid));
     item.epoch = find.integer(PAWL_COLUMN(kFindHeld, epoch));
     generation = find.integer(PAWL_COLUMN(kFindHeld, gen));

@@ -13,6 +13,7 @@
 #include "core/vector.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/port.hpp"
+#include "pawl/status.hpp"
 
 namespace pawl {
 
@@ -49,6 +50,9 @@ class OtherMachines {
   };
   // `me`: the asking incarnation.
   virtual Look look(Incarnation me, std::int64_t now) = 0;
+  // In a batch: another worker takes the node's id of this one (F13), which hears of that when it
+  // connects again.
+  virtual Status take_node(Incarnation worker) = 0;
   // A connection broke, and may come back: the observer must look again soon.
   [[nodiscard]] virtual bool is_watching() const = 0;
 

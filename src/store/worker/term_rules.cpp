@@ -84,8 +84,8 @@ WorkerTerms::WorkerTerms(const LeaseOptions& leases, const SessionOptions& sessi
       fast_handoff(leases.fast_handoff) {}
 
 // Both clocks may be off by 500 ppm, and the counts of two machines are up to 4 s apart; 1 s is for
-// the owner's lateness (own_lease_end() of the rules of a fleet). A renewal at three quarters of the
-// rest leaves time for another try.
+// the owner's lateness (own_lease_end() of the rules of a fleet). A renewal at three quarters of
+// the rest leaves time for another try.
 void WorkerTerms::leave_margin() {
   const auto buffer = [](std::int64_t lease_ms) {
     const std::int64_t counted_ms = lease_ms - lease_ms / 1'000 - 5'001;

@@ -5,6 +5,7 @@
 
 #include "core/clock_rules.hpp"
 #include "pawl/port.hpp"
+#include "store/sql/shared_clock.hpp"
 #include "store/walk.hpp"
 #include "store/work/work_sql.hpp"
 #include "store/worker/lease_rules.hpp"
@@ -221,7 +222,7 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.subject = subtract_saturating(0, row.worker);  // neither a session's key nor 0
     const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
     if (rules::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) {
-      PAWL_TRY(set_aside_if_owner(claim, evidence));
+      PAWL_TRY(take_node_of_owner(claim, evidence));
       continue;
     }
     context_.diagnostic.format(
@@ -235,12 +236,13 @@ constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE 
 
 // F13: the node's id is free, but exclusive sessions are not yet. So the former registration keeps
 // them, without the id, until its lease is over.
-Status Workers::set_aside_if_owner(Claim claim, Evidence& evidence) {
-  if (context_.file.other_machines() == nullptr) return Status::kOk;
+Status Workers::take_node_of_owner(Claim claim, Evidence& evidence) {
+  OtherMachines* const others = context_.file.other_machines();
+  if (others == nullptr) return Status::kOk;
   claim.is_exclusive = true;
   if (evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq) != Gone::kNo)
     return Status::kOk;
-  PAWL_TRY(fail(context_.file.set_aside(claim.holder), "set a worker aside"));
+  PAWL_TRY(fail(others->take_node(claim.holder), "take the id of a node"));
   Statement name = connection_.use(kNameWorker);
   name.bind(claim.holder);
   return fail(name.run(), "name a worker");
@@ -269,7 +271,7 @@ Status Workers::insert_worker(const NewWorker& worker, Incarnation* out) {
     PAWL_TRY(fail(insert.bind_or_null(id).run(), "register a worker"));
     *out = context_.inserted_id(id);
   }
-  context_.file.set_worker(*out);
+  if (sql::SharedClock* const clock = context_.file.shared_clock()) clock->set_worker(*out);
   rows_.workers.forget_known();
   if (worker.mailbox.has_value()) PAWL_TRY(rows_.place.keep_mailbox_limits(*worker.mailbox));
   if (worker.node.empty()) {

@@ -47,8 +47,8 @@ class Workers : private Table {
   // BatchInfo::persist_starts_first for an hour.
   Status bury_worker(Incarnation incarnation, Incarnation heir, const CrashNote* notes,
                      std::size_t note_count, const CrashLimits& limits);
-  // The connection of a worker on another machine is gone: its sessions that are neither devices nor
-  // exclusive become unowned, and items without a session ready. It stays registered.
+  // The connection of a worker on another machine is gone: its sessions that are neither devices
+  // nor exclusive become unowned, and items without a session ready. It stays registered.
   Status free_soft_of(Incarnation worker, const CrashLimits& limits);
   // An orderly end: releases all its sessions and removes its row.
   Status unregister_worker(Incarnation me);
@@ -77,7 +77,7 @@ class Workers : private Table {
   Status bury_earlier_boots(Incarnation newcomer, std::string_view node, const CrashLimits& limits);
   Status inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits);
   enum class Of : std::uint8_t { kAll, kSoft };
-  Status set_aside_if_owner(Claim claim, Evidence& evidence);
+  Status take_node_of_owner(Claim claim, Evidence& evidence);
   Status hand_sessions_over(Of of, Incarnation from, Incarnation heir, std::string_view reason,
                             const CrashLimits& limits);
   Status free_handed_over_at_once(Incarnation worker, const CrashLimits& limits);

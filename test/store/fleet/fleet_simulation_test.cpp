@@ -123,6 +123,16 @@ Scenario with_clones() {
   scenario.has_long_work = true;
   return scenario;
 }
+// A Client answers no request, and its clock may be as far off as any.
+Scenario with_client() {
+  Scenario scenario = drifting();
+  scenario.length_ms = 6 * 3'600'000;
+  scenario.trouble_every_ms = 1'800'000;
+  scenario.cut_min_ms = 300'000;
+  scenario.cut_max_ms = 1'800'000;
+  scenario.has_client = true;
+  return scenario;
+}
 
 struct Result {
   Violations violations;
@@ -184,6 +194,7 @@ const Named kScenarios[] = {
     {"breaking", breaking},
     {"waiting", waiting},
     {"with_clones", with_clones},
+    {"with_client", with_client},
 };
 
 class AllRules : public ::testing::TestWithParam<Named> {};

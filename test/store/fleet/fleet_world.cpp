@@ -183,6 +183,7 @@ Verdict FleetWorld::execute(Rows& draft, Batch& batch) {
     worker->batch.number = worker->batch.committed = number;
     worker->answer = rules_.answer_of(batch.timed, {batch.seen_request, batch.segment}, requests_)
                          .value_or(worker->answer);
+    worker->segment = batch.segment;
   }
   return Verdict::kGood;
 }
@@ -393,6 +394,7 @@ void FleetWorld::look_at_count(const Node& node, Ms count_ms) {
   for (const Node& other : nodes_) {
     if (&other == &node || !other.is_up || !other.anchor.has_value()) continue;
     if (!rules_.is_good(*other.anchor, rows_.mark.segment, boot(other))) continue;
+    if (is_client(other) && rules_.needs_comparing(*other.anchor, boot(other))) continue;
     const Ms apart_ms = fleet::own_count(*other.anchor, boot(other)) - count_ms;
     if (apart_ms > fleet::kApartMs || apart_ms < -fleet::kApartMs) ++violations_.apart;
   }
@@ -514,11 +516,20 @@ void FleetWorld::watch(Node& node) {
 
 // ---- a node: its time ----
 
+// The others are void, and compare before they count again. A Client answers nothing.
+bool FleetWorld::is_asked(const Worker* worker) const {
+  return worker != nullptr && !worker->batch.has_ended && !worker->is_client &&
+         worker->segment == rows_.mark.segment;
+}
+
+bool FleetWorld::is_client(const Node& node) const {
+  return scenario_.has_client && node.slot == kNodes - 1;
+}
+
 bool FleetWorld::others_connected(const Node& node) {
   for (const auto& [incarnation, connection] : connections_) {
     const Worker* worker = rows_.find(incarnation);
-    if (incarnation != node.incarnation && worker != nullptr && !worker->batch.has_ended)
-      return true;
+    if (incarnation != node.incarnation && is_asked(worker)) return true;
   }
   return false;
 }
@@ -527,7 +538,7 @@ bool FleetWorld::all_answered(const Node& node) {
   if (!node.request.has_value()) return false;
   for (const auto& [incarnation, connection] : connections_) {
     const Worker* worker = rows_.find(incarnation);
-    if (incarnation == node.incarnation || worker == nullptr || worker->batch.has_ended) continue;
+    if (incarnation == node.incarnation || !is_asked(worker)) continue;
     if (!fleet::has_answered(*node.request, worker->answer, rows_.mark.segment)) return false;
   }
   return true;
@@ -548,29 +559,33 @@ bool FleetWorld::has_time(Node& node) {
     node.request.reset();
     return true;
   }
+  const bool may_go_on = is_good && !is_client(node);
   const bool others = segment != 0 && others_connected(node);
   switch (segment == 0
               ? fleet::ComparisonStep::kBeginSegment
               : rules_.comparison_step({node.request, others, all_answered(node)}, boot_ms)) {
-    case fleet::ComparisonStep::kAsk: ask(node); return is_good;
-    case fleet::ComparisonStep::kWait: return is_good;
+    case fleet::ComparisonStep::kAsk: ask(node, is_good); return may_go_on;
+    case fleet::ComparisonStep::kWait: return may_go_on;
     case fleet::ComparisonStep::kBeginSegment: node.begins_segment = true; break;
     case fleet::ComparisonStep::kTakeMark:
       node.anchor = fleet::anchor_from_mark(
           rows_.mark, is_good ? node.anchor : std::nullopt,
           node.request.has_value() ? node.request->asked_boot_ms : boot_ms, boot_ms);
+      if (Worker* own = rows_.find(node.incarnation)) own->segment = segment;
       break;
   }
   node.request.reset();
   return true;
 }
 
-void FleetWorld::ask(Node& node) {
+void FleetWorld::ask(Node& node, bool has_anchor) {
+  if (Worker* own = rows_.find(node.incarnation); own != nullptr && !has_anchor) own->segment = 0;
   const Ms boot_ms = boot(node);
   const Ms first_ms = node.request.has_value() ? node.request->first_asked_boot_ms : boot_ms;
   node.request = fleet::MarkRequest{++requests_, first_ms, boot_ms};
   for (const Node& other : nodes_) {
     if (&other == &node || !other.is_up || !other.is_connected || other.incarnation == 0) continue;
+    if (is_client(other)) continue;
     at(pick(5, 100), [this, slot = other.slot, life = other.life, number = requests_] {
       Node* asked = alive(slot, life);
       if (asked == nullptr || now_ < asked->frozen_until) return;
@@ -667,6 +682,7 @@ void FleetWorld::enroll(Node& node) {
     const Node& asking = nodes_[static_cast<std::size_t>(slot)];
     if (asking.life != batch.life || !take_node_id(rows, asking)) return false;
     Worker worker;
+    worker.is_client = is_client(asking);
     worker.incarnation = batch.incarnation;
     worker.node_id = asking.node_id;
     worker.boot = asking.boot;

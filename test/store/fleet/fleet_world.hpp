@@ -62,6 +62,7 @@ struct Scenario {
   int failovers_after_claims_percent = 0;  // with which the new owner is cut off
   bool has_long_work = false;
   bool has_opposed_clocks = false;  // each is as far off as the bound allows
+  bool has_client = false;          // the last of the nodes is one, and answers no request
 };
 
 // Promises that were broken, and how often.
@@ -119,6 +120,8 @@ struct Worker {
   int boot = 0;
   fleet::BatchRow batch;
   fleet::MarkAnswer answer;
+  std::int64_t segment = 0;  // of its anchor; 0: it has said that it has none
+  bool is_client = false;
 };
 struct Timer {
   Ms due_ms = 0;  // store time
@@ -309,9 +312,11 @@ class FleetWorld {
   void say(const Batch& batch, bool done);
   void watch(Node& node);
   bool has_time(Node& node);
-  void ask(Node& node);
+  void ask(Node& node, bool has_anchor);
   void answer_request(int slot, int life, int tries);
   bool all_answered(const Node& node);
+  [[nodiscard]] bool is_asked(const Worker* worker) const;
+  [[nodiscard]] bool is_client(const Node& node) const;
   bool others_connected(const Node& node);
 
   // A node: its work.

@@ -67,7 +67,7 @@ class NotReconnecting final : public postgres::Reconnecting {
 Status open_in(postgres::Connection& server, const Beside& beside) {
   static NotReconnecting not_reconnecting;
   static std::int64_t node = 0;
-  server.transaction().set_up(++node, {}, {}, 0, not_reconnecting);
+  server.transaction().set_up(++node, {}, {}, not_reconnecting);
   server.link().set_up(ServerByHand::address(), *beside.port.clock, 60'000);
   PAWL_TRY(server.connect(60'000));
   return postgres::enter_schema(server, "pawl");

@@ -8,10 +8,13 @@
 #include <vector>
 
 #include "gtest/gtest.h"
+#include "pawl/port_posix.hpp"
 #include "pawl/postgres.hpp"
 #include "proxy.hpp"
 #include "server_beside.hpp"
 #include "server_by_hand.hpp"
+#include "store/postgres/postgres_database.hpp"
+#include "store/store_factory.hpp"
 #include "world.hpp"
 
 namespace pawl::testing {
@@ -27,12 +30,12 @@ constexpr std::int64_t kDayMs = 86'400'000;
 
 std::int64_t g_now = 0;  // the true time of all machines
 
-// What an activity did, and where.
+// The work of an activity, and its place.
 struct Doing {
   std::string worker;
   std::int64_t from = 0;
-  std::int64_t until = 0;  // the last step in which it was not told to stop
-  bool was_told = false;
+  std::int64_t until = 0;  // the last step in which it did not hear that it must stop
+  bool has_heard = false;
 };
 std::vector<Doing> g_done;
 
@@ -41,15 +44,15 @@ struct Place {
   bool has_begun = false;
 };
 
-// Works in steps until it is told to stop, or for ten minutes.
+// Works in steps until it hears that it must stop, or for ten minutes.
 ActivityStep holds(ActivityContext& ctx, Place& place) {
   if (!place.has_begun) {
     place = {g_done.size(), true};
     g_done.push_back({std::string(ctx.worker_id()), g_now, g_now, false});
   }
   Doing& doing = g_done[place.at];
-  doing.was_told = ctx.is_cancelled();
-  if (doing.was_told) return ctx.ok("stopped");
+  doing.has_heard = ctx.is_cancelled();
+  if (doing.has_heard) return ctx.ok("stopped");
   doing.until = g_now;
   if (g_now - doing.from >= 600'000) return ctx.ok("whole");
   return ctx.again_after(milliseconds(kStepMs));
@@ -243,7 +246,7 @@ TEST_F(Fleet, AMachineThatWasAwayCountsOnWithTheOthers) {
 }
 
 // F5a, F5b: all were off for a day, which the clock of the server and that of the machine show.
-TEST_F(Fleet, ATimeInWhichNobodyWasThereIsCredited) {
+TEST_F(Fleet, ATimeInWhichAllWereOffIsCredited) {
   ASSERT_EQ(start(a, "a"), Status::kOk);
   start_at(a, "x", "waits_an_hour");
   pass(30'000);
@@ -293,7 +296,7 @@ TEST_F(Fleet, AConnectionThatComesBackInTimeKeepsItsSessions) {
   pass(10'000);
   EXPECT_EQ(begun_at("a"), 1U);
   EXPECT_EQ(begun_at("b"), 0U);
-  EXPECT_FALSE(g_done[0].was_told);
+  EXPECT_FALSE(g_done[0].has_heard);
 }
 
 // F6, F7, F14: the owner stops by its own clock before another one may begin.
@@ -309,7 +312,7 @@ TEST_F(Fleet, AnExclusiveSessionLeavesWhenItsLeaseIsOver) {
   pass(kLeaseMs);
   EXPECT_EQ(begun_at("b"), 1U);
   EXPECT_LE(g_done.back().from, cut_at + kLeaseMs + 5'000);
-  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_TRUE(g_done[0].has_heard);
   EXPECT_TRUE(never_at_once());
   EXPECT_EQ(a.logged("lease_over"), 1U);
 }
@@ -355,7 +358,7 @@ TEST_F(Fleet, AnOwnerThatIsLateTakesItsExclusiveSessionAnew) {
   a.network().heal();
   pass(20'000);
   EXPECT_EQ(begun_at("a"), 2U);
-  EXPECT_TRUE(g_done[0].was_told);
+  EXPECT_TRUE(g_done[0].has_heard);
   EXPECT_GT(number("SELECT epoch FROM fleet.sessions WHERE name='bus'"), epoch);
 }
 
@@ -426,6 +429,82 @@ TEST_F(Fleet, TheIdOfAMachineThatIsGoneIsFree_AndItsExclusiveSessionsAreNot) {
   pass(10'000);
   EXPECT_GE(a.logged("worker_was_buried"), 1U);
   EXPECT_EQ(number("SELECT count(*) FROM fleet.workers WHERE buried=0 AND node='plant'"), 1);
+}
+
+// The former one comes back before its lease is over.
+TEST_F(Fleet, AWorkerWhoseIdWasTakenRegistersAnew) {
+  ASSERT_EQ(start(a, "plant"), Status::kOk);
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  a.network().cut();
+  ASSERT_EQ(start(b, "plant"), Status::kOk) << b.worker().diagnostic.text();
+  pass(1'000);
+  a.network().heal();
+  pass(2'000);
+  EXPECT_EQ(a.logged("another process has taken the id of this node"), 1U)
+      << a.worker().lines.all();
+  EXPECT_TRUE(g_done[0].has_heard);
+  EXPECT_FALSE(a.worker().runtime->ready());
+}
+
+// ---- wake-ups ----
+
+class Listener {
+ public:
+  explicit Listener(const char* channel) { hand_.execute(std::string("LISTEN ") + channel); }
+  int heard() {
+    hand_.execute("SELECT 1");
+    return hand_.notifications();
+  }
+
+ private:
+  ServerByHand hand_;
+};
+
+// A notification locks the whole server for a moment, so a machine that is alone sends none.
+TEST_F(Fleet, OnlyOthersAreWoken) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  Listener listener("fleet");
+  start_at(a, "x", "asks_where");
+  pass(60'000);
+  EXPECT_EQ(listener.heard(), 0);
+  ASSERT_EQ(start(b, "b", &a), Status::kOk);
+  pass(100);
+  EXPECT_GT(listener.heard(), 0);
+  start_at(b, "y", "asks_where");
+  pass(2'000);
+  EXPECT_GT(listener.heard(), 0);
+}
+
+TEST_F(Fleet, ACommitOfAnotherMachineEndsTheSleep) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  const ServerDatabase database = postgresql(ServerByHand::address(), "fleet");
+  posix::SystemPort system;
+  test::Folder folder;
+  Diagnostic why;
+  const port::Port port = system.port();
+  ASSERT_EQ(port.threads->open(folder.file("b").c_str(), why), Status::kOk) << why.text();
+  postgres::PostgresStore store;
+  ASSERT_EQ(store.open(StoreFactory::options_of(Path(folder.file("b")), &database), port, why),
+            Status::kOk)
+      << why.text();
+  store.wake(port.threads);
+  by_hand_.execute("NOTIFY fleet");
+  EXPECT_TRUE(port.threads->wait(port.clock->boot_ms() + 60'000).descriptor);
+  // It was taken off with the next answer.
+  EXPECT_TRUE(store.batch().data_version().ok());
+  EXPECT_FALSE(port.threads->wait(0).descriptor);
+  // A connection that is gone does not keep the loop awake.
+  by_hand_.ask(
+      "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+      "WHERE pid<>pg_backend_pid() AND query LIKE 'LISTEN%' OR query LIKE 'SELECT seq%') ended");
+  static_cast<void>(port.threads->wait(port.clock->boot_ms() + 60'000));
+  static_cast<void>(store.batch().data_version());
+  static_cast<void>(port.threads->wait(0));
+  by_hand_.execute("NOTIFY fleet");
+  EXPECT_TRUE(port.threads->wait(port.clock->boot_ms() + 60'000).descriptor) << "it listens again";
+  store.close();
+  port.threads->close();
 }
 
 // ---- rest ----

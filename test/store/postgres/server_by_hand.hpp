@@ -46,6 +46,15 @@ class ServerByHand {
     }
     return rows;
   }
+  // That have come with the answers so far.
+  int notifications() {
+    int count = 0;
+    while (PGnotify* const one = PQnotifies(handle_.get())) {
+      PQfreemem(one);
+      ++count;
+    }
+    return count;
+  }
 
  private:
   using Result = std::unique_ptr<PGresult, decltype(&PQclear)>;

@@ -1,0 +1,71 @@
+#include "store/postgres/store_lock.hpp"
+
+#include <cstdlib>
+
+namespace pawl::postgres {
+namespace {
+
+// A node in the middle of a transaction that ended is no reason to wait, so NOWAIT is another text.
+#define PAWL_LOCKED_ROW                                                               \
+  "BEGIN;SELECT seq,form,mark,boot_seq,mark_server_ms,mark_wall_ms,request,timeline," \
+  "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint "   \
+  "FROM meta WHERE id=1 FOR UPDATE"
+
+// Those that wait for the row have the same lock on its table, and wait for another one.
+constexpr char kFindHolder[] =
+    "SELECT l.pid,coalesce((extract(epoch FROM a.xact_start)*1000)::bigint,0) FROM pg_locks l "
+    "JOIN pg_stat_activity a ON a.pid=l.pid WHERE l.relation='meta'::regclass AND "
+    "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() AND NOT EXISTS("
+    "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
+constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
+
+std::int64_t number_at(const PGresult* result, int column) {
+  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
+}
+
+}  // namespace
+
+Status StoreLock::take(PGresult** out) {
+  Status status = try_to_take(out);
+  for (int waits = 1; waits < waits_ && status == Status::kBusy; ++waits) {
+    watch_holder();
+    status = try_to_take(out);
+  }
+  if (status == Status::kBusy) watch_holder();
+  if (status == Status::kOk) wait_.reset();
+  return status;
+}
+
+Status StoreLock::try_to_take(PGresult** out) {
+  Status status = link_.ask(waits_ > 0 ? PAWL_LOCKED_ROW : PAWL_LOCKED_ROW " NOWAIT", out);
+  if (status == Status::kOk && PQntuples(*out) != 1) {
+    diagnostic_.format("table meta has no row");
+    PQclear(*out);
+    *out = nullptr;
+    status = Status::kCorrupt;
+  }
+  if (status != Status::kOk) give_up();
+  return status;
+}
+
+void StoreLock::give_up() {
+  const Diagnostic why = diagnostic_;
+  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
+  diagnostic_ = why;
+}
+
+// Keeps the text of the failure that made it look.
+void StoreLock::watch_holder() {
+  const Diagnostic why = diagnostic_;
+  PGresult* found = nullptr;
+  if (link_.ask_about(kFindHolder, {}, &found) == Status::kOk && PQntuples(found) > 0) {
+    const std::int64_t now = link_.boot_ms();
+    wait_ = fleet::watch_lock(wait_, {number_at(found, 0), number_at(found, 1)}, now);
+    if (fleet::must_end_holder(*wait_, now))
+      static_cast<void>(link_.ask_about(kEndHolder, {wait_->holder.backend}, nullptr));
+  }
+  PQclear(found);
+  diagnostic_ = why;
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,43 @@
+// StoreLock: the lock of the store, which is the row of meta.
+//
+// Purpose: a transaction that writes holds it from its beginning, and reads the row by that. A
+// holder that does nothing is ended after kLockWaitMs (F16 of docs/rules/fleet.md).
+// Ownership: a StoreLock uses the link of its connection. Thread rule: one thread.
+#ifndef PAWL_STORE_POSTGRES_STORE_LOCK_HPP
+#define PAWL_STORE_POSTGRES_STORE_LOCK_HPP
+
+#include <optional>
+
+#include "pawl/status.hpp"
+#include "store/postgres/server_link.hpp"
+#include "store/postgres/server_rules.hpp"
+
+namespace pawl::postgres {
+
+class StoreLock {
+ public:
+  StoreLock(ServerLink& link, Diagnostic& diagnostic) : link_(link), diagnostic_(diagnostic) {}
+
+  // How often take() waits for the lock, each time for as long as the setting lock_timeout says.
+  void set_waits(int waits) { waits_ = waits; }
+  // Begins a transaction that holds it. `out`: one row, of the columns `seq`, `form` and those of
+  // StoreTime::prepare(). kBusy: another connection has it.
+  Status take(PGresult** out);
+  // Ends the transaction, if there is one, and keeps the text of what was wrong.
+  void give_up();
+  // The link has connected anew.
+  void forget() { wait_.reset(); }
+
+ private:
+  Status try_to_take(PGresult** out);
+  void watch_holder();
+
+  ServerLink& link_;
+  Diagnostic& diagnostic_;
+  int waits_ = 0;
+  std::optional<fleet::LockWait> wait_;  // take() found it held
+};
+
+}  // namespace pawl::postgres
+
+#endif  // PAWL_STORE_POSTGRES_STORE_LOCK_HPP
