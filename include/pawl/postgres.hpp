@@ -3,8 +3,7 @@
 // Purpose: a program changes its engine by this one option. The tables of a store lie in one schema
 // of the server, which is made at the first opening, if the role may. Libpq connects: TLS,
 // passwords and several hosts are options of the address, of its environment and of its files.
-// Until the rules of docs/rules/fleet.md are asked by the store, all its processes are of one
-// machine.
+// Machines may share it: docs/architecture/server.md.
 // Thread rule: any thread. Link pawl::postgres.
 #ifndef PAWL_POSTGRES_HPP
 #define PAWL_POSTGRES_HPP

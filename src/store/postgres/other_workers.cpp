@@ -14,7 +14,7 @@ constexpr char kIsConnected[] =
 constexpr char kReadLiving[] =
     "SELECT w.inc,EXISTS(SELECT 1 FROM nodes n WHERE n.inc=w.inc AND " PAWL_IS_CONNECTED(
         "n.id") ")::int,max(w.locked_until,w.sessions_until),"
-                "EXISTS(SELECT 1 FROM worker_queue)::int FROM workers w "
+                "EXISTS(SELECT 1 FROM worker_queue)::int,w.boot_seq FROM workers w "
                 "WHERE w.buried=0 AND w.inc<>$1 ORDER BY w.inc";
 
 constexpr char kTakeNode[] = "UPDATE nodes SET inc=NULL WHERE inc=$1";
@@ -58,6 +58,7 @@ OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
   PGresult* living = nullptr;
   if (link_.ask_about(kReadLiving, {me}, &living) != Status::kOk) return seen;
   for (int row = 0; row < PQntuples(living); ++row) {
+    if (is_here(number_at(living, row, 0), number_at(living, row, 4))) continue;
     seen.has_others = true;
     seen.has_work = number_at(living, row, 3) != 0;
     GoneConnection* const gone = note(number_at(living, row, 0), number_at(living, row, 1) != 0);
@@ -72,6 +73,13 @@ OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
   forget_unknown(living);
   PQclear(living);
   return seen;
+}
+
+// The kernel reports its death, so nothing has to be looked at.
+bool OtherWorkers::is_here(Incarnation worker, std::int64_t boot) const {
+  char note = 0;
+  return boot == time_.boot_number() &&
+         storage_->worker_notes(path_, worker, 0, &note, sizeof note) > 0;
 }
 
 // Null: it is there, or too many are gone.

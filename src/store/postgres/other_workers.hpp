@@ -23,6 +23,11 @@ class OtherWorkers : public OtherMachines {
   OtherWorkers(ServerLink& link, const StoreTime& time) : link_(link), time_(time) {}
   virtual ~OtherWorkers() = default;
 
+  // `path`: what lies beside the database on this machine begins with it. Both outlive this.
+  void set_up(port::Storage& storage, const char* path) {
+    storage_ = &storage;
+    path_ = path;
+  }
   Gone judge(const Claim& claim, bool is_proved_dead, std::int64_t now) override;
   [[nodiscard]] Look look(Incarnation me, std::int64_t now) override;
   Status take_node(Incarnation worker) override;
@@ -40,8 +45,12 @@ class OtherWorkers : public OtherMachines {
   GoneConnection* note(Incarnation worker, bool is_connected);
   void forget_unknown(const PGresult* living);
 
+  [[nodiscard]] bool is_here(Incarnation worker, std::int64_t boot) const;
+
   ServerLink& link_;
   const StoreTime& time_;
+  port::Storage* storage_ = nullptr;
+  const char* path_ = nullptr;
   FixedVector<GoneConnection, kGoneMax> gone_;
   bool is_watching_ = false;
 };

@@ -53,6 +53,7 @@ Status Database::prepare(const StoreOptions& options, const port::Port& port,
   options_.schema = schema_.view();
   options_.busy_ms_max = std::min<std::int64_t>(options.busy_ms_max, kLockMsMax);
   port_ = port;
+  others_.set_up(*port_.storage, path_.c_str());
   return port_.storage->check_place(path_.c_str(), diagnostic);
 }
 

@@ -82,14 +82,26 @@ void ServerLink::set_up(const char* address, port::Clock& clock, std::int64_t an
   answer_ms_max_ = answer_ms_max;
 }
 
-// Libpq shows an address that it cannot read as a whole, with the password.
+// Libpq shows an address that it cannot read as a whole, with the password. In a password that is
+// not encoded, it takes a part for the host or for the port, and shows that.
 bool ServerLink::can_read_address() {
   char* why = nullptr;
   PQconninfoOption* const options = PQconninfoParse(address_, &why);
+  bool is_good = options != nullptr;
+  for (const PQconninfoOption* one = options; is_good && one->keyword != nullptr; ++one) {
+    const std::string_view keyword = one->keyword;
+    const std::string_view value = one->val == nullptr ? "" : one->val;
+    if (keyword == "host") is_good = value.find('@') == std::string_view::npos;
+    if (keyword == "port")
+      is_good = value.find_first_not_of("0123456789,") == std::string_view::npos;
+  }
   PQfreemem(why);
   PQconninfoFree(options);
-  if (options == nullptr) diagnostic_.format("the address of the server cannot be read");
-  return options != nullptr;
+  if (!is_good)
+    diagnostic_.format(
+        "the address of the server cannot be read; in a password each of @ : / ? # "
+        "is written as %% and two digits, as %%40 for @");
+  return is_good;
 }
 
 Status ServerLink::connect(std::int64_t wait_ms) {

@@ -57,6 +57,8 @@ class ServerLink {
   void look();
   // How often it has connected.
   [[nodiscard]] std::uint32_t connections() const { return connections_; }
+  // The process of the server that answered when it connected.
+  [[nodiscard]] std::int64_t server_process() const { return PQbackendPID(handle_); }
   [[nodiscard]] std::int64_t boot_ms() const { return clock_->boot_ms(); }
   // Also true of a transaction that failed, and can only be rolled back.
   [[nodiscard]] bool in_transaction() const;

@@ -19,7 +19,7 @@ constexpr char kRefuse[] =
     "ON CONFLICT(id) DO UPDATE SET number=excluded.number";
 // The name of a file of the log begins with the timeline.
 constexpr char kLookAtServer[] =
-    "SELECT pg_is_in_recovery()::int,CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
+    "SELECT pg_backend_pid(),pg_is_in_recovery()::int,CASE WHEN pg_is_in_recovery() THEN 0 ELSE "
     "('x'||substr(pg_walfile_name(pg_current_wal_lsn()),1,8))::bit(32)::bigint END";
 constexpr char kCommitsLost[] =
     "the server has lost commits that it had acknowledged: it was failed over, or restored";
@@ -47,8 +47,16 @@ void StoreTransaction::set_up(std::int64_t node, const port::BootId& boot,
 Status StoreTransaction::check_server() {
   PGresult* found = nullptr;
   PAWL_TRY(link_.ask(kLookAtServer, &found));
-  const fleet::ServerFacts server = {number_at(found, 0) != 0, number_at(found, 1), kPostgresForm};
+  const fleet::ServerFacts server = {number_at(found, 1) != 0, number_at(found, 2), kPostgresForm};
+  const bool is_of_this_link = number_at(found, 0) == link_.server_process();
   PQclear(found);
+  // Between two transactions a pooler may lead to another process, which knows neither our
+  // statements nor our lock, and listens to nothing. It answers for one that it made up.
+  if (!is_of_this_link) {
+    diagnostic_.format(
+        "a pooler of connections stands before the server: the address has to be the server's own");
+    return Status::kUnsupported;
+  }
   switch (fleet::look_at_server(server, timeline_, kPostgresForm)) {
     case fleet::ServerVerdict::kReplica:
       diagnostic_.format("the server is a replica, which cannot be written to");

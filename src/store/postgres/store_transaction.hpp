@@ -51,7 +51,7 @@ class StoreTransaction {
   [[nodiscard]] StoreTime& time() { return time_; }
   [[nodiscard]] StoreLock& lock() { return lock_; }
   // The link has connected, perhaps to another server. kReadOnly: that is a replica; kIo: it is
-  // behind one that was seen before (F17).
+  // behind one that was seen before (F17); kUnsupported: a pooler answers in its place.
   Status check_server();
   // Shows other nodes that this one is connected.
   Status take_node_lock();

@@ -289,7 +289,10 @@ TEST_F(ServerTrouble, NoAnswerHoldsThePassword) {
   for (const std::string& address :
        {std::string("host=/nowhere/at/all user=pawl password=secret"),
         std::string("postgresql://pawl:secret@nowhere.invalid/pawl"),
-        std::string("postgresql://pawl:secret@[nowhere/pawl"), "password=secret " + long_one,
+        std::string("postgresql://pawl:secret@[nowhere/pawl"),
+        std::string("postgresql://pawl:secret/x@127.0.0.1:1/pawl"),
+        std::string("postgresql://pawl:x@secret@127.0.0.1:1/pawl"),
+        std::string("postgresql://pawl:x:secret@127.0.0.1:1/pawl"), "password=secret " + long_one,
         proxy_.address() + " password=secret options=--nothing=here"}) {
     const ServerDatabase database = postgresql(address);
     options.database = &database;
