@@ -1,8 +1,8 @@
 // fleet: machines that share conversations and a valve through a PostgreSQL server.
 //
-// A conversation is a soft session: its machine keeps it warm, and when that is gone another one goes
-// on at once. The valve is an exclusive session: a machine that lost the server stops before another
-// one may turn it. Nothing else in this program says that there are several machines.
+// A conversation is a soft session: its machine keeps it warm, and when that is gone another one
+// goes on at once. The valve is an exclusive session: a machine that lost the server stops before
+// another one may turn it. Nothing else in this program says that there are several machines.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,7 +29,8 @@ node  is a machine: it runs what is there, and writes each move of the valve to 
 say   reads lines "NAME TEXT", and says each text to the conversation of that name, or to the valve; a line
       "NAME bye" ends it and prints all that it heard
 
-ADDRESS is libpq's, such as postgresql://db.plant/pawl. What lies beside the database on this machine begins with FILE.
+ADDRESS is libpq's, such as postgresql://db.plant/pawl.
+What lies beside the database on this machine begins with FILE.
 )";
 
 constexpr int kTurns = 20;  // of one execution
@@ -80,7 +81,8 @@ class Ledger {
   int file_;
 };
 
-// A turn takes half a second. Whoever holds the hardware looks at each step whether it still may.
+// A turn takes half a second. The one that holds the hardware looks at each step whether it may go
+// on.
 pawl::ActivityResult turn(pawl::ActivityContext& ctx) {
   const auto& ledger = *static_cast<const Ledger*>(ctx.user());
   for (int step = 0; step < 25; ++step) {

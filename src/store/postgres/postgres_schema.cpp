@@ -53,10 +53,13 @@ constexpr char kIndices[] =
 
 // A statement names the index that it takes on SQLite. Without the other ways to find rows the
 // planner takes it here, too, whatever it believes of the tables. What is switched off counts as
-// very dear, so the server would compile each such plan (jit), which takes longer than it runs.
+// very dear, so the server would compile each such plan (jit), which takes longer than it runs. The
+// server asks after 10 s of silence whether the machine is still there, since its lock says so.
 constexpr char kSettings[] =
     "SET enable_seqscan=off;SET enable_bitmapscan=off;SET enable_hashjoin=off;"
-    "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan";
+    "SET enable_mergejoin=off;SET jit=off;SET plan_cache_mode=force_generic_plan;"
+    "SET tcp_keepalives_idle=10;SET tcp_keepalives_interval=5;SET tcp_keepalives_count=3;"
+    "SET tcp_user_timeout=25000";
 
 }  // namespace
 

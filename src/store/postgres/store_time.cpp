@@ -17,13 +17,14 @@ constexpr std::int64_t kGivenUpMs = 5'000;
 // A worker looks at the end of its lease at least so late.
 constexpr std::int64_t kLatenessMs = 1'000;
 
-// Anchors of other segments are void, so their nodes have to compare before they count again.
+// Anchors of other segments are void, so their nodes have to compare before they count again. Nodes
+// of one boot have one clock, and nothing to compare.
 constexpr char kReadOthers[] =
     "WITH sibling AS (SELECT k,compared FROM nodes WHERE id<>$1 AND segment=$3 AND boot=$4 "
     "ORDER BY compared DESC LIMIT 1) "
     "SELECT count(*),count(*) FILTER (WHERE request>=$2),coalesce(max(renew_ms),0),"
     "(SELECT k FROM sibling),(SELECT compared FROM sibling) FROM nodes "
-    "WHERE id<>$1 AND segment=$3 AND renew_ms>0 AND " PAWL_IS_CONNECTED("nodes.id");
+    "WHERE id<>$1 AND segment=$3 AND boot<>$4 AND renew_ms>0 AND " PAWL_IS_CONNECTED("nodes.id");
 
 // Says also that this node has no anchor, so that no other one waits for its answer.
 constexpr char kAsk[] =
@@ -81,6 +82,13 @@ bool StoreTime::may_go_on(const std::optional<fleet::TimeAnchor>& anchor, std::i
   return anchor.has_value() && (is_worker() || !fleet::needs_comparing(*anchor, now));
 }
 
+// The anchor of another node of this boot spares the question, if it was compared lately, or if
+// this node has none.
+bool StoreTime::is_of_use(const fleet::TimeAnchor& sibling, std::int64_t now) const {
+  if (!fleet::is_good(sibling, batch_.mark.segment, now)) return false;
+  return !fleet::needs_comparing(sibling, now) || (is_worker() && !anchor_.has_value());
+}
+
 Status StoreTime::prepare(const PGresult* row, std::int64_t timeline) {
   batch_ = Batch();
   batch_.mark = {number_at(row, 2), number_at(row, 3), number_at(row, 4), optional_at(row, 5)};
@@ -98,10 +106,14 @@ Status StoreTime::prepare(const PGresult* row, std::int64_t timeline) {
   Others others;
   PAWL_TRY(read_others(&others));
   others_renew_ms_ = others.renew_ms;
-  if (others.sibling.has_value() && !fleet::is_good(*others.sibling, batch_.mark.segment, now))
-    others.sibling.reset();
-  if (!may_go_on(anchor_, now) && may_go_on(others.sibling, now)) {
+  if (others.sibling.has_value() && is_of_use(*others.sibling, now)) {
     batch_.taken = others.sibling;
+    // Both count by one clock, and the one that has heard more is ahead.
+    if (anchor_.has_value() &&
+        fleet::own_count(*anchor_, now) > fleet::own_count(*batch_.taken, now)) {
+      batch_.taken->store_ms = anchor_->store_ms;
+      batch_.taken->boot_ms = anchor_->boot_ms;
+    }
     return Status::kOk;
   }
   switch (fleet::comparison_step(others.view, now, std::max(terms_.renew_ms, others.renew_ms))) {

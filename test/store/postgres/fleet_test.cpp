@@ -255,6 +255,22 @@ TEST_F(Fleet, AMachineThatWasAwayCountsOnWithTheOthers) {
   EXPECT_GE(mark(), g_now - 30'000);
 }
 
+// F4e: they have one clock, so they ask each other nothing, and a client on their thread waits for
+// nothing.
+TEST_F(Fleet, ProcessesOfOneMachineAskNoOther) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  ASSERT_EQ(start(a, "a2"), Status::kOk);
+  a->start("x", "asks_where");
+  for (int i = 0; i < 3; ++i) {
+    pass(450'000, 2'000);
+    EXPECT_EQ(a->client()->raise_event("x", "late", ""), Status::kStale);
+    a->start("y" + std::to_string(i), "asks_where");
+  }
+  EXPECT_EQ(number("SELECT request FROM fleet.meta"), 0);
+  EXPECT_LE(mark(), g_now + 4'000);
+  EXPECT_GE(mark(), g_now - 30'000);
+}
+
 // F5a, F5b: all were off for a day, which the clock of the server and that of the machine show.
 TEST_F(Fleet, ATimeInWhichAllWereOffIsCredited) {
   ASSERT_EQ(start(a, "a"), Status::kOk);
