@@ -21,6 +21,9 @@ set(CPACK_COMPONENTS_ALL runtime dev tools doc)
 if(TARGET pawl_endpoint)
   list(APPEND CPACK_COMPONENTS_ALL endpoint endpoint_dev)
 endif()
+if(TARGET pawl_postgres)
+  list(APPEND CPACK_COMPONENTS_ALL postgres_dev)
+endif()
 set(CPACK_COMPONENTS_IGNORE_GROUPS ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -46,6 +49,9 @@ set(CPACK_DEBIAN_ENDPOINT_DEV_PACKAGE_NAME libpawl-endpoint-dev)
 set(CPACK_DEBIAN_ENDPOINT_DEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_ENDPOINT_DEV_PACKAGE_DEPENDS
   "${debian_endpoint} (= ${debian_version}), libpawl-dev (= ${debian_version}), libmicrohttpd-dev")
+set(CPACK_DEBIAN_POSTGRES_DEV_PACKAGE_NAME libpawl-postgres-dev)
+set(CPACK_DEBIAN_POSTGRES_DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_POSTGRES_DEV_PACKAGE_DEPENDS "libpawl-dev (= ${debian_version}), libpq-dev (>= 14~~)")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME pawl-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION utils)
 # pawld serves the endpoint, and both programs know servers, where the libraries were there to build with.
@@ -65,7 +71,7 @@ set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
 
 # The first line is the short description.
 set(about "Pawl keeps workflows running across crashes and power loss on small devices.
-Their state is one SQLite file; there is no server.\n")
+Their state is one SQLite file; no server is needed.\n")
 set(CPACK_COMPONENT_RUNTIME_DESCRIPTION "durable execution for small machines, library\n${about}\nThis is the shared library.")
 set(CPACK_COMPONENT_DEV_DESCRIPTION "durable execution for small machines, development files
 ${about}\nThese are headers, static library, and files for CMake and pkg-config.")
@@ -73,6 +79,8 @@ set(CPACK_COMPONENT_ENDPOINT_DESCRIPTION "durable execution for small machines, 
 ${about}\nThis is the shared library of the endpoint: HTTP for operators, Prometheus\nand browsers.")
 set(CPACK_COMPONENT_ENDPOINT_DEV_DESCRIPTION "durable execution for small machines, HTTP endpoint, development files
 ${about}\nThese are header and static library of the endpoint, and files for CMake\nand pkg-config.")
+set(CPACK_COMPONENT_POSTGRES_DEV_DESCRIPTION "durable execution for small machines, PostgreSQL, development files
+${about}\nThese are headers and static library of a PostgreSQL server in place of the\nfile, and files for CMake and pkg-config.")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION "durable execution for small machines, tools
 ${about}\nThese are the programs to look into a database and to manage what runs.")
 set(CPACK_COMPONENT_DOC_DESCRIPTION "durable execution for small machines, documentation
@@ -102,6 +110,9 @@ execute_process(COMMAND ${PAWL_GZIP} -9nf ${debian_out}/${debian_changelog} COMM
 set(debian_packages "runtime ${debian_library}" "dev libpawl-dev" "tools pawl-tools" "doc pawl-doc")
 if(TARGET pawl_endpoint)
   list(APPEND debian_packages "endpoint ${debian_endpoint}" "endpoint_dev libpawl-endpoint-dev")
+endif()
+if(TARGET pawl_postgres)
+  list(APPEND debian_packages "postgres_dev libpawl-postgres-dev")
 endif()
 foreach(pair IN LISTS debian_packages)
   separate_arguments(pair)

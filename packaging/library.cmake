@@ -37,6 +37,8 @@ pawl_describe_library(pawl_static pawl)
 target_link_options(pawl_static INTERFACE LINKER:--gc-sections)
 target_link_libraries(pawl_static INTERFACE
   $<BUILD_INTERFACE:pawl_sqlite3> $<INSTALL_INTERFACE:pawl::sqlite3> Threads::Threads ${CMAKE_DL_LIBS})
+# A program links one of the two libraries: CMake refuses one that gets both.
+set_target_properties(pawl_static PROPERTIES INTERFACE_PAWL_LIBRARY static COMPATIBLE_INTERFACE_STRING PAWL_LIBRARY)
 add_library(pawl::pawl_static ALIAS pawl_static)
 
 # What a public header declares is visible, by the pragmas in it, and all else is hidden. The linker's script takes away what
@@ -48,6 +50,7 @@ if(PAWL_BUILD_SHARED)
   pawl_describe_library(pawl_shared pawl)
   pawl_version_library(pawl_shared ${pawl_exports})
   target_link_libraries(pawl_shared PRIVATE pawl_sqlite3 Threads::Threads ${CMAKE_DL_LIBS})
+  set_target_properties(pawl_shared PROPERTIES INTERFACE_PAWL_LIBRARY shared COMPATIBLE_INTERFACE_STRING PAWL_LIBRARY)
   add_library(pawl::pawl_shared ALIAS pawl_shared)
 endif()
 
@@ -64,6 +67,9 @@ string(REGEX REPLACE "/$" "" pawl_prefix_from_pc ${pawl_prefix_from_pc})
 
 if(TARGET pawl_endpoint)
   include(packaging/endpoint_library.cmake)
+endif()
+if(TARGET pawl_postgres)
+  include(packaging/postgres_library.cmake)
 endif()
 
 if(NOT PAWL_INSTALL)
@@ -87,7 +93,7 @@ foreach(export IN LISTS pawl_exports_installed)
 endforeach()
 set_target_properties(${pawl_libraries} PROPERTIES EXCLUDE_FROM_ALL OFF)
 
-# The endpoint's comes with its library.
+# Those of the endpoint and of PostgreSQL come with their libraries.
 install(DIRECTORY include/pawl DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
   FILES_MATCHING PATTERN *.h PATTERN *.hpp PATTERN endpoint.hpp EXCLUDE PATTERN postgres.hpp EXCLUDE
   PATTERN pawl_postgres.h EXCLUDE)

@@ -422,7 +422,8 @@ def check_names():
     code = "".join(path.read_text(encoding="utf-8", errors="replace")
                    for folder in ("include", "src", "port", "toolchains", "test")
                    for path in sorted((PROJECT / folder).glob("**/*")) if path.suffix in (".hpp", ".cpp", ".h", ".cmake"))
-    code += "".join(read(path) for path in ("CMakeLists.txt", "packaging/library.cmake", "packaging/endpoint_library.cmake", "packaging/debian.cmake"))
+    code += "".join(read(path) for path in ("CMakeLists.txt", "packaging/library.cmake", "packaging/endpoint_library.cmake",
+                                            "packaging/postgres_library.cmake", "packaging/debian.cmake"))
     code += "".join(text for one in PARSED.values() for _, _, words, text in one.blocks if words[:1] == ["recipe"])
     for one in [*PARSED.values(), *LINKING]:
         for number, line in one.prose:

@@ -67,6 +67,7 @@ class Consumers:
         self.tree = scratch / "pawl"
         self.programs = []  # (name, command of it)
         self.served = []  # the same of those with an endpoint
+        self.on_server = []  # (lines of a shell, output)
         self.copy_tree()
 
     def copy_tree(self):
@@ -107,14 +108,16 @@ class Consumers:
         library = (self.prefix / "lib/libpawl.so").resolve().name
         expect(re.fullmatch(r"libpawl\.so\.\d+\.\d+\.\d+\.\d+", library) and (self.prefix / "lib/libpawl.so.0").is_symlink(),
                f"the shared library has its versions in its name: {library}")
-        for file in ("lib/libpawl.a", "lib/libpawl_testing.a", "lib/libpawl_endpoint.a", "include/pawl/endpoint.hpp", "include/pawl/host.hpp", "include/pawl/version.h",
+        for file in ("lib/libpawl.a", "lib/libpawl_testing.a", "lib/libpawl_endpoint.a", "include/pawl/endpoint.hpp",
+                     "lib/libpawl_postgres.a", "include/pawl/postgres.hpp", "include/pawl/pawl_postgres.h",
+                     "include/pawl/host.hpp", "include/pawl/version.h",
                      "share/doc/pawl/LICENSE", "share/doc/pawl/LICENSE.cJSON", "share/doc/pawl/LICENSE.libmd",
                      "share/doc/pawl/docs/install.md"):
             expect((self.prefix / file).is_file(), f"installed: {file}")
         needed = self.needed(self.prefix / "lib/libpawl.so")
-        expect("libmicrohttpd.so.12" not in needed, f"the library without the endpoint needs no libmicrohttpd: {needed}")
+        expect(not {"libmicrohttpd.so.12", "libpq.so.5"} & set(needed), f"the library alone needs neither libmicrohttpd nor libpq: {needed}")
         compiled = run("ninja", "-C", self.scratch / "pawl-build", "-t", "commands", "pawl_shared", "pawl_static",
-                       "pawl_endpoint_shared", "pawl_endpoint_static").stdout
+                       "pawl_endpoint_shared", "pawl_endpoint_static", "pawl_postgres_static").stdout
         sources = re.findall(r" -c (\S+/src/\S+\.cpp)", compiled)
         expect(sources and len(sources) == len(set(sources)), "no source is compiled twice for static and shared libraries")
 
@@ -129,27 +132,40 @@ class Consumers:
         folder = self.folder("components")
         (folder / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.20)\nproject(c LANGUAGES CXX)\n"
-            "find_package(Pawl 0.1 CONFIG REQUIRED COMPONENTS ${WANTED})\n")
-        for wanted, says in (("shared;static", "can be one"), ("frobs", "no component frobs")):
-            answer = run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={self.prefix}",
-                         f"-DWANTED={wanted}", env=self.environment, check=False)
-            text = " ".join(answer.stdout.split())
-            expect(answer.returncode != 0 and says in text, f"find_package refuses the components {wanted}")
-
-        # A package whose endpoint is not there, as its own Debian package may not be.
-        without = self.scratch / "without-endpoint"
+            "find_package(Pawl 0.1 CONFIG REQUIRED COMPONENTS ${WANTED})\n"
+            "add_executable(c main.cpp)\ntarget_link_libraries(c PRIVATE ${LINKED})\n")
+        # A package whose endpoint or PostgreSQL is not there, as its own Debian package may not be.
+        without = self.scratch / "without"
         shutil.copytree(self.prefix, without, symlinks=True)
-        for path in without.glob("lib/cmake/Pawl/PawlEndpoint*"):
+        for path in [*without.glob("lib/cmake/Pawl/PawlEndpoint*"), *without.glob("lib/cmake/Pawl/PawlPostgres*")]:
             path.unlink()
-        answer = run("cmake", "-S", folder, "-B", folder / "without", f"-DCMAKE_PREFIX_PATH={without}", "-DWANTED=endpoint",
-                     env=self.environment, check=False)
-        expect(answer.returncode != 0 and "libpawl-endpoint-dev" in answer.stdout, "find_package says where the endpoint is")
+        for prefix, wanted, linked, says in (
+                (self.prefix, "shared;static", "", "can be one"), (self.prefix, "frobs", "", "no component frobs"),
+                (self.prefix, "shared;postgres", "", "postgres goes with the static library"),
+                (self.prefix, "postgres", "pawl::postgres;pawl::pawl_shared", "PAWL_LIBRARY property"),
+                (without, "endpoint", "", "libpawl-endpoint-dev"), (without, "postgres", "", "libpawl-postgres-dev")):
+            answer = run("cmake", "-S", folder, "-B", folder / "build", f"-DPawl_DIR={prefix}/lib/cmake/Pawl", f"-DWANTED={wanted}",
+                         f"-DLINKED={linked}", env=self.environment, check=False)
+            text = " ".join(answer.stdout.split())
+            expect(answer.returncode != 0 and says in text, f"find_package refuses {wanted} {linked}: {says}")
         folder = self.folder("endpoint", self.page.take("cmake", "endpoint"))
         shutil.copy(HERE / "endpoint.cpp", folder / "main.cpp")
         run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
             env=self.environment)
         run("cmake", "--build", folder / "build", env=self.environment)
         self.served.append(("by find_package", [folder / "build/greenhouse"]))
+        folder = self.folder("postgres", self.page.take("cmake", "postgres"))
+        shutil.copy(HERE / "hello.cpp", folder / "main.cpp")
+        run("cmake", "-S", folder, "-B", folder / "build", "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            "-DCMAKE_CXX_FLAGS=-DWITH_SERVER", env=self.environment)
+        run("cmake", "--build", folder / "build", env=self.environment)
+        self.links_server(folder / "build/hello", "by find_package")
+        hello = f"{folder}/build/hello {folder}/hello.db"
+        self.on_server.append((f"{hello} die || test $? = 3\n{hello}\n", "hello\ngoodbye\n"))
+
+    def links_server(self, program, how):
+        linked = self.needed(program)
+        expect("libpq.so.5" in linked and "libpawl.so.0" not in linked, f"on a server, {how}: libpq, and the static library {linked}")
 
     def matrix(self, name, prefix, options, emulator="", standards="17"):
         """hello.cpp by find_package, for each standard, with exceptions and without, and what else there is to link."""
@@ -168,7 +184,8 @@ class Consumers:
             kind = run("readelf", "-h", build / f"hello-pie-{variant}").stdout
             expect(re.search(r"Type:\s+DYN", kind), f"{name}: {variant} links into a program at any address")
             linked = self.needed(build / f"hello-17-exceptions-{variant}")
-            expect(("libpawl.so.0" in linked) == (variant == "shared"), f"{name}: {variant} is what was linked")
+            expect(("libpawl.so.0" in linked) == (variant == "shared") and "libpq.so.5" not in linked,
+                   f"{name}: {variant} is what was linked, and no libpq")
             if endpoint == "ON":
                 linked = self.needed(build / f"endpoint-{variant}")
                 wanted = "libpawl_endpoint.so.0" if variant == "shared" else "libmicrohttpd.so.12"
@@ -193,6 +210,14 @@ class Consumers:
         shutil.copy(HERE / "endpoint.cpp", folder / "endpoint.cpp")
         self.shell("pkg-config-endpoint", folder)
         self.served.append(("by pkg-config", [folder / "greenhouse"]))
+        folder = self.folder("pkg-config-postgres")
+        shutil.copy(HERE.parent / "c_api/c_server_test.c", folder / "main.c")
+        shutil.copy(HERE.parent / "c_api/c_api_test.h", folder)
+        self.shell("pkg-config-postgres", folder)
+        self.links_server(folder / "hello", "C by pkg-config")
+        run("sh", "-c", "cc -std=c99 main.c $(pkg-config --cflags --libs pawl pawl-postgres) -o both", cwd=folder, env=environment)
+        self.links_server(folder / "both", "beside the package pawl")
+        self.on_server.append((f'{folder}/hello {folder}/c "$PAWL_POSTGRES password=s3cret"\n', "ok\n"))
         asked = run("pkg-config", "--modversion", "pawl", env=environment).stdout.strip()
         expect(asked == self.version(), f"pkg-config and the header have one version: {asked}")
 
@@ -301,8 +326,9 @@ class Consumers:
         library = "libpawl" + re.search(r"set\(PAWL_SOVERSION (\d+)\)", (self.tree / "CMakeLists.txt").read_text())[1]
         wanted = {(name, version, arch) for arch in arches for name in (library, "libpawl-dev", "pawl-tools")}
         endpoint = library.replace("libpawl", "libpawl-endpoint")
-        wanted |= {(name, version, native) for name in (endpoint, "libpawl-endpoint-dev")} | {("pawl-doc", version, "all")}
-        expect(found == wanted, f"three packages for each architecture, two of the endpoint, and the pages {sorted(found ^ wanted)}")
+        wanted |= {(name, version, native) for name in (endpoint, "libpawl-endpoint-dev", "libpawl-postgres-dev")}
+        wanted |= {("pawl-doc", version, "all")}
+        expect(found == wanted, f"three packages for each architecture, those of endpoint and server, and the pages {sorted(found ^ wanted)}")
         self.shell("revision", self.tree)
         for arch in arches:
             of = [*out.glob(f"*_{version}_{arch}.deb"), *(out.glob(f"*_{version}_all.deb") if arch == native else ())]
@@ -331,9 +357,10 @@ class Consumers:
                             (endpoint, "usr/lib/*/libpawl_endpoint.so.*.*")):
             self.depends_of(next(out.glob(f"{name}_{self.version()}_{native}.deb")), self.scratch / "shlibdeps" / name, files)
         own = run("dpkg-deb", "-f", next(out.glob(f"{library}_{self.version()}_{native}.deb")), "Depends").stdout
-        expect("microhttpd" not in own, f"a program without an endpoint brings no libmicrohttpd: {own.strip()}")
-        own = run("dpkg-deb", "-f", next(out.glob(f"{endpoint}_{self.version()}_{native}.deb")), "Depends").stdout
-        expect(f"{library} (= {self.version()})" in own, f"{endpoint} goes with the library of its build: {own.strip()}")
+        expect(not re.search("microhttpd|libpq", own), f"a program without endpoint and server brings no library for them: {own.strip()}")
+        for name, other in ((endpoint, library), ("libpawl-postgres-dev", "libpawl-dev")):
+            own = run("dpkg-deb", "-f", next(out.glob(f"{name}_{self.version()}_{native}.deb")), "Depends").stdout
+            expect(f"{other} (= {self.version()})" in own, f"{name} goes with the library of its build: {own.strip()}")
 
     def depends_of(self, package, folder, files):
         (folder / "debian").mkdir(parents=True)
@@ -407,6 +434,9 @@ class Consumers:
         for number, (name, command) in enumerate(self.served):
             said = run(*command, self.scratch / f"served-{number}.db", env=environment, check=False, errors=subprocess.DEVNULL)
             expect(said.returncode == 0 and said.stdout == "healthy\n", f"{name} reads /health of its own endpoint {said.stdout.strip()}")
+        lines, wanted = ("".join(texts) for texts in zip(("exec 2>/dev/null\n", ""), *self.on_server))
+        said = run(sys.executable, "-B", HERE.parent / "store/postgres/server.py", "sh", "-euc", lines, env=self.environment, check=False)
+        expect(said.stdout in (wanted, "no PostgreSQL server is installed (Debian: postgresql)\n"), f"on a server {said.stdout.split()}")
         self.run_readme_programs()
 
     def run_readme_programs(self):

@@ -1,6 +1,6 @@
 // A durable hello, built as a user builds it: outside of the tree, and in many ways. It says hello
 // and dies; started again, it goes on with goodbye, without a second hello.
-// usage: hello DATABASE [die]
+// usage: hello DATABASE [die]    with WITH_SERVER: on the server of PAWL_POSTGRES
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +16,10 @@
 
 #if __has_include("arena.hpp") || __has_include("ids.hpp") || __has_include("engine.hpp")
 #error "a header of src/ is within reach of a user"
+#endif
+
+#ifdef WITH_SERVER
+#include "pawl/postgres.hpp"
 #endif
 
 #ifdef WITH_OWN_LIBRARIES
@@ -95,7 +99,13 @@ int main(int argument_count, char** arguments) {
                             std::to_string(PAWL_VERSION_PATCH);
   if (argument_count < 2 || built != pawl::version()) return 2;
   must_die = argument_count == 3;
-  pawl::Host host{pawl::Path(arguments[1])};
+  pawl::HostOptions options;
+  options.runtime.database_path = arguments[1];
+#ifdef WITH_SERVER
+  const pawl::ServerDatabase server = pawl::postgresql(std::getenv("PAWL_POSTGRES"));
+  options.runtime.database = &server;
+#endif
+  pawl::Host host{options};
   host.add_orchestration(kGreet, greet).add_activity(kSay, say).add_activity(kWork, work);
   host.start_once(kGreet, pawl::InstanceId("first"), {});
   const int status = host.run_until_done("first");
