@@ -123,8 +123,8 @@ int Connection::bind_nothing(void* of, int at, sql::ValueType type) {
   return bind(use_of(of), at, kTypes[static_cast<std::size_t>(type)], nullptr, 0);
 }
 
-// The server takes no other text than UTF-8 without a zero byte. None of Pawl's rows holds one, so a
-// statement that looks for one finds nothing.
+// The server takes no other text than UTF-8 without a zero byte. None of Pawl's rows holds one, so
+// a statement that looks for one finds nothing.
 int Connection::bind_characters(void* of, int at, std::string_view value) {
   if (!is_utf8(value) || value.find('\0') != std::string_view::npos)
     return bind(use_of(of), at, kText, nullptr, 0);
