@@ -241,6 +241,26 @@ TEST_F(Fleet, StoreTimeIsWhatPassed) {
   EXPECT_EQ(number("SELECT count(*) FROM fleet.clock_ring"), 2) << "one begins, and has its offset";
 }
 
+// It has no worker beside it whose clock it could share.
+TEST_F(Fleet, AClientOfAnotherMachineAsksForTheTime) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  pass(10'000);
+  b->client_options.busy_max = milliseconds(20);
+  EXPECT_EQ(b->client()->start_orchestration("asks_where", InstanceId("x"), ""), Status::kBusy);
+  EXPECT_NE(b->client()->error_text().find("how they count the time"), std::string_view::npos);
+  a.work();
+  EXPECT_EQ(b->client()->start_orchestration("asks_where", InstanceId("x"), ""), Status::kOk)
+      << b->client()->error_text();
+  pass(1'000);
+  EXPECT_EQ(state("x"), kCompleted);
+  // It answers no request, so it asks again after ten minutes.
+  pass_comparing(700'000);
+  EXPECT_EQ(b->client()->start_orchestration("asks_where", InstanceId("y"), ""), Status::kBusy);
+  a.work();
+  EXPECT_EQ(b->client()->start_orchestration("asks_where", InstanceId("y"), ""), Status::kOk);
+  EXPECT_LE(mark(), g_now + 4'000);
+}
+
 // F4b: the other one was away, and its anchor is void.
 TEST_F(Fleet, AMachineThatWasAwayCountsOnWithTheOthers) {
   start_both();
@@ -323,6 +343,26 @@ TEST_F(Fleet, AConnectionThatComesBackInTimeKeepsItsSessions) {
   EXPECT_EQ(begun_at("a"), 1U);
   EXPECT_EQ(begun_at("b"), 0U);
   EXPECT_FALSE(g_done[0].has_heard);
+}
+
+// An owner renews before its own count is over, with the least lease, too.
+TEST_F(Fleet, AnExclusiveSessionStaysWhereAllIsWell) {
+  a->options.leases.session_lock_timeout = milliseconds(9'999);
+  EXPECT_EQ(start(a, "a"), Status::kInvalidOptions);
+  a->workers.clear();
+  for (const std::int64_t lease_ms : {10'000, 30'000}) {
+    a->options.leases.session_lock_timeout = milliseconds(lease_ms);
+    a->options.leases.worker_lock_timeout = milliseconds(lease_ms);
+    ASSERT_EQ(start(a, "a"), Status::kOk) << a.worker().diagnostic.text();
+    start_at(a, "x" + std::to_string(lease_ms), "holds_bus");
+    const std::size_t before = g_done.size();
+    pass(120'000, 500);
+    EXPECT_EQ(g_done.size(), before + 1);
+    EXPECT_EQ(a.logged("lease_over"), 0U) << lease_ms;
+    EXPECT_FALSE(g_done.back().has_heard);
+    a->workers.clear();
+    pass(60'000, 5'000);
+  }
 }
 
 // F6, F7, F14: the owner stops by its own clock before another one may begin.
