@@ -172,7 +172,6 @@ std::int64_t draw_number(std::int64_t least, std::int64_t most, std::int64_t usu
   return least + static_cast<std::int64_t>(random() % (static_cast<std::uint64_t>(width) + 1));
 }
 
-
 // Machines that share a server need longer leases.
 constexpr std::chrono::milliseconds kServersLeaseLeast{10'000};
 

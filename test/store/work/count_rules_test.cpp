@@ -35,8 +35,10 @@ TEST(CountRules, after_unlock) {
     std::int64_t reboots;
   };
   const Row rows[] = {
-      {"in this boot", 3, false, 5, 7},       {"in this boot, by suspicion", 3, true, 6, 7},
-      {"in an earlier boot", 2, false, 5, 8}, {"in an earlier boot, by suspicion", 2, true, 5, 8},
+      {"in this boot", 3, false, 5, 7},
+      {"in this boot, by suspicion", 3, true, 6, 7},
+      {"in an earlier boot", 2, false, 5, 8},
+      {"in an earlier boot, by suspicion", 2, true, 5, 8},
       {"in a boot of another machine", 4, true, 5, 8},
   };
   for (const Row& one : rows) {
