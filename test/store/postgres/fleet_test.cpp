@@ -383,6 +383,50 @@ TEST_F(Fleet, AnExclusiveSessionLeavesWhenItsLeaseIsOver) {
   EXPECT_EQ(a.logged("lease_over"), 1U);
 }
 
+// F8: its soft sessions are free by then.
+TEST_F(Fleet, ExclusiveWorkGoesOnThroughACutThatIsShorterThanTheLease) {
+  start_both();
+  start_at(a, "x", "holds_bus");
+  pass(1'000);
+  cut(a);
+  pass(8'000);
+  a.network().heal();
+  pass(60'000);
+  ASSERT_EQ(g_done.size(), 1U);
+  EXPECT_FALSE(g_done[0].has_heard);
+  EXPECT_EQ(g_done[0].until, g_now);
+}
+
+// F7: the lease of a session may be longer than that of its worker, which is buried in time. Before
+// the first renewal the owner counts on the shorter one.
+TEST_F(Fleet, ALongLeaseOfASessionIsKept) {
+  for (const std::int64_t well_ms : {500, 20'000}) {
+    g_done.clear();
+    a->options.leases.worker_lock_timeout = b->options.leases.worker_lock_timeout =
+        milliseconds(10'000);
+    ASSERT_EQ(start(a, "a"), Status::kOk) << a.worker().diagnostic.text();
+    // The question of one that comes would make the first renew.
+    const bool comes_later = well_ms == 500;
+    if (!comes_later) {
+      ASSERT_EQ(start(b, "b", &a), Status::kOk) << b.worker().diagnostic.text();
+    }
+    start_at(a, "x" + std::to_string(well_ms), "holds_bus");
+    pass(well_ms);
+    ASSERT_EQ(begun_at("a"), 1U);
+    cut(a);
+    if (comes_later) {
+      ASSERT_EQ(start(b, "b"), Status::kOk) << b.worker().diagnostic.text();
+    }
+    pass(2 * kLeaseMs);
+    EXPECT_EQ(begun_at("b"), 1U);
+    EXPECT_TRUE(never_at_once()) << well_ms;
+    a->workers.clear();
+    b->workers.clear();
+    a.network().heal();
+    by_hand_.execute("DROP SCHEMA fleet CASCADE");
+  }
+}
+
 // The same if the connection is there: the network loses everything, and no side hears of it.
 TEST_F(Fleet, AnExclusiveSessionOfAMachineThatIsSilentLeavesLater) {
   start_both();
