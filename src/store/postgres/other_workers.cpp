@@ -1,7 +1,5 @@
 #include "store/postgres/other_workers.hpp"
 
-#include <cstdlib>
-
 #include "core/clock_rules.hpp"
 #include "store/postgres/fleet_lease_rules.hpp"
 #include "store/postgres/node_lock.hpp"
@@ -19,10 +17,6 @@ constexpr char kReadLiving[] =
 
 constexpr char kTakeNode[] = "UPDATE nodes SET inc=NULL WHERE inc=$1";
 
-std::int64_t number_at(const PGresult* result, int row, int column) {
-  return std::strtoll(PQgetvalue(result, row, column), nullptr, 10);
-}
-
 bool has_graced(std::int64_t since_boot_ms, std::int64_t boot_ms) {
   return fleet::may_take_node_id({false, since_boot_ms}, boot_ms);
 }
@@ -36,7 +30,7 @@ Gone OtherWorkers::judge(const Claim& claim, bool is_proved_dead, std::int64_t n
   if (!is_proved_dead) {
     PGresult* found = nullptr;
     if (link_.ask_about(kIsConnected, {claim.holder}, &found) != Status::kOk) return Gone::kNo;
-    const GoneConnection* const gone = note(claim.holder, number_at(found, 0, 0) != 0);
+    const GoneConnection* const gone = note(claim.holder, number_at(found, 0) != 0);
     PQclear(found);
     if (gone != nullptr) owner.connection_free_since_boot_ms = gone->since_boot_ms;
   }
@@ -58,16 +52,16 @@ OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
   PGresult* living = nullptr;
   if (link_.ask_about(kReadLiving, {me}, &living) != Status::kOk) return seen;
   for (int row = 0; row < PQntuples(living); ++row) {
-    if (is_here(number_at(living, row, 0), number_at(living, row, 4))) continue;
+    if (is_here(number_at(living, 0, row), number_at(living, 4, row))) continue;
     seen.has_others = true;
-    seen.has_work = number_at(living, row, 3) != 0;
-    GoneConnection* const gone = note(number_at(living, row, 0), number_at(living, row, 1) != 0);
+    seen.has_work = number_at(living, 3, row) != 0;
+    GoneConnection* const gone = note(number_at(living, 0, row), number_at(living, 1, row) != 0);
     if (gone == nullptr) continue;
     if (!has_graced(gone->since_boot_ms, link_.boot_ms())) {
       is_watching_ = true;
       continue;
     }
-    seen.has_gone = seen.has_gone || !gone->was_reported || number_at(living, row, 2) <= now;
+    seen.has_gone = seen.has_gone || !gone->was_reported || number_at(living, 2, row) <= now;
     gone->was_reported = true;
   }
   forget_unknown(living);
@@ -77,9 +71,7 @@ OtherMachines::Look OtherWorkers::look(Incarnation me, std::int64_t now) {
 
 // The kernel reports its death, so nothing has to be looked at.
 bool OtherWorkers::is_here(Incarnation worker, std::int64_t boot) const {
-  char note = 0;
-  return boot == time_.boot_number() &&
-         storage_->worker_notes(path_, worker, 0, &note, sizeof note) > 0;
+  return boot == time_.boot_number() && has_file_here(*storage_, path_, worker);
 }
 
 // Null: it is there, or too many are gone.
@@ -100,7 +92,7 @@ void OtherWorkers::forget_unknown(const PGresult* living) {
   for (std::size_t i = gone_.size(); i-- > 0;) {
     bool is_living = false;
     for (int row = 0; row < PQntuples(living) && !is_living; ++row)
-      is_living = number_at(living, row, 0) == gone_[i].worker;
+      is_living = number_at(living, 0, row) == gone_[i].worker;
     if (!is_living) gone_.erase_at(i);
   }
 }

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 
 #include "core/check.hpp"
 #include "core/clock_rules.hpp"
@@ -48,6 +49,10 @@ struct Numbers {
 void put_number(char (&at)[8], std::int64_t value) {
   for (int i = 0; i < 8; ++i)
     at[i] = static_cast<char>(static_cast<std::uint64_t>(value) >> (8 * (7 - i)));
+}
+
+std::int64_t number_at(const PGresult* result, int column, int row) {
+  return std::strtoll(PQgetvalue(result, row, column), nullptr, 10);
 }
 
 Status status_of(std::string_view sqlstate) {

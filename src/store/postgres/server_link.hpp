@@ -30,6 +30,9 @@ inline constexpr Oid kInt8 = 20;
 // A number as the server takes it in binary form.
 void put_number(char (&at)[8], std::int64_t value);
 
+// A number of a result that came as texts.
+[[nodiscard]] std::int64_t number_at(const PGresult* result, int column, int row = 0);
+
 // Translates the code of an error, of five characters (PostgreSQL, appendix A).
 [[nodiscard]] Status status_of(std::string_view sqlstate);
 

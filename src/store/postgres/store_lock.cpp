@@ -1,7 +1,5 @@
 #include "store/postgres/store_lock.hpp"
 
-#include <cstdlib>
-
 namespace pawl::postgres {
 namespace {
 
@@ -18,10 +16,6 @@ constexpr char kFindHolder[] =
     "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() AND NOT EXISTS("
     "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
 constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
-
-std::int64_t number_at(const PGresult* result, int column) {
-  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
-}
 
 }  // namespace
 

@@ -1,7 +1,6 @@
 #include "store/postgres/store_time.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "core/clock_rules.hpp"
 #include "store/postgres/batch_rules.hpp"
@@ -14,7 +13,7 @@ namespace {
 // A question that was not asked again for so long was given up, and is none any more.
 constexpr std::int64_t kGivenUpMs = 5'000;
 
-// A worker looks at the end of its lease at least so late.
+// A worker looks at the end of its lease at most so late.
 constexpr std::int64_t kLatenessMs = 1'000;
 
 // Anchors of other segments are void, so their nodes have to compare before they count again. Nodes
@@ -34,10 +33,6 @@ constexpr char kAsk[] =
 
 // After another connection has committed, each commit of this one wakes the others for so long.
 constexpr std::int64_t kOthersMs = 60'000;
-
-std::int64_t number_at(const PGresult* result, int column) {
-  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
-}
 
 OptionalMs optional_at(const PGresult* result, int column) {
   return PQgetisnull(result, 0, column) == 0 ? OptionalMs(number_at(result, column)) : OptionalMs();

@@ -70,7 +70,7 @@ class StoreTime : public sql::SharedClock {
   static constexpr int kNameParameters = 19;
 
  private:
-  // The rows of the other nodes say it.
+  // Read from the rows of the other nodes.
   struct Others {
     fleet::ComparisonView view;
     std::int64_t renew_ms = 0;                 // the longest interval of those that are asked

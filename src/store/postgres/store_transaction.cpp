@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <cstdlib>
 #include <cstring>
 
 #include "core/check.hpp"
@@ -30,10 +29,6 @@ constexpr char kEndOwnHolder[] =
 constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
 
 constexpr int kTimePauseMs = 5;  // between tries while other nodes have to answer
-
-std::int64_t number_at(const PGresult* result, int column) {
-  return std::strtoll(PQgetvalue(result, 0, column), nullptr, 10);
-}
 
 }  // namespace
 

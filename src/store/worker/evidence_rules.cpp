@@ -44,16 +44,18 @@ Gone Evidence::gone(const Claim& claim, Incarnation me, std::int64_t now, std::i
   return undisturbed >= options_.renewal_interval_ms ? Gone::kSuspicion : Gone::kNo;
 }
 
-// Processes of one kernel may have folders of their own, as containers do. A worker that is not of
-// this folder has no file in it, and its lock is not here.
+bool has_file_here(port::Storage& storage, const char* path, Incarnation worker) {
+  char note = 0;
+  return storage.worker_notes(path, worker, 0, &note, sizeof note) > 0;
+}
+
+// A lock that is not here is free, and proves nothing.
 port::Held Evidence::test(const Claim& claim) const {
   const bool asks = options_.fast_handoff || claim.is_own_node;
   if (!asks || !claim.lock_visible) return port::Held::kUntestable;
   const port::Held held = storage_.worker_test(path_, claim.holder);
   if (others_ == nullptr || held != port::Held::kFree) return held;
-  char note = 0;
-  const bool is_here = storage_.worker_notes(path_, claim.holder, 0, &note, sizeof note) > 0;
-  return is_here ? held : port::Held::kUntestable;
+  return has_file_here(storage_, path_, claim.holder) ? held : port::Held::kUntestable;
 }
 
 std::int64_t Evidence::expired_since(const Claim& claim, std::int64_t now) {

@@ -36,6 +36,10 @@ struct Claim {
 
 enum class Gone : std::uint8_t { kNo, kProof, kSuspicion };
 
+// Whether the worker's file is in this folder, so that its lock can be tested. Processes of one
+// kernel may have folders of their own, as containers do.
+[[nodiscard]] bool has_file_here(port::Storage& storage, const char* path, Incarnation worker);
+
 // The workers of other machines, for a store that machines share: no kernel lock of theirs can be
 // tested. Rules: docs/rules/fleet.md, F7, F8 and F15a.
 class OtherMachines {

@@ -1,5 +1,6 @@
 #include "store/worker/workers.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 #include <cstring>
 
@@ -163,7 +164,7 @@ Status Workers::refuse_earlier_boot() {
   }
 }
 
-#define PAWL_PREDECESSOR_COLUMNS "inc,node,pid,lock_visible,locked_until,boot_seq"
+#define PAWL_PREDECESSOR_COLUMNS "inc,node,pid,lock_visible,locked_until,sessions_until,boot_seq"
 constexpr auto kPredecessorColumns = sql::Columns(PAWL_PREDECESSOR_COLUMNS);
 
 constexpr auto kNextEarlier =
@@ -204,6 +205,7 @@ Status Workers::read_predecessor(Statement& next, Predecessor* row) {
   row->pid = next.integer(PAWL_COLUMN(kPredecessorColumns, pid));
   row->lock_visible = next.integer(PAWL_COLUMN(kPredecessorColumns, lock_visible)) != 0;
   row->locked_until = next.integer(PAWL_COLUMN(kPredecessorColumns, locked_until));
+  row->sessions_until = next.integer(PAWL_COLUMN(kPredecessorColumns, sessions_until));
   row->boot_seq = next.integer(PAWL_COLUMN(kPredecessorColumns, boot_seq));
   return Status::kOk;
 }
@@ -222,7 +224,7 @@ Status Workers::check_node(const NewWorker& worker, Evidence& evidence) {
     claim.subject = subtract_saturating(0, row.worker);  // neither a session's key nor 0
     const Gone gone = evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq);
     if (rules::may_take_node(gone, row.locked_until, worker.lease_ms, batch_.now)) {
-      PAWL_TRY(take_node_of_owner(claim, evidence));
+      PAWL_TRY(take_node_of_owner(row, claim, evidence));
       continue;
     }
     context_.diagnostic.format(
@@ -236,10 +238,11 @@ constexpr auto kNameWorker = PAWL_QUERY("UPDATE workers SET node='~'||inc WHERE 
 
 // F13: the node's id is free, but exclusive sessions are not yet. So the former registration keeps
 // them, without the id, until its lease is over.
-Status Workers::take_node_of_owner(Claim claim, Evidence& evidence) {
+Status Workers::take_node_of_owner(const Predecessor& row, Claim claim, Evidence& evidence) {
   OtherMachines* const others = context_.file.other_machines();
   if (others == nullptr) return Status::kOk;
   claim.is_exclusive = true;
+  claim.locked_until = std::max(row.locked_until, row.sessions_until);
   if (evidence.gone(claim, context_.batch_worker, batch_.now, batch_.boot_seq) != Gone::kNo)
     return Status::kOk;
   PAWL_TRY(fail(others->take_node(claim.holder), "take the id of a node"));

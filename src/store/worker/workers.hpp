@@ -65,6 +65,7 @@ class Workers : private Table {
     std::int64_t pid = 0;
     bool lock_visible = false;
     std::int64_t locked_until = 0;
+    std::int64_t sessions_until = 0;
     std::int64_t boot_seq = 0;
   };
   Status refuse_earlier_boot();
@@ -77,7 +78,7 @@ class Workers : private Table {
   Status bury_earlier_boots(Incarnation newcomer, std::string_view node, const CrashLimits& limits);
   Status inherit(const NewWorker& worker, Incarnation newcomer, const CrashLimits& limits);
   enum class Of : std::uint8_t { kAll, kSoft };
-  Status take_node_of_owner(Claim claim, Evidence& evidence);
+  Status take_node_of_owner(const Predecessor& row, Claim claim, Evidence& evidence);
   Status hand_sessions_over(Of of, Incarnation from, Incarnation heir, std::string_view reason,
                             const CrashLimits& limits);
   Status free_handed_over_at_once(Incarnation worker, const CrashLimits& limits);

@@ -557,6 +557,23 @@ TEST_F(Fleet, AWorkerWhoseIdWasTakenRegistersAnew) {
   EXPECT_FALSE(a.worker().runtime->ready());
 }
 
+// The lease of its session is longer than that of the worker.
+TEST_F(Fleet, TheIdOfANodeIsFreeBeforeItsLongLease) {
+  a->options.leases.worker_lock_timeout = b->options.leases.worker_lock_timeout =
+      milliseconds(10'000);
+  ASSERT_EQ(start(a, "plant"), Status::kOk);
+  ASSERT_EQ(start(b, "b", &a), Status::kOk);
+  start_at(a, "x", "holds_bus");
+  pass(20'000);
+  ASSERT_EQ(begun_at("plant"), 1U);
+  cut(a);
+  pass(12'000);
+  ASSERT_EQ(start(b, "plant"), Status::kOk) << b.worker().diagnostic.text();
+  pass(2 * kLeaseMs);
+  EXPECT_EQ(g_done.size(), 2U);
+  EXPECT_TRUE(never_at_once());
+}
+
 // ---- wake-ups ----
 
 class Listener {
