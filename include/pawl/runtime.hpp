@@ -49,6 +49,8 @@ struct RuntimeStats {
   Durations written;  // transactions that wrote, from the wait for the write lock to their commit
   Durations flushed;  // their commits alone: the time of the disk for the log
   std::uint64_t bytes_written = 0;
+  // How often the loop waited for an answer of the server that has the database; 0 on a file.
+  std::uint64_t server_trips = 0;
   std::uint64_t turns = 0;
   std::uint64_t turns_refused = 0;  // another worker was first, or the turn was stale
   std::uint64_t cold_loads = 0;     // histories read from the database

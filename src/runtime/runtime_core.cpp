@@ -55,6 +55,7 @@ const RuntimeStats& RuntimeCore::stats() {
   const IoUse io = loop_.store->io_use();
   loop_.stats.flushes = io.flushes;
   loop_.stats.bytes_written = io.bytes;
+  loop_.stats.server_trips = io.trips;
   return loop_.stats;
 }
 

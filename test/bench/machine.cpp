@@ -4,6 +4,9 @@
 
 #include <cstdio>
 
+#ifdef BENCH_POSTGRES
+#include "pawl/postgres.hpp"
+#endif
 #include "work.hpp"
 
 namespace bench {
@@ -29,6 +32,13 @@ pawl::Status Machine::explain(const char* what, pawl::Status status, std::string
 }
 
 pawl::Status Machine::start_process() {
+  if (!setup.server.empty()) {
+#ifdef BENCH_POSTGRES
+    server_ = pawl::postgresql(setup.server);
+#else
+    return explain("server", pawl::Status::kUnsupported, "pawl-bench was built without libpq");
+#endif
+  }
   if (!add_work(&registry_))
     return explain("registration", pawl::Status::kResourceExhausted, "the table is full");
   process_block_ = std::make_unique<Block>(pawl::Process::required_memory(process_options_));
@@ -41,6 +51,7 @@ pawl::Status Machine::start_process() {
 pawl::Options Machine::default_options() const {
   pawl::Options options;
   options.database_path = setup.database;
+  options.database = server();
   options.synchronous_full = setup.synchronous_full;
   options.limits.batch = options.slots.inline_activities = static_cast<std::uint32_t>(setup.batch);
   if (options.limits.warm_instances < 4 * options.limits.batch)

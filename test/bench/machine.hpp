@@ -36,6 +36,9 @@ class Machine {
   pawl::Status start(const pawl::Options& options);
   pawl::Status stop();
   [[nodiscard]] pawl::Options default_options() const;
+  [[nodiscard]] const pawl::ServerDatabase* server() const {  // null: SQLite
+    return setup.server.empty() ? nullptr : &server_;
+  }
   [[nodiscard]] pawl::Runtime& runtime() { return *runtime_; }
   [[nodiscard]] pawl::Process& process() { return process_; }
   [[nodiscard]] const pawl::RuntimeStats& stats() const { return runtime_->stats(); }
@@ -80,6 +83,7 @@ class Machine {
   std::uint64_t wanted_ = 0;
   std::uint64_t pawl::RuntimeStats::*count_ = nullptr;
   std::string error_;
+  pawl::ServerDatabase server_;
 };
 
 }  // namespace bench

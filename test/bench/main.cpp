@@ -21,13 +21,14 @@
 namespace {
 
 constexpr char kUsage[] =
-    "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--sync full|normal] [--slots N]\n"
-    "                  [--processes N] [--window MS] [--batch N]\n"
-    "                  [--tick MS] [--seconds N] [--lead MS]\n"
+    "usage: pawl-bench [floor] SCENARIO N [--db PATH] [--server ADDRESS]\n"
+    "                  [--sync full|normal] [--slots N] [--processes N] [--window MS]\n"
+    "                  [--batch N] [--tick MS] [--seconds N] [--lead MS]\n"
     "                  [--pages FILE] [--json]\n"
     "\n"
     "  --db PATH   a database to make, which is kept; otherwise one in the current folder, "
     "removed\n"
+    "  --server    a PostgreSQL server that has no schema pawl yet, in place of SQLite\n"
     "  --sync      full: every commit is flushed (default); normal: flushed at checkpoints\n"
     "  --slots     activities at once in stress (8)\n"
     "  --processes workers of multi and multi_session (2)\n"
@@ -85,17 +86,25 @@ bool parse_positional(int count, char** values, bench::Setup* setup) {
 }
 
 bool parse(int argc, char** argv, Arguments* out) {
-  static constexpr option kOptions[] = {
-      {"db", required_argument, nullptr, 'd'},     {"sync", required_argument, nullptr, 's'},
-      {"slots", required_argument, nullptr, 'a'},  {"processes", required_argument, nullptr, 'p'},
-      {"window", required_argument, nullptr, 'w'}, {"batch", required_argument, nullptr, 'b'},
-      {"tick", required_argument, nullptr, 't'},   {"seconds", required_argument, nullptr, 'S'},
-      {"lead", required_argument, nullptr, 'l'},   {"pages", required_argument, nullptr, 'g'},
-      {"role", required_argument, nullptr, 'r'},   {"json", no_argument, nullptr, 'j'},
-      {"help", no_argument, nullptr, 'h'},         {nullptr, 0, nullptr, 0}};
+  static constexpr option kOptions[] = {{"db", required_argument, nullptr, 'd'},
+                                        {"sync", required_argument, nullptr, 's'},
+                                        {"slots", required_argument, nullptr, 'a'},
+                                        {"processes", required_argument, nullptr, 'p'},
+                                        {"window", required_argument, nullptr, 'w'},
+                                        {"batch", required_argument, nullptr, 'b'},
+                                        {"tick", required_argument, nullptr, 't'},
+                                        {"seconds", required_argument, nullptr, 'S'},
+                                        {"lead", required_argument, nullptr, 'l'},
+                                        {"pages", required_argument, nullptr, 'g'},
+                                        {"role", required_argument, nullptr, 'r'},
+                                        {"json", no_argument, nullptr, 'j'},
+                                        {"server", required_argument, nullptr, 'D'},
+                                        {"help", no_argument, nullptr, 'h'},
+                                        {nullptr, 0, nullptr, 0}};
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
+      case 'D': out->setup.server = ::optarg; break;
       case 's':
         out->setup.synchronous_full = std::strcmp(::optarg, "full") == 0;
         if (!out->setup.synchronous_full && std::strcmp(::optarg, "normal") != 0) return false;

@@ -17,6 +17,7 @@ struct Setup {
   bool floor = false;    // the scenario's rows and commits by SQLite alone
   std::size_t n = 0;
   std::string database;  // canonical path; does not exist yet
+  std::string server;    // the address of a server in its place; empty: none
   bool synchronous_full = true;
   std::size_t slots = 8;        // for stress: activities at once
   std::size_t processes = 2;    // for the multi scenarios

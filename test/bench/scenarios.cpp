@@ -87,6 +87,7 @@ pawl::Status by_client(Machine& machine, ClientStep step) {
   latencies_ms.reserve(n);
   pawl::ClientOptions options;
   options.database_path = machine.setup.database;
+  options.database = machine.server();
   options.synchronous_full = machine.setup.synchronous_full;
   const Block block(pawl::Client::required_memory(options));
   pawl::posix::SystemPort port;

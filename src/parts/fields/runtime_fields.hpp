@@ -19,6 +19,8 @@ struct FieldsOf<RuntimeStats> {
       PAWL_FIELD(flushes, "Flushes of the database's files.").measured("pawl_flushes_total"),
       PAWL_FIELD(bytes_written, "Bytes written to the database's files.")
           .measured("pawl_written_bytes_total"),
+      PAWL_FIELD(server_trips, "Waits for an answer of the database's server.")
+          .measured("pawl_server_trips_total"),
       PAWL_FIELD(turns, "Turns of orchestrations.").measured("pawl_turns_total"),
       PAWL_FIELD(turns_refused, "Turns that another worker had run first, or that were stale.")
           .measured("pawl_turns_refused_total"),

@@ -70,8 +70,9 @@ Status CallRows::answer_call(InstanceKey instance, MessageId number, ErrorKind e
   Statement row = connection_.use(kAnswerCall);
   row.bind(number).bind(instance).bind(static_cast<std::int64_t>(error));
   row.bind_blob_or_null(answer).bind(crc_of(instance, number, error, answer));
-  PAWL_TRY(fail_written(row.run(), "answer a call"));
-  return connection_.changes() == 0 ? Status::kOk : make_room(instance, bytes_max);
+  std::int64_t answered = 0;
+  PAWL_TRY(fail_written(row.run(&answered), "answer a call"));
+  return answered == 0 ? Status::kOk : make_room(instance, bytes_max);
 }
 
 constexpr auto kAnswerSizes =

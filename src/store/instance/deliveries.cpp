@@ -316,9 +316,11 @@ constexpr auto kWithdrawOffer =
 // A turn that has read the offer becomes stale, and is run again without it.
 Status Deliveries::withdraw_offer(const SentOffer& offer, bool* withdrawn) {
   require_batch();
-  PAWL_TRY(fail_written(connection_.use(kWithdrawOffer).bind(offer.number).bind(offer.key).run(),
-                        "withdraw offer"));
-  *withdrawn = connection_.changes() == 1;
+  std::int64_t removed = 0;
+  Statement withdraw = connection_.use(kWithdrawOffer);
+  PAWL_TRY(
+      fail_written(withdraw.bind(offer.number).bind(offer.key).run(&removed), "withdraw offer"));
+  *withdrawn = removed == 1;
   return Status::kOk;
 }
 

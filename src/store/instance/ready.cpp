@@ -546,8 +546,10 @@ Status ReadyInstances::fire_due_timers(InstanceKey key) {
 
 Status ReadyInstances::fire_timer(MessageId timer, MessageId message) {
   const Suspicion suspect(connection_, RowRef::Table::kMessages, timer);
-  PAWL_TRY(fail_written(connection_.use(kFire).bind(timer).bind(message).run(), "fire a timer"));
-  return connection_.changes() == 0 ? no_progress("orchestrator_queue") : Status::kOk;
+  std::int64_t fired = 0;
+  PAWL_TRY(
+      fail_written(connection_.use(kFire).bind(timer).bind(message).run(&fired), "fire a timer"));
+  return fired == 0 ? no_progress("orchestrator_queue") : Status::kOk;
 }
 
 Status ReadyInstances::fire_own_timer(InstanceKey key, const Message& message) {
@@ -657,8 +659,9 @@ Status ReadyInstances::unpark(std::size_t limit, std::size_t* woken) {
       if (!first.bind(batch_.now).row()) return fail_written(first.status(), "find the parked");
       key = first.integer(0);
     }
-    PAWL_TRY(fail_written(connection_.use(kUnpark).bind(key).run(), "wake parked instances"));
-    if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
+    std::int64_t woke = 0;
+    PAWL_TRY(fail_written(connection_.use(kUnpark).bind(key).run(&woke), "wake parked instances"));
+    if (woke == 0) return no_progress("instances");  // it would be found for ever
   }
   return Status::kOk;
 }

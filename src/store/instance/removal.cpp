@@ -208,8 +208,10 @@ Status TreeRemoval::delete_history(InstanceKey key, Oldest oldest, Budget& budge
   if (oldest.last.event == 0 && !oldest.searched_up_to.has_value()) {
     *clear = true;
     Statement remove = connection_.use(kDeleteExecution);
-    PAWL_TRY(fail_written(remove.bind(key).bind(oldest.execution).run(), "delete execution"));
-    budget.removed->executions += connection_.changes();
+    std::int64_t removed = 0;
+    remove.bind(key).bind(oldest.execution);
+    PAWL_TRY(fail_written(remove.run(&removed), "delete execution"));
+    budget.removed->executions += removed;
     return Status::kOk;
   }
   Statement write = connection_.use(kWriteRest);
@@ -227,8 +229,9 @@ Status TreeRemoval::delete_linked(InstanceKey key, Budget& budget, Oldest* oldes
   HistoryRun run;
   while (!budget.spent() && walk.next_run(&run, budget.events)) {
     Statement remove = connection_.use(kDeleteRows);
-    PAWL_TRY(fail_written(remove.bind(run.low).bind(run.high).run(), "delete history"));
-    budget.spend(connection_.changes());
+    std::int64_t removed = 0;
+    PAWL_TRY(fail_written(remove.bind(run.low).bind(run.high).run(&removed), "delete history"));
+    budget.spend(removed);
   }
   PAWL_TRY(walk.status());
   oldest->last = walk.rest();
@@ -251,8 +254,9 @@ Status TreeRemoval::delete_found(InstanceKey key, Budget& budget, Oldest* oldest
     Statement remove = connection_.use(kDeleteFound);
     remove.bind(*oldest->searched_up_to).bind(end.value_or(kHistoryRowMax));
     remove.bind(key).bind(oldest->execution).bind(oldest->goes_whole ? 1 : 0);
-    PAWL_TRY(fail_written(remove.run(), "delete history"));
-    budget.spend(connection_.changes());
+    std::int64_t removed = 0;
+    PAWL_TRY(fail_written(remove.run(&removed), "delete history"));
+    budget.spend(removed);
     budget.events -= kSearchCost;
     oldest->searched_up_to = end;
   }
@@ -309,8 +313,10 @@ Status TreeRemoval::delete_whole(InstanceKey key, ExecutionId execution, Budget&
   PAWL_TRY(fail_written(connection_.use(kDeleteState).bind(key).run(), "delete state"));
   PAWL_TRY(
       fail_written(connection_.use(kDeleteRestOfExecutions).bind(key).run(), "delete executions"));
-  PAWL_TRY(fail_written(connection_.use(kDeleteInstance).bind(key).run(), "delete instance"));
-  if (connection_.changes() == 0) return no_progress("instances");  // it would be found for ever
+  std::int64_t removed = 0;
+  PAWL_TRY(
+      fail_written(connection_.use(kDeleteInstance).bind(key).run(&removed), "delete instance"));
+  if (removed == 0) return no_progress("instances");  // it would be found for ever
   budget.events -= kInstanceCost;
   ++budget.removed->instances;
   return Status::kOk;
@@ -358,8 +364,9 @@ constexpr auto kSearchUnlisted = PAWL_QUERY(
 Status TreeRemoval::search_unlisted(InstanceKey key, ExecutionId execution, Budget& budget,
                                     bool* clear) {
   Statement insert = connection_.use(kSearchUnlisted);
-  PAWL_TRY(fail_written(insert.bind(key).bind(execution).run(), "delete history"));
-  *clear = connection_.changes() == 0;
+  std::int64_t inserted = 0;
+  PAWL_TRY(fail_written(insert.bind(key).bind(execution).run(&inserted), "delete history"));
+  *clear = inserted == 0;
   budget.events -= kSearchCost;
   return Status::kOk;
 }

@@ -430,8 +430,7 @@ Status TurnWriter::leave_unread(const TurnCommit& turn, const KnownInstance* kno
   std::int64_t left = 0;
   const bool has_waited = turn.mailbox != nullptr && turn.mailbox->read_up_to.has_value();
   if (!has_none && (!has_waited || !turn.kept.empty())) {
-    PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(), "leave messages"));
-    left = connection_.changes();
+    PAWL_TRY(fail(connection_.use(kLeaveUnread).bind(turn.key).run(&left), "leave messages"));
   }
   for (const Message& message : turn.given_back)
     PAWL_TRY(rows_.instances.store_message(turn.key, message, nullptr, Waiting::kUnread));

@@ -1,9 +1,11 @@
 #include "store/postgres/postgres_connection.hpp"
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "core/check.hpp"
 #include "core/utf8.hpp"
@@ -37,26 +39,25 @@ bool is_number(Oid type) {
   return type == kInt8 || type == kInt4 || type == kInt2 || type == kBool;
 }
 
-std::size_t slot_of(const char* text, std::size_t count) {
-  return (reinterpret_cast<std::uintptr_t>(text) * 0x9e3779b97f4a7c15U >> 32U) & (count - 1);
+int bind_value(StatementUse& use, Oid type, std::string_view value) {
+  if (value.size() > INT_MAX) return kTooLong;
+  use.bind(type, value.data() == nullptr ? "" : value.data(), value.size());
+  return 0;
 }
 
 }  // namespace
 
 Status Connection::connect(std::int64_t wait_ms) {
   const Status status = link_.connect(wait_ms);
-  for (KnownStatement& known : known_)
-    known.is_prepared = false;
+  known_.forget_prepared();
   return status;
 }
 
 void Connection::close() {
   for (StatementUse& use : uses_) {
-    PQclear(use.result);
-    use = StatementUse();
+    use.release();
   }
-  for (KnownStatement& known : known_)
-    known = KnownStatement();
+  known_ = KnownStatements();
   link_.close();
 }
 
@@ -65,27 +66,22 @@ Status Connection::explain(void* /*use*/, int failure) {
     diagnostic_.format("a text is longer than the server takes");
     return Status::kResourceExhausted;
   }
-  blame(failed_, diagnostic_.text());
+  const Suspects* const queued = queue_.failed_suspects();
+  if (queued != nullptr) {
+    blame(*queued, failed_, diagnostic_.text());
+  } else if (!fails_again_) {
+    blame(suspects(), failed_, diagnostic_.text());
+  }
   return failed_;
 }
 
 // ---- one use of a statement ----
 
-KnownStatement& Connection::known_of(const char* text) {
-  std::size_t at = slot_of(text, kStatementsMax);
-  for (int looks = 0; looks < kStatementsMax; ++looks, at = (at + 1) % kStatementsMax) {
-    if (known_[at].text == nullptr) known_[at].text = text;
-    if (known_[at].text == text) return known_[at];
-  }
-  PAWL_CHECK("postgres-8", false);
-  return known_[0];
-}
-
 void* Connection::prepare(sql::QueryRef query, int* failure) {
   *failure = 0;
   for (StatementUse& use : uses_) {
     if (use.known != nullptr) continue;
-    use.known = &known_of(query.encoded());
+    use.known = &known_.find(query.encoded());
     use.query = query;
     return &use;
   }
@@ -93,65 +89,62 @@ void* Connection::prepare(sql::QueryRef query, int* failure) {
   return nullptr;
 }
 
-void Connection::release(void* of) {
-  StatementUse& use = use_of(of);
-  PQclear(use.result);
-  use.result = nullptr;
-  use.known = nullptr;
-  use.bound = 0;
-  use.row = -1;
-}
+void Connection::release(void* of) { use_of(of).release(); }
 
-int Connection::bind(StatementUse& use, int at, Oid type, const char* value, std::size_t size) {
-  PAWL_CHECK("postgres-10", at == use.bound + 1 && at <= kParametersMax);
-  if (size > INT_MAX) return kTooLong;
-  use.types[use.bound] = type;
-  use.values[use.bound] = value;
-  use.sizes[use.bound] = static_cast<int>(size);
-  ++use.bound;
+int Connection::bind_integer(void* of, int /*at*/, std::int64_t value) {
+  use_of(of).bind_number(value);
   return 0;
 }
 
-int Connection::bind_integer(void* of, int at, std::int64_t value) {
-  char(&bytes)[8] = use_of(of).integers[at - 1];
-  put_number(bytes, value);
-  return bind(use_of(of), at, kInt8, bytes, sizeof bytes);
-}
-
-int Connection::bind_nothing(void* of, int at, sql::ValueType type) {
+int Connection::bind_nothing(void* of, int /*at*/, sql::ValueType type) {
   constexpr Oid kTypes[] = {kInt8, kText, kBytes};
-  return bind(use_of(of), at, kTypes[static_cast<std::size_t>(type)], nullptr, 0);
+  use_of(of).bind(kTypes[static_cast<std::size_t>(type)], nullptr, 0);
+  return 0;
 }
 
 // The server takes no other text than UTF-8 without a zero byte. None of Pawl's rows holds one, so
 // a statement that looks for one finds nothing.
 int Connection::bind_characters(void* of, int at, std::string_view value) {
   if (!is_utf8(value) || value.find('\0') != std::string_view::npos)
-    return bind(use_of(of), at, kText, nullptr, 0);
-  return bind(use_of(of), at, kText, value.data() == nullptr ? "" : value.data(), value.size());
+    return bind_nothing(of, at, sql::ValueType::kText);
+  return bind_value(use_of(of), kText, value);
 }
 
-int Connection::bind_bytes(void* of, int at, std::string_view value) {
-  return bind(use_of(of), at, kBytes, value.data() == nullptr ? "" : value.data(), value.size());
+int Connection::bind_bytes(void* of, int /*at*/, std::string_view value) {
+  return bind_value(use_of(of), kBytes, value);
 }
 
-sql::Connection::Step Connection::step(void* of, int* /*slices*/, int* failure) {
+sql::Connection::Step Connection::step(void* of, int* slices, int* failure) {
   StatementUse& use = use_of(of);
   if (use.result == nullptr) {
     failed_ = run(use);
     *failure = failed_ == Status::kOk ? 0 : kOfServer;
     if (*failure != 0) return Step::kFailed;
+    if (use.result == nullptr) return Step::kDone;  // it is queued
   }
   ++use.row;
-  return use.row < PQntuples(use.result) ? Step::kRow : Step::kDone;
+  if (use.row < PQntuples(use.result)) return Step::kRow;
+  if (!use.known->is_paged || use.row < use.page_rows) return Step::kDone;
+  PQclear(std::exchange(use.result, nullptr));
+  use.rows_before += std::exchange(use.row, -1);
+  return step(of, slices, failure);
 }
 
 Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
-  const bool is_own = (use.query.marks() & sql::kEnginesOwn) != 0 || whole == "COMMIT" ||
-                      whole == "ROLLBACK" || whole == "BEGIN";
-  return is_own ? run_own(use, whole) : run_prepared(use);
+  const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
+  if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
+  fails_again_ = link_.failure() != Status::kOk;
+  if (fails_again_ && whole != "ROLLBACK") return link_.failure();
+  const bool is_own = ends || (use.query.marks() & sql::kEnginesOwn) != 0 || whole == "BEGIN";
+  return is_own ? run_own(use, whole) : run_prepared(use, whole);
+}
+
+int Connection::count_changes(std::int64_t* out) {
+  failed_ = queue_.settle();
+  *out = link_.changes();
+  return failed_ == Status::kOk ? 0 : kOfServer;
 }
 
 // ---- statements that each engine has of its own ----
@@ -178,15 +171,21 @@ constexpr OwnText kOwnTexts[] = {
 
 }  // namespace
 
+// A batch ends here whatever the server answers.
+Status Connection::end(StatementUse& use, bool commits) {
+  const bool writes = commits && queue_.is_in_batch() && queue_.has_written();
+  PAWL_TRY(commits ? link_.failure() : Status::kOk);
+  queue_.end();
+  return commits ? transaction_.commit(writes, &use.result) : transaction_.rollback(&use.result);
+}
+
 Status Connection::run_own(StatementUse& use, std::string_view text) {
-  const bool writes = total_changes_ != changes_at_begin_;
-  changes_at_begin_ = total_changes_;
-  if (text == "COMMIT") return transaction_.commit(writes, &use.result);
-  if (text == "ROLLBACK") return transaction_.rollback(&use.result);
+  if (text == "COMMIT" || text == "ROLLBACK") return end(use, text == "COMMIT");
   if (text == "BEGIN") return transaction_.begin_read(&use.result);
   if (text == "PRAGMA data_version") return transaction_.read_version(&use.result);
   if (text == "BEGIN IMMEDIATE") {
     PAWL_TRY(transaction_.begin(&use.result));
+    queue_.begin();
     use.row = PQntuples(use.result);  // the row of meta is no answer
     return Status::kOk;
   }
@@ -199,27 +198,57 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
 
 // ---- statements of Pawl ----
 
-Status Connection::run_prepared(StatementUse& use) {
+Status Connection::run_prepared(StatementUse& use, std::string_view text) {
   KnownStatement& known = *use.known;
   char name[16];
-  static_cast<void>(std::snprintf(name, sizeof name, "p%d", static_cast<int>(&known - known_)));
-  if (!known.is_prepared) {
-    char text[sql::kTextBytesMax];
-    char ours[kPostgresTextBytesMax];
-    static_cast<void>(translate({text, sql::expand(use.query.encoded(), text)}, ours));
-    PAWL_TRY(link_.prepare(name, ours, use.bound, use.types));
-    known.is_prepared = true;
-    known.parameters = use.bound;
-    std::memcpy(known.types, use.types, sizeof use.types);
-  }
+  static_cast<void>(std::snprintf(name, sizeof name, "p%d", known_.number_of(known)));
+  if (!known.is_prepared) PAWL_TRY(prepare_known(use, name, text));
   // A parameter has one type wherever it is bound.
   const std::size_t types_bytes = static_cast<std::size_t>(use.bound) * sizeof(Oid);
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
                                 std::memcmp(use.types, known.types, types_bytes) == 0);
-  PAWL_TRY(link_.run(name, use.bound, use.values, use.sizes, &use.result));
-  if (std::strncmp(PQcmdStatus(use.result), "SELECT", 6) == 0) return Status::kOk;
-  changes_ = std::strtoll(PQcmdTuples(use.result), nullptr, 10);
-  total_changes_ += changes_;
+  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name, suspects());
+  return known.is_paged ? run_page(use, name) : queue_.run(use, name);
+}
+
+// Most that read a list want few of its rows, so the first page is a small one. Between two pages
+// nothing may change their rows: in a view nothing does, and in a batch the tables write when they
+// have read.
+Status Connection::run_page(StatementUse& use, const char* name) {
+  constexpr std::int64_t kFirstRows = 32;
+  constexpr std::int64_t kRowsMax = 2048;
+  if (use.rows_before == 0) {
+    use.writes_before = queue_.added();
+    use.page_rows = kFirstRows;
+  } else {
+    PAWL_CHECK("postgres-16", use.writes_before == queue_.added());
+    use.page_rows = std::min(4 * use.page_rows, kRowsMax);
+  }
+  const int own = use.bound;
+  use.bind_number(use.page_rows);
+  use.bind_number(use.rows_before);
+  const Status status = queue_.run(use, name);
+  use.bound = own;
+  return status;
+}
+
+Status Connection::prepare_known(StatementUse& use, const char* name, std::string_view text) {
+  KnownStatement& known = *use.known;
+  char ours[kPostgresTextBytesMax];
+  known.is_paged = is_unlimited(text);
+  static_cast<void>(known.is_paged ? translate_page(text, ours) : translate(text, ours));
+  PAWL_TRY(queue_.settle());
+  Oid types[kParametersMax + 2];
+  std::memcpy(types, use.types, sizeof use.types);
+  types[use.bound] = types[use.bound + 1] = kInt8;
+  PAWL_TRY(link_.prepare(name, ours, use.bound + (known.is_paged ? 2 : 0), types));
+  known.is_prepared = true;
+  known.parameters = use.bound;
+  std::memcpy(known.types, use.types, sizeof use.types);
+  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
+  known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
+  known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
+                         text.find(" ON CONFLICT") == std::string_view::npos;
   return Status::kOk;
 }
 

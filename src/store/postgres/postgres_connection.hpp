@@ -1,8 +1,10 @@
 // Connection: implements sql::Connection with PostgreSQL.
 //
-// Purpose: each use of a statement is one trip to the server. A statement is prepared at its first
-// use with the types that are bound: bigint, text, bytea. All rows of an answer are held until the
-// use ends, in memory of libpq.
+// Purpose: in a batch, statements that only write are sent without waiting for their answers, which
+// come with those of the next statement that has rows, or of the commit. So a batch takes as many
+// trips to the server as it reads, and two. A statement is prepared at its first use with the types
+// that are bound: bigint, text, bytea. The rows of a list come in pages, each of which is held in
+// memory of libpq.
 //
 // Ownership: a Connection owns its link and its statements. Thread rule: one thread.
 #ifndef PAWL_STORE_POSTGRES_POSTGRES_CONNECTION_HPP
@@ -13,32 +15,13 @@
 #include <string_view>
 
 #include "pawl/status.hpp"
+#include "store/postgres/batch_queue.hpp"
 #include "store/postgres/server_link.hpp"
+#include "store/postgres/statement_use.hpp"
 #include "store/postgres/store_transaction.hpp"
 #include "store/sql/connection.hpp"
 
 namespace pawl::postgres {
-
-// A statement that the server knows.
-struct KnownStatement {
-  const char* text = nullptr;  // its address names the statement
-  bool is_prepared = false;
-  int parameters = 0;
-  Oid types[kParametersMax] = {};
-};
-
-// One use of one, from its bindings to its last row.
-struct StatementUse {
-  KnownStatement* known = nullptr;  // null: free
-  sql::QueryRef query{nullptr};
-  int bound = 0;
-  Oid types[kParametersMax] = {};
-  const char* values[kParametersMax] = {};
-  int sizes[kParametersMax] = {};
-  char integers[kParametersMax][8] = {};
-  PGresult* result = nullptr;
-  int row = -1;
-};
 
 class Connection : public sql::Connection {
  public:
@@ -55,8 +38,7 @@ class Connection : public sql::Connection {
 
   [[nodiscard]] StoreTransaction& transaction() { return transaction_; }
 
-  [[nodiscard]] std::int64_t changes() const override { return changes_; }
-  [[nodiscard]] std::int64_t total_changes() const override { return total_changes_; }
+  [[nodiscard]] std::int64_t total_changes() override { return queue_.total_changes(); }
   [[nodiscard]] bool makes_ids() const override { return false; }
   [[nodiscard]] std::int64_t last_insert_id() const override { return 0; }
   [[nodiscard]] bool in_transaction() const override { return link_.in_transaction(); }
@@ -70,6 +52,7 @@ class Connection : public sql::Connection {
   int bind_characters(void* of, int at, std::string_view value) override;
   int bind_bytes(void* of, int at, std::string_view value) override;
   Step step(void* of, int* slices, int* failure) override;
+  int count_changes(std::int64_t* out) override;
   Status explain(void* of, int failure) override;
   bool read_integer(void* of, int column, std::int64_t* out) override;
   bool is_nothing(void* of, int column) override;
@@ -78,23 +61,22 @@ class Connection : public sql::Connection {
   const char* column_name(void* of, int column) override;
 
  private:
-  static constexpr int kUsesMax = 16;         // at the same time
-  static constexpr int kStatementsMax = 512;  // a power of two, more than Pawl has
+  static constexpr int kUsesMax = 16;  // at the same time
 
   static StatementUse& use_of(void* of) { return *static_cast<StatementUse*>(of); }
-  KnownStatement& known_of(const char* text);
-  static int bind(StatementUse& use, int at, Oid type, const char* value, std::size_t size);
   Status run(StatementUse& use);
   Status run_own(StatementUse& use, std::string_view text);
-  Status run_prepared(StatementUse& use);
+  Status end(StatementUse& use, bool commits);
+  Status run_prepared(StatementUse& use, std::string_view text);
+  Status prepare_known(StatementUse& use, const char* name, std::string_view text);
+  Status run_page(StatementUse& use, const char* name);
 
   ServerLink link_{diagnostic_};
   StoreTransaction transaction_{link_, diagnostic_};
-  std::int64_t changes_ = 0;
-  std::int64_t total_changes_ = 0;
-  std::int64_t changes_at_begin_ = 0;
+  BatchQueue queue_{link_};
   Status failed_ = Status::kOk;  // the last failure of a statement
-  KnownStatement known_[kStatementsMax];
+  bool fails_again_ = false;     // the transaction had failed before the last statement
+  KnownStatements known_;
   StatementUse uses_[kUsesMax];
 };
 

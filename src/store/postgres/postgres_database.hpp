@@ -50,7 +50,7 @@ class Database : public sql::Database, public Reconnecting {
   }
   void pause(int ms) override;
 
-  [[nodiscard]] IoUse io_use() const override { return {}; }
+  [[nodiscard]] IoUse io_use() const override { return {0, 0, connection_.link().trips()}; }
   [[nodiscard]] std::int64_t log_bytes() override { return 0; }
   Status empty_log() override { return Status::kOk; }
   Status write_back_log() override { return Status::kOk; }

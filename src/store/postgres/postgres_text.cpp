@@ -1,5 +1,6 @@
 #include "store/postgres/postgres_text.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/check.hpp"
@@ -23,6 +24,17 @@ class Translation {
     while (at_ < text_.size())
       step();
     PAWL_CHECK("postgres-1", depth_ == 0 && choices_ == 0);
+    out_[size_] = '\0';
+    return size_;
+  }
+
+  std::size_t run_with_page() {
+    run();
+    const int last = last_parameter_;
+    put(" LIMIT $");
+    put_number(last + 1);
+    put(" OFFSET $");
+    put_number(last + 2);
     out_[size_] = '\0';
     return size_;
   }
@@ -84,12 +96,12 @@ class Translation {
   void number_parameter() {
     put("$");
     const std::size_t begin = ++at_;
-    while (at_ < text_.size() && is_digit(text_[at_]))
-      ++at_;
-    if (at_ > begin) return put(text_.substr(begin, at_ - begin));
-    ++parameters_;
-    if (parameters_ >= 10) put_digit(parameters_ / 10);
-    put_digit(parameters_ % 10);
+    int number = 0;
+    for (; at_ < text_.size() && is_digit(text_[at_]); ++at_)
+      number = number * 10 + (text_[at_] - '0');
+    if (at_ == begin) number = ++parameters_;
+    last_parameter_ = std::max(last_parameter_, number);
+    put_number(number);
   }
 
   void copy_word() {
@@ -133,9 +145,11 @@ class Translation {
     return end < text_.size() && text_[end] == ',';
   }
 
-  void put_digit(int digit) {
-    const char character = static_cast<char>('0' + digit);
-    put({&character, 1});
+  // The number has at most two digits.
+  void put_number(int number) {
+    const char digits[] = {static_cast<char>('0' + number / 10),
+                           static_cast<char>('0' + number % 10)};
+    put(number >= 10 ? std::string_view(digits, 2) : std::string_view(digits + 1, 1));
   }
 
   void put(std::string_view part) {
@@ -151,6 +165,7 @@ class Translation {
   std::size_t size_ = 0;
   int depth_ = 0;
   int parameters_ = 0;  // without a number
+  int last_parameter_ = 0;
   Choice open_[kChoicesMax];
   int choices_ = 0;
 };
@@ -159,6 +174,21 @@ class Translation {
 
 std::size_t translate(std::string_view text, char (&out)[kPostgresTextBytesMax]) {
   return Translation(text, false, out).run();
+}
+
+bool is_unlimited(std::string_view text) {
+  constexpr std::string_view kLimit = " LIMIT ";
+  if (text.substr(0, 7) != "SELECT ") return false;
+  int depth = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    depth += text[at] == '(' ? 1 : text[at] == ')' ? -1 : 0;
+    if (depth == 0 && text.substr(at, kLimit.size()) == kLimit) return false;
+  }
+  return true;
+}
+
+std::size_t translate_page(std::string_view text, char (&out)[kPostgresTextBytesMax]) {
+  return Translation(text, false, out).run_with_page();
 }
 
 std::size_t translate_schema(std::string_view text, char (&out)[kPostgresTextBytesMax]) {

@@ -31,6 +31,14 @@ inline constexpr std::size_t kPostgresTextBytesMax = 2 * sql::kTextBytesMax;
 // that does not fit, or nests iif() deeper than all do, stops the process.
 std::size_t translate(std::string_view text, char (&out)[kPostgresTextBytesMax]);
 
+// Whether the statement is a list without a limit of its own. The tables read on in such a list
+// until they have enough; here that has to be said before.
+[[nodiscard]] bool is_unlimited(std::string_view text);
+
+// The same for a statement that is_unlimited(), with a parameter for the most rows, and one for how
+// many are passed over, behind all others.
+std::size_t translate_page(std::string_view text, char (&out)[kPostgresTextBytesMax]);
+
 // The same for a statement of the schema, which names types and ways to store rows. A text is
 // compared byte by byte, as SQLite does it.
 std::size_t translate_schema(std::string_view text, char (&out)[kPostgresTextBytesMax]);

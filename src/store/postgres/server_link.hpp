@@ -1,28 +1,24 @@
-// ServerLink: the connection to a server, as it sends and waits.
+// ServerLink: the connection to a server, as it runs statements.
 //
-// Purpose: libpq is used without blocking; each answer is waited for here, with a deadline. Every
-// SQLSTATE becomes a Status in one place. A link that has lost an answer stays lost until it
-// connects anew, since a later answer could be taken for that one.
-//
-// Ownership: a ServerLink owns its connection; a result belongs to the caller (PQclear). Thread
-// rule: one thread.
+// Purpose: a statement is sent alone and waited for, or goes into a pipeline with others, whose
+// answers are waited for together. Ownership: a result belongs to the caller (PQclear).
+// Thread rule: one thread.
 #ifndef PAWL_STORE_POSTGRES_SERVER_LINK_HPP
 #define PAWL_STORE_POSTGRES_SERVER_LINK_HPP
-
-#include <libpq-fe.h>
 
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
-#include <string_view>
 
-#include "pawl/port.hpp"
-#include "pawl/status.hpp"
+#include "store/postgres/server_socket.hpp"
 
 namespace pawl::postgres {
 
 // The most that a statement has.
 inline constexpr int kParametersMax = 32;
+
+// The most that is sent before an answer is waited for.
+inline constexpr int kQueuedMax = 256;
 
 // The type of a parameter that is a number: bigint.
 inline constexpr Oid kInt8 = 20;
@@ -33,38 +29,35 @@ void put_number(char (&at)[8], std::int64_t value);
 // A number of a result that came as texts.
 [[nodiscard]] std::int64_t number_at(const PGresult* result, int column, int row = 0);
 
-// Translates the code of an error, of five characters (PostgreSQL, appendix A).
-[[nodiscard]] Status status_of(std::string_view sqlstate);
-
-class ServerLink {
+class ServerLink : public ServerSocket {
  public:
-  // The texts of failures go to `diagnostic`, which outlives the link.
-  explicit ServerLink(Diagnostic& diagnostic) : diagnostic_(diagnostic) {}
-  ~ServerLink() { close(); }
-  ServerLink(const ServerLink&) = delete;
-  ServerLink& operator=(const ServerLink&) = delete;
+  using ServerSocket::ServerSocket;
 
-  // `address`: as libpq takes it; it and `clock` outlive the link. An answer that takes longer than
-  // `answer_ms_max` is lost.
-  void set_up(const char* address, port::Clock& clock, std::int64_t answer_ms_max);
-  // Connects, or goes on with that, for at most `wait_ms`. kBusy: it goes on; kCannotOpen.
-  // Requires: is_lost().
-  Status connect(std::int64_t wait_ms);
-  void close();
-  // From now on the socket ends the sleep of these threads when the server says something; null: it
-  // does not. They outlive the link.
-  void set_waker(port::Threads* waker);
-  [[nodiscard]] bool wakes() const { return waker_ != nullptr; }
-  [[nodiscard]] bool is_lost() const { return state_ != State::kConnected; }
-  // Notices that the server has ended the connection while nothing was asked. Cheap.
-  void look();
-  // How often it has connected.
-  [[nodiscard]] std::uint32_t connections() const { return connections_; }
-  // The process of the server that answered when it connected.
-  [[nodiscard]] std::int64_t server_process() const { return PQbackendPID(handle_); }
-  [[nodiscard]] std::int64_t boot_ms() const { return clock_->boot_ms(); }
+  // ServerSocket::connect(). What was queued on a lost link is forgotten.
+  Status connect(std::int64_t wait_ms) {
+    queued_ = 0;
+    return ServerSocket::connect(wait_ms);
+  }
+  // How often it waited for an answer, or for several that come together.
+  [[nodiscard]] std::uint64_t trips() const { return trips_; }
   // Also true of a transaction that failed, and can only be rolled back.
   [[nodiscard]] bool in_transaction() const;
+
+  // Sends a prepared statement, of which only the count of changed rows matters, without waiting
+  // for its answer. Requires: fewer than kQueuedMax are queued, and a transaction has begun.
+  Status queue(const char* name, int count, const char* const* values, const int* sizes);
+  // None of a link that was lost.
+  [[nodiscard]] int queued() const { return is_lost() ? 0 : queued_; }
+  // Waits for the answers of what is queued, as each call below does before or with its own. After
+  // one that failed, the server runs no other.
+  Status settle() { return finish(nullptr); }
+  // For what the transaction failed; it can only be rolled back then. kOk: it did not.
+  [[nodiscard]] Status failure() const;
+  // The number of the statement that failed last, among those that were sent without waiting.
+  [[nodiscard]] std::optional<int> failed_at() const { return failed_at_; }
+  // The rows that the last prepared statement changed, and all of them so far.
+  [[nodiscard]] std::int64_t changes() const { return changes_; }
+  [[nodiscard]] std::int64_t total_changes() const { return total_changes_; }
 
   // Each waits for the answer. kIo: it was lost, and nothing is known of what the server did.
   // `out`, which may be null, gets the result of the last statement if all succeeded.
@@ -79,37 +72,28 @@ class ServerLink {
   Status run(const char* name, int count, const char* const* values, const int* sizes,
              PGresult** out);
   // Runs a prepared statement with numbers for its parameters, and then the statement `last`, which
-  // is not run if the first fails: in one trip. `out`: of `last`.
+  // is not run if one before it fails: in one trip with what is queued. `out`: of `last`.
   Status run_before(const char* last, const char* name,
                     std::initializer_list<std::optional<std::int64_t>> numbers, PGresult** out);
 
  private:
-  enum class State : std::uint8_t { kLost, kConnecting, kConnected };
-
-  [[nodiscard]] bool can_read_address();
-  // The socket of a lost link would be readable for ever.
-  void lose();
-  void watch_socket(bool watched);
-  void forget_notifications();
   // `sent`: as libpq's calls say it.
   Status wait_for(int sent, PGresult** out);
-  PGresult* wait_for_answer();
-  bool wait_for_socket(std::int64_t until_ms, bool writes);
-  Status judge(const PGresult* result);
-  // Writes libpq's text behind `what`, in one line; `none`: in the place of an empty one.
-  void say(const char* what, const char* none);
+  // Goes on in a pipeline with a statement that was sent.
+  Status note_queued(bool sent);
+  bool enter_pipeline() {
+    return queued() > 0 || (!is_lost() && PQenterPipelineMode(handle_) == 1);
+  }
+  // Takes all answers of the pipeline. `out`: that of its last statement.
+  Status finish(PGresult** out);
+  Status take_answers(PGresult** out);
+  void count_changes(const PGresult* result);
 
-  Diagnostic& diagnostic_;
-  PGconn* handle_ = nullptr;
-  const char* address_ = nullptr;
-  port::Clock* clock_ = nullptr;
-  port::Threads* waker_ = nullptr;
-  bool is_watched_ = false;  // the waker has the socket
-  std::int64_t answer_ms_max_ = 0;
-  std::int64_t connecting_since_ms_ = 0;  // boot time
-  PostgresPollingStatusType polled_ = PGRES_POLLING_FAILED;
-  State state_ = State::kLost;
-  std::uint32_t connections_ = 0;
+  int queued_ = 0;  // statements whose answers were not taken; more than none: in a pipeline
+  std::optional<int> failed_at_;
+  std::int64_t changes_ = 0;
+  std::int64_t total_changes_ = 0;
+  std::uint64_t trips_ = 0;
 };
 
 }  // namespace pawl::postgres

@@ -139,9 +139,9 @@ Status SessionMoves::forget_device(std::string_view device) {
   PAWL_TRY(rows_.events.describe(session, &texts));
   {
     Statement forget = connection_.use(kForgetDevice);
-    forget.bind(session);
-    PAWL_TRY(fail(forget.run(), "forget a device"));
-    if (connection_.changes() == 0) return Status::kStillRunning;
+    std::int64_t forgotten = 0;
+    PAWL_TRY(fail(forget.bind(session).run(&forgotten), "forget a device"));
+    if (forgotten == 0) return Status::kStillRunning;
   }
   PAWL_TRY(written(rows_.sessions.drop_summary(session)));
   return written(rows_.events.report_end(texts.swept()));

@@ -142,8 +142,9 @@ Status SessionRows::hold(InstanceKey scope, std::string_view name, std::int64_t 
   Statement hold = connection_.use(kHold);
   hold.bind(scope).bind_text(name);
   hold.bind(make_due(batch_.now, hold_ms));
-  PAWL_TRY(fail(hold.run(), "hold a session"));
-  *held = connection_.changes() > 0;
+  std::int64_t changed = 0;
+  PAWL_TRY(fail(hold.run(&changed), "hold a session"));
+  *held = changed > 0;
   if (*held) ++context_.made_ready;  // a shorter hold leaves room for another session sooner
   return Status::kOk;
 }
@@ -299,9 +300,9 @@ constexpr auto kForget =
 
 Status SessionRows::forget_if_closed(SessionKey session) {
   Statement forget = connection_.use(kForget);
-  forget.bind(session);
-  PAWL_TRY(fail(forget.run(), "forget a closed session"));
-  return connection_.changes() == 0 ? Status::kOk : drop_summary(session);
+  std::int64_t forgotten = 0;
+  PAWL_TRY(fail(forget.bind(session).run(&forgotten), "forget a closed session"));
+  return forgotten == 0 ? Status::kOk : drop_summary(session);
 }
 
 constexpr auto kTouchAcknowledged =

@@ -52,6 +52,13 @@ Status Statement::run() {
   return status_;
 }
 
+Status Statement::run(std::int64_t* changed) {
+  PAWL_TRY(run());
+  const int failure = connection_.count_changes(changed);
+  if (failure != 0) static_cast<void>(failed(failure));
+  return status_;
+}
+
 std::int64_t Statement::integer(int column) const {
   std::int64_t number = 0;
   if (connection_.read_integer(prepared_, column, &number)) return number;
@@ -76,15 +83,11 @@ std::string_view Statement::bytes(int column) const {
 }
 
 Connection::Suspicion::Suspicion(Connection& connection, RowRef::Table table, std::int64_t key)
-    : connection_(connection), before_(connection.suspect_), outer_(connection.named_by_) {
-  connection.named_by_ = before_;
-  connection.suspect_ = RowRef{table, key};
+    : connection_(connection), before_(connection.suspects_) {
+  connection.suspects_ = {RowRef{table, key}, before_.suspect};
 }
 
-Connection::Suspicion::~Suspicion() {
-  connection_.suspect_ = before_;
-  connection_.named_by_ = outer_;
-}
+Connection::Suspicion::~Suspicion() { connection_.suspects_ = before_; }
 
 Statement Connection::use(QueryRef query) {
   const unsigned marks = query.marks();
@@ -95,12 +98,12 @@ Statement Connection::use(QueryRef query) {
   return {*this, prepared, failure};
 }
 
-void Connection::blame(Status status, std::string_view text) {
+void Connection::blame(const Suspects& suspects, Status status, std::string_view text) {
   const bool is_of_rows = status == Status::kCorrupt || status == Status::kResourceExhausted;
-  if (!is_of_rows || !suspect_.has_value() || damage_.has_value()) return;
+  if (!is_of_rows || !suspects.suspect.has_value() || damage_.has_value()) return;
   damage_.emplace();
-  damage_->row = *suspect_;
-  damage_->named_by = named_by_;
+  damage_->row = *suspects.suspect;
+  damage_->named_by = suspects.named_by;
   damage_->status = status;
   damage_->text.format("%.*s", static_cast<int>(text.size()), text.data());
 }

@@ -61,8 +61,11 @@ class Statement {
   }
   // True: a row. False: done, or an error that status() has.
   bool row();
-  // Runs to the end without rows. kOk or the error.
+  // Runs to the end without rows. kOk or the error. An engine may say kOk of a statement that only
+  // writes before it has run it; then the next one that has rows, or the commit, fails for it.
   Status run();
+  // Also waits for the count of the rows that it changed.
+  Status run(std::int64_t* changed);
   [[nodiscard]] Status status() const { return status_; }
 
   // NULL reads as 0. Any other value that is not an integer is damage of the suspected row
@@ -107,8 +110,7 @@ class Connection {
 
    private:
     Connection& connection_;
-    std::optional<RowRef> before_;
-    std::optional<RowRef> outer_;
+    Suspects before_;
   };
   Connection() = default;
   virtual ~Connection() = default;
@@ -125,9 +127,8 @@ class Connection {
   [[nodiscard]] std::int64_t instance_changes() const { return instance_changes_; }
   // For changes that no statement of this connection makes: those of others, and a rollback.
   void note_instance_changes() { ++instance_changes_; }
-  // The rows that the last statement changed; total_changes(): all statements so far.
-  [[nodiscard]] virtual std::int64_t changes() const = 0;
-  [[nodiscard]] virtual std::int64_t total_changes() const = 0;
+  // Rises when a statement has changed rows.
+  [[nodiscard]] virtual std::int64_t total_changes() = 0;
   // Whether a row that is inserted with NULL for its key gets a new one from the engine, which
   // last_insert_id() names.
   [[nodiscard]] virtual bool makes_ids() const = 0;
@@ -143,7 +144,7 @@ class Connection {
   [[nodiscard]] const std::optional<Damage>& damage() const { return damage_; }
   void forget_damage() { damage_.reset(); }
   // Notes kCorrupt and kResourceExhausted only, and nothing without a suspect.
-  void blame(Status status, std::string_view text);
+  void blame(Status status, std::string_view text) { blame(suspects_, status, text); }
 
  protected:
   friend class Statement;
@@ -158,6 +159,8 @@ class Connection {
   virtual int bind_characters(void* prepared, int at, std::string_view value) = 0;
   virtual int bind_bytes(void* prepared, int at, std::string_view value) = 0;
   virtual Step step(void* prepared, int* slices, int* failure) = 0;
+  // The rows that the last statement changed.
+  virtual int count_changes(std::int64_t* out) = 0;
   // Translates a failure, and puts its text into diagnostic().
   virtual Status explain(void* prepared, int failure) = 0;
   // False: the value is neither an integer nor NULL, and *out is 0.
@@ -167,11 +170,13 @@ class Connection {
   virtual std::string_view read_bytes(void* prepared, int column) = 0;
   virtual const char* column_name(void* prepared, int column) = 0;
 
+  [[nodiscard]] const Suspects& suspects() const { return suspects_; }
+  void blame(const Suspects& suspects, Status status, std::string_view text);
+
   Diagnostic diagnostic_;
 
  private:
-  std::optional<RowRef> suspect_;
-  std::optional<RowRef> named_by_;
+  Suspects suspects_;
   std::optional<Damage> damage_;
   unsigned marks_ = 0;
   std::int64_t instance_changes_ = 0;

@@ -34,6 +34,12 @@ struct RowRef {
   return "unknown";
 }
 
+// The row that is blamed if a statement fails, and the row that named it.
+struct Suspects {
+  std::optional<RowRef> suspect;
+  std::optional<RowRef> named_by;
+};
+
 struct Damage {
   RowRef row;
   // The row that names `row`, if there is one. The name itself may be wrong, and then `row` does

@@ -45,6 +45,7 @@ struct StoreOptions {
 struct IoUse {
   std::uint64_t flushes = 0;
   std::uint64_t bytes = 0;  // written, to database, log and journal
+  std::uint64_t trips = 0;  // waits for an answer of a server
 };
 
 }  // namespace pawl

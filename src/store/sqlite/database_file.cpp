@@ -132,7 +132,7 @@ void DatabaseFile::leave() {
 IoUse DatabaseFile::io_use() const {
   if (!has_vfs_) return io_at_end_;
   const sqlite::IoCounts& counts = sqlite::io_counts(*port_.storage);
-  return {counts.flushes.read(), counts.bytes.read()};
+  return {counts.flushes.read(), counts.bytes.read(), 0};
 }
 
 Status DatabaseFile::empty_log() {

@@ -243,7 +243,12 @@ Status Connection::execute(const char* sql, Diagnostic& diagnostic) {
 
 std::int64_t Connection::changes() const { return sqlite3_changes(handle_); }
 
-std::int64_t Connection::total_changes() const { return sqlite3_total_changes(handle_); }
+int Connection::count_changes(std::int64_t* out) {
+  *out = changes();
+  return SQLITE_OK;
+}
+
+std::int64_t Connection::total_changes() { return sqlite3_total_changes(handle_); }
 
 bool Connection::in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 

@@ -47,8 +47,8 @@ class Connection : public sql::Connection {
   void close();
   // For schema and pragmas at open.
   Status execute(const char* sql, Diagnostic& diagnostic);
-  [[nodiscard]] std::int64_t changes() const override;
-  [[nodiscard]] std::int64_t total_changes() const override;
+  [[nodiscard]] std::int64_t changes() const;  // of the last statement
+  [[nodiscard]] std::int64_t total_changes() override;
   [[nodiscard]] bool makes_ids() const override { return true; }
   [[nodiscard]] std::int64_t last_insert_id() const override;
   [[nodiscard]] bool in_transaction() const override;
@@ -77,6 +77,7 @@ class Connection : public sql::Connection {
   int bind_characters(void* prepared, int at, std::string_view value) override;
   int bind_bytes(void* prepared, int at, std::string_view value) override;
   Step step(void* prepared, int* slices, int* failure) override;
+  int count_changes(std::int64_t* out) override;
   Status explain(void* prepared, int failure) override;
   bool read_integer(void* prepared, int column, std::int64_t* out) override;
   bool is_nothing(void* prepared, int column) override;

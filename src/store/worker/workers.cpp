@@ -38,8 +38,9 @@ constexpr auto kRenewWorker =
 Status Workers::renew_worker(Incarnation me, std::int64_t lease_ms) {
   Statement renew = connection_.use(kRenewWorker);
   renew.bind(me).bind(add_saturating(batch_.now, lease_ms));
-  PAWL_TRY(fail(renew.run(), "renew a worker"));
-  return connection_.changes() == 0 ? Status::kBuried : Status::kOk;
+  std::int64_t renewed = 0;
+  PAWL_TRY(fail(renew.run(&renewed), "renew a worker"));
+  return renewed == 0 ? Status::kBuried : Status::kOk;
 }
 
 constexpr auto kReadWorker = PAWL_QUERY("SELECT boot_seq FROM workers WHERE inc=?1 AND buried=0");

@@ -186,8 +186,8 @@ class BothEngines final : public sqlite::Connection {
     if (row != (mine == Step::kRow)) return differ(use, row ? "has more rows" : "has fewer rows");
     if (row) return compare_row(prepared, use);
     const bool writes = use.text[0] == 'I' || use.text[0] == 'U' || use.text[0] == 'D';
-    if (writes && changes() != server_.changes())
-      differ(use, "changes " + std::to_string(server_.changes()) + " rows, and not " +
+    if (writes && changes() != server_.link().changes())
+      differ(use, "changes " + std::to_string(server_.link().changes()) + " rows, and not " +
                       std::to_string(changes()));
   }
 
@@ -267,7 +267,8 @@ class Both final : public EngineBeside {
               Status::kOk);
     for (const std::string& text : texts_) {
       char theirs[postgres::kPostgresTextBytesMax];
-      static_cast<void>(postgres::translate(text, theirs));
+      static_cast<void>(postgres::is_unlimited(text) ? postgres::translate_page(text, theirs)
+                                                     : postgres::translate(text, theirs));
       EXPECT_EQ(server_.execute(("INSERT INTO public.ran_texts VALUES($text$" + text +
                                  "$text$,$text$" + theirs + "$text$) ON CONFLICT DO NOTHING")
                                     .c_str()),

@@ -30,6 +30,22 @@ TEST(PostgresText, ParametersHaveADollar) {
             "VALUES($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11)");
 }
 
+TEST(PostgresText, AListWithoutALimitComesInPages) {
+  char out[kPostgresTextBytesMax];
+  const auto page = [&](std::string_view text) {
+    EXPECT_TRUE(is_unlimited(text)) << text;
+    return std::string(out, translate_page(text, out));
+  };
+  EXPECT_EQ(page("SELECT a FROM t"), "SELECT a FROM t LIMIT $1 OFFSET $2");
+  EXPECT_EQ(page("SELECT (SELECT b FROM u LIMIT 1) FROM t WHERE a=?9 AND b=?2"),
+            "SELECT (SELECT b FROM u LIMIT 1) FROM t WHERE a=$9 AND b=$2 LIMIT $10 OFFSET $11");
+  EXPECT_EQ(page("SELECT a FROM t WHERE a=? AND b=?"),
+            "SELECT a FROM t WHERE a=$1 AND b=$2 LIMIT $3 OFFSET $4");
+  EXPECT_FALSE(is_unlimited("SELECT a FROM t ORDER BY a LIMIT ?1"));
+  EXPECT_FALSE(is_unlimited("UPDATE t SET a=1"));
+  EXPECT_FALSE(is_unlimited("WITH x AS (SELECT 1) SELECT a FROM x"));
+}
+
 TEST(PostgresText, MarkedPartsAreLeftOutOrHaveAnother) {
   EXPECT_EQ(translated("FROM s\fINDEXED BY s_owner\rWHERE x"), "FROM s WHERE x");
   EXPECT_EQ(translated("w\f INDEXED BY w_living\r\fCROSS\rJOIN"), "w  JOIN");

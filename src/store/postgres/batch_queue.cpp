@@ -1,0 +1,43 @@
+#include "store/postgres/batch_queue.hpp"
+
+namespace pawl::postgres {
+
+void BatchQueue::begin() {
+  is_in_batch_ = true;
+  has_inserted_ = false;
+  changes_at_begin_ = link_.total_changes();
+}
+
+Status BatchQueue::add(const StatementUse& use, const char* name, const Suspects& suspects) {
+  if (link_.queued() == kQueuedMax) PAWL_TRY(settle());
+  suspects_count_ = link_.queued() + 1;
+  suspects_[link_.queued()] = suspects;
+  has_inserted_ = has_inserted_ || use.known->inserts_always;
+  ++added_;
+  return link_.queue(name, use.bound, use.values, use.sizes);
+}
+
+Status BatchQueue::run(StatementUse& use, const char* name) {
+  if (link_.queued() == kQueuedMax) PAWL_TRY(settle());
+  if (link_.queued() == 0) suspects_count_ = 0;
+  has_inserted_ = false;
+  return link_.run(name, use.bound, use.values, use.sizes, &use.result);
+}
+
+Status BatchQueue::settle() {
+  has_inserted_ = false;
+  return link_.settle();
+}
+
+std::int64_t BatchQueue::total_changes() {
+  if (has_inserted_) return link_.total_changes() + link_.queued();
+  static_cast<void>(settle());
+  return link_.total_changes();
+}
+
+const Suspects* BatchQueue::failed_suspects() const {
+  const std::optional<int> at = link_.failed_at();
+  return at.has_value() && *at < suspects_count_ ? &suspects_[*at] : nullptr;
+}
+
+}  // namespace pawl::postgres

@@ -1,0 +1,51 @@
+// BatchQueue: the statements of a batch whose answers were not waited for.
+//
+// Purpose: a statement that only writes is sent without waiting. Its answer comes with that of the
+// next statement that has rows, or with that of the commit, so the row that was suspected when it
+// was sent is kept until then. Ownership: a BatchQueue uses the link of its connection.
+// Thread rule: one thread.
+#ifndef PAWL_STORE_POSTGRES_BATCH_QUEUE_HPP
+#define PAWL_STORE_POSTGRES_BATCH_QUEUE_HPP
+
+#include <cstdint>
+
+#include "store/postgres/statement_use.hpp"
+#include "store/sql/damage.hpp"
+
+namespace pawl::postgres {
+
+class BatchQueue {
+ public:
+  explicit BatchQueue(ServerLink& link) : link_(link) {}
+
+  void begin();
+  void end() { is_in_batch_ = has_inserted_ = false; }
+  [[nodiscard]] bool is_in_batch() const { return is_in_batch_; }
+  // `name`: of the statement, which is prepared.
+  Status add(const StatementUse& use, const char* name, const Suspects& suspects);
+  // Runs a statement that has rows, behind those that wait.
+  Status run(StatementUse& use, const char* name);
+  // Waits for all answers. Of the batch's failure ServerLink::failure() speaks, too.
+  Status settle();
+  // Rises with them. Waits only if nothing that is queued changes rows for certain.
+  [[nodiscard]] std::int64_t total_changes();
+  [[nodiscard]] bool has_written() { return total_changes() != changes_at_begin_; }
+  // How many statements were added so far.
+  [[nodiscard]] std::uint64_t added() const { return added_; }
+  // The suspects of that statement in the queue which failed; null: none did.
+  [[nodiscard]] const Suspects* failed_suspects() const;
+
+ private:
+  ServerLink& link_;
+  bool is_in_batch_ = false;
+  bool has_inserted_ = false;  // among what is queued
+  std::int64_t changes_at_begin_ = 0;
+  std::uint64_t added_ = 0;
+  // Those since the link last waited.
+  Suspects suspects_[kQueuedMax];
+  int suspects_count_ = 0;
+};
+
+}  // namespace pawl::postgres
+
+#endif  // PAWL_STORE_POSTGRES_BATCH_QUEUE_HPP
