@@ -76,6 +76,8 @@ class Inbox {
   void answer();
   void rolled_back() { taken_ = 0; }
 
+  [[nodiscard]] bool has_calls() const { return requests_.size() > 0; }
+
  private:
   // The calls that the current batch takes.
   [[nodiscard]] std::size_t at_hand() const;

@@ -41,14 +41,26 @@ void TickBatch::decide() {
   settle(status);
 }
 
-// Reads all that the turns need; nothing is locked meanwhile.
+// Reads all that the turns need, in one view; nothing is locked meanwhile.
 Status TickBatch::prepare() {
   turns_were_full_ = false;
   slots_were_full_ = memory_.slots.full_of_results();
-  parts_.inbox.look();
   // After oversleeping, leases are renewed before anything else, so this tick takes no turns.
-  if (!loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
-      (loop_.agenda.wants(Job::kTurns) || memory_.slots.finished() > 0)) {
+  const bool takes_turns = !loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
+                           (loop_.agenda.wants(Job::kTurns) || memory_.slots.finished() > 0);
+  if (!takes_turns && !parts_.inbox.has_calls()) {
+    parts_.inbox.look();  // it reads nothing then
+    return Status::kOk;
+  }
+  PAWL_TRY(loop_.transaction().begin_read());
+  const Status status = read_turns(takes_turns);
+  loop_.transaction().end_read(true);
+  return status;
+}
+
+Status TickBatch::read_turns(bool takes_turns) {
+  parts_.inbox.look();
+  if (takes_turns) {
     parts_.stored_due.begin();
     PAWL_TRY(parts_.turns.collect());
     turns_were_full_ = loop_.agenda.wants(Job::kTurns);

@@ -28,6 +28,7 @@ class TickBatch {
 
  private:
   Status prepare();
+  Status read_turns(bool takes_turns);
   Status write_and_commit();
   void settle(Status status);
   // After the commit.

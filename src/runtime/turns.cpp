@@ -46,7 +46,6 @@ Status Turns::collect() {
     return Status::kOk;
   }
   loop_.now = loop_.place().pawl_now();
-  PAWL_TRY(loop_.transaction().begin_read());
   others_.look();
   // Looks also after a tick that left turns: else a loop without results would sleep, and look at
   // nothing.
@@ -58,7 +57,6 @@ Status Turns::collect() {
   if (list_.size() == 0) loop_.agenda.clear(Job::kTurns);
   left_unrun_ = list_.size() < wanted.count;
   if (lists) plan_young_unregistered();
-  loop_.transaction().end_read();
   return status;
 }
 

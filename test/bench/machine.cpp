@@ -88,6 +88,7 @@ void Machine::end() {
   figures.commits = stats().commits - before_.commits;
   figures.io_reported.fsyncs = stats().flushes - before_.flushes;
   figures.io_reported.bytes_written = stats().bytes_written - before_.bytes_written;
+  figures.server_trips = stats().server_trips - before_.server_trips;
   figures.orchestrations = stats().orchestrations_completed - before_.orchestrations_completed;
   figures.activities = stats().activities_completed - before_.activities_completed;
   if (stats().orchestrations_failed > 0)

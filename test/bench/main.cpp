@@ -232,6 +232,7 @@ std::vector<Field> fields_of(const bench::Setup& setup, bench::Figures& figures)
                                {"bytes_per_step", per_step(figures.io.bytes_written, 0)},
                                {"commits", std::to_string(figures.commits)},
                                {"commits_per_step", per_step(figures.commits, 4)},
+                               {"server_trips_per_step", per_step(figures.server_trips, 3)},
                                {"allocs_after_start", std::to_string(figures.allocs_after_start)},
                                {"sync", setup.synchronous_full ? "full" : "normal", true},
                                {"fsyncs_total", std::to_string(total.fsyncs)},

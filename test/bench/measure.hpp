@@ -37,6 +37,7 @@ struct Figures {
   std::uint64_t commits = 0;
   std::vector<double> latencies_ms;
   IoCounts io;
+  std::uint64_t server_trips = 0;
   IoCounts io_reported;  // from RuntimeStats; 0 for the floor
   std::uint64_t allocs_after_start = 0;
   std::uint64_t rss_kib = 0;                         // at the end of the measured time

@@ -131,10 +131,11 @@ Status Batches::begin_read() {
 
 constexpr auto kEndRead = PAWL_QUERY("COMMIT");
 
-void Batches::end_read() {
+void Batches::end_read(bool goes_on) {
   PAWL_CHECK("store-14", context_.in_read);
   // An error may have ended the view already; no change is lost with a view.
-  if (connection_.in_transaction()) static_cast<void>(connection_.use(kEndRead).run());
+  const bool is_open = connection_.in_transaction() && !(goes_on && connection_.end_later());
+  if (is_open) static_cast<void>(connection_.use(kEndRead).run());
   context_.in_read = false;
 }
 

@@ -53,7 +53,8 @@ class Batches : private Table {
   [[nodiscard]] bool last_commit_sent() const;
   // Begins a consistent view for several reads; not nested, not inside a batch.
   Status begin_read();
-  void end_read();
+  // `goes_on`: a batch follows at once, so that a server can be spared a trip.
+  void end_read(bool goes_on = false);
   // Rises when another connection committed (not by own commits). Cheap; outside of batches.
   Result<std::int64_t> data_version();
   // Another machine waits for a commit of this worker, whatever it writes: renewing its leases will

@@ -136,9 +136,16 @@ Status Connection::run(StatementUse& use) {
   const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
   if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
   fails_again_ = link_.failure() != Status::kOk;
-  if (fails_again_ && whole != "ROLLBACK") return link_.failure();
+  if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
+    return link_.failure();
   const bool is_own = ends || (use.query.marks() & sql::kEnginesOwn) != 0 || whole == "BEGIN";
   return is_own ? run_own(use, whole) : run_prepared(use, whole);
+}
+
+bool Connection::end_later() {
+  if (link_.failure() != Status::kOk) return false;
+  link_.end_later();
+  return true;
 }
 
 int Connection::count_changes(std::int64_t* out) {
@@ -173,7 +180,8 @@ constexpr OwnText kOwnTexts[] = {
 
 // A batch ends here whatever the server answers.
 Status Connection::end(StatementUse& use, bool commits) {
-  const bool writes = commits && queue_.is_in_batch() && queue_.has_written();
+  if (!queue_.is_in_batch()) return transaction_.end_read(&use.result);
+  const bool writes = commits && queue_.has_written();
   PAWL_TRY(commits ? link_.failure() : Status::kOk);
   queue_.end();
   return commits ? transaction_.commit(writes, &use.result) : transaction_.rollback(&use.result);
@@ -181,7 +189,7 @@ Status Connection::end(StatementUse& use, bool commits) {
 
 Status Connection::run_own(StatementUse& use, std::string_view text) {
   if (text == "COMMIT" || text == "ROLLBACK") return end(use, text == "COMMIT");
-  if (text == "BEGIN") return transaction_.begin_read(&use.result);
+  if (text == "BEGIN") return transaction_.begin_read();
   if (text == "PRAGMA data_version") return transaction_.read_version(&use.result);
   if (text == "BEGIN IMMEDIATE") {
     PAWL_TRY(transaction_.begin(&use.result));

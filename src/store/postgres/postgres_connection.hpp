@@ -43,6 +43,7 @@ class Connection : public sql::Connection {
   [[nodiscard]] std::int64_t last_insert_id() const override { return 0; }
   [[nodiscard]] bool in_transaction() const override { return link_.in_transaction(); }
   [[nodiscard]] std::uint32_t version() const override { return transaction_.version(); }
+  bool end_later() override;
 
  protected:
   void* prepare(sql::QueryRef query, int* failure) override;

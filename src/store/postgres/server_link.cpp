@@ -49,6 +49,7 @@ std::int64_t number_at(const PGresult* result, int column, int row) {
 
 bool ServerLink::in_transaction() const {
   if (is_lost()) return false;
+  if (ends_later_) return false;
   if (queued() > 0) return true;
   const PGTransactionStatusType status = PQtransactionStatus(handle_);
   return status == PQTRANS_INTRANS || status == PQTRANS_INERROR;
@@ -65,6 +66,12 @@ Status ServerLink::note_queued(bool sent) {
   return Status::kOk;
 }
 
+bool ServerLink::enter_pipeline() {
+  if (queued() > 0) return true;
+  if (is_lost() || PQenterPipelineMode(handle_) != 1) return false;
+  return !std::exchange(ends_later_, false) || queue_text("COMMIT") == Status::kOk;
+}
+
 Status ServerLink::queue(const char* name, int count, const char* const* values, const int* sizes) {
   PAWL_CHECK("postgres-15", queued() < kQueuedMax && count <= kParametersMax);
   int formats[kParametersMax];
@@ -74,7 +81,18 @@ Status ServerLink::queue(const char* name, int count, const char* const* values,
                                                              formats, kBinary) == 1);
 }
 
-Status ServerLink::finish(PGresult** out) {
+Status ServerLink::queue_text(const char* sql) {
+  return note_queued(enter_pipeline() && PQsendQueryParams(handle_, sql, 0, nullptr, nullptr,
+                                                           nullptr, nullptr, 0) == 1);
+}
+
+Status ServerLink::queue_named(const char* name) {
+  return note_queued(enter_pipeline() &&
+                     PQsendQueryPrepared(handle_, name, 0, nullptr, nullptr, nullptr, 0) == 1);
+}
+
+Status ServerLink::settle(PGresult** out) {
+  if (ends_later_) static_cast<void>(enter_pipeline());
   if (queued() == 0) return Status::kOk;
   failed_at_.reset();
   if (is_lost() || PQpipelineSync(handle_) != 1) {
@@ -148,7 +166,7 @@ Status ServerLink::ask_binary(const char* sql, PGresult** out) {
 Status ServerLink::run(const char* name, int count, const char* const* values, const int* sizes,
                        PGresult** out) {
   PAWL_TRY(queue(name, count, values, sizes));
-  return finish(out);
+  return settle(out);
 }
 
 Status ServerLink::ask_about(const char* sql,
@@ -171,7 +189,7 @@ Status ServerLink::run_before(const char* last, const char* name,
                                            given.formats, kBinary) == 1));
   PAWL_TRY(note_queued(
       PQsendQueryParams(handle_, last, 0, nullptr, nullptr, nullptr, nullptr, kBinary) == 1));
-  return finish(out);
+  return settle(out);
 }
 
 Status ServerLink::wait_for(int sent, PGresult** out) {

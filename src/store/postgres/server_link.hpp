@@ -36,6 +36,7 @@ class ServerLink : public ServerSocket {
   // ServerSocket::connect(). What was queued on a lost link is forgotten.
   Status connect(std::int64_t wait_ms) {
     queued_ = 0;
+    ends_later_ = false;
     return ServerSocket::connect(wait_ms);
   }
   // How often it waited for an answer, or for several that come together.
@@ -48,9 +49,16 @@ class ServerLink : public ServerSocket {
   Status queue(const char* name, int count, const char* const* values, const int* sizes);
   // None of a link that was lost.
   [[nodiscard]] int queued() const { return is_lost() ? 0 : queued_; }
+  // The same for a statement without parameters. `name`: it is prepared; the rows come as texts.
+  Status queue_text(const char* sql);
+  Status queue_named(const char* name);
+  // The transaction, which wrote nothing, ends before the next statement that is sent, or with
+  // settle().
+  void end_later() { ends_later_ = in_transaction(); }
   // Waits for the answers of what is queued, as each call below does before or with its own. After
-  // one that failed, the server runs no other.
-  Status settle() { return finish(nullptr); }
+  // one that failed, the server runs no other. `out`, which may be null, gets the result of the last
+  // one if all succeeded.
+  Status settle(PGresult** out = nullptr);
   // For what the transaction failed; it can only be rolled back then. kOk: it did not.
   [[nodiscard]] Status failure() const;
   // The number of the statement that failed last, among those that were sent without waiting.
@@ -81,15 +89,12 @@ class ServerLink : public ServerSocket {
   Status wait_for(int sent, PGresult** out);
   // Goes on in a pipeline with a statement that was sent.
   Status note_queued(bool sent);
-  bool enter_pipeline() {
-    return queued() > 0 || (!is_lost() && PQenterPipelineMode(handle_) == 1);
-  }
-  // Takes all answers of the pipeline. `out`: that of its last statement.
-  Status finish(PGresult** out);
+  bool enter_pipeline();
   Status take_answers(PGresult** out);
   void count_changes(const PGresult* result);
 
   int queued_ = 0;  // statements whose answers were not taken; more than none: in a pipeline
+  bool ends_later_ = false;
   std::optional<int> failed_at_;
   std::int64_t changes_ = 0;
   std::int64_t total_changes_ = 0;

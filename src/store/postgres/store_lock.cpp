@@ -3,11 +3,15 @@
 namespace pawl::postgres {
 namespace {
 
-// A node in the middle of a transaction that ended is no reason to wait, so NOWAIT is another text.
-#define PAWL_LOCKED_ROW                                                               \
-  "BEGIN;SELECT seq,form,mark,boot_seq,mark_server_ms,mark_wall_ms,request,timeline," \
-  "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint "   \
+#define PAWL_LOCKED_ROW                                                             \
+  "SELECT seq,form,mark,boot_seq,mark_server_ms,mark_wall_ms,request,timeline,"     \
+  "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint " \
   "FROM meta WHERE id=1 FOR UPDATE"
+
+// The names of the two statements. A node in the middle of a transaction that ended is no reason to
+// wait, so NOWAIT is another text.
+constexpr char kLock[] = "pawl_lock";
+constexpr char kLockNow[] = "pawl_lock_now";
 
 // Those that wait for the row have the same lock on its table, and wait for another one.
 constexpr char kFindHolder[] =
@@ -30,8 +34,16 @@ Status StoreLock::take(PGresult** out) {
   return status;
 }
 
+Status StoreLock::connected() {
+  wait_.reset();
+  PAWL_TRY(link_.prepare(kLock, PAWL_LOCKED_ROW, 0, nullptr));
+  return link_.prepare(kLockNow, PAWL_LOCKED_ROW " NOWAIT", 0, nullptr);
+}
+
 Status StoreLock::try_to_take(PGresult** out) {
-  Status status = link_.ask(waits_ > 0 ? PAWL_LOCKED_ROW : PAWL_LOCKED_ROW " NOWAIT", out);
+  Status status = link_.queue_text("BEGIN");
+  if (status == Status::kOk) status = link_.queue_named(waits_ > 0 ? kLock : kLockNow);
+  if (status == Status::kOk) status = link_.settle(out);
   if (status == Status::kOk && PQntuples(*out) != 1) {
     diagnostic_.format("table meta has no row");
     PQclear(*out);

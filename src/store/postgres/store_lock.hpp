@@ -26,7 +26,7 @@ class StoreLock {
   // Ends the transaction, if there is one, and keeps the text of what was wrong.
   void give_up();
   // The link has connected anew.
-  void forget() { wait_.reset(); }
+  Status connected();
 
  private:
   Status try_to_take(PGresult** out);

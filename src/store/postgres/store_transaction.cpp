@@ -3,6 +3,7 @@
 #include <poll.h>
 
 #include <cstring>
+#include <utility>
 
 #include "core/check.hpp"
 #include "store/postgres/node_lock.hpp"
@@ -23,6 +24,7 @@ constexpr char kLookAtServer[] =
 constexpr char kCommitsLost[] =
     "the server has lost commits that it had acknowledged: it was failed over, or restored";
 constexpr char kNodeIsTaken[] = "another process has taken the id of this node";
+constexpr char kVersion[] = "SELECT seq,form,request FROM meta WHERE id=1";
 constexpr char kTakeNodeLock[] = "SELECT pg_advisory_lock($1)";
 constexpr char kEndOwnHolder[] =
     "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
@@ -77,7 +79,7 @@ Status StoreTransaction::connected() {
   Oid types[StoreTime::kNameParameters];
   for (Oid& type : types)
     type = kInt8;
-  lock_.forget();
+  PAWL_TRY(lock_.connected());
   PAWL_TRY(link_.prepare(kName, StoreTime::kNameBatch, StoreTime::kNameParameters, types));
   if (acknowledged_ == 0) return Status::kOk;
   std::optional<fleet::BatchRow> row;
@@ -118,13 +120,25 @@ void StoreTransaction::note_version(const PGresult* row) {
 }
 
 Status StoreTransaction::read_version(PGresult** out) {
-  PAWL_TRY(on_link([&] { return link_.ask("SELECT seq,form,request FROM meta WHERE id=1", out); }));
-  if (PQntuples(*out) != 1) {
+  // It came with the begin of the view.
+  if (view_version_ != nullptr) {
+    *out = std::exchange(view_version_, nullptr);
+    return Status::kOk;
+  }
+  const Status status = on_link([&] {
+    PAWL_TRY(link_.queue_text(kVersion));
+    return link_.settle(out);
+  });
+  return status == Status::kOk ? judge_version(*out) : status;
+}
+
+Status StoreTransaction::judge_version(const PGresult* row) {
+  if (PQntuples(row) != 1) {
     diagnostic_.format("table meta has no row");
     return Status::kCorrupt;
   }
-  note_version(*out);
-  time_.saw(number_at(*out, 2));
+  note_version(row);
+  time_.saw(number_at(row, 2));
   return Status::kOk;
 }
 
@@ -166,8 +180,22 @@ Status StoreTransaction::wait_for_time(PGresult** out) {
   return status;
 }
 
-Status StoreTransaction::begin_read(PGresult** out) {
-  return on_link([&] { return link_.ask("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", out); });
+// The first read fixes what a view sees.
+Status StoreTransaction::begin_read() {
+  PQclear(std::exchange(view_version_, nullptr));
+  Status status = on_link([&] {
+    PAWL_TRY(link_.queue_text("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
+    PAWL_TRY(link_.queue_text(kVersion));
+    return link_.settle(&view_version_);
+  });
+  if (status == Status::kOk) status = judge_version(view_version_);
+  if (status != Status::kOk) lock_.give_up();
+  return status;
+}
+
+// A view that failed ends, too.
+Status StoreTransaction::end_read(PGresult** out) {
+  return link_.ask(link_.failure() == Status::kOk ? "COMMIT" : "ROLLBACK", out);
 }
 
 // A transaction that failed is rolled back by a COMMIT, which then says so and is no error.

@@ -135,6 +135,8 @@ class Connection {
   [[nodiscard]] virtual std::int64_t last_insert_id() const = 0;
   // False after begin, too, if an error has ended the transaction.
   [[nodiscard]] virtual bool in_transaction() const = 0;
+  // Ends a view together with the next statement. False: the engine gains nothing by that.
+  virtual bool end_later() { return false; }
   // Every commit changes it; other connections' commits are seen when a transaction begins.
   [[nodiscard]] virtual std::uint32_t version() const = 0;
   // Holds the text of the last error, too.
