@@ -362,6 +362,7 @@ Status Inbox::write_start(Request& request, Turn* turn, Request::Outcome* outcom
   }
   turn->key = outcome->key;
   turn->item->key = outcome->key;
+  loop_.instance().history.know_new(&turn->item->known);
   turn->commit.key = outcome->key;
   return created;
 }

@@ -135,7 +135,8 @@ constexpr auto kInsertInstance = PAWL_QUERY(
     " VALUES(?1,?2,?3,",
     sql::number<InstanceState::kRunning>,
     ",1,0,0,0,0,0,?4,?4,?5,?6,?7,?8,?9,"
-    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5),?10)");
+    "(SELECT coalesce(p.root,p.key) FROM instances AS p WHERE p.key=?5),?10)",
+    sql::kOfTurn);  // nothing is known yet of an instance that is new
 
 Status Deliveries::insert_checked(const NewInstance& instance, const ParentLink& parent,
                                   InstanceKey* key) {

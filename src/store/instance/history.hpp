@@ -52,6 +52,11 @@ class InstanceHistory : private Table {
   // the others; the rest of *out is valid.
   Status fetch_orchestration_item(InstanceKey key, std::int64_t now, const MessageLimits& limits,
                                   Arena& arena, OrchestrationItem* out);
+  // The row of the instance was inserted just now, and it has no message.
+  void know_new(KnownInstance* known) const {
+    known->changes = connection_.instance_changes();
+    known->is_alone = known->is_whole = true;
+  }
   [[nodiscard]] bool still_knows(const KnownInstance& known) const {
     return context_.still_knows(known);
   }

@@ -122,7 +122,7 @@ constexpr auto kWriteState = PAWL_QUERY(
     kParkedMoves | kTimerMoves | kLimitMoves);
 
 Status InstanceRows::write_state(InstanceKey key, const InstanceWrite& write) {
-  Statement row = connection_.use(kWriteState);
+  Statement row = connection_.use(kWriteState, write.of_turn ? sql::kOfTurn : 0);
   row.bind(key).bind(static_cast<std::int64_t>(write.state));
   row.bind_due(write.parked_until, kParkedComes).bind_optional(write.ended_at);
   write.home.has_value() ? row.bind(*write.home) : row.bind_null();

@@ -77,6 +77,7 @@ struct InstanceWrite {
   std::string_view version;    // empty: unchanged
   std::int64_t behaviour = 0;  // 0: unchanged
   HistoryPlace last;           // its last event; none: unchanged
+  bool of_turn = false;        // a turn of this instance writes it
 };
 
 // The begin of an execution that follows another one, which has ended.

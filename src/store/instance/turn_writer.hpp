@@ -57,9 +57,9 @@ class TurnWriter : private Table {
   Status insert_timer(const TurnCommit& turn, const NewTimer& timer);
   Status write_timers(const TurnCommit& turn, std::optional<RowTimer>* in_row);
   Status close_command(const TurnCommit& turn, EventId command);
-  Status first_ready(const TurnCommit& turn, std::int64_t* id);
+  Status first_ready(const TurnCommit& turn, const KnownInstance* known, std::int64_t* id);
   Status go_on(const TurnCommit& turn, ExecutionId execution, const HistoryPlace& last,
-               bool* is_idle);
+               const KnownInstance* known, bool* is_idle);
   Status go_on_as_before(const TurnCommit& turn, const HistoryPlace& last);
   Status end_execution(const TurnCommit& turn, const StoredEvents& stored,
                        const KnownInstance* known);

@@ -89,10 +89,10 @@ Connection::Suspicion::Suspicion(Connection& connection, RowRef::Table table, st
 
 Connection::Suspicion::~Suspicion() { connection_.suspects_ = before_; }
 
-Statement Connection::use(QueryRef query) {
-  const unsigned marks = query.marks();
+Statement Connection::use(QueryRef query, unsigned marks) {
+  marks |= query.marks();
   marks_ |= marks;
-  if ((marks & kOfInstances) != 0) ++instance_changes_;
+  if ((marks & kOfInstances) != 0 && (marks & kOfTurn) == 0) ++instance_changes_;
   int failure = 0;
   void* const prepared = prepare(query, &failure);
   return {*this, prepared, failure};

@@ -118,8 +118,8 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
 
   // Prepares the statement on first use and keeps it. Invariant: it is not used again while a
-  // Statement for it lives. The query is a static object.
-  Statement use(QueryRef query);
+  // Statement for it lives. The query is a static object. `marks`: of this use, beside its own.
+  Statement use(QueryRef query, unsigned marks = 0);
   // The marks of all queries used since the last call, and the marks that were added.
   unsigned take_marks() { return std::exchange(marks_, 0U); }
   void add_marks(unsigned marks) { marks_ |= marks; }

@@ -45,7 +45,8 @@ inline constexpr unsigned kEnginesOwn = 1U << 15U;
 // Set by QueryText on each statement that writes a row of an instance or of its messages, without
 // kOfTurn. Connection::instance_changes() counts their uses.
 inline constexpr unsigned kOfInstances = 1U << 14U;
-// For a statement that writes what a turn changes of its own instance, and of no other.
+// For a statement that writes what a turn changes of its own instance, and of no other. A use of
+// one that others run, too, may have the mark (Connection::use()).
 inline constexpr unsigned kOfTurn = 1U << 13U;
 
 // One part of a text: constants as decimal numbers, with commas between them. As in
