@@ -52,9 +52,9 @@ Status TickBatch::prepare() {
     parts_.inbox.look();  // it reads nothing then
     return Status::kOk;
   }
-  PAWL_TRY(loop_.transaction().begin_read());
+  loop_.transaction().plan_read();
   const Status status = read_turns(takes_turns);
-  loop_.transaction().end_read(true);
+  loop_.transaction().end_planned_read();
   return status;
 }
 

@@ -191,8 +191,10 @@ void TurnLoader::check_known(const Turn& turn) {
   const OrchestrationItem& known = *turn.item;
   auto* const stored = loop_.arena.make<OrchestrationItem>();
   const MessageLimits limits = {loop_.options.limits.instance_batch_max, 0};
-  if (stored != nullptr && loop_.instance().history.fetch_orchestration_item(
-                               turn.key, loop_.now, limits, loop_.arena, stored) == Status::kOk)
+  if (stored != nullptr &&
+      loop_.instance().history.fetch_orchestration_item(turn.key, loop_.now, limits, loop_.arena,
+                                                        stored) == Status::kOk &&
+      loop_.instance().history.still_knows(known.known))  // else the look has seen others' commits
     PAWL_CHECK("runtime-45",
                stored->known.is_alone && stored->message_count == known.message_count &&
                    (known.message_count == 0 || stored->messages[0].id == known.messages[0].id) &&

@@ -46,7 +46,6 @@ Status Turns::collect() {
     return Status::kOk;
   }
   loop_.now = loop_.place().pawl_now();
-  others_.look();
   // Looks also after a tick that left turns: else a loop without results would sleep, and look at
   // nothing.
   const bool lists = loop_.agenda.wants(Job::kTurns) || left_unrun_;
@@ -57,6 +56,8 @@ Status Turns::collect() {
   if (list_.size() == 0) loop_.agenda.clear(Job::kTurns);
   left_unrun_ = list_.size() < wanted.count;
   if (lists) plan_young_unregistered();
+  // If nothing was read, the batch finds out whether others have committed.
+  if (loop_.transaction().is_reading()) others_.look();
   return status;
 }
 

@@ -110,7 +110,7 @@ std::string_view StoreContext::activity_name(std::string_view meta) {
 ReadScope::ReadScope(StoreContext& context) : context_(context) {
   if (context.in_batch || context.in_read) return;
   status_ = context.batches->begin_read();
-  owns_ = status_ == Status::kOk;
+  owns_ = status_ == Status::kOk && !context.read_is_planned;
 }
 
 ReadScope::~ReadScope() {

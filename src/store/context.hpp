@@ -102,7 +102,8 @@ struct StoreContext {
   Incarnation batch_worker = 0;
   bool in_batch = false;
   bool in_read = false;
-  bool dead = false;  // the batch can only be rolled back
+  bool read_is_planned = false;  // the view that the next ReadScope opens outlives it
+  bool dead = false;             // the batch can only be rolled back
   bool batch_sent = false;
   std::uint64_t batch_number = 0;  // rises with each batch
   ClockRow clock;                  // as of the last begin(); fixed within a batch
@@ -128,7 +129,7 @@ struct StoreContext {
   char meta_text[kMetaBytesMax] = {};
 };
 
-// Opens one view for all reads of a call, unless the caller has opened one.
+// Opens one view for all reads of a call, unless the caller has opened or planned one.
 class ReadScope {
  public:
   explicit ReadScope(StoreContext& context);

@@ -131,12 +131,23 @@ Status Batches::begin_read() {
 
 constexpr auto kEndRead = PAWL_QUERY("COMMIT");
 
-void Batches::end_read(bool goes_on) {
+void Batches::end_read() {
   PAWL_CHECK("store-14", context_.in_read);
   // An error may have ended the view already; no change is lost with a view.
-  const bool is_open = connection_.in_transaction() && !(goes_on && connection_.end_later());
-  if (is_open) static_cast<void>(connection_.use(kEndRead).run());
+  if (connection_.in_transaction()) static_cast<void>(connection_.use(kEndRead).run());
   context_.in_read = false;
+}
+
+void Batches::plan_read() { context_.read_is_planned = true; }
+
+void Batches::end_planned_read() {
+  context_.read_is_planned = false;
+  if (!context_.in_read) return;
+  if (connection_.in_transaction() && connection_.end_later()) {
+    context_.in_read = false;
+  } else {
+    end_read();
+  }
 }
 
 Result<std::int64_t> Batches::data_version() {
