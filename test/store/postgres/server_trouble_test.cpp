@@ -286,6 +286,25 @@ TEST_F(ServerTrouble, ARowThatWentByItsAge_IsNoLoss) {
   }
 }
 
+// Another program locks a table. A look that fails by that ends, and so does the view of a Client.
+TEST_F(ServerTrouble, AViewThatFails_IsOverAndAllGoesOn) {
+  expect_trouble();
+  ServerByHand other;
+  other.execute("BEGIN; LOCK TABLE trouble.instances IN ACCESS EXCLUSIVE MODE");
+  OrchestrationStatus status;
+  EXPECT_EQ(own.client()->get_status("a", &status), Status::kBusy) << own.client()->error_text();
+  Status answer = Status::kTimeout;
+  ASSERT_EQ(worker().runtime->enqueue_event("a", "q", "1", {}, Gateway::keep_answer, &answer),
+            Status::kOk);
+  static_cast<void>(worker().runtime->tick(std::chrono::milliseconds(10)));
+  EXPECT_NE(answer, Status::kOk);
+  other.execute("COMMIT");
+  EXPECT_EQ(own.client()->get_status("a", &status), Status::kOk) << own.client()->error_text();
+  own.pass(5'000);
+  EXPECT_EQ(answer, Status::kOk);
+  EXPECT_EQ(end(), "completed 1,");
+}
+
 TEST_F(ServerTrouble, NoAnswerHoldsThePassword) {
   Client client;
   ClientOptions options;
