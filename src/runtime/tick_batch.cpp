@@ -52,9 +52,9 @@ Status TickBatch::prepare() {
     parts_.inbox.look();  // it reads nothing then
     return Status::kOk;
   }
-  loop_.transaction().plan_read();
+  loop_.store->plan_read();
   const Status status = read_turns(takes_turns);
-  loop_.transaction().end_planned_read();
+  loop_.store->end_planned_read();
   return status;
 }
 

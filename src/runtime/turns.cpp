@@ -57,7 +57,7 @@ Status Turns::collect() {
   left_unrun_ = list_.size() < wanted.count;
   if (lists) plan_young_unregistered();
   // If nothing was read, the batch finds out whether others have committed.
-  if (loop_.transaction().is_reading()) others_.look();
+  if (loop_.store->is_reading()) others_.look();
   return status;
 }
 

@@ -23,6 +23,16 @@ Status Store::open(const StoreOptions& options, const port::Port& port, Diagnost
   return Status::kOk;
 }
 
+void Store::end_planned_read() {
+  context_.read_is_planned = false;
+  if (!context_.in_read) return;
+  if (context_.connection.in_transaction() && context_.connection.end_later()) {
+    context_.in_read = false;
+  } else {
+    batches_.end_read();
+  }
+}
+
 void Store::close() {
   if (!context_.file.is_open()) return;
   if (context_.in_batch) batches_.rollback();

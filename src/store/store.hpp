@@ -132,6 +132,11 @@ class Store {
   [[nodiscard]] OtherMachines* other_machines() { return context_.file.other_machines(); }
   // From now on commits on other machines end the sleep of these threads; null: no more.
   void wake(port::Threads* threads) { context_.file.wake(threads); }
+  // Plans one view for reads that perhaps are none: the first of them begins it, and what others
+  // have committed is not looked at before it. A batch follows the end at once.
+  void plan_read() { context_.read_is_planned = true; }
+  void end_planned_read();
+  [[nodiscard]] bool is_reading() const { return context_.in_read; }
   // The text of the last failure of any call.
   [[nodiscard]] const Diagnostic& diagnostic() const { return context_.diagnostic; }
   // Opaque 16-byte id of the database as 32 hex digits.

@@ -120,7 +120,7 @@ def needs(sql):
 def bound_after(source, name):
     """The least number of due times that are bound where the query is used, by kind."""
     counts = []
-    for at in re.finditer(rf"use\({name}\)", source):
+    for at in re.finditer(rf"use\({name}[,)]", source):
         use = re.split(r"\n}\n|\buse\(", source[at.end():], maxsplit=1)[0]
         counts.append(re.findall(r"bind_due\([^;]*?\bk(\w+)Comes\)", use))
     return {kind: min(count.count(kind) for count in counts) for kind in sum(counts, [])} if counts else {}

@@ -138,18 +138,6 @@ void Batches::end_read() {
   context_.in_read = false;
 }
 
-void Batches::plan_read() { context_.read_is_planned = true; }
-
-void Batches::end_planned_read() {
-  context_.read_is_planned = false;
-  if (!context_.in_read) return;
-  if (connection_.in_transaction() && connection_.end_later()) {
-    context_.in_read = false;
-  } else {
-    end_read();
-  }
-}
-
 Result<std::int64_t> Batches::data_version() {
   PAWL_CHECK("store-15", context_.file.is_open() && !context_.in_batch);
   if (!context_.in_read) {
@@ -243,8 +231,7 @@ constexpr auto kDataVersion = PAWL_QUERY("PRAGMA data_version", sql::kEnginesOwn
 // Runs the cheapest statement that begins a read. Its answer would serve too, but inside a batch it
 // costs a statement, and the pager's version costs nothing.
 Status Batches::look_at_others() {
-  Statement row = connection_.use(kDataVersion);
-  if (!row.row()) return no_row(row, Status::kCorrupt, "data_version");
+  PAWL_TRY(fail(connection_.use(kDataVersion).run(), "data_version"));
   return note_others();
 }
 

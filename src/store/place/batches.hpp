@@ -54,11 +54,6 @@ class Batches : private Table {
   // Begins a consistent view for several reads; not nested, not inside a batch.
   Status begin_read();
   void end_read();
-  // The same for reads that perhaps are none: the first one begins the view, and what others have
-  // committed is not looked at before it. A batch follows at once.
-  void plan_read();
-  void end_planned_read();
-  [[nodiscard]] bool is_reading() const { return context_.in_read; }
   // Rises when another connection committed (not by own commits). Cheap; outside of batches.
   Result<std::int64_t> data_version();
   // Another machine waits for a commit of this worker, whatever it writes: renewing its leases will

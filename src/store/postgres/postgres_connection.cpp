@@ -178,19 +178,20 @@ constexpr OwnText kOwnTexts[] = {
 
 }  // namespace
 
-// A batch ends here whatever the server answers.
+// A batch ends here whatever the server answers, and so does a view that failed.
 Status Connection::end(StatementUse& use, bool commits) {
-  if (!queue_.is_in_batch()) return transaction_.end_read(&use.result);
+  const bool has_failed = link_.failure() != Status::kOk;
+  if (!queue_.is_in_batch()) return link_.ask(has_failed ? "ROLLBACK" : "COMMIT", &use.result);
   const bool writes = commits && queue_.has_written();
   PAWL_TRY(commits ? link_.failure() : Status::kOk);
   queue_.end();
-  return commits ? transaction_.commit(writes, &use.result) : transaction_.rollback(&use.result);
+  return commits ? transaction_.commit(writes, &use.result) : link_.ask("ROLLBACK", &use.result);
 }
 
 Status Connection::run_own(StatementUse& use, std::string_view text) {
   if (text == "COMMIT" || text == "ROLLBACK") return end(use, text == "COMMIT");
   if (text == "BEGIN") return transaction_.begin_read();
-  if (text == "PRAGMA data_version") return transaction_.read_version(&use.result);
+  if (text == "PRAGMA data_version") return transaction_.read_version();
   if (text == "BEGIN IMMEDIATE") {
     PAWL_TRY(transaction_.begin(&use.result));
     queue_.begin();
@@ -206,11 +207,34 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
 
 // ---- statements of Pawl ----
 
+namespace {
+
+Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std::string_view text) {
+  KnownStatement& known = *use.known;
+  char ours[kPostgresTextBytesMax];
+  known.is_paged = is_unlimited(text);
+  static_cast<void>(known.is_paged ? translate_page(text, ours) : translate(text, ours));
+  Oid types[kParametersMax + 2];
+  std::memcpy(types, use.types, sizeof use.types);
+  types[use.bound] = types[use.bound + 1] = kInt8;
+  PAWL_TRY(link.prepare(name, ours, use.bound + (known.is_paged ? 2 : 0), types));
+  known.is_prepared = true;
+  known.parameters = use.bound;
+  std::memcpy(known.types, use.types, sizeof use.types);
+  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
+  known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
+  known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
+                         text.find(" ON CONFLICT") == std::string_view::npos;
+  return Status::kOk;
+}
+
+}  // namespace
+
 Status Connection::run_prepared(StatementUse& use, std::string_view text) {
   KnownStatement& known = *use.known;
   char name[16];
   static_cast<void>(std::snprintf(name, sizeof name, "p%d", known_.number_of(known)));
-  if (!known.is_prepared) PAWL_TRY(prepare_known(use, name, text));
+  if (!known.is_prepared) PAWL_TRY(prepare_known(link_, use, name, text));
   // A parameter has one type wherever it is bound.
   const std::size_t types_bytes = static_cast<std::size_t>(use.bound) * sizeof(Oid);
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
@@ -238,26 +262,6 @@ Status Connection::run_page(StatementUse& use, const char* name) {
   const Status status = queue_.run(use, name);
   use.bound = own;
   return status;
-}
-
-Status Connection::prepare_known(StatementUse& use, const char* name, std::string_view text) {
-  KnownStatement& known = *use.known;
-  char ours[kPostgresTextBytesMax];
-  known.is_paged = is_unlimited(text);
-  static_cast<void>(known.is_paged ? translate_page(text, ours) : translate(text, ours));
-  PAWL_TRY(queue_.settle());
-  Oid types[kParametersMax + 2];
-  std::memcpy(types, use.types, sizeof use.types);
-  types[use.bound] = types[use.bound + 1] = kInt8;
-  PAWL_TRY(link_.prepare(name, ours, use.bound + (known.is_paged ? 2 : 0), types));
-  known.is_prepared = true;
-  known.parameters = use.bound;
-  std::memcpy(known.types, use.types, sizeof use.types);
-  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
-  known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
-  known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
-                         text.find(" ON CONFLICT") == std::string_view::npos;
-  return Status::kOk;
 }
 
 // ---- columns ----

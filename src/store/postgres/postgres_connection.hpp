@@ -69,7 +69,6 @@ class Connection : public sql::Connection {
   Status run_own(StatementUse& use, std::string_view text);
   Status end(StatementUse& use, bool commits);
   Status run_prepared(StatementUse& use, std::string_view text);
-  Status prepare_known(StatementUse& use, const char* name, std::string_view text);
   Status run_page(StatementUse& use, const char* name);
 
   ServerLink link_{diagnostic_};

@@ -56,8 +56,8 @@ class ServerLink : public ServerSocket {
   // settle().
   void end_later() { ends_later_ = in_transaction(); }
   // Waits for the answers of what is queued, as each call below does before or with its own. After
-  // one that failed, the server runs no other. `out`, which may be null, gets the result of the last
-  // one if all succeeded.
+  // one that failed, the server runs no other. `out`, which may be null, gets the last result if
+  // all succeeded.
   Status settle(PGresult** out = nullptr);
   // For what the transaction failed; it can only be rolled back then. kOk: it did not.
   [[nodiscard]] Status failure() const;

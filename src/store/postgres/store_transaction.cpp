@@ -24,7 +24,6 @@ constexpr char kLookAtServer[] =
 constexpr char kCommitsLost[] =
     "the server has lost commits that it had acknowledged: it was failed over, or restored";
 constexpr char kNodeIsTaken[] = "another process has taken the id of this node";
-constexpr char kVersion[] = "SELECT seq,form,request FROM meta WHERE id=1";
 constexpr char kTakeNodeLock[] = "SELECT pg_advisory_lock($1)";
 constexpr char kEndOwnHolder[] =
     "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
@@ -119,27 +118,36 @@ void StoreTransaction::note_version(const PGresult* row) {
   form_ = number_at(row, 1);
 }
 
-Status StoreTransaction::read_version(PGresult** out) {
-  // It came with the begin of the view.
-  if (view_version_ != nullptr) {
-    *out = std::exchange(view_version_, nullptr);
-    return Status::kOk;
-  }
-  const Status status = on_link([&] {
-    PAWL_TRY(link_.queue_text(kVersion));
-    return link_.settle(out);
+// `begin`: of a view that this read begins; null: of none.
+Status StoreTransaction::look_at_version(const char* begin) {
+  PGresult* row = nullptr;
+  Status status = on_link([&] {
+    if (begin != nullptr) PAWL_TRY(link_.queue_text(begin));
+    PAWL_TRY(link_.queue_text("SELECT seq,form,request FROM meta WHERE id=1"));
+    return link_.settle(&row);
   });
-  return status == Status::kOk ? judge_version(*out) : status;
+  if (status == Status::kOk && PQntuples(row) != 1) {
+    diagnostic_.format("table meta has no row");
+    status = Status::kCorrupt;
+  }
+  if (status == Status::kOk) {
+    note_version(row);
+    time_.saw(number_at(row, 2));
+  }
+  PQclear(row);
+  return status;
 }
 
-Status StoreTransaction::judge_version(const PGresult* row) {
-  if (PQntuples(row) != 1) {
-    diagnostic_.format("table meta has no row");
-    return Status::kCorrupt;
-  }
-  note_version(row);
-  time_.saw(number_at(row, 2));
-  return Status::kOk;
+Status StoreTransaction::read_version() {
+  return std::exchange(has_version_, false) ? Status::kOk : look_at_version(nullptr);
+}
+
+// The first read fixes what a view sees.
+Status StoreTransaction::begin_read() {
+  const Status status = look_at_version("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+  has_version_ = status == Status::kOk;
+  if (!has_version_) lock_.give_up();
+  return status;
 }
 
 Status StoreTransaction::begin(PGresult** out) {
@@ -178,24 +186,6 @@ Status StoreTransaction::wait_for_time(PGresult** out) {
   PQclear(*out);
   *out = nullptr;
   return status;
-}
-
-// The first read fixes what a view sees.
-Status StoreTransaction::begin_read() {
-  PQclear(std::exchange(view_version_, nullptr));
-  Status status = on_link([&] {
-    PAWL_TRY(link_.queue_text("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"));
-    PAWL_TRY(link_.queue_text(kVersion));
-    return link_.settle(&view_version_);
-  });
-  if (status == Status::kOk) status = judge_version(view_version_);
-  if (status != Status::kOk) lock_.give_up();
-  return status;
-}
-
-// A view that failed ends, too.
-Status StoreTransaction::end_read(PGresult** out) {
-  return link_.ask(link_.failure() == Status::kOk ? "COMMIT" : "ROLLBACK", out);
 }
 
 // A transaction that failed is rolled back by a COMMIT, which then says so and is no error.

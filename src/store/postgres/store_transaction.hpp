@@ -43,9 +43,6 @@ class StoreTransaction {
  public:
   StoreTransaction(ServerLink& link, Diagnostic& diagnostic)
       : link_(link), diagnostic_(diagnostic) {}
-  ~StoreTransaction() { PQclear(view_version_); }
-  StoreTransaction(const StoreTransaction&) = delete;
-  StoreTransaction& operator=(const StoreTransaction&) = delete;
 
   // `node`: chosen at random, so that no other connection has it. `reconnecting` outlives the
   // transaction.
@@ -68,17 +65,14 @@ class StoreTransaction {
   // The format of the tables, as it was read beside the version.
   [[nodiscard]] std::int64_t form() const { return form_; }
 
-  // Begins a view, and reads the version in it. What begins comes back on a link that was lost.
+  // A view has the version with its begin. All that begins comes back on a link that was lost.
   Status begin_read();
-  // Each gives the result of its last statement.
-  // begin(): kBusy, another connection has the lock, or other nodes have to say first what the time
-  // is; kBuried, which is said once: commits that were acknowledged are missing (F12), or the
-  // id of its node was taken (F13).
+  Status read_version();
+  // Each gives the result of its last statement. begin(): kBusy, another connection has the lock,
+  // or other nodes have to say first what the time is; kBuried, which is said once: commits that
+  // were acknowledged are missing (F12), or the id of its node was taken (F13).
   Status begin(PGresult** out);
-  Status end_read(PGresult** out);
   Status commit(bool writes, PGresult** out);
-  Status rollback(PGresult** out) { return link_.ask("ROLLBACK", out); }
-  Status read_version(PGresult** out);
 
   // F11. Requires: check_server() was called.
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const {
@@ -95,7 +89,7 @@ class StoreTransaction {
   template <typename Begin>
   Status on_link(Begin&& begin);
   void note_version(const PGresult* row);
-  Status judge_version(const PGresult* row);
+  Status look_at_version(const char* begin);
   Status take_lock(PGresult** out);
   Status wait_for_time(PGresult** out);
   void acknowledge();
@@ -106,7 +100,7 @@ class StoreTransaction {
   Diagnostic& diagnostic_;
   std::uint32_t version_ = 0;
   std::int64_t form_ = 0;
-  PGresult* view_version_ = nullptr;  // of the view that has begun
+  bool has_version_ = false;  // a view has begun, and read_version() was not called in it
   StoreLock lock_{link_, diagnostic_};
   StoreTime time_{link_, diagnostic_};
   std::int64_t node_ = 0;

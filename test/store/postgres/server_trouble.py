@@ -24,6 +24,14 @@ TIMES = 3  # each trouble comes so often
 BETWEEN = 40  # answers between two troubles
 
 
+def is_running(process):
+    """Whether it still has its memory. One that ended, and whose parent has not noticed, has none."""
+    try:
+        return (pathlib.Path("/proc") / str(process) / "stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
 class Server:
     def __init__(self, folder, port):
         self.folder = folder
@@ -61,12 +69,15 @@ class Server:
     def kill(self):
         """All its processes, with SIGKILL. One that is left would keep the next server from its memory."""
         self.process.send_signal(signal.SIGSTOP)  # it begins no more of them
-        for process in [self.process.pid, *self.children()]:
+        children = self.children()
+        for process in [self.process.pid, *children]:
             try:
                 os.kill(process, signal.SIGKILL)
             except ProcessLookupError:
                 pass
         self.process.wait()
+        while any(map(is_running, children)):
+            pass
 
     def children(self):
         found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False).stdout
