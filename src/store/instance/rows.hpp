@@ -72,12 +72,12 @@ struct InstanceWrite {
   std::optional<MailboxLimits> needs;  // it waits for a worker with this much room
   bool forgives = false;               // all counts become 0
   bool stamps = false;                 // updated_stamp shows people that it changed
+  bool of_turn = false;                // a turn of this instance writes it
   std::int64_t revisions = 0;
   std::int64_t strikes = 0;
   std::string_view version;    // empty: unchanged
   std::int64_t behaviour = 0;  // 0: unchanged
   HistoryPlace last;           // its last event; none: unchanged
-  bool of_turn = false;        // a turn of this instance writes it
 };
 
 // The begin of an execution that follows another one, which has ended.
