@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "core/check.hpp"
@@ -245,13 +246,13 @@ Status Connection::run_prepared(StatementUse& use, std::string_view text) {
 
 // Most that read a list want few of its rows, so the first page is a small one. Between two pages
 // nothing may change their rows: in a view nothing does, and in a batch the tables write when they
-// have read.
+// have read. Outside of both, others may commit at any time, so there all rows are one page.
 Status Connection::run_page(StatementUse& use, const char* name) {
   constexpr std::int64_t kFirstRows = 32;
   constexpr std::int64_t kRowsMax = 2048;
   if (use.rows_before == 0) {
     use.writes_before = queue_.added();
-    use.page_rows = kFirstRows;
+    use.page_rows = link_.in_transaction() ? kFirstRows : std::numeric_limits<std::int64_t>::max();
   } else {
     PAWL_CHECK("postgres-16", use.writes_before == queue_.added());
     use.page_rows = std::min(4 * use.page_rows, kRowsMax);
