@@ -288,5 +288,107 @@ TEST_F(PostgresDatabase, AReserveIsForFiles) {
   EXPECT_EQ(store_->place().make_reserve(65'536), Status::kUnsupported);
 }
 
+// ---- statements of a batch ----
+
+constexpr auto kBeginBatch = PAWL_QUERY("BEGIN IMMEDIATE", sql::kEnginesOwn);
+constexpr auto kCommitBatch = PAWL_QUERY("COMMIT");
+constexpr auto kRollBack = PAWL_QUERY("ROLLBACK");
+constexpr auto kTooMuch =
+    PAWL_QUERY("UPDATE meta SET next_token=next_token+9223372036854775807 WHERE id=1");
+constexpr auto kOneMore = PAWL_QUERY("UPDATE meta SET next_epoch=next_epoch+1 WHERE id=1");
+constexpr auto kReadEpoch = PAWL_QUERY("SELECT next_epoch FROM meta WHERE id=1");
+constexpr auto kManyRows = PAWL_QUERY("SELECT g FROM generate_series(1,?1) AS g");
+
+class BatchOnServer : public PostgresDatabase {
+ protected:
+  BatchOnServer() {
+    StoreOptions options;
+    options.path = "batch.db";
+    options.server = ServerByHand::address();
+    EXPECT_EQ(database_.prepare(options, node_.port(), diagnostic_), Status::kOk) << said();
+    EXPECT_EQ(database_.connect(diagnostic_), Status::kOk) << said();
+    EXPECT_EQ(database_.set_up(diagnostic_), Status::kOk) << said();
+  }
+  ~BatchOnServer() override { database_.disconnect(); }
+  Status run(sql::QueryRef query) { return connection_.use(query).run(); }
+
+  postgres::Connection connection_;
+  postgres::Database database_{connection_};
+};
+
+// It is sent without waiting, and fails when something else is asked.
+TEST_F(BatchOnServer, AWriteThatFailsLater_BlamesTheRowThatWasSuspectedThen) {
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  {
+    const sql::Connection::Suspicion first(connection_, RowRef::Table::kInstances, 1);
+    EXPECT_EQ(run(kOneMore), Status::kOk);
+  }
+  {
+    const sql::Connection::Suspicion second(connection_, RowRef::Table::kWork, 2);
+    EXPECT_EQ(run(kTooMuch), Status::kOk);
+  }
+  const sql::Connection::Suspicion third(connection_, RowRef::Table::kSessions, 3);
+  EXPECT_EQ(run(kOneMore), Status::kOk);
+  EXPECT_EQ(run(kReadEpoch), Status::kCorrupt);
+  ASSERT_TRUE(connection_.damage().has_value());
+  EXPECT_EQ(connection_.damage()->row, (RowRef{RowRef::Table::kWork, 2}));
+  connection_.forget_damage();
+  // All that follows fails for the same reason, and blames no other row.
+  EXPECT_EQ(run(kOneMore), Status::kCorrupt);
+  EXPECT_EQ(connection_.damage()->row, (RowRef{RowRef::Table::kWork, 2}));
+  EXPECT_EQ(run(kCommitBatch), Status::kCorrupt);
+  ASSERT_EQ(run(kRollBack), Status::kOk);
+  connection_.forget_damage();
+  // The next batch begins as if nothing had been.
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  EXPECT_EQ(run(kOneMore), Status::kOk);
+  EXPECT_EQ(run(kCommitBatch), Status::kOk);
+  EXPECT_FALSE(connection_.damage().has_value());
+  EXPECT_EQ(ask("SELECT next_epoch FROM pawl.meta"), "2");
+}
+
+TEST_F(BatchOnServer, ThatItFailed_IsSaidByTheCommitAndByACount) {
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  EXPECT_EQ(run(kTooMuch), Status::kOk);
+  EXPECT_EQ(run(kCommitBatch), Status::kCorrupt);
+  ASSERT_EQ(run(kRollBack), Status::kOk);
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  std::int64_t changed = 7;
+  EXPECT_EQ(connection_.use(kOneMore).run(&changed), Status::kOk);
+  EXPECT_EQ(changed, 1);
+  EXPECT_EQ(connection_.use(kTooMuch).run(&changed), Status::kCorrupt);
+  ASSERT_EQ(run(kRollBack), Status::kOk);
+  EXPECT_EQ(ask("SELECT next_epoch FROM pawl.meta"), "1");
+}
+
+// More statements than are sent before an answer is waited for.
+TEST_F(BatchOnServer, AnyNumberOfWritesIsWritten) {
+  constexpr int kWrites = 3 * postgres::kQueuedMax + 1;
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  for (int i = 0; i < kWrites; ++i)
+    ASSERT_EQ(run(kOneMore), Status::kOk);
+  EXPECT_EQ(run(kCommitBatch), Status::kOk);
+  EXPECT_EQ(ask("SELECT next_epoch FROM pawl.meta"), std::to_string(1 + kWrites));
+}
+
+// The pages have 32, 128, 512, 2048 rows and so on.
+TEST_F(BatchOnServer, AListComesWholeInAndOutsideOfATransaction) {
+  for (const bool is_in_batch : {false, true}) {
+    if (is_in_batch) {
+      ASSERT_EQ(run(kBeginBatch), Status::kOk);
+    }
+    for (const std::int64_t rows : {0, 1, 31, 32, 33, 160, 161, 10'000}) {
+      sql::Statement list = connection_.use(kManyRows);
+      list.bind(rows);
+      std::int64_t seen = 0;
+      while (list.row())
+        ASSERT_EQ(list.integer(0), ++seen);
+      EXPECT_EQ(list.status(), Status::kOk);
+      EXPECT_EQ(seen, rows);
+    }
+  }
+  EXPECT_EQ(run(kRollBack), Status::kOk);
+}
+
 }  // namespace
 }  // namespace pawl::test
