@@ -297,6 +297,8 @@ constexpr auto kTooMuch =
     PAWL_QUERY("UPDATE meta SET next_token=next_token+9223372036854775807 WHERE id=1");
 constexpr auto kOneMore = PAWL_QUERY("UPDATE meta SET next_epoch=next_epoch+1 WHERE id=1");
 constexpr auto kReadEpoch = PAWL_QUERY("SELECT next_epoch FROM meta WHERE id=1");
+constexpr auto kReadTooMuch =
+    PAWL_QUERY("SELECT next_token+9223372036854775807 FROM meta WHERE id=1");
 constexpr auto kManyRows = PAWL_QUERY("SELECT g FROM generate_series(1,?1) AS g");
 
 class BatchOnServer : public PostgresDatabase {
@@ -345,6 +347,16 @@ TEST_F(BatchOnServer, AWriteThatFailsLater_BlamesTheRowThatWasSuspectedThen) {
   EXPECT_EQ(run(kCommitBatch), Status::kOk);
   EXPECT_FALSE(connection_.damage().has_value());
   EXPECT_EQ(ask("SELECT next_epoch FROM pawl.meta"), "2");
+}
+
+// A read failed before, under no suspicion.
+TEST_F(BatchOnServer, WhatFollowsAFailure_BlamesNoRow) {
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  EXPECT_EQ(run(kReadTooMuch), Status::kCorrupt);
+  const sql::Connection::Suspicion suspect(connection_, RowRef::Table::kInstances, 1);
+  EXPECT_EQ(run(kReadEpoch), Status::kCorrupt);
+  EXPECT_FALSE(connection_.damage().has_value());
+  EXPECT_EQ(run(kRollBack), Status::kOk);
 }
 
 TEST_F(BatchOnServer, ThatItFailed_IsSaidByTheCommitAndByACount) {
