@@ -76,8 +76,6 @@ class Inbox {
   void answer();
   void rolled_back() { taken_ = 0; }
 
-  [[nodiscard]] bool has_calls() const { return requests_.size() > 0; }
-
  private:
   // The calls that the current batch takes.
   [[nodiscard]] std::size_t at_hand() const;

@@ -48,10 +48,6 @@ Status TickBatch::prepare() {
   // After oversleeping, leases are renewed before anything else, so this tick takes no turns.
   const bool takes_turns = !loop_.overslept && !loop_.agenda.wants(Job::kRegister) &&
                            (loop_.agenda.wants(Job::kTurns) || memory_.slots.finished() > 0);
-  if (!takes_turns && !parts_.inbox.has_calls()) {
-    parts_.inbox.look();  // it reads nothing then
-    return Status::kOk;
-  }
   loop_.store->plan_read();
   const Status status = read_turns(takes_turns);
   loop_.store->end_planned_read();

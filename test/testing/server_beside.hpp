@@ -29,6 +29,20 @@ class ServerBeside {
   };
 };
 
+// One database for the world that begins next.
+class OnServer final : public ServerBeside {
+ public:
+  explicit OnServer(const ServerDatabase& database) : database_(database) { current = this; }
+  ~OnServer() override { current = nullptr; }
+  OnServer(const OnServer&) = delete;
+  OnServer& operator=(const OnServer&) = delete;
+  const ServerDatabase* begin() override { return &database_; }
+  void end(const ServerDatabase* /*database*/) override {}
+
+ private:
+  const ServerDatabase& database_;
+};
+
 }  // namespace pawl::test
 
 #endif  // PAWL_TEST_SERVER_BESIDE_HPP

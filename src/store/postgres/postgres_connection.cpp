@@ -181,12 +181,16 @@ constexpr OwnText kOwnTexts[] = {
 
 // A batch ends here whatever the server answers, and so does a view that failed.
 Status Connection::end(StatementUse& use, bool commits) {
-  const bool has_failed = link_.failure() != Status::kOk;
-  if (!queue_.is_in_batch()) return link_.ask(has_failed ? "ROLLBACK" : "COMMIT", &use.result);
-  const bool writes = commits && queue_.has_written();
-  PAWL_TRY(commits ? link_.failure() : Status::kOk);
+  const bool is_batch = queue_.is_in_batch();
+  if (!commits || (!is_batch && link_.failure() != Status::kOk)) {
+    queue_.end();
+    return link_.roll_back(&use.result);
+  }
+  if (!is_batch) return link_.ask("COMMIT", &use.result);
+  const bool writes = queue_.has_written();
+  PAWL_TRY(link_.failure());
   queue_.end();
-  return commits ? transaction_.commit(writes, &use.result) : link_.ask("ROLLBACK", &use.result);
+  return transaction_.commit(writes, &use.result);
 }
 
 Status Connection::run_own(StatementUse& use, std::string_view text) {

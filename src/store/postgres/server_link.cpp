@@ -150,6 +150,11 @@ Status ServerLink::ask(const char* sql, PGresult** out) {
   return wait_for(is_lost() ? 0 : PQsendQuery(handle_, sql), out);
 }
 
+Status ServerLink::roll_back(PGresult** out) {
+  static_cast<void>(settle());
+  return ask("ROLLBACK", out);
+}
+
 Status ServerLink::prepare(const char* name, const char* sql, int count, const Oid* types) {
   PAWL_TRY(settle());
   return wait_for(is_lost() ? 0 : PQsendPrepare(handle_, name, sql, count, types), nullptr);

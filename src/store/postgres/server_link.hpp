@@ -70,6 +70,8 @@ class ServerLink : public ServerSocket {
   // Each waits for the answer. kIo: it was lost, and nothing is known of what the server did.
   // `out`, which may be null, gets the result of the last statement if all succeeded.
   Status ask(const char* sql, PGresult** out);
+  // Ends the transaction, whatever became of what is queued in it.
+  Status roll_back(PGresult** out);
   // For one statement with numbers for its parameters. All comes as texts.
   Status ask_about(const char* sql, std::initializer_list<std::optional<std::int64_t>> numbers,
                    PGresult** out);

@@ -56,7 +56,7 @@ Status StoreLock::try_to_take(PGresult** out) {
 
 void StoreLock::give_up() {
   const Diagnostic why = diagnostic_;
-  if (link_.in_transaction()) static_cast<void>(link_.ask("ROLLBACK", nullptr));
+  if (link_.in_transaction()) static_cast<void>(link_.roll_back(nullptr));
   diagnostic_ = why;
 }
 

@@ -373,6 +373,17 @@ TEST_F(BatchOnServer, ThatItFailed_IsSaidByTheCommitAndByACount) {
   EXPECT_EQ(ask("SELECT next_epoch FROM pawl.meta"), "1");
 }
 
+// The batch is given up for another reason, before what it sent was heard of.
+TEST_F(BatchOnServer, ARollbackEndsItWhateverWasSent) {
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  EXPECT_EQ(run(kTooMuch), Status::kOk);
+  EXPECT_EQ(run(kRollBack), Status::kOk);
+  EXPECT_FALSE(connection_.in_transaction());
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  EXPECT_EQ(run(kOneMore), Status::kOk);
+  EXPECT_EQ(run(kCommitBatch), Status::kOk);
+}
+
 // More statements than are sent before an answer is waited for.
 TEST_F(BatchOnServer, AnyNumberOfWritesIsWritten) {
   constexpr int kWrites = 3 * postgres::kQueuedMax + 1;

@@ -60,20 +60,6 @@ Poll fans(OrchestrationContext& ctx) {
   return all.ok() ? ctx.complete("") : ctx.fail(all.error());
 }
 
-// The database of the world that begins next.
-class Given final : public test::ServerBeside {
- public:
-  Given() { current = this; }
-  ~Given() override { current = nullptr; }
-  Given(const Given&) = delete;
-  Given& operator=(const Given&) = delete;
-  const ServerDatabase* begin() override { return &database_; }
-  void end(const ServerDatabase* /*database*/) override {}
-
- private:
-  ServerDatabase database_ = postgresql(ServerByHand::address(), "trips");
-};
-
 class ServerTrips : public ::testing::Test {
  protected:
   ServerTrips() {
@@ -114,7 +100,8 @@ class ServerTrips : public ::testing::Test {
 
   int started_ = 0;
   ServerByHand by_hand_;
-  Given given_;
+  ServerDatabase database_ = postgresql(ServerByHand::address(), "trips");
+  test::OnServer given_{database_};
   Gateway own_;
 };
 

@@ -41,20 +41,6 @@ Poll takes(OrchestrationContext& ctx) {
 // The bytes between two cuts.
 std::int64_t step() { return std::getenv("PAWL_SOAK") == nullptr ? 211 : 7; }
 
-// The database of the world that begins next.
-class Given final : public test::ServerBeside {
- public:
-  explicit Given(const ServerDatabase& database) : database_(database) { current = this; }
-  ~Given() override { current = nullptr; }
-  Given(const Given&) = delete;
-  Given& operator=(const Given&) = delete;
-  const ServerDatabase* begin() override { return &database_; }
-  void end(const ServerDatabase* /*database*/) override {}
-
- private:
-  const ServerDatabase& database_;
-};
-
 // A gateway whose connections go through a proxy, in a schema that is new.
 class ServerTrouble : public ::testing::Test {
  protected:
@@ -92,7 +78,7 @@ class ServerTrouble : public ::testing::Test {
   Proxy proxy_{ServerByHand::address()};
   ServerDatabase database_ = postgresql(proxy_.address(), "trouble");
   ServerByHand by_hand_;
-  Given given_{database_};
+  test::OnServer given_{database_};
   Gateway own;
 };
 
