@@ -1,8 +1,8 @@
-// maintenance: copies the file of a database, checks whether it is sound, and converts an earlier
-// form.
+// maintenance: copies the file of a database, checks whether it is sound, converts an earlier form,
+// and moves a database to another place.
 //
 // Purpose: backups while runtimes use the database, a look at all of its pages, copies that become
-// databases of their own, and databases of an older Pawl; for tools. Ownership: nothing is kept.
+// databases of their own, databases of an older Pawl, and the way to a server and back; for tools. Ownership: nothing is kept.
 // Thread rule: one thread at a time.
 #ifndef PAWL_MAINTENANCE_HPP
 #define PAWL_MAINTENANCE_HPP
@@ -14,6 +14,7 @@
 #include "pawl/name.hpp"
 #include "pawl/port.hpp"
 #include "pawl/process.hpp"
+#include "pawl/server_database.hpp"
 #include "pawl/status.hpp"
 #pragma GCC visibility push(default)
 
@@ -70,7 +71,22 @@ class UpgradeVisitor {
   ~UpgradeVisitor() = default;
 };
 
-// The number of bytes that each of the functions below needs.
+// The place of a database that is moved, or of one that it is moved to.
+struct DatabasePlace {
+  Path path;  // of the file; for a server, what files beside it begin with on this machine
+  const ServerDatabase* database = nullptr;  // null: the file
+};
+
+class MoveVisitor {
+ public:
+  // Called after each page of rows with the count of all so far. False: stop.
+  virtual bool on_rows(std::int64_t rows) noexcept = 0;
+
+ protected:
+  ~MoveVisitor() = default;
+};
+
+// The number of bytes that each of the functions below needs, but move_database().
 [[nodiscard]] std::size_t maintenance_memory();
 
 // Copies the database `from`, as of one moment, into the file `to`, which is empty or does not
@@ -125,6 +141,27 @@ Status skip_numbers(Process& process, const Path& path, const port::Port& port, 
 Status upgrade_database(Process& process, const Path& path, const Path& made,
                         const port::Port& port, void* memory, std::size_t bytes,
                         UpgradeVisitor& visitor, Diagnostic& diagnostic);
+
+// The number of bytes that move_database() needs.
+[[nodiscard]] std::size_t move_memory(const DatabasePlace& from, const DatabasePlace& to);
+
+// Moves all of a database to a place of its own, which may be a file or on a server: instances with
+// their histories, messages, values, sessions and work in flight, which is given out again as after
+// a reboot. The place is made, unless it is there and holds neither instances nor sessions. All
+// rows are read again there and compared. Then the old database is marked, so that no Pawl opens
+// it, and after that the new one is in use: at no time are both. A move that did not end leaves the
+// old database as it is, or both closed; the same call again ends it. Time goes on from the old
+// one's: off time is credited as after a boot, or a time without nodes.
+// Returns kOk, also if it had ended before; for either database kCannotOpen, also if it was moved
+// to another place, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kReadOnly,
+// kIo, kFull, kUnsupported; kBusy: it is in use; kAlreadyExists: the place is not free; kCorrupt: a
+// row cannot be stored there, or was changed on the way, and the text names it; kStopped: the
+// visitor said so. `rows`: how many rows were carried by this call.
+// Requires: a started Process with two connections more (kInvalidArgument); `bytes` of at least
+// move_memory() (kResourceExhausted); workers and clients of both are stopped.
+Status move_database(Process& process, const DatabasePlace& from, const DatabasePlace& to,
+                     const port::Port& port, void* memory, std::size_t bytes, MoveVisitor& visitor,
+                     std::int64_t* rows, Diagnostic& diagnostic);
 
 }  // namespace pawl
 #pragma GCC visibility pop

@@ -96,6 +96,17 @@ AdoptResult adopt(const ClockRow& row, const ClockSample& sample) {
   return result;
 }
 
+ClockRow adopt_moved(const ClockRow& row, const ClockSample& sample) {
+  if (!row.adopted) return row;
+  return begin_boot(row, sample, subtract_saturating(row.mark, sample.boot_ms)).row;
+}
+
+ClockRow leave(const ClockRow& row, const ClockSample& sample) {
+  const bool is_this_boot =
+      row.boot_id.known && sample.boot_id.known && same_id(row.boot_id, sample.boot_id);
+  return row.adopted && is_this_boot ? mark(row, pawl_time(row, sample.boot_ms)) : row;
+}
+
 bool needs_mark(const ClockRow& row, std::int64_t p) {
   return subtract_saturating(p, row.mark) > kMarkAgeMs;
 }

@@ -137,6 +137,9 @@ class Store {
   void plan_read() { context_.read_is_planned = true; }
   void end_planned_read();
   [[nodiscard]] bool is_reading() const { return context_.in_read; }
+  // For a move, which carries rows without knowing what they mean.
+  [[nodiscard]] sql::Connection& connection() { return context_.connection; }
+  [[nodiscard]] sql::Database& database() { return context_.file; }
   // The text of the last failure of any call.
   [[nodiscard]] const Diagnostic& diagnostic() const { return context_.diagnostic; }
   // Opaque 16-byte id of the database as 32 hex digits.

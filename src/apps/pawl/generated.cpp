@@ -136,6 +136,7 @@ void add_all(Tool& tool) {
   add_export(tool);
   add_top(tool);
   add_upgrade(tool);
+  add_move(tool);
   add_generated(tool);
 }
 

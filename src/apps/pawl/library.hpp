@@ -24,6 +24,8 @@ class Library {
   DatabaseReport check(const std::string& path, bool quick, FindingVisitor& visitor);
   void renew_identity(const std::string& path);
   void skip_numbers(const std::string& path);
+  // Returns how many rows were carried.
+  std::int64_t move(const DatabasePlace& from, const DatabasePlace& to, MoveVisitor& visitor);
   [[nodiscard]] bool clock_is_trusted() { return port_.port().clock->synced(); }
 
  private:

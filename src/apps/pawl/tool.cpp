@@ -241,20 +241,32 @@ void Tool::must_see_workers() {
     fail(kUsage, "usage", "workers report into files: give --beside PATH, or set PAWL_BESIDE");
 }
 
-// Without the files of the workers nothing rings when one has written, so a wait looks by itself.
-void Tool::open_server(HostClientOptions* options) {
-  constexpr int kLookMs = 500;
+void Tool::find_server() {
   take_usual(&schema_, "PAWL_SCHEMA");
   take_usual(&beside_, "PAWL_BESIDE");
   server_ = programs::server_at(database_, schema_.empty() ? programs::kUsualSchema : schema_);
   if (!server_.has_value())
     fail(kFailed, status_name(Status::kUnsupported), "this pawl was built without PostgreSQL");
-  if (beside_.empty()) {
-    if (own_folder_.empty()) own_folder_ = make_folder();
-    options->port.poll_ms = kLookMs;
-  }
+}
+
+std::string Tool::path_beside() {
+  if (own_folder_.empty()) own_folder_ = make_folder();
+  return own_folder_ + "/pawl";
+}
+
+DatabasePlace Tool::place() {
+  if (!is_on_server()) return {file_that_is_there(), nullptr};
+  find_server();
+  return {beside_.empty() ? path_beside() : beside_, &*server_};
+}
+
+// Without the files of the workers nothing rings when one has written, so a wait looks by itself.
+void Tool::open_server(HostClientOptions* options) {
+  constexpr int kLookMs = 500;
+  find_server();
+  if (beside_.empty()) options->port.poll_ms = kLookMs;
   options->client.database = &*server_;
-  options->client.database_path = beside_.empty() ? own_folder_ + "/pawl" : beside_;
+  options->client.database_path = beside_.empty() ? path_beside() : beside_;
   check_streams(std::string(options->client.database_path.view()));
 }
 

@@ -20,6 +20,7 @@
 #include "pawl/export.hpp"
 #include "pawl/host_client.hpp"
 #include "pawl/json_out.hpp"
+#include "pawl/maintenance.hpp"
 
 namespace pawl::tool {
 
@@ -62,6 +63,11 @@ class Tool {
   [[nodiscard]] const std::string& file(const char* instead);
   // The same; throws kNotFound if there is no such file.
   [[nodiscard]] const std::string& file_that_is_there(const char* instead = "");
+  // The place of the database, for a command that opens it by itself. Throws kNotFound if it is a
+  // file that is not there.
+  [[nodiscard]] DatabasePlace place();
+  // A path in a folder of this run alone.
+  [[nodiscard]] std::string path_beside();
   // Throws on a server unless --beside leads to the files of its workers.
   void must_see_workers();
   // Opens the database, too.
@@ -97,6 +103,7 @@ class Tool {
   [[nodiscard]] bool is_on_server();
   void open();
   void open_server(HostClientOptions* options);
+  void find_server();
   int report(const ToolFailure& failure) const;
   [[nodiscard]] ToolFailure usage_failure(const CLI::ParseError& error) const;
 

@@ -26,6 +26,7 @@ void add_backup(Tool& tool);            // backup, restore
 void add_check(Tool& tool);
 void add_doctor(Tool& tool);
 void add_export(Tool& tool);
+void add_move(Tool& tool);
 void add_top(Tool& tool);
 void add_upgrade(Tool& tool);
 void add_all(Tool& tool);

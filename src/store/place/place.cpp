@@ -208,6 +208,21 @@ Status Place::write_meta() {
               "meta");
 }
 
+Status Place::read_clock_to_leave(ClockRow* out) {
+  PAWL_TRY(read_meta(out));
+  const ClockSample sample = sample_clock();
+  *out = leave(*out, sample);
+  // Segments follow each other without a gap that no node saw.
+  if (shared_ != nullptr) out->boot_id = sample.boot_id;
+  return Status::kOk;
+}
+
+Status Place::count_on(const ClockRow& row) {
+  if (shared_ != nullptr) return fail(context_.file.count_on(row), "meta");
+  context_.clock = adopt_moved(row, sample_clock());
+  return write_meta();
+}
+
 constexpr auto kStoreCounters = PAWL_QUERY("UPDATE meta SET next_epoch=?,next_token=? WHERE id=1");
 
 // No other connection can take from the counters while the batch has the write lock; therefore they

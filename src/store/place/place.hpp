@@ -68,6 +68,9 @@ class Place : private Table {
   // Keeps the limits for senders, for when no runtime lives.
   Status keep_mailbox_limits(const MailboxLimits& limits);
   void forget_meta();
+  // For a move: the clock of this database as another one is to go on with it, and the other way.
+  Status read_clock_to_leave(ClockRow* out);
+  Status count_on(const ClockRow& row);
   // kQuota: refused, because a new instance or message from outside must not take the room that
   // running work needs.
   Status room_for_new();

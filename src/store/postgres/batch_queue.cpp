@@ -2,8 +2,9 @@
 
 namespace pawl::postgres {
 
-void BatchQueue::begin() {
+void BatchQueue::begin(bool is_alone) {
   is_in_batch_ = true;
+  is_alone_ = is_alone;
   has_inserted_ = false;
   changes_at_begin_ = link_.total_changes();
 }

@@ -18,9 +18,11 @@ class BatchQueue {
  public:
   explicit BatchQueue(ServerLink& link) : link_(link) {}
 
-  void begin();
+  // `is_alone`: the transaction is no batch of a node, so its commit names none.
+  void begin(bool is_alone);
   void end() { is_in_batch_ = has_inserted_ = false; }
   [[nodiscard]] bool is_in_batch() const { return is_in_batch_; }
+  [[nodiscard]] bool is_alone() const { return is_alone_; }
   // `name`: of the statement, which is prepared.
   Status add(const StatementUse& use, const char* name, const Suspects& suspects);
   // Runs a statement that has rows, behind those that wait.
@@ -38,6 +40,7 @@ class BatchQueue {
  private:
   ServerLink& link_;
   bool is_in_batch_ = false;
+  bool is_alone_ = false;
   bool has_inserted_ = false;  // among what is queued
   std::int64_t changes_at_begin_ = 0;
   std::uint64_t added_ = 0;

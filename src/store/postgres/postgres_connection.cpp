@@ -21,6 +21,7 @@ constexpr Oid kBytes = 17;
 constexpr Oid kInt2 = 21;
 constexpr Oid kInt4 = 23;
 constexpr Oid kText = 25;
+constexpr Oid kTypes[] = {kInt8, kText, kBytes};  // by ValueType
 
 constexpr int kBinary = 1;
 
@@ -40,7 +41,7 @@ bool is_number(Oid type) {
   return type == kInt8 || type == kInt4 || type == kInt2 || type == kBool;
 }
 
-int bind_value(StatementUse& use, Oid type, std::string_view value) {
+int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
   if (value.size() > INT_MAX) return kTooLong;
   use.bind(type, value.data() == nullptr ? "" : value.data(), value.size());
   return 0;
@@ -98,8 +99,7 @@ int Connection::bind_integer(void* of, int /*at*/, std::int64_t value) {
 }
 
 int Connection::bind_nothing(void* of, int /*at*/, sql::ValueType type) {
-  constexpr Oid kTypes[] = {kInt8, kText, kBytes};
-  use_of(of).bind(kTypes[static_cast<std::size_t>(type)], nullptr, 0);
+  use_of(of).bind(type, nullptr, 0);
   return 0;
 }
 
@@ -108,11 +108,11 @@ int Connection::bind_nothing(void* of, int /*at*/, sql::ValueType type) {
 int Connection::bind_characters(void* of, int at, std::string_view value) {
   if (!is_utf8(value) || value.find('\0') != std::string_view::npos)
     return bind_nothing(of, at, sql::ValueType::kText);
-  return bind_value(use_of(of), kText, value);
+  return bind_value(use_of(of), sql::ValueType::kText, value);
 }
 
 int Connection::bind_bytes(void* of, int /*at*/, std::string_view value) {
-  return bind_value(use_of(of), kBytes, value);
+  return bind_value(use_of(of), sql::ValueType::kBytes, value);
 }
 
 sql::Connection::Step Connection::step(void* of, int* slices, int* failure) {
@@ -170,6 +170,10 @@ constexpr OwnText kOwnTexts[] = {
      "SELECT (sum(pg_total_relation_size(c.oid))/512)::bigint FROM pg_class c JOIN pg_namespace n "
      "ON n.oid=c.relnamespace WHERE n.nspname=current_schema() AND c.relkind='r'"},
     {"PRAGMA freelist_count", "SELECT 0::bigint"},
+    {"PRAGMA user_version=2", "UPDATE meta SET seq=seq+1,form=1 WHERE id=1"},
+    {"PRAGMA user_version=-1", "UPDATE meta SET seq=seq+1,form=-1 WHERE id=1"},
+    {"PRAGMA user_version=-2", "UPDATE meta SET seq=seq+1,form=-2 WHERE id=1"},
+    {"PRAGMA user_version", "SELECT form FROM meta WHERE id=1"},
     {"SELECT (SELECT max(key)",
      "SELECT (SELECT max(key) FROM instances) AS instances,"
      "(SELECT max(id) FROM orchestrator_queue) AS orchestrator_queue,"
@@ -186,7 +190,11 @@ Status Connection::end(StatementUse& use, bool commits) {
     queue_.end();
     return link_.roll_back(&use.result);
   }
-  if (!is_batch) return link_.ask("COMMIT", &use.result);
+  if (!is_batch || queue_.is_alone()) {
+    PAWL_TRY(queue_.settle());
+    queue_.end();
+    return link_.ask("COMMIT", &use.result);
+  }
   const bool writes = queue_.has_written();
   PAWL_TRY(link_.failure());
   queue_.end();
@@ -199,8 +207,14 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
   if (text == "PRAGMA data_version") return transaction_.read_version();
   if (text == "BEGIN IMMEDIATE") {
     PAWL_TRY(transaction_.begin(&use.result));
-    queue_.begin();
+    queue_.begin(false);
     use.row = PQntuples(use.result);  // the row of meta is no answer
+    return Status::kOk;
+  }
+  if (text == "BEGIN EXCLUSIVE") {
+    PAWL_TRY(transaction_.begin_alone(&use.result));
+    queue_.begin(true);
+    use.row = PQntuples(use.result);
     return Status::kOk;
   }
   for (const OwnText& own : kOwnTexts)
@@ -220,7 +234,8 @@ Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std:
   known.is_paged = is_unlimited(text);
   static_cast<void>(known.is_paged ? translate_page(text, ours) : translate(text, ours));
   Oid types[kParametersMax + 2];
-  std::memcpy(types, use.types, sizeof use.types);
+  for (int at = 0; at < use.bound; ++at)
+    types[at] = kTypes[static_cast<std::size_t>(use.types[at])];
   types[use.bound] = types[use.bound + 1] = kInt8;
   PAWL_TRY(link.prepare(name, ours, use.bound + (known.is_paged ? 2 : 0), types));
   known.is_prepared = true;
@@ -241,9 +256,8 @@ Status Connection::run_prepared(StatementUse& use, std::string_view text) {
   static_cast<void>(std::snprintf(name, sizeof name, "p%d", known_.number_of(known)));
   if (!known.is_prepared) PAWL_TRY(prepare_known(link_, use, name, text));
   // A parameter has one type wherever it is bound.
-  const std::size_t types_bytes = static_cast<std::size_t>(use.bound) * sizeof(Oid);
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
-                                std::memcmp(use.types, known.types, types_bytes) == 0);
+                                std::equal(use.types, use.types + use.bound, known.types));
   if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name, suspects());
   return known.is_paged ? run_page(use, name) : queue_.run(use, name);
 }

@@ -6,6 +6,8 @@
 #include <cinttypes>
 #include <limits>
 
+#include "store/postgres/node_lock.hpp"
+
 namespace pawl::postgres {
 namespace {
 
@@ -126,10 +128,46 @@ Status Database::set_up(Diagnostic& diagnostic) {
     PAWL_TRY(create(found, diagnostic));
   }
   PAWL_TRY(load_database_id(connection_, diagnostic));
+  if (options_.moves) PAWL_TRY(refuse_others(diagnostic));
   if (options_.read_only) return Status::kOk;
   Status status = connection_.use(kForgetNodes).run();
   if (status == Status::kOk) status = connection_.transaction().connected();
   return status == Status::kOk ? status : fail(status, diagnostic);
+}
+
+// ---- a move ----
+
+constexpr char kCountOthers[] = "SELECT count(*) FROM nodes WHERE " PAWL_IS_CONNECTED("nodes.id");
+
+// This connection has no row, since it has committed nothing.
+Status Database::refuse_others(Diagnostic& diagnostic) {
+  PGresult* found = nullptr;
+  const Status status = connection_.link().ask_about(kCountOthers, {}, &found);
+  if (status != Status::kOk) return fail(status, diagnostic);
+  const std::int64_t others = number_at(found, 0);
+  PQclear(found);
+  if (others == 0) return Status::kOk;
+  diagnostic.format("schema %s: %" PRId64 " other connection%s use%s it; stop what uses it first",
+                    schema_.c_str(), others, others == 1 ? "" : "s", others == 1 ? "s" : "");
+  return Status::kBusy;
+}
+
+// Where the wall clock was trusted, the mark was made at a time of it that is known. F5b compares
+// the server's clock and a node's with that, as after a time without nodes.
+constexpr auto kCountOn = PAWL_QUERY(
+    "UPDATE meta SET boot_id=NULL,boot_seq=?1,k=0,mark=?2,mark_server_ms=?3,mark_wall_ms=?4,"
+    "off_seq=?5,request=0,timeline=0,moves_held_until=NULL WHERE id=1");
+
+Status Database::count_on(const ClockRow& row) {
+  const OptionalMs wall_ms =
+      row.off_known ? OptionalMs(add_saturating(row.mark, row.off)) : OptionalMs();
+  return connection_.use(kCountOn)
+      .bind(row.boot_seq)
+      .bind(row.mark)
+      .bind(wall_ms.value_or(0))
+      .bind_optional(wall_ms)
+      .bind(row.off_seq)
+      .run();
 }
 
 // ---- a connection that was lost ----
@@ -226,7 +264,8 @@ Status Database::judge_format(Diagnostic& diagnostic) {
     return Status::kCorrupt;
   }
   const std::int64_t form = row.integer(0);
-  if (form == kPostgresForm) return Status::kOk;
+  if (form == kPostgresForm || (options_.moves && sql::is_standing(form))) return Status::kOk;
+  if (sql::is_standing(form)) return sql::refuse_standing(form, schema_.c_str(), diagnostic);
   diagnostic.format(
       "schema %s: written by %s Pawl: format %" PRId64 ", this one reads only %" PRId64,
       schema_.c_str(), form > kPostgresForm ? "a newer" : "an older", form, kPostgresForm);

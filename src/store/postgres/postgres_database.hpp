@@ -32,6 +32,7 @@ class Database : public sql::Database, public Reconnecting {
   void disconnect() override;
   void leave() override { open_ = false; }
   Status check_schema_again(Diagnostic& diagnostic) override;
+  Status count_on(const ClockRow& row) override;
   Status restore() override;
   Status outcome(Diagnostic& diagnostic) override;
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {
@@ -71,6 +72,7 @@ class Database : public sql::Database, public Reconnecting {
   Status reconnect(Diagnostic& diagnostic, int tries);
   Status come_back(Diagnostic& diagnostic);
   Status look(Found* found, Diagnostic& diagnostic);
+  Status refuse_others(Diagnostic& diagnostic);
   Status judge_format(Diagnostic& diagnostic);
   Status judge_objects(Diagnostic& diagnostic);
   Status create(const Found& found, Diagnostic& diagnostic);

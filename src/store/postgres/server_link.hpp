@@ -15,7 +15,7 @@
 namespace pawl::postgres {
 
 // The most that a statement has.
-inline constexpr int kParametersMax = 32;
+inline constexpr int kParametersMax = 48;
 
 // The most that is sent before an answer is waited for.
 inline constexpr int kQueuedMax = 256;

@@ -6,7 +6,7 @@
 
 namespace pawl::postgres {
 
-void StatementUse::bind(Oid type, const char* value, std::size_t size) {
+void StatementUse::bind(sql::ValueType type, const char* value, std::size_t size) {
   PAWL_CHECK("postgres-10", bound < kParametersMax);
   types[bound] = type;
   values[bound] = value;
@@ -17,7 +17,7 @@ void StatementUse::bind(Oid type, const char* value, std::size_t size) {
 void StatementUse::bind_number(std::int64_t value) {
   char(&bytes)[8] = integers[bound];
   put_number(bytes, value);
-  bind(kInt8, bytes, sizeof bytes);
+  bind(sql::ValueType::kInteger, bytes, sizeof bytes);
 }
 
 void StatementUse::release() {

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "store/postgres/server_link.hpp"
+#include "store/sql/connection.hpp"
 #include "store/sql/query.hpp"
 
 namespace pawl::postgres {
@@ -23,7 +24,7 @@ struct KnownStatement {
   bool inserts_always = false;  // it changes a row, if it does not fail
   bool is_paged = false;        // it has two parameters more
   int parameters = 0;
-  Oid types[kParametersMax] = {};
+  sql::ValueType types[kParametersMax] = {};
 };
 
 // One use of one, from its bindings to its last row.
@@ -31,7 +32,7 @@ struct StatementUse {
   KnownStatement* known = nullptr;  // null: free
   sql::QueryRef query{nullptr};
   int bound = 0;
-  Oid types[kParametersMax] = {};
+  sql::ValueType types[kParametersMax] = {};
   const char* values[kParametersMax] = {};
   int sizes[kParametersMax] = {};
   char integers[kParametersMax][8] = {};
@@ -41,7 +42,7 @@ struct StatementUse {
   std::int64_t page_rows = 0;
   std::uint64_t writes_before = 0;
 
-  void bind(Oid type, const char* value, std::size_t size);
+  void bind(sql::ValueType type, const char* value, std::size_t size);
   void bind_number(std::int64_t value);
   void release();
 };

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "core/clock_rules.hpp"
 #include "core/text.hpp"
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
@@ -40,6 +41,8 @@ struct StoreOptions {
   // machines share.
   std::int64_t lease_ms = 0;
   std::int64_t renew_ms = 0;
+  // For a move (store_move.hpp): opens a database in any standing, which nobody else uses (kBusy).
+  bool moves = false;
 };
 
 struct IoUse {
@@ -54,6 +57,16 @@ namespace pawl::sql {
 
 class Connection;
 class SharedClock;
+
+// What a database is for. The numbers of the others stand where that of its form does else.
+enum class Standing : std::int8_t {
+  kInUse = 0,
+  kArriving = -1,  // rows come from another database, and not all are here
+  kMoved = -2,     // another database has taken its place
+};
+[[nodiscard]] constexpr bool is_standing(std::int64_t form) { return form == -1 || form == -2; }
+// Says why a database of this standing cannot be used now.
+Status refuse_standing(std::int64_t form, const char* name, Diagnostic& diagnostic);
 
 inline constexpr std::size_t kPathBytesMax = 512;
 
@@ -93,6 +106,8 @@ class Database {
   [[nodiscard]] virtual std::int64_t next_number(std::int64_t stored) const { return stored; }
   // How an engine that machines share counts time; null: as one machine does (T1 to T3).
   virtual SharedClock* shared_clock() { return nullptr; }
+  // Counts time on from this row, which came from another database. Requires: a transaction.
+  virtual Status count_on(const ClockRow& /*row*/) { return Status::kOk; }
   // The workers of other machines; null: there are none.
   virtual OtherMachines* other_machines() { return nullptr; }
   // From now on commits on other machines end the sleep of these threads; null: no more. Requires:

@@ -84,6 +84,9 @@ Status DatabaseFile::set_up(Diagnostic& diagnostic) {
     return Status::kReadOnly;
   }
   wait_for_locks(options_.busy_ms_max);
+  // Set before SQLite reads the file: then it has the file locked as a whole.
+  PAWL_TRY(execute(options_.moves ? "PRAGMA locking_mode=EXCLUSIVE" : "PRAGMA locking_mode=NORMAL",
+                   diagnostic));
   // SQLite opens the log when it first reads the database.
   if (!options_.read_only)
     sqlite::gather_log(sqlite_.handle(), sqlite::log_buffer_bytes(options_.cache_pages));
@@ -265,7 +268,9 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
   }
   if (version < kSchemaVersion && version > 0)
     return refuse_older(path_.c_str(), version, diagnostic);
-  if (version <= 0) {  // no format came before the first
+  if (sql::is_standing(version)) {
+    if (!options_.moves) return sql::refuse_standing(version, path_.c_str(), diagnostic);
+  } else if (version <= 0) {  // no format came before the first
     diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
                       static_cast<long long>(version));
     return Status::kCorrupt;
@@ -285,8 +290,7 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
 
 Status DatabaseFile::set_pragmas(Diagnostic& diagnostic) {
   PAWL_TRY(
-      execute("PRAGMA locking_mode=NORMAL;"
-              "PRAGMA temp_store=MEMORY;"
+      execute("PRAGMA temp_store=MEMORY;"
               "PRAGMA foreign_keys=OFF;"
               "PRAGMA trusted_schema=OFF;"
               "PRAGMA mmap_size=0;"
