@@ -39,7 +39,7 @@ constexpr Kind kKinds[] = {
     {"sweep", Job::kSweep, kNo, kYes, kYes, kNo, kYes},
     {"relief", Job::kRelief, kNo, kYes, kYes, kNo, kYes},
     {"reserve", Job::kReserve, kNo, kYes, kYes, kNo, kYes},
-    {"young_unregistered", Job::kYoungUnregistered, kNo, kNo, kYes, kNo, kYes},
+    {"left_to_others", Job::kLeftToOthers, kNo, kNo, kYes, kNo, kYes},
     {"look_at_clock", Job::kLookAtClock, kNo, kNo, kYes, kNo, kYes},
     {"look", Job::kLook, kNo, kNo, kYes, kNo, kYes},
     {"machines", Job::kMachines, kNo, kNo, kYes, kNo, kYes},

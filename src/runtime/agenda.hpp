@@ -24,30 +24,30 @@ enum class Job : std::uint8_t {
   kCleanUp,   // sessions without work, and rows that dead workers left
   kRequests,  // calls of the application wait
   kResults,   // results of activities are to be stored
-  kPressingResults,    // results that cannot wait for company
-  kProgress,           // progress of activities is to be written
-  kCheckHeld,          // activities in hand may have lost their lock
-  kTurns,              // instances may be ready
-  kFetch,              // work may be ready
-  kMakeRoom,           // a session is idle for long enough to make room for one that waits
-  kWakeUnregistered,   // work without a handler waited for a worker like this one
-  kStoredDue,          // the earliest time in the database, and limits of activities in hand
-  kConfirmClock,       // the wall clock can be trusted now
-  kRetention,          // instances that have ended for long enough
-  kSweep,              // rows of deleted trees
-  kRelief,             // the quota or the disk is nearly used up
-  kReserve,            // the reserve has to be made again
-  kYoungUnregistered,  // instances without code here will be old enough to be looked at
-  kLookAtClock,        // is the wall clock trusted by now?
-  kLook,               // did another process commit?
-  kMachines,           // the connections of other machines' workers
-  kObserve,            // an expired lease is watched
-  kCutLog,             // a reader kept the log from being cut
-  kInline,             // inline activities that are left
-  kLeaseEnd,           // exclusive work may not go on
-  kSteps,              // cooperative activities, and activities that overstay their grace
-  kFolders,            // folders of ended sessions are to be looked for
-  kListFolders,        // folders are being listed, or one is being removed
+  kPressingResults,   // results that cannot wait for company
+  kProgress,          // progress of activities is to be written
+  kCheckHeld,         // activities in hand may have lost their lock
+  kTurns,             // instances may be ready
+  kFetch,             // work may be ready
+  kMakeRoom,          // a session is idle for long enough to make room for one that waits
+  kWakeUnregistered,  // work without a handler waited for a worker like this one
+  kStoredDue,         // the earliest time in the database, and limits of activities in hand
+  kConfirmClock,      // the wall clock can be trusted now
+  kRetention,         // instances that have ended for long enough
+  kSweep,             // rows of deleted trees
+  kRelief,            // the quota or the disk is nearly used up
+  kReserve,           // the reserve has to be made again
+  kLeftToOthers,      // instances that are left to other workers will have waited for long enough
+  kLookAtClock,       // is the wall clock trusted by now?
+  kLook,              // did another process commit?
+  kMachines,          // the connections of other machines' workers
+  kObserve,           // an expired lease is watched
+  kCutLog,            // a reader kept the log from being cut
+  kInline,            // inline activities that are left
+  kLeaseEnd,          // exclusive work may not go on
+  kSteps,             // cooperative activities, and activities that overstay their grace
+  kFolders,           // folders of ended sessions are to be looked for
+  kListFolders,       // folders are being listed, or one is being removed
 };
 inline constexpr std::size_t kJobs = static_cast<std::size_t>(Job::kListFolders) + 1;
 

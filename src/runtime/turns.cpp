@@ -17,8 +17,8 @@ std::string_view version_of(const Turn& turn) {
 }  // namespace
 
 void Turns::look(std::int64_t now) {
-  if (!loop_.agenda.is_due(Job::kYoungUnregistered, now)) return;
-  loop_.agenda.clear(Job::kYoungUnregistered);
+  if (!loop_.agenda.is_due(Job::kLeftToOthers, now)) return;
+  loop_.agenda.clear(Job::kLeftToOthers);
   loop_.agenda.do_now(Job::kTurns);
 }
 
@@ -55,7 +55,7 @@ Status Turns::collect() {
   if (status == Status::kOk) status = load(wanted, left_over);
   if (list_.size() == 0) loop_.agenda.clear(Job::kTurns);
   left_unrun_ = list_.size() < wanted.count;
-  if (lists) plan_young_unregistered();
+  if (lists) plan_left_to_others();
   // If nothing was read, the batch finds out whether others have committed.
   if (loop_.store->is_reading()) others_.look();
   return status;
@@ -114,12 +114,11 @@ Status Turns::load(const WantedList& wanted, std::size_t left_over) {
   return Status::kOk;
 }
 
-void Turns::plan_young_unregistered() {
+void Turns::plan_left_to_others() {
   if (unregistered_.more) loop_.agenda.do_now(Job::kTurns);
-  loop_.agenda.clear(Job::kYoungUnregistered);
+  loop_.agenda.clear(Job::kLeftToOthers);
   if (unregistered_.look_at.has_value())
-    loop_.agenda.plan(Job::kYoungUnregistered,
-                      loop_.place().boot_ms_of(unregistered_.look_at.value()));
+    loop_.agenda.plan(Job::kLeftToOthers, loop_.place().boot_ms_of(unregistered_.look_at.value()));
 }
 
 ReadyQuery Turns::ready_query() {

@@ -93,7 +93,7 @@ class Turns {
   Status load(const WantedList& wanted, std::size_t left_over);
   void leave_over(const Wanted& one);
   void leave_over(const Turn& turn);
-  void plan_young_unregistered();
+  void plan_left_to_others();
   void yield_warm_memory(Turn& turn);
   [[nodiscard]] Parking parking_of(const Turn& turn) const;
   Status write(Turn& turn);

@@ -91,7 +91,7 @@ constexpr Held kHeld[] = {
     {Job::kSweep, true, true, true, true},
     {Job::kRelief, true, true, true, true},
     {Job::kReserve, true, true, true, true},
-    {Job::kYoungUnregistered, false, true, true, true},
+    {Job::kLeftToOthers, false, true, true, true},
     {Job::kLookAtClock, false, true, true, true},
     {Job::kLook, false, true, true, true},
     {Job::kMachines, false, true, true, true},

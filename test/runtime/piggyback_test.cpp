@@ -472,6 +472,19 @@ TEST_F(Piggyback, AnInstanceOfAnotherWorker_IsLeftToIt) {
   EXPECT_EQ(home.runtime->stats().turns, turns + 1);
 }
 
+// Its process lives and does nothing. No commit says that the grace is over.
+TEST_F(Piggyback, AnInstanceOfAWorkerThatHangs_IsTakenAfterTheGrace) {
+  options.leases.home_grace = std::chrono::seconds(2);
+  with("listen");
+  Worker& other = start_worker();
+  pass(1'000);
+  raise_event("a", "go", "now");
+  pass({&other}, 1'900);
+  EXPECT_TRUE(is_running("a"));
+  pass({&other}, 200);
+  EXPECT_EQ(outcome_of("a"), "completed now");
+}
+
 TEST_F(Piggyback, AWorkerWithoutOrchestrations_StoresIt) {
   with("listen");
   Options activities_only = options;

@@ -62,8 +62,7 @@ class ReadyInstances::ReadyList {
     const bool is_young = since.has_value() && !waited(since.value());
     if (is_young && young_ < kUnregisteredInstancesLeft) {
       ++young_;
-      const std::int64_t look = add_saturating(since.value(), query.home_grace_ms + 1);
-      unregistered.look_at.keep_earlier(look);
+      unregistered.look_at.keep_earlier(look_after(since.value()));
     } else if (!crowded()) {
       unregistered.keys[unregistered.count++] = key;
       unregistered.more = true;
@@ -74,6 +73,13 @@ class ReadyInstances::ReadyList {
     if (!can_run(query, row, column)) return false;
     add(key);
     return true;
+  }
+  // Whether the worker that ran the instance last has had time enough; if not, notes when it will
+  // have had it, since no commit says that this time is over.
+  bool takes_after(std::int64_t since) {
+    if (waited(since)) return true;
+    if (query.unregistered != nullptr) query.unregistered->look_at.keep_earlier(look_after(since));
+    return false;
   }
   // Notes an instance that may not run now, but has a due timer.
   void note_parked(InstanceKey key) {
@@ -113,6 +119,9 @@ class ReadyInstances::ReadyList {
   }
   [[nodiscard]] std::size_t count() const { return count_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
+  [[nodiscard]] std::int64_t look_after(std::int64_t since) const {
+    return add_saturating(since, query.home_grace_ms + 1);
+  }
   [[nodiscard]] bool waited(std::int64_t since) const {
     return subtract_saturating(query.now, since) > query.home_grace_ms;
   }
@@ -404,9 +413,9 @@ Status ReadyInstances::list_unregistered_kind(ReadyList& list, const Runnable& k
       break;
     }
     const Incarnation home = row.integer(PAWL_COLUMN(kUnregisteredOfKind, home));
-    bool takes =
-        list.is_mine(home) || list.waited(row.integer(PAWL_COLUMN(kUnregisteredOfKind, ready_at)));
+    bool takes = list.is_mine(home);
     if (!takes) PAWL_TRY(rows_.workers.is_buried(home, &takes));
+    takes = takes || list.takes_after(row.integer(PAWL_COLUMN(kUnregisteredOfKind, ready_at)));
     if (takes) list.add(key);
   }
   return fail(row.status(), "list unregistered instances");
@@ -455,7 +464,7 @@ Status ReadyInstances::list_home(ReadyList& list, Incarnation home) {
     for (int looks = 0;
          (gone || looks < kHomeInstancesMax) && !list.full() && !list.crowded() && row.row();
          ++looks) {
-      if (gone || list.waited(row.integer(PAWL_COLUMN(kHomeReady, ready_at))))
+      if (gone || list.takes_after(row.integer(PAWL_COLUMN(kHomeReady, ready_at))))
         list.add(row, row.integer(PAWL_COLUMN(kHomeReady, key)), PAWL_COLUMN(kHomeReady, i.name),
                  {});
     }

@@ -333,6 +333,20 @@ TEST_F(Fleet, ASoftSessionMovesSoonAfterItsMachineIsGone) {
   EXPECT_EQ(begun_at("b"), 1U);
 }
 
+// Nothing but its rows says that it was there.
+TEST_F(Fleet, WorkOfAMachineThatWasGoneBeforeMovesSoonAfterAnotherStarts) {
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  start_at(a, "x", "holds_chat");
+  pass(1'000);
+  ASSERT_EQ(begun_at("a"), 1U);
+  cut(a);
+  a->workers.clear();
+  b->machine.set_wall(a->machine.wall_ms());
+  ASSERT_EQ(start(b, "b"), Status::kOk);
+  pass(3'000);
+  EXPECT_EQ(begun_at("b"), 1U);
+}
+
 TEST_F(Fleet, AConnectionThatComesBackInTimeKeepsItsSessions) {
   start_both();
   start_at(a, "x", "holds_chat");
