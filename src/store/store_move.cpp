@@ -137,8 +137,8 @@ Status StoreMove::run(std::int64_t* rows) {
 
 // Finds out how far an earlier move came.
 Status StoreMove::look(bool* is_copied) {
-  PAWL_TRY(read_standing(from_));
-  PAWL_TRY(read_standing(to_));
+  PAWL_TRY(read_standing(from_, diagnostic_));
+  PAWL_TRY(read_standing(to_, diagnostic_));
   const bool is_one = from_.database.database_id() == to_.database.database_id();
   if (from_.standing == sql::Standing::kArriving) {
     diagnostic_.format("a move into the database that is to be moved has not ended");
@@ -290,9 +290,16 @@ Status StoreMove::take_numbers() {
 
 // ---- statements ----
 
-Status StoreMove::read_standing(Side& side) {
+Status StoreMove::was_moved(Store& from, bool* out, Diagnostic& diagnostic) {
+  Side side(from);
+  PAWL_TRY(read_standing(side, diagnostic));
+  *out = side.standing == sql::Standing::kMoved;
+  return Status::kOk;
+}
+
+Status StoreMove::read_standing(Side& side, Diagnostic& diagnostic) {
   Statement row = side.connection.use(kReadForm);
-  if (!row.row()) return fail(side, row.status(), "read the standing");
+  if (!row.row()) return explain(side, row.status(), "read the standing", diagnostic);
   const std::int64_t form = row.integer(0);
   side.standing = sql::is_standing(form) ? static_cast<sql::Standing>(form) : sql::Standing::kInUse;
   return Status::kOk;
@@ -321,10 +328,11 @@ Status StoreMove::between(Side& side, sql::QueryRef begin, Body&& body) {
   return status;
 }
 
-Status StoreMove::fail(Side& side, Status status, const char* what) {
+Status StoreMove::explain(const Side& side, Status status, const char* what,
+                          Diagnostic& diagnostic) {
   if (status == Status::kOk) return status;
-  diagnostic_.format("%s: %s: %.*s", side.database.path().c_str(), what,
-                     PAWL_TEXT(side.connection.diagnostic().text()));
+  diagnostic.format("%s: %s: %.*s", side.database.path().c_str(), what,
+                    PAWL_TEXT(side.connection.diagnostic().text()));
   return status;
 }
 

@@ -30,6 +30,8 @@ class StoreMove {
   StoreMove(Store& from, Store& to, MoveVisitor& visitor, Diagnostic& diagnostic)
       : from_(from), to_(to), visitor_(visitor), diagnostic_(diagnostic) {}
 
+  // Whether another database has taken the place of this one.
+  static Status was_moved(Store& from, bool* out, Diagnostic& diagnostic);
   // As move_database() promises.
   Status run(std::int64_t* rows);
 
@@ -55,7 +57,7 @@ class StoreMove {
   Status highest(Side& side, sql::QueryRef query, std::int64_t* out);
   Status take_numbers();
 
-  Status read_standing(Side& side);
+  static Status read_standing(Side& side, Diagnostic& diagnostic);
   Status change_standing(Side& side, sql::QueryRef to);
   // `body` in a transaction that no other connection of this database is beside.
   template <typename Body>
@@ -65,7 +67,10 @@ class StoreMove {
   Status in_view(Side& side, Body&& body);
   template <typename Body>
   Status between(Side& side, sql::QueryRef begin, Body&& body);
-  Status fail(Side& side, Status status, const char* what);
+  Status fail(const Side& side, Status status, const char* what) {
+    return explain(side, status, what, diagnostic_);
+  }
+  static Status explain(const Side& side, Status status, const char* what, Diagnostic& diagnostic);
   Status fail_row(Side& side, Status status, const TableCopy& table, std::int64_t key);
 
   Side from_;

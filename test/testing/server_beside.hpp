@@ -18,7 +18,7 @@ class ServerBeside {
 
   // For a member of a world that is made before all that use the database, and destroyed after.
   struct OfWorld {
-    const ServerDatabase* const database = current == nullptr ? nullptr : current->begin();
+    const ServerDatabase* database = current == nullptr ? nullptr : current->begin();
 
     OfWorld() = default;
     ~OfWorld() {
