@@ -105,6 +105,7 @@ TASKS = {
     "files": ("Database files", [
         ("Copy and check a database", "copy_database check_database renew_identity skip_numbers"),
         ("Convert an older database", "upgrade_database UpgradeVisitor"),
+        ("Move a database", "move_database move_memory DatabasePlace MoveVisitor"),
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),
     ]),
     "payloads": ("Payloads and errors", [

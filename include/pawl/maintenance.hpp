@@ -2,8 +2,8 @@
 // and moves a database to another place.
 //
 // Purpose: backups while runtimes use the database, a look at all of its pages, copies that become
-// databases of their own, databases of an older Pawl, and the way to a server and back; for tools. Ownership: nothing is kept.
-// Thread rule: one thread at a time.
+// databases of their own, databases of an older Pawl, and the way to a server and back; for tools.
+// Ownership: nothing is kept. Thread rule: one thread at a time.
 #ifndef PAWL_MAINTENANCE_HPP
 #define PAWL_MAINTENANCE_HPP
 
@@ -77,6 +77,7 @@ struct DatabasePlace {
   const ServerDatabase* database = nullptr;  // null: the file
 };
 
+// Hears how far a move has come.
 class MoveVisitor {
  public:
   // Called after each page of rows with the count of all so far. False: stop.
@@ -153,10 +154,10 @@ Status upgrade_database(Process& process, const Path& path, const Path& made,
 // old database as it is, or both closed; the same call again ends it. Time goes on from the old
 // one's: off time is credited as after a boot, or a time without nodes.
 // Returns kOk, also if it had ended before; for either database kCannotOpen, also if it was moved
-// to another place, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem, kReadOnly,
-// kIo, kFull, kUnsupported; kBusy: it is in use; kAlreadyExists: the place is not free; kCorrupt: a
-// row cannot be stored there, or was changed on the way, and the text names it; kStopped: the
-// visitor said so. `rows`: how many rows were carried by this call.
+// to another place, kForeignDatabase, kNewerDatabase, kOlderDatabase, kNetworkFilesystem,
+// kReadOnly, kIo, kFull, kUnsupported; kBusy: it is in use; kAlreadyExists: the place is not free;
+// kCorrupt: a row cannot be stored there, or was changed on the way, and the text names it;
+// kStopped: the visitor said so. `rows`: how many rows were carried by this call.
 // Requires: a started Process with two connections more (kInvalidArgument); `bytes` of at least
 // move_memory() (kResourceExhausted); workers and clients of both are stopped.
 Status move_database(Process& process, const DatabasePlace& from, const DatabasePlace& to,

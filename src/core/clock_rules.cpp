@@ -38,6 +38,13 @@ AdoptResult begin_boot(const ClockRow& row, const ClockSample& sample, std::int6
   return result;
 }
 
+// Whether the row counts this boot's time, for certain.
+bool is_this_boot(const ClockRow& row, const ClockSample& sample) {
+  return row.adopted && row.boot_id.known && sample.boot_id.known &&
+         same_id(row.boot_id, sample.boot_id) &&
+         sample.boot_ms >= subtract_saturating(row.mark, row.k);
+}
+
 AdoptResult first_boot(const ClockSample& sample) {
   AdoptResult result{ClockRow(), Adoption::kFirst};
   result.row.adopted = true;
@@ -96,15 +103,15 @@ AdoptResult adopt(const ClockRow& row, const ClockSample& sample) {
   return result;
 }
 
-ClockRow adopt_moved(const ClockRow& row, const ClockSample& sample) {
-  if (!row.adopted) return row;
-  return begin_boot(row, sample, subtract_saturating(row.mark, sample.boot_ms)).row;
+ClockRow leave(const ClockRow& row, const ClockSample& sample) {
+  return is_this_boot(row, sample) ? mark(row, pawl_time(row, sample.boot_ms)) : row;
 }
 
-ClockRow leave(const ClockRow& row, const ClockSample& sample) {
-  const bool is_this_boot =
-      row.boot_id.known && sample.boot_id.known && same_id(row.boot_id, sample.boot_id);
-  return row.adopted && is_this_boot ? mark(row, pawl_time(row, sample.boot_ms)) : row;
+ClockRow adopt_moved(const ClockRow& row, bool is_segment, const ClockSample& sample) {
+  if (!row.adopted || is_this_boot(row, sample)) return row;
+  ClockRow from = row;
+  if (is_segment) from.boot_id = sample.boot_id;  // no boot without an id, which may be two
+  return begin_boot(from, sample, subtract_saturating(row.mark, sample.boot_ms)).row;
 }
 
 bool needs_mark(const ClockRow& row, std::int64_t p) {

@@ -92,11 +92,12 @@ struct AdoptResult {
 // Call it in the first write transaction of a process, before anything is made, marked or fired.
 [[nodiscard]] AdoptResult adopt(const ClockRow& row, const ClockSample& sample);
 
-// For a row that came from another database: P goes on from its mark, and none of this boot's
-// uptime counts, for it may have counted there. The first sync() credits what lies between.
-[[nodiscard]] ClockRow adopt_moved(const ClockRow& row, const ClockSample& sample);
 // The row of a database that is to be moved: P as it is now, if it is known in this boot.
 [[nodiscard]] ClockRow leave(const ClockRow& row, const ClockSample& sample);
+// For a row that came from another database, where it may have been of a segment of several
+// machines. Unless it counts this boot's time, P goes on from its mark, and none of this boot's
+// uptime counts, which may have counted there. The first sync() credits what lies between.
+[[nodiscard]] ClockRow adopt_moved(const ClockRow& row, bool is_segment, const ClockSample& sample);
 
 // ---- T2: mark ----
 

@@ -65,7 +65,7 @@ Status move_database(Process& process, const DatabasePlace& from, const Database
   }
   OpenPlace old(from, first);
   PAWL_TRY(old.open(false, port, diagnostic));
-  // What was moved before goes nowhere else, so nothing is made for it.
+  // A database that was moved before goes nowhere else, so nothing is made for it.
   bool was_moved = false;
   PAWL_TRY(store::StoreMove::was_moved(old.store(), &was_moved, diagnostic));
   OpenPlace made(to, second);

@@ -97,7 +97,7 @@ void ThisWorker::committed() {
       is_shared ? std::min(loop_.terms.session_lock_timeout_ms, loop_.terms.worker_lock_timeout_ms)
                 : loop_.terms.session_lock_timeout_ms));
   loop_.agenda.plan(Job::kRenew, loop_.boot_ms() + loop_.terms.renewal_interval_ms());
-  // A machine may have gone before this one came, and then no commit of it tells.
+  // A machine may have gone before this one came, so that no commit shows it.
   if (loop_.evidence.other_machines() != nullptr) loop_.agenda.do_now(Job::kMachines);
 }
 

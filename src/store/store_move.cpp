@@ -26,7 +26,7 @@ constexpr auto kIsArriving = PAWL_QUERY("PRAGMA user_version=-1", sql::kEnginesO
 constexpr auto kIsMoved = PAWL_QUERY("PRAGMA user_version=-2", sql::kEnginesOwn);
 constexpr auto kIsInUse = PAWL_QUERY("PRAGMA user_version=2", sql::kEnginesOwn);
 
-// What a row holds, whatever engine holds it.
+// The contents of rows, whatever engine holds them.
 class Digest {
  public:
   void add(std::int64_t number) {
@@ -127,32 +127,32 @@ Status StoreMove::run(std::int64_t* rows) {
     PAWL_TRY(copy(rows));
     PAWL_TRY(in_transaction(from_, [&] {
       // Between its rows' view and this lock another connection may have written.
-      if (from_.connection.version() == version_) return change_standing(from_, kIsMoved);
+      if (from_.connection.version() == version_) return change_stage(from_, kIsMoved);
       diagnostic_.format("the database was changed while it was read; stop what uses it");
       return Status::kBusy;
     }));
   }
-  return in_transaction(to_, [&] { return change_standing(to_, kIsInUse); });
+  return in_transaction(to_, [&] { return change_stage(to_, kIsInUse); });
 }
 
 // Finds out how far an earlier move came.
 Status StoreMove::look(bool* is_copied) {
-  PAWL_TRY(read_standing(from_, diagnostic_));
-  PAWL_TRY(read_standing(to_, diagnostic_));
+  PAWL_TRY(read_stage(from_, diagnostic_));
+  PAWL_TRY(read_stage(to_, diagnostic_));
   const bool is_one = from_.database.database_id() == to_.database.database_id();
-  if (from_.standing == sql::Standing::kArriving) {
+  if (from_.stage == sql::MoveStage::kArriving) {
     diagnostic_.format("a move into the database that is to be moved has not ended");
     return Status::kCannotOpen;
   }
-  if (from_.standing == sql::Standing::kMoved) {
-    *is_copied = is_one && to_.standing != sql::Standing::kMoved;
+  if (from_.stage == sql::MoveStage::kMoved) {
+    *is_copied = is_one && to_.stage != sql::MoveStage::kMoved;
     if (*is_copied) return Status::kOk;
     diagnostic_.format("the database was moved before, and to another place");
     return Status::kCannotOpen;
   }
-  if (to_.standing == sql::Standing::kArriving && is_one) return Status::kOk;
-  if (to_.standing == sql::Standing::kInUse && !is_one) return Status::kOk;
-  diagnostic_.format(to_.standing == sql::Standing::kMoved
+  if (to_.stage == sql::MoveStage::kArriving && is_one) return Status::kOk;
+  if (to_.stage == sql::MoveStage::kInUse && !is_one) return Status::kOk;
+  diagnostic_.format(to_.stage == sql::MoveStage::kMoved
                          ? "the place was moved from before; remove what is left there first"
                      : is_one ? "both are one database, or copies of one"
                               : "another database is being moved to that place");
@@ -181,7 +181,7 @@ constexpr auto kTakeId = PAWL_QUERY("UPDATE meta SET database_id=?1 WHERE id=1")
 
 // A place where only workers have registered is as good as an empty one.
 Status StoreMove::prepare() {
-  if (to_.standing == sql::Standing::kInUse) {
+  if (to_.stage == sql::MoveStage::kInUse) {
     Statement row = to_.connection.use(kHasWork);
     if (!row.row()) return fail(to_, row.status(), "look for work");
     if (row.integer(0) != 0) {
@@ -189,7 +189,7 @@ Status StoreMove::prepare() {
       return Status::kAlreadyExists;
     }
   }
-  PAWL_TRY(change_standing(to_, kIsArriving));
+  PAWL_TRY(change_stage(to_, kIsArriving));
   for (std::size_t number = 0; const TableCopy* const table = table_copy(number); ++number)
     PAWL_TRY(fail(to_, to_.connection.use(table->clear).run(), "clear a table"));
   return fail(to_, to_.connection.use(kTakeId).bind_text(from_.database.database_id()).run(),
@@ -241,22 +241,23 @@ Status StoreMove::compare_table(const TableCopy& table, std::uint32_t digest) {
 // ---- time and numbers ----
 
 Status StoreMove::count_on() {
-  ClockRow clock;
   PAWL_TRY(in_view(from_, [&] {
-    return fail(from_, from_.place.read_clock_to_leave(&clock), "read the clock");
+    return fail(from_, from_.store.place().carry_clock(to_.store.place()), "carry the clock");
   }));
-  PAWL_TRY(fail(to_, to_.place.count_on(clock), "write the clock"));
   return take_numbers();
 }
 
-// All numbers that were ever given to a row, a token or an epoch, on the engines that count rows by
-// the counter of tokens. The other one has the numbers of its own counters in sqlite_sequence.
+// All numbers that were ever given to a row or a token, on the engines that count rows by the
+// counter of tokens. The other one has the numbers of its own counters in sqlite_sequence.
 constexpr auto kHighestNumber = PAWL_QUERY(
-    "SELECT max(n) FROM (SELECT next_token-1 AS n FROM meta UNION ALL "
-    "SELECT max(key) FROM instances UNION ALL SELECT max(row_number) FROM history UNION ALL "
-    "SELECT max(id) FROM orchestrator_queue UNION ALL SELECT max(id) FROM message_keys UNION ALL "
-    "SELECT max(inc) FROM workers UNION ALL SELECT max(sid) FROM sessions UNION ALL "
-    "SELECT max(id) FROM answers) AS numbers");
+    "SELECT max(number) AS number FROM (SELECT next_token-1 AS number FROM meta UNION ALL "
+    "SELECT max(key) AS number FROM instances UNION ALL "
+    "SELECT max(row_number) AS number FROM history UNION ALL "
+    "SELECT max(id) AS number FROM orchestrator_queue UNION ALL "
+    "SELECT max(id) AS number FROM message_keys UNION ALL "
+    "SELECT max(inc) AS number FROM workers UNION ALL "
+    "SELECT max(sid) AS number FROM sessions UNION ALL "
+    "SELECT max(id) AS number FROM answers) AS numbers");
 constexpr auto kHighestSequence =
     PAWL_QUERY("SELECT max(seq) FROM sqlite_sequence", sql::kEnginesOwn);
 constexpr auto kBeginSequences = PAWL_QUERY(
@@ -267,9 +268,15 @@ constexpr auto kBeginSequences = PAWL_QUERY(
 constexpr auto kRaiseSequences = PAWL_QUERY("UPDATE sqlite_sequence SET seq=?1", sql::kEnginesOwn);
 constexpr auto kTakeToken = PAWL_QUERY("UPDATE meta SET next_token=?1 WHERE id=1");
 
-Status StoreMove::highest(Side& side, sql::QueryRef query, std::int64_t* out) {
-  Statement row = side.connection.use(query);
-  if (!row.row()) return fail(side, row.status(), "find the highest number");
+Status StoreMove::highest_number(std::int64_t* out) {
+  {
+    Statement row = from_.connection.use(kHighestNumber);
+    if (!row.row()) return fail(from_, row.status(), "find the highest number");
+    *out = row.integer(PAWL_COLUMN(kHighestNumber, number));
+  }
+  if (!from_.connection.makes_ids()) return Status::kOk;
+  Statement row = from_.connection.use(kHighestSequence);
+  if (!row.row()) return fail(from_, row.status(), "find the highest number");
   *out = std::max(*out, row.integer(0));
   return Status::kOk;
 }
@@ -277,11 +284,7 @@ Status StoreMove::highest(Side& side, sql::QueryRef query, std::int64_t* out) {
 // A number that was given out once is never given out again, even if its row is gone.
 Status StoreMove::take_numbers() {
   std::int64_t number = 0;
-  const Status found = in_view(from_, [&] {
-    PAWL_TRY(highest(from_, kHighestNumber, &number));
-    return from_.connection.makes_ids() ? highest(from_, kHighestSequence, &number) : Status::kOk;
-  });
-  PAWL_TRY(found);
+  PAWL_TRY(in_view(from_, [&] { return highest_number(&number); }));
   PAWL_TRY(fail(to_, to_.connection.use(kTakeToken).bind(number + 1).run(), "take the numbers"));
   if (!to_.connection.makes_ids()) return Status::kOk;
   PAWL_TRY(fail(to_, to_.connection.use(kBeginSequences).run(), "take the numbers"));
@@ -292,21 +295,22 @@ Status StoreMove::take_numbers() {
 
 Status StoreMove::was_moved(Store& from, bool* out, Diagnostic& diagnostic) {
   Side side(from);
-  PAWL_TRY(read_standing(side, diagnostic));
-  *out = side.standing == sql::Standing::kMoved;
+  PAWL_TRY(read_stage(side, diagnostic));
+  *out = side.stage == sql::MoveStage::kMoved;
   return Status::kOk;
 }
 
-Status StoreMove::read_standing(Side& side, Diagnostic& diagnostic) {
+Status StoreMove::read_stage(Side& side, Diagnostic& diagnostic) {
   Statement row = side.connection.use(kReadForm);
-  if (!row.row()) return explain(side, row.status(), "read the standing", diagnostic);
+  if (!row.row()) return explain(side, row.status(), "read the stage", diagnostic);
   const std::int64_t form = row.integer(0);
-  side.standing = sql::is_standing(form) ? static_cast<sql::Standing>(form) : sql::Standing::kInUse;
+  side.stage =
+      sql::is_move_stage(form) ? static_cast<sql::MoveStage>(form) : sql::MoveStage::kInUse;
   return Status::kOk;
 }
 
-Status StoreMove::change_standing(Side& side, sql::QueryRef to) {
-  return fail(side, side.connection.use(to).run(), "change the standing");
+Status StoreMove::change_stage(Side& side, sql::QueryRef to) {
+  return fail(side, side.connection.use(to).run(), "change the stage");
 }
 
 template <typename Body>
@@ -320,8 +324,8 @@ Status StoreMove::in_view(Side& side, Body&& body) {
 }
 
 template <typename Body>
-Status StoreMove::between(Side& side, sql::QueryRef begin, Body&& body) {
-  Status status = fail(side, side.connection.use(begin).run(), "begin");
+Status StoreMove::between(Side& side, sql::QueryRef query, Body&& body) {
+  Status status = fail(side, side.connection.use(query).run(), "begin");
   if (status == Status::kOk) status = body();
   if (status == Status::kOk) status = fail(side, side.connection.use(kCommit).run(), "commit");
   if (side.connection.in_transaction()) static_cast<void>(side.connection.use(kRollback).run());
@@ -331,8 +335,10 @@ Status StoreMove::between(Side& side, sql::QueryRef begin, Body&& body) {
 Status StoreMove::explain(const Side& side, Status status, const char* what,
                           Diagnostic& diagnostic) {
   if (status == Status::kOk) return status;
-  diagnostic.format("%s: %s: %.*s", side.database.path().c_str(), what,
-                    PAWL_TEXT(side.connection.diagnostic().text()));
+  const std::string_view of_connection = side.connection.diagnostic().text();
+  diagnostic.format(
+      "%s: %s: %.*s", side.database.path().c_str(), what,
+      PAWL_TEXT(of_connection.empty() ? side.store.diagnostic().text() : of_connection));
   return status;
 }
 

@@ -32,18 +32,17 @@ class StoreMove {
 
   // Whether another database has taken the place of this one.
   static Status was_moved(Store& from, bool* out, Diagnostic& diagnostic);
-  // As move_database() promises.
+  // The promise is that of move_database().
   Status run(std::int64_t* rows);
 
  private:
   // One of the two.
   struct Side {
-    explicit Side(Store& store)
-        : connection(store.connection()), database(store.database()), place(store.place()) {}
+    explicit Side(Store& of) : store(of), connection(of.connection()), database(of.database()) {}
+    Store& store;
     sql::Connection& connection;
     sql::Database& database;
-    Place& place;
-    sql::Standing standing = sql::Standing::kInUse;
+    sql::MoveStage stage = sql::MoveStage::kInUse;
   };
   struct Page;
 
@@ -54,11 +53,11 @@ class StoreMove {
   Status copy_page(const TableCopy& table, Page* page);
   Status compare_table(const TableCopy& table, std::uint32_t digest);
   Status count_on();
-  Status highest(Side& side, sql::QueryRef query, std::int64_t* out);
+  Status highest_number(std::int64_t* out);
   Status take_numbers();
 
-  static Status read_standing(Side& side, Diagnostic& diagnostic);
-  Status change_standing(Side& side, sql::QueryRef to);
+  static Status read_stage(Side& side, Diagnostic& diagnostic);
+  Status change_stage(Side& side, sql::QueryRef to);
   // `body` in a transaction that no other connection of this database is beside.
   template <typename Body>
   Status in_transaction(Side& side, Body&& body);
@@ -66,7 +65,7 @@ class StoreMove {
   template <typename Body>
   Status in_view(Side& side, Body&& body);
   template <typename Body>
-  Status between(Side& side, sql::QueryRef begin, Body&& body);
+  Status between(Side& side, sql::QueryRef query, Body&& body);
   Status fail(const Side& side, Status status, const char* what) {
     return explain(side, status, what, diagnostic_);
   }

@@ -108,6 +108,40 @@ TEST(ClockAdopt, Table) {
   }
 }
 
+// A database that was moved to this machine. P as it is right after, and what the boot number, the
+// offset's boot and the mark are.
+// Rules: T1.
+TEST(ClockAdopt, Moved_Table) {
+  struct Case {
+    const char* name;
+    std::uint8_t row_id;
+    bool is_segment;
+    std::uint8_t sample_id;
+    Ms boot_ms;
+    Ms p_s;
+    std::int64_t boot_seq;
+    std::int64_t off_seq;
+  };
+  const Case cases[] = {
+      {"within the boot", 1, false, 1, 500, 1500, 3, 3},
+      {"within it, but a snapshot was put back", 1, false, 1, 99, 1100, 4, 3},
+      {"another boot, with any uptime", 1, false, 2, 90'000, 1100, 4, 3},
+      {"of several machines", 0, true, 2, 90'000, 1100, 4, 3},
+      {"of a boot without an id, which may be two", 0, false, 2, 90'000, 1100, 4, 2},
+      {"to a machine without ids", 1, false, 0, 90'000, 1100, 4, 3},
+  };
+  for (const Case& c : cases) {
+    const ClockSample now = at(c.boot_ms * kSecond, c.sample_id);
+    const ClockRow row = adopt_moved(leave(row_of_boot_3(c.row_id), now), c.is_segment, now);
+    EXPECT_EQ(pawl_time(row, now.boot_ms), c.p_s * kSecond) << c.name;
+    EXPECT_EQ(row.mark, c.p_s * kSecond) << c.name << ": counted, or not lost";
+    EXPECT_EQ(row.boot_seq, c.boot_seq) << c.name;
+    EXPECT_EQ(row.off_seq, c.off_seq) << c.name;
+    EXPECT_EQ(adopt(row, now).kind, Adoption::kNone) << c.name << ": time goes on from here";
+  }
+  EXPECT_FALSE(adopt_moved(leave(ClockRow(), at(5, 1)), false, at(5, 1)).adopted);
+}
+
 // Rules: T1.
 TEST(ClockAdopt, KnownAndUnknownProcesses_CountTheUptimeOnce) {
   ClockRow row =

@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -80,6 +81,12 @@ def ask(path):
     return answer.partition("\r\n\r\n")[2]
 
 
+def by_hand(path, sql):
+    file = sqlite3.connect(path, isolation_level=None)
+    file.execute(sql)
+    file.close()
+
+
 def works():
     """An instance from its start to its export, by the tool, and by the endpoint."""
     expect("holds no tables" in pawl("list", status=1), "nothing is made by a look")
@@ -127,6 +134,37 @@ def works():
     expect(daemon.wait(GUARD) == 0, f"pawld ended with {daemon.returncode}")
 
 
+def moves():
+    """To a file, which a daemon goes on with, and back to another schema; the old places are closed."""
+    plain = FOLDER / "moved.db"
+    to_file = ("--db", str(plain))
+    expect(re.fullmatch(r"moved, [1-9]\d+ rows, compared\n", pawl("move", str(plain))), said[-1])
+    expect("moved to another database" in pawl("list", status=1), "the schema is closed")
+    expect(run(PAWL, *to_file, "wait", "second") == '"x"\n', "its result came along")
+    expect(run(PAWL, *to_file, "doctor").endswith("verdict\thealthy\n"), "a sound file")
+    say = {"type": "sequence", "steps": [{"name": "a", "activity": "say", "input": "x"}]}
+    CONFIG.write_text(json.dumps({"database": str(plain), "activities": {"say": {"argv": ["/bin/cat"]}}, "orchestrations": {"hello": say},
+                                  "clock": "always"}))
+    LOG.write_text("")
+    daemon = start()
+    run(PAWL, *to_file, "start", "hello", "null", "--id", "fourth")
+    expect(run(PAWL, *to_file, "wait", "fourth") == '"x"\n', "the file is in use")
+    refused = run(PAWL, *to_file, "move", URL, "--to-schema", "plant2", status=1)
+    expect(f"in use by process {daemon.pid}" in refused, refused)
+    daemon.send_signal(signal.SIGTERM)
+    expect(daemon.wait(GUARD) == 0, "pawld ends")
+    by_hand(plain, "UPDATE instances SET revision='x' WHERE id='fourth'")
+    refused = run(PAWL, *to_file, "move", URL, "--to-schema", "plant2", status=1)
+    expect("corrupt: " in refused and "table instances, the row of key" in refused, refused)
+    by_hand(plain, "UPDATE instances SET revision=3 WHERE id='fourth'")
+    moved = json.loads(run(PAWL, *to_file, "move", URL, "--to-schema", "plant2", "--json"))
+    expect(moved["done"] == "move" and moved["rows"] > 20, f"{moved}")
+    expect(len(pawl("list", schema="plant2").splitlines()) == 5, said[-1])
+    expect("moved to another database" in run(PAWL, *to_file, "list", status=1), "the file is closed")
+    expect("holds no tables" in run(PAWL, *to_file, "move", URL, "--to-schema", "plant3", status=1), said[-1])
+    expect("for a database on a server" in run(PAWL, *to_file, "move", "x.db", "--to-schema", "y", status=2), said[-1])
+
+
 def refuses():
     """A clear text and the documented exit code for each."""
     for command, instead in ((["backup", "x"], "pg_dump"), (["restore", "x"], "pg_restore"), (["doctor"], "pg_amcheck"),
@@ -165,10 +203,11 @@ def main():
     (FOLDER / "tmp").mkdir(parents=True)
     works()
     refuses()
+    moves()
     CONFIG.unlink()
     expect(not os.listdir(FOLDER / "tmp"), "the tool leaves no folder behind")
     with open(str(BESIDE) + "-bell", "ab") as bell:
-        refused = subprocess.run([PAWL, "--db", URL, "--schema", SCHEMA, "--beside", str(BESIDE), "list"], stdout=bell,
+        refused = subprocess.run([PAWL, "--db", URL, "--schema", "plant2", "--beside", str(BESIDE), "list"], stdout=bell,
                                  stderr=subprocess.PIPE, text=True, timeout=GUARD)
     expect(refused.returncode == 1 and "plant-bell" in refused.stderr, refused.stderr)
     texts = "".join(said)

@@ -126,7 +126,7 @@ class Move : public testing::GatewayTest {
     forget_client();
     ASSERT_EQ(g_runs, 1);
   }
-  // Of one that dies at a write; 0: it lives.
+  // `dies_at`: a write; 0: none.
   std::uint64_t writes_of_a_move(std::uint64_t dies_at) {
     Gateway gateway(dies_at + 1);
     gateway.add("sleeps", sleeps);

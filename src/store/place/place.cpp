@@ -17,6 +17,15 @@ std::string_view bytes_of(const port::BootId& id) {
   return {reinterpret_cast<const char*>(id.bytes), kBootIdBytes};
 }
 
+ClockSample sample_of(port::Clock& clock) {
+  ClockSample sample;
+  sample.boot_ms = clock.boot_ms();
+  sample.wall_ms = clock.wall_ms();
+  sample.synced = clock.synced();
+  sample.boot_id = clock.boot_id();
+  return sample;
+}
+
 // How long starts are persisted first after a crash in a first turn of which nothing was stored.
 constexpr std::int64_t kPersistStartsFirstMs = 3'600'000;
 
@@ -30,7 +39,7 @@ Status Place::start_clock() {
   } else {
     PAWL_TRY(read_meta(&context_.clock));
   }
-  const ClockSample sample = sample_clock();
+  const ClockSample sample = sample_of(*context_.file.port().clock);
   PAWL_TRY(shared_ == nullptr ? adopt_boot(sample) : begin_shared(sample));
   clock_now_ = context_.clock;
   PAWL_TRY(sync_clock(sample));
@@ -208,19 +217,14 @@ Status Place::write_meta() {
               "meta");
 }
 
-Status Place::read_clock_to_leave(ClockRow* out) {
-  PAWL_TRY(read_meta(out));
-  const ClockSample sample = sample_clock();
-  *out = leave(*out, sample);
-  // Segments follow each other without a gap that no node saw.
-  if (shared_ != nullptr) out->boot_id = sample.boot_id;
-  return Status::kOk;
-}
-
-Status Place::count_on(const ClockRow& row) {
-  if (shared_ != nullptr) return fail(context_.file.count_on(row), "meta");
-  context_.clock = adopt_moved(row, sample_clock());
-  return write_meta();
+Status Place::carry_clock(Place& to) {
+  ClockRow row;
+  PAWL_TRY(read_meta(&row));
+  const ClockSample sample = sample_of(*context_.file.port().clock);
+  row = leave(row, sample);
+  if (to.shared_ != nullptr) return to.fail(to.context_.file.count_on(row), "meta");
+  to.context_.clock = adopt_moved(row, shared_ != nullptr, sample);
+  return to.write_meta();
 }
 
 constexpr auto kStoreCounters = PAWL_QUERY("UPDATE meta SET next_epoch=?,next_token=? WHERE id=1");
@@ -241,15 +245,6 @@ Status Place::store_counters() {
       fail(connection_.use(kStoreCounters).bind(ahead.epoch).bind(ahead.token).run(), "counters"));
   context_.stored = ahead;
   return Status::kOk;
-}
-
-ClockSample Place::sample_clock() {
-  ClockSample sample;
-  sample.boot_ms = context_.file.port().clock->boot_ms();
-  sample.wall_ms = context_.file.port().clock->wall_ms();
-  sample.synced = context_.file.port().clock->synced();
-  sample.boot_id = context_.file.port().clock->boot_id();
-  return sample;
 }
 
 Status Place::adopt_boot(const ClockSample& sample) {

@@ -68,9 +68,9 @@ class Place : private Table {
   // Keeps the limits for senders, for when no runtime lives.
   Status keep_mailbox_limits(const MailboxLimits& limits);
   void forget_meta();
-  // For a move: the clock of this database as another one is to go on with it, and the other way.
-  Status read_clock_to_leave(ClockRow* out);
-  Status count_on(const ClockRow& row);
+  // For a move: the place of another database counts on from this one's time. Requires: a view
+  // here, and a transaction there.
+  Status carry_clock(Place& to);
   // kQuota: refused, because a new instance or message from outside must not take the room that
   // running work needs.
   Status room_for_new();
@@ -82,7 +82,6 @@ class Place : private Table {
   Status check_meta(const Statement& row);
   Status write_meta();
   Status store_counters();
-  [[nodiscard]] ClockSample sample_clock();
   Status adopt_boot(const ClockSample& sample);
   Status begin_shared(const ClockSample& sample);
   Status credit(std::int64_t gap_ms, std::int64_t segment_max, const ClockSample& sample);

@@ -205,16 +205,11 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
   if (text == "COMMIT" || text == "ROLLBACK") return end(use, text == "COMMIT");
   if (text == "BEGIN") return transaction_.begin_read();
   if (text == "PRAGMA data_version") return transaction_.read_version();
-  if (text == "BEGIN IMMEDIATE") {
-    PAWL_TRY(transaction_.begin(&use.result));
-    queue_.begin(false);
+  const bool is_alone = text == "BEGIN EXCLUSIVE";
+  if (is_alone || text == "BEGIN IMMEDIATE") {
+    PAWL_TRY(transaction_.begin(is_alone, &use.result));
+    queue_.begin(is_alone);
     use.row = PQntuples(use.result);  // the row of meta is no answer
-    return Status::kOk;
-  }
-  if (text == "BEGIN EXCLUSIVE") {
-    PAWL_TRY(transaction_.begin_alone(&use.result));
-    queue_.begin(true);
-    use.row = PQntuples(use.result);
     return Status::kOk;
   }
   for (const OwnText& own : kOwnTexts)

@@ -23,6 +23,20 @@ constexpr int kTryPauseMs = 50;  // between tries to connect
 // The greatest wait for the lock.
 constexpr std::int64_t kLockMsMax = std::numeric_limits<std::int32_t>::max();
 
+constexpr char kCountOthers[] = "SELECT count(*) FROM nodes WHERE " PAWL_IS_CONNECTED("nodes.id");
+
+// For a move. This connection has no row, since it has committed nothing.
+Status refuse_others(ServerLink& link, const char* schema, Diagnostic& diagnostic) {
+  PGresult* found = nullptr;
+  PAWL_TRY(link.ask_about(kCountOthers, {}, &found));
+  const std::int64_t others = number_at(found, 0);
+  PQclear(found);
+  if (others == 0) return Status::kOk;
+  diagnostic.format("schema %s: %" PRId64 " other connection%s it; stop what uses it first", schema,
+                    others, others == 1 ? " uses" : "s use");
+  return Status::kBusy;
+}
+
 bool is_schema_name(std::string_view name) {
   constexpr std::string_view kTaken = "abcdefghijklmnopqrstuvwxyz0123456789_";
   return !name.empty() && name.size() <= kSchemaBytesMax &&
@@ -128,7 +142,7 @@ Status Database::set_up(Diagnostic& diagnostic) {
     PAWL_TRY(create(found, diagnostic));
   }
   PAWL_TRY(load_database_id(connection_, diagnostic));
-  if (options_.moves) PAWL_TRY(refuse_others(diagnostic));
+  if (options_.moves) PAWL_TRY(refuse_others(connection_.link(), schema_.c_str(), diagnostic));
   if (options_.read_only) return Status::kOk;
   Status status = connection_.use(kForgetNodes).run();
   if (status == Status::kOk) status = connection_.transaction().connected();
@@ -138,19 +152,6 @@ Status Database::set_up(Diagnostic& diagnostic) {
 // ---- a move ----
 
 constexpr char kCountOthers[] = "SELECT count(*) FROM nodes WHERE " PAWL_IS_CONNECTED("nodes.id");
-
-// This connection has no row, since it has committed nothing.
-Status Database::refuse_others(Diagnostic& diagnostic) {
-  PGresult* found = nullptr;
-  const Status status = connection_.link().ask_about(kCountOthers, {}, &found);
-  if (status != Status::kOk) return fail(status, diagnostic);
-  const std::int64_t others = number_at(found, 0);
-  PQclear(found);
-  if (others == 0) return Status::kOk;
-  diagnostic.format("schema %s: %" PRId64 " other connection%s use%s it; stop what uses it first",
-                    schema_.c_str(), others, others == 1 ? "" : "s", others == 1 ? "s" : "");
-  return Status::kBusy;
-}
 
 // Where the wall clock was trusted, the mark was made at a time of it that is known. F5b compares
 // the server's clock and a node's with that, as after a time without nodes.
@@ -264,8 +265,8 @@ Status Database::judge_format(Diagnostic& diagnostic) {
     return Status::kCorrupt;
   }
   const std::int64_t form = row.integer(0);
-  if (form == kPostgresForm || (options_.moves && sql::is_standing(form))) return Status::kOk;
-  if (sql::is_standing(form)) return sql::refuse_standing(form, schema_.c_str(), diagnostic);
+  if (form == kPostgresForm || (options_.moves && sql::is_move_stage(form))) return Status::kOk;
+  if (sql::is_move_stage(form)) return sql::refuse_stage(form, schema_.c_str(), diagnostic);
   diagnostic.format(
       "schema %s: written by %s Pawl: format %" PRId64 ", this one reads only %" PRId64,
       schema_.c_str(), form > kPostgresForm ? "a newer" : "an older", form, kPostgresForm);

@@ -72,7 +72,6 @@ class Database : public sql::Database, public Reconnecting {
   Status reconnect(Diagnostic& diagnostic, int tries);
   Status come_back(Diagnostic& diagnostic);
   Status look(Found* found, Diagnostic& diagnostic);
-  Status refuse_others(Diagnostic& diagnostic);
   Status judge_format(Diagnostic& diagnostic);
   Status judge_objects(Diagnostic& diagnostic);
   Status create(const Found& found, Diagnostic& diagnostic);

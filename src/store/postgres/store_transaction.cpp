@@ -94,6 +94,16 @@ Status StoreTransaction::connected() {
   return Status::kOk;
 }
 
+// A link that is found lost only by what begins has done nothing yet.
+template <typename Begin>
+Status StoreTransaction::on_link(Begin&& begin) {
+  PAWL_TRY(reconnecting_->restore());
+  const Status status = begin();
+  if (!link_.is_lost()) return status;
+  PAWL_TRY(reconnecting_->restore());
+  return begin();
+}
+
 void StoreTransaction::leave() {
   if (number_ > 0) static_cast<void>(link_.ask_about(kLeave, {node_}, nullptr));
   number_ = acknowledged_ = 0;
@@ -140,8 +150,9 @@ Status StoreTransaction::begin_read() {
   return status;
 }
 
-Status StoreTransaction::begin(PGresult** out) {
-  PAWL_TRY(begin_alone(out));
+Status StoreTransaction::begin(bool is_alone, PGresult** out) {
+  const Status status = on_link([&] { return take_lock(out); });
+  if (status != Status::kOk || is_alone) return status;
   if (lost_ == nullptr) return wait_for_time(out);
   diagnostic_.format("%s", lost_);
   lost_ = nullptr;

@@ -71,12 +71,9 @@ class StoreTransaction {
   // Each gives the result of its last statement. begin(): kBusy, another connection has the lock,
   // or other nodes have to say first what the time is; kBuried, which is said once: commits that
   // were acknowledged are missing (F12), or the id of its node was taken (F13).
-  Status begin(PGresult** out);
+  // `is_alone`: it counts no time, and ends with a plain commit.
+  Status begin(bool is_alone, PGresult** out);
   Status commit(bool writes, PGresult** out);
-  // The same as begin() for a transaction that counts no time.
-  Status begin_alone(PGresult** out) {
-    return on_link([&] { return take_lock(out); });
-  }
 
   // F11. Requires: check_server() was called.
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const {
@@ -90,15 +87,8 @@ class StoreTransaction {
  private:
   static constexpr std::uint32_t kApart = 0x9e3779b9;  // versions of two connections
 
-  // A link that is found lost only by what begins has done nothing yet.
   template <typename Begin>
-  Status on_link(Begin&& begin) {
-    PAWL_TRY(reconnecting_->restore());
-    const Status status = begin();
-    if (!link_.is_lost()) return status;
-    PAWL_TRY(reconnecting_->restore());
-    return begin();
-  }
+  Status on_link(Begin&& begin);
   void note_version(const PGresult* row);
   Status look_at_version(const char* begin);
   Status take_lock(PGresult** out);

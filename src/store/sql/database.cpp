@@ -46,8 +46,8 @@ Status Database::load_database_id(Connection& connection, Diagnostic& diagnostic
   return Status::kCorrupt;
 }
 
-Status refuse_standing(std::int64_t form, const char* name, Diagnostic& diagnostic) {
-  diagnostic.format(form == static_cast<std::int64_t>(Standing::kMoved)
+Status refuse_stage(std::int64_t form, const char* name, Diagnostic& diagnostic) {
+  diagnostic.format(form == static_cast<std::int64_t>(MoveStage::kMoved)
                         ? "%s: was moved to another database, which has taken its place"
                         : "%s: a move into it has not ended; the same pawl move again ends it",
                     name);

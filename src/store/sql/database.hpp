@@ -41,7 +41,8 @@ struct StoreOptions {
   // machines share.
   std::int64_t lease_ms = 0;
   std::int64_t renew_ms = 0;
-  // For a move (store_move.hpp): opens a database in any standing, which nobody else uses (kBusy).
+  // For a move (store_move.hpp): opens a database at any stage of it, unless another connection
+  // uses it (kBusy).
   bool moves = false;
 };
 
@@ -58,15 +59,16 @@ namespace pawl::sql {
 class Connection;
 class SharedClock;
 
-// What a database is for. The numbers of the others stand where that of its form does else.
-enum class Standing : std::int8_t {
+// How far a move of rows from one database to another has come, for each of them. A number other
+// than 0 stands where that of its form does else.
+enum class MoveStage : std::int8_t {
   kInUse = 0,
   kArriving = -1,  // rows come from another database, and not all are here
   kMoved = -2,     // another database has taken its place
 };
-[[nodiscard]] constexpr bool is_standing(std::int64_t form) { return form == -1 || form == -2; }
-// Says why a database of this standing cannot be used now.
-Status refuse_standing(std::int64_t form, const char* name, Diagnostic& diagnostic);
+[[nodiscard]] constexpr bool is_move_stage(std::int64_t form) { return form == -1 || form == -2; }
+// Says why a database of this stage cannot be used now.
+Status refuse_stage(std::int64_t form, const char* name, Diagnostic& diagnostic);
 
 inline constexpr std::size_t kPathBytesMax = 512;
 

@@ -268,8 +268,8 @@ Status DatabaseFile::look_at_file(bool* empty, Diagnostic& diagnostic) {
   }
   if (version < kSchemaVersion && version > 0)
     return refuse_older(path_.c_str(), version, diagnostic);
-  if (sql::is_standing(version)) {
-    if (!options_.moves) return sql::refuse_standing(version, path_.c_str(), diagnostic);
+  if (sql::is_move_stage(version)) {
+    if (!options_.moves) return sql::refuse_stage(version, path_.c_str(), diagnostic);
   } else if (version <= 0) {  // no format came before the first
     diagnostic.format("%s: no Pawl wrote format %lld", path_.c_str(),
                       static_cast<long long>(version));

@@ -140,7 +140,7 @@ class OneFile {
       return Status::kForeignDatabase;
     }
     if (version == store::kSchemaVersion) return Status::kOk;
-    if (sql::is_standing(version)) return sql::refuse_standing(version, path_, diagnostic);
+    if (sql::is_move_stage(version)) return sql::refuse_stage(version, path_, diagnostic);
     if (version < store::kSchemaVersion) return store::refuse_older(path_, version, diagnostic);
     diagnostic.format("%s: written by a newer Pawl: format %lld, this one reads only %d", path_,
                       static_cast<long long>(version), store::kSchemaVersion);

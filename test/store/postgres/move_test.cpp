@@ -48,9 +48,18 @@ Poll sleeps(OrchestrationContext& ctx) {
   return ctx.complete("slept");
 }
 
-class Rows final : public MoveVisitor {
+// Another program writes to the server after each page.
+class Interferes final : public MoveVisitor {
  public:
-  bool on_rows(std::int64_t /*rows*/) noexcept override { return true; }
+  Interferes(ServerByHand& by_hand, std::string sql) : by_hand_(by_hand), sql_(std::move(sql)) {}
+  bool on_rows(std::int64_t /*rows*/) noexcept override {
+    if (!sql_.empty()) by_hand_.execute(sql_);
+    return true;
+  }
+
+ private:
+  ServerByHand& by_hand_;
+  std::string sql_;
 };
 
 class MoveOnServer : public ::testing::Test {
@@ -71,8 +80,9 @@ class MoveOnServer : public ::testing::Test {
   Status move(const DatabasePlace& from, const DatabasePlace& to) {
     return move(own.machine, from, to);
   }
-  Status move(sim::Machine& machine, const DatabasePlace& from, const DatabasePlace& to) {
-    Rows all;
+  Status move(sim::Machine& machine, const DatabasePlace& from, const DatabasePlace& to,
+              const std::string& sql = "") {
+    Interferes all(by_hand_, sql);
     sim::Node node(machine);
     Block memory(move_memory(from, to));
     return move_database(shared_process(), from, to, node.port(), memory.data(), memory.bytes(),
@@ -201,6 +211,30 @@ TEST_F(MoveOnServer, OffTimeIsCredited) {
   EXPECT_TRUE(own.is_running("b"));
   own.pass(150'000);
   EXPECT_EQ(own.outcome_of("b"), "completed slept");
+}
+
+TEST_F(MoveOnServer, RowsThatAreNotTheSameThereAreFound) {
+  own.start_worker();
+  own.start("b", "sleeps");
+  leave();
+  EXPECT_EQ(move(own.machine, {kPath}, server(), "UPDATE moved.instances SET revision=revision+1"),
+            Status::kCorrupt);
+  EXPECT_NE(why_.text().find("table instances"), std::string_view::npos) << why_.text();
+  EXPECT_FALSE(opens(server()));
+  EXPECT_TRUE(opens({kPath}));
+  EXPECT_EQ(move({kPath}, server()), Status::kOk) << why_.text();
+}
+
+// A worker that was cut off and comes back while its rows are read.
+TEST_F(MoveOnServer, AStoreThatChangesMeanwhileStays) {
+  own.start_worker();
+  own.start("b", "sleeps");
+  leave();
+  ASSERT_EQ(move({kPath}, server()), Status::kOk) << why_.text();
+  EXPECT_EQ(move(own.machine, server(), {kBack}, "UPDATE moved.meta SET seq=seq+1"), Status::kBusy);
+  EXPECT_FALSE(opens({kBack}));
+  EXPECT_TRUE(opens(server()));
+  EXPECT_EQ(move(server(), {kBack}), Status::kOk) << why_.text();
 }
 
 // Nothing is ever in two places, and the same call again ends it.
