@@ -11,6 +11,7 @@
 #include "core/check.hpp"
 #include "core/utf8.hpp"
 #include "store/postgres/postgres_text.hpp"
+#include "store/postgres/rows_bytes.hpp"
 
 namespace pawl::postgres {
 namespace {
@@ -163,13 +164,9 @@ struct OwnText {
   std::string_view begins;  // the text of SQLite
   const char* text;
 };
-// The space of a database is that of its tables, in pages of the size that SQLite has. What a
-// vacuum gave back to a table is in use.
 constexpr OwnText kOwnTexts[] = {
-    {"PRAGMA page_count",
-     "SELECT (sum(pg_total_relation_size(c.oid))/512)::bigint FROM pg_class c JOIN pg_namespace n "
-     "ON n.oid=c.relnamespace WHERE n.nspname=current_schema() AND c.relkind='r'"},
-    {"PRAGMA freelist_count", "SELECT 0::bigint"},
+    {"PRAGMA page_count", kPages},
+    {"PRAGMA freelist_count", kUnusedPages},
     {"PRAGMA user_version=2", "UPDATE meta SET seq=seq+1,form=1 WHERE id=1"},
     {"PRAGMA user_version=-1", "UPDATE meta SET seq=seq+1,form=-1 WHERE id=1"},
     {"PRAGMA user_version=-2", "UPDATE meta SET seq=seq+1,form=-2 WHERE id=1"},

@@ -687,5 +687,42 @@ TEST_F(Fleet, IdleMachinesOnlyRenew) {
   EXPECT_LE(number("SELECT seq FROM fleet.meta") - before, renewals + 8);
 }
 
+// ---- space ----
+
+// The tables never shrink here, since nothing vacuums them.
+TEST_F(Fleet, AQuotaCountsTheBytesOfRows_NotOfTheirTables) {
+  constexpr std::int64_t kQuota = 4'000'000;
+  constexpr std::size_t kInputBytes = 5'000;
+  std::string input;  // the server would store a text that repeats itself in fewer bytes
+  for (std::uint32_t random = 1; input.size() < kInputBytes; random = random * 1664525 + 1013904223)
+    input += static_cast<char>('!' + (random >> 24U) % 90);
+  ASSERT_EQ(start(a, "a"), Status::kOk);
+  TestClient& client = a->client();
+  ASSERT_EQ(client->set_quota(kQuota), Status::kOk) << client->error_text();
+  std::int64_t accepted = 0;
+  Status status = Status::kOk;
+  for (int i = 0; i < 2'000 && status == Status::kOk; ++i, ++accepted) {
+    status = client->start_orchestration("waits_an_hour", InstanceId(std::to_string(i)), input);
+    if (i % 100 == 0) a.work();
+  }
+  ASSERT_EQ(status, Status::kQuota) << accepted << ": " << client->error_text();
+  EXPECT_NEAR(static_cast<double>(accepted) * (kInputBytes + 600), kQuota, kQuota / 5.0);
+  for (int i = 0; i < accepted / 2; ++i) {
+    ASSERT_EQ(client->delete_instance(std::to_string(i), true), Status::kOk)
+        << i << ": " << client->error_text();
+    if (i % 100 == 0) a.work();
+  }
+  pass(10'000);
+  EXPECT_GT(number("SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c JOIN "
+                   "pg_namespace n ON n.oid=c.relnamespace WHERE n.nspname='fleet' AND "
+                   "c.relkind='r'"),
+            kQuota);
+  Metrics metrics;
+  ASSERT_EQ(client->get_metrics(&metrics), Status::kOk);
+  EXPECT_NEAR(static_cast<double>(metrics.used_bytes), kQuota / 2.0, kQuota / 5.0);
+  EXPECT_EQ(client->start_orchestration("waits_an_hour", InstanceId("more"), input), Status::kOk)
+      << client->error_text();
+}
+
 }  // namespace
 }  // namespace pawl::testing
