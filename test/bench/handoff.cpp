@@ -56,7 +56,7 @@ struct Place {
   bool exclusive = false;
   long lease_s = 30;
 
-  // Of the process with this name, which calls it once.
+  // Fills in the options of the process with this name. A process calls it once.
   template <typename Options>
   void fill(const std::string& name, Options* options) const {
     options->database_path = server.empty() ? database : database + "-" + name;

@@ -27,7 +27,7 @@ class Block {
   void* memory_;
 };
 
-// Of `setup.server`.
+// The server that `setup` names; an empty value if it names none.
 [[nodiscard]] pawl::ServerDatabase find_server(const Setup& setup);
 
 class Machine {

@@ -1,8 +1,8 @@
 // pawl-bench: the cost of a step in time, flushes, bytes and memory.
 //
 // One run is one scenario in a fresh database. `floor` writes the same rows in the same number of
-// commits by SQLite alone, or by libpq on a server. The scenario cannot cost less, so Pawl's overhead is a ratio on one
-// machine.
+// commits by SQLite alone, or by libpq on a server. The scenario cannot cost less, so Pawl's
+// overhead is a ratio on one machine.
 #include <getopt.h>
 #include <sys/stat.h>
 #include <unistd.h>
