@@ -207,13 +207,10 @@ bool completes(long last, bool start) {
   return ::waitpid(child, &state, 0) == child && WIFEXITED(state) && WEXITSTATUS(state) == 0;
 }
 
-}  // namespace
-
-int main(int count, char** words) {
-  int kills = 50;
+bool parse(int count, char** words, long* kills) {
   for (int i = 1; i < count; ++i) {
-    const auto is = [&](const char* name, bool has_value = true) {
-      return std::strcmp(words[i], name) == 0 && (!has_value || i + 1 < count);
+    const auto is = [&](const char* name) {
+      return std::strcmp(words[i], name) == 0 && i + 1 < count;
     };
     if (is("--db")) {
       g_place.database = words[++i];
@@ -222,14 +219,21 @@ int main(int count, char** words) {
       g_place.server = words[++i];
 #endif
     } else if (is("--lease")) {
-      g_place.lease_s = std::atol(words[++i]);
-    } else if (is("--exclusive", false)) {
+      g_place.lease_s = std::strtol(words[++i], nullptr, 10);
+    } else if (std::strcmp(words[i], "--exclusive") == 0) {
       g_place.exclusive = true;
     } else {
-      kills = std::atoi(words[i]);
+      *kills = std::strtol(words[i], nullptr, 10);
     }
   }
-  if (kills < 1 || kills > 10'000) {
+  return *kills >= 1 && *kills <= 10'000;
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  long kills = 50;
+  if (!parse(count, words, &kills)) {
     std::fputs(
         "usage: pawl-handoff [KILLS] [--db PATH] [--server ADDRESS] [--exclusive] "
         "[--lease SECONDS]\n",
@@ -241,7 +245,7 @@ int main(int count, char** words) {
   int report[2];
   if (::pipe(report) != 0) return 2;
   g_report = report[1];
-  const long last = 3L * kills + 4;
+  const long last = 3 * kills + 4;
   const pid_t boss = spawn("boss", true);
   std::vector<pid_t> hands = {spawn("hand-0", false), spawn("hand-1", false)};
   if (!completes(last, true)) return 2;
@@ -250,7 +254,7 @@ int main(int count, char** words) {
   int spawned = 2;
   long lost = 0;
   Began began;
-  while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
+  while (static_cast<long>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
     if (began.number % 2 != 0) continue;
     // The activity is in flight when its owner dies.
     const timespec half = {0, kActivityMs * 500'000};
@@ -283,5 +287,5 @@ int main(int count, char** words) {
               completed ? "all activities completed" : "not completed");
   for (const char* tail : {"", "-wal", "-shm"})
     ::unlink((g_place.database + tail).c_str());
-  return completed && lost == 0 && static_cast<int>(times_ms.size()) == kills ? 0 : 1;
+  return completed && lost == 0 && static_cast<long>(times_ms.size()) == kills ? 0 : 1;
 }
