@@ -1,19 +1,16 @@
-// The floor: the rows and commits that a scenario needs, written by SQLite alone.
+// The floor: the rows and commits that a scenario needs, written by SQLite or libpq alone.
 //
-// Same schema, pragmas, writing statements, sizes of values and instances per commit; everything
+// Same schema, settings, writing statements, sizes of values and instances per commit; everything
 // that reads, checks, encodes or runs is left out. A hello is two commits: it is created with its
 // first turn, which schedules an activity that is handed over at once; its second turn takes the
 // result and ends.
-#include <sqlite3.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
 #include <vector>
 
+#include "bare.hpp"
 #include "measure.hpp"
-#include "pawl/options.hpp"
-#include "store/sql/schema.hpp"
 
 namespace bench {
 namespace {
@@ -26,135 +23,7 @@ constexpr std::string_view kTimer = R"({"delay":3600000,"hash":"0123456789abcdef
 constexpr std::string_view kEnded = R"({"end":1,"horizon":3,"path":"0123456789abcdef"})";
 constexpr std::string_view kInput = "world";
 constexpr std::string_view kOutput = "Hello, world!";
-
-enum Sql {
-  kBegin,
-  kCommit,
-  kInsertInstance,
-  kInsertEvent,
-  kWriteExecution,
-  kInsertWork,
-  kInsertHandedOver,
-  kGoOn,
-  kGoOnAsBefore,
-  kNextToken,
-  kHandOver,
-  kDeleteWork,
-  kFinish,
-  kWriteTimer,
-  kSqlCount
-};
-
-constexpr const char* kTexts[kSqlCount] = {
-    "BEGIN IMMEDIATE",
-    "COMMIT",
-    "INSERT INTO instances(id,name,version,state,execution,revision,home,crashes,strikes,reboots,"
-    "created_stamp,updated_stamp) VALUES(?1,'hello','1.0.0',0,1,0,0,0,0,0,?2,?2)",
-    "INSERT INTO history(row_number,instance,execution,id,prev,kind,branch,ordinal,ref,time,meta,"
-    "payload,crc) VALUES(?,?,1,?,?,?,?,?,?,?,?,?,?)",
-    "INSERT INTO executions(instance,execution,end,last_event,last_row,started_stamp,ended_stamp) "
-    "VALUES(?1,1,?2,?3,?4,?5,?6) ON CONFLICT(instance,execution) DO UPDATE SET end=excluded.end,"
-    "last_event=excluded.last_event,last_row=excluded.last_row,ended_stamp=excluded.ended_stamp",
-    "INSERT INTO worker_queue(id,instance,execution,event,event_row,state,attempt,crashes,strikes,"
-    "reboots,unregistered) VALUES(?1,?2,1,?3,?4,0,0,0,0,0,0)",
-    "INSERT INTO worker_queue(id,instance,execution,event,event_row,state,attempt,crashes,strikes,"
-    "reboots,unregistered,token,inc,epoch,locked_until,boot_seq) "
-    "VALUES(?1,?2,1,?3,?4,1,1,0,0,0,0,?1,1,0,?5,1)",
-    "UPDATE instances SET execution=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
-    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2,last_event=?3,last_row=?4 WHERE key=?1",
-    "UPDATE instances SET revision=revision+1,updated_stamp=?2,last_event=?3,last_row=?4 "
-    "WHERE key=?1",
-    "UPDATE meta SET next_token=next_token+1",
-    "UPDATE worker_queue SET state=1,token=?1,inc=1,epoch=0,locked_until=?2,boot_seq=1,"
-    "attempt=attempt+1,unregistered=0 WHERE id=?1",
-    "DELETE FROM worker_queue WHERE id=?",
-    "UPDATE instances SET state=1,revision=revision+1,home=1,ready_id=NULL,ready_at=NULL,"
-    "parked_until=NULL,stop_kind=NULL,stop_text=NULL,crashes=0,strikes=0,reboots=0,"
-    "updated_stamp=?2,finished_at=?3,last_event=?4,last_row=?5 WHERE key=?1",
-    "UPDATE instances SET timer_id=?2,timer_ref=?3,timer_base=?4,timer_due=?5,timer_seg=?6 "
-    "WHERE key=?1"};
-
-class Bare {
- public:
-  Bare() = default;
-  ~Bare() { close(); }
-  Bare(const Bare&) = delete;
-  Bare& operator=(const Bare&) = delete;
-
-  bool open(const Setup& setup) {
-    const pawl::Options defaults;
-    const std::string pragmas =
-        std::string("PRAGMA temp_store=MEMORY;PRAGMA foreign_keys=OFF;PRAGMA trusted_schema=OFF;") +
-        "PRAGMA mmap_size=0;PRAGMA cell_size_check=ON;PRAGMA page_size=" +
-        std::to_string(pawl::store::kPageBytes) + ";PRAGMA journal_mode=WAL;PRAGMA synchronous=" +
-        (setup.synchronous_full ? "FULL" : "NORMAL") +
-        ";PRAGMA cache_size=" + std::to_string(defaults.space.cache_pages) +
-        ";PRAGMA wal_autocheckpoint=" + std::to_string(defaults.space.checkpoint_pages);
-    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
-    well_ = ::sqlite3_open_v2(setup.database.c_str(), &handle_, flags, nullptr) == SQLITE_OK;
-    execute(pragmas.c_str());
-    execute("BEGIN");
-    execute(pawl::store::kSchema);
-    execute(
-        "INSERT INTO meta(id,database_id,next_epoch,next_token,boot_id,boot_seq,k,mark,off_seq,"
-        "adopted) VALUES(1,'0123456789abcdef0123456789abcdef',1,1,zeroblob(16),1,0,0,0,0);COMMIT");
-    for (int i = 0; well_ && i < kSqlCount; ++i) {
-      well_ = ::sqlite3_prepare_v3(handle_, kTexts[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                   &statements_[i], nullptr) == SQLITE_OK;
-    }
-    return well_;
-  }
-  void close() {
-    for (sqlite3_stmt*& statement : statements_) {
-      ::sqlite3_finalize(statement);
-      statement = nullptr;
-    }
-    ::sqlite3_close(handle_);
-    handle_ = nullptr;
-  }
-  // Binds the values in order, integers and texts, and runs the statement.
-  template <typename... Values>
-  void run(Sql which, const Values&... values) {
-    if (!well_) return;
-    sqlite3_stmt* statement = statements_[which];
-    int at = 0;
-    (bind(statement, ++at, values), ...);
-    well_ = ::sqlite3_step(statement) == SQLITE_DONE;
-    ::sqlite3_reset(statement);
-    // A statement that should change one row and did not is reported.
-    if (well_ && which > kCommit && ::sqlite3_changes(handle_) != 1) {
-      well_ = false;
-      text_ = std::string("changed no row: ") + kTexts[which];
-    }
-  }
-  [[nodiscard]] std::int64_t last_id() const { return ::sqlite3_last_insert_rowid(handle_); }
-  [[nodiscard]] bool well() const { return well_; }
-  [[nodiscard]] std::string text() const {
-    return text_.empty() ? ::sqlite3_errmsg(handle_) : text_;
-  }
-
-  struct Null {};
-
- private:
-  void execute(const char* sql) {
-    well_ = well_ && ::sqlite3_exec(handle_, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
-  }
-  void bind(sqlite3_stmt* statement, int at, std::int64_t value) {
-    ::sqlite3_bind_int64(statement, at, value);
-  }
-  void bind(sqlite3_stmt* statement, int at, Null) { ::sqlite3_bind_null(statement, at); }
-  void bind(sqlite3_stmt* statement, int at, std::string_view text) {
-    ::sqlite3_bind_text(statement, at, text.data(), static_cast<int>(text.size()), SQLITE_STATIC);
-  }
-
-  sqlite3* handle_ = nullptr;
-  sqlite3_stmt* statements_[kSqlCount] = {};
-  bool well_ = true;
-  std::string text_;
-};
-
-constexpr Bare::Null kNull;
+const Value kNull;
 
 // The keys of instances, messages and work items are 1, 2, 3, ... each, since all are made in
 // order.
@@ -165,7 +34,8 @@ class Steps {
   void create(std::int64_t key) {
     char id[32];
     const int size = std::snprintf(id, sizeof(id), "hello-%lld", static_cast<long long>(key));
-    bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp);
+    bare_.run(kInsertInstance, std::string_view(id, static_cast<std::size_t>(size)), kStamp,
+              bare_.new_row(key));
   }
   void first_turn(std::int64_t key) {
     create(key);
@@ -229,23 +99,14 @@ class Steps {
   static std::int64_t crc_of(std::int64_t id) {
     return id % 2 == 0 ? 1'735'928'559 : 3'735'928'559;
   }
-  template <typename Branch, typename Ordinal, typename Ref, typename Meta, typename Payload>
-  void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, const Branch& branch,
-                    const Ordinal& ordinal, const Ref& ref, const Meta& meta,
-                    const Payload& payload) {
+  void insert_event(std::int64_t key, std::int64_t id, std::int64_t kind, Value branch,
+                    Value ordinal, Value ref, Value meta, Value payload) {
     Place& place = place_of(key);
-    const auto run = [&](const auto& row, const auto& before) {
-      bare_.run(kInsertEvent, row, key, id, before, kind, branch, ordinal, ref, kStamp, meta,
-                payload, crc_of(id));
-    };
-    if (place.is_in_turn) {
-      run(place.row + 1, kNull);
-    } else if (id == 1) {
-      run(kNull, kNull);
-    } else {
-      run(kNull, place.row);
-    }
-    place = {bare_.last_id(), true};
+    const Value row = place.is_in_turn ? place.row + 1 : bare_.new_row(bare_.last_row() + 1);
+    const Value before = place.is_in_turn || id == 1 ? kNull : place.row;
+    bare_.run(kInsertEvent, row, key, id, before, kind, branch, ordinal, ref, kStamp, meta, payload,
+              crc_of(id));
+    place = {bare_.last_row(), true};
   }
   // The row of an instance's last event, and whether the next one follows it in the same turn.
   struct Place {
@@ -316,6 +177,14 @@ void run_commit_floor(const Setup& setup, Bare& bare, Figures* figures) {
     bare.run(kBegin);
     bare.run(kNextToken);
     commit(bare, figures);
+    figures->latencies_ms.push_back(now_ms() - begin_ms);
+  }
+}
+
+void run_trip_floor(const Setup& setup, Bare& bare, Figures* figures) {
+  for (std::uint64_t i = 0; i < setup.n && bare.well(); ++i) {
+    const double begin_ms = now_ms();
+    bare.run(kTrip);
     figures->latencies_ms.push_back(now_ms() - begin_ms);
   }
 }
@@ -397,6 +266,13 @@ void run_burst_floor(const Setup& setup, Bare& bare, Figures* figures) {
   }
 }
 
+std::unique_ptr<Bare> open_bare(const Setup& setup) {
+#ifdef BENCH_POSTGRES
+  if (!setup.server.empty()) return open_server(setup);
+#endif
+  return open_sqlite(setup);
+}
+
 struct Floor {
   const char* name;
   const char* what;
@@ -406,6 +282,7 @@ struct Floor {
 
 constexpr Floor kFloors[] = {
     {"commit", "N commits of one row", run_commit_floor, nullptr},
+    {"trip", "N times a statement that does nothing", run_trip_floor, nullptr},
     {"hello", "as the scenario", run_hello_floor, nullptr},
     {"latency", "as the scenario", run_latency_floor, nullptr},
     {"chain", "as the scenario", run_chain_floor, nullptr},
@@ -423,19 +300,21 @@ std::vector<Name> floor_list() {
 }
 
 bool run_floor(const Setup& setup, Figures* figures, std::string* error) {
-  Bare bare;
+  const std::unique_ptr<Bare> bare = open_bare(setup);
   figures->latencies_ms.reserve(static_cast<std::size_t>(setup.n));
   for (const Floor& floor : kFloors) {
-    if (setup.scenario != floor.name || !bare.open(setup)) continue;
-    if (floor.prepare != nullptr) floor.prepare(setup, bare);
+    if (setup.scenario != floor.name || !bare->well()) continue;
+    if (floor.prepare != nullptr) floor.prepare(setup, *bare);
+    const std::uint64_t trips = bare->trips();
     Measurement measurement;
-    floor.run(setup, bare, figures);
+    floor.run(setup, *bare, figures);
     measurement.end(figures);
+    figures->server_trips = bare->trips() - trips;
   }
-  *error = "SQLite: " + bare.text();
+  *error = bare->text();
   figures->steps = setup.n;
   figures->step = "step";
-  return bare.well();
+  return bare->well();
 }
 
 }  // namespace bench

@@ -1,12 +1,15 @@
 // pawl-handoff: measures how long it takes until a session continues in another process after its
 // owner's SIGKILL.
 //
-//   pawl-handoff [KILLS] [--db PATH]
+//   pawl-handoff [KILLS] [--db PATH] [--server ADDRESS] [--exclusive] [--lease SECONDS]
 //
 // The program starts three processes: one runs the orchestrations, two run activities of one
 // session, one after the other. During every second activity the owner is killed. A handoff is the
 // time from the kill to the beginning of the same activity in the other process. Work in flight
 // moves with its session and must not be lost: this is checked, while the times are only printed.
+//
+// On a server each process has a folder of its own beside, as a machine has. So no kernel lock
+// proves its death to the others, and an exclusive session waits for the end of its lease.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -25,6 +28,9 @@
 
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#ifdef BENCH_POSTGRES
+#include "pawl/postgres.hpp"
+#endif
 
 namespace {
 
@@ -42,6 +48,26 @@ std::int64_t now_us() {
                static_cast<int>(text.size()), text.data());
   std::_Exit(2);
 }
+
+// Where the store is, and how the session is used. Forked processes have it from the first.
+struct Place {
+  std::string database = "handoff.db";
+  std::string server;  // empty: none
+  bool exclusive = false;
+  long lease_s = 30;
+
+  // Fills in the options of the process with this name. A process calls it once.
+  template <typename Options>
+  void fill(const std::string& name, Options* options) const {
+    options->database_path = server.empty() ? database : database + "-" + name;
+#ifdef BENCH_POSTGRES
+    if (server.empty()) return;
+    static const pawl::ServerDatabase there = pawl::postgresql(server, "handoff");
+    options->database = &there;
+#endif
+  }
+};
+Place g_place;
 
 // The record that an activity writes as it begins, in one write, so that records never mix.
 struct Began {
@@ -72,8 +98,10 @@ pawl::Poll rounds(pawl::OrchestrationContext& ctx) {
   long next = std::strtol(input.c_str(), &end, 10);
   const long last = std::strtol(end, nullptr, 10);
   for (int i = 0; i < kBatch && next <= last; ++i, ++next) {
-    PAWL_AWAIT(done,
-               ctx.schedule_activity("work", std::to_string(next), pawl::Target::session("agent")));
+    pawl::ActivityOptions options;
+    options.target = pawl::Target::session("agent");
+    if (g_place.exclusive) options.target = pawl::Target::exclusive_session("agent");
+    PAWL_AWAIT(done, ctx.schedule_activity("work", std::to_string(next), options));
     if (!done.ok()) return ctx.fail(done.error());
     if (done.value() != std::to_string(next)) return ctx.fail("another's result");
   }
@@ -100,7 +128,7 @@ struct Started {
   }
 };
 
-[[noreturn]] void serve(const std::string& database, const std::string& node, bool decides) {
+[[noreturn]] void serve(const std::string& node, bool decides) {
   ::signal(SIGTERM, SIG_DFL);
   Started all;
   all.start();
@@ -110,8 +138,10 @@ struct Started {
   if (!decides) status = registry.add_activity("work", work, pawl::ActivityMode::kThreaded);
   if (status != pawl::Status::kOk) die("registry", status, "");
   pawl::Options options;
-  options.database_path = database;
+  g_place.fill(node, &options);
   options.worker_node_id = node;
+  options.leases.session_lock_timeout = options.leases.worker_lock_timeout =
+      std::chrono::seconds(g_place.lease_s);
   options.run_orchestrations = decides;
   options.limits.crashes_max = 1'000;
   if (decides)
@@ -127,9 +157,9 @@ struct Started {
   std::_Exit(status == pawl::Status::kOk ? 0 : 3);
 }
 
-pid_t spawn(const std::string& database, const std::string& node, bool decides) {
+pid_t spawn(const std::string& node, bool decides) {
   const pid_t child = ::fork();
-  if (child == 0) serve(database, node, decides);
+  if (child == 0) serve(node, decides);
   return child;
 }
 
@@ -146,13 +176,13 @@ void end(pid_t child, int by) {
 
 // Waits for the end of the instance with a client in a process of its own, because this process
 // forks.
-bool completes(const std::string& database, long last, bool start) {
+bool completes(long last, bool start) {
   const pid_t child = ::fork();
   if (child == 0) {
     Started all;
     all.start();
     pawl::ClientOptions options;
-    options.database_path = database;
+    g_place.fill("client", &options);
     all.memory = std::make_unique<char[]>(pawl::Client::required_memory(options) + 64);
     pawl::Client client;
     pawl::Diagnostic why;
@@ -177,37 +207,54 @@ bool completes(const std::string& database, long last, bool start) {
   return ::waitpid(child, &state, 0) == child && WIFEXITED(state) && WEXITSTATUS(state) == 0;
 }
 
+bool parse(int count, char** words, long* kills) {
+  for (int i = 1; i < count; ++i) {
+    const auto is = [&](const char* name) {
+      return std::strcmp(words[i], name) == 0 && i + 1 < count;
+    };
+    if (is("--db")) {
+      g_place.database = words[++i];
+#ifdef BENCH_POSTGRES
+    } else if (is("--server")) {
+      g_place.server = words[++i];
+#endif
+    } else if (is("--lease")) {
+      g_place.lease_s = std::strtol(words[++i], nullptr, 10);
+    } else if (std::strcmp(words[i], "--exclusive") == 0) {
+      g_place.exclusive = true;
+    } else {
+      *kills = std::strtol(words[i], nullptr, 10);
+    }
+  }
+  return *kills >= 1 && *kills <= 10'000;
+}
+
 }  // namespace
 
 int main(int count, char** words) {
-  int kills = 50;
-  std::string database = "handoff.db";
-  for (int i = 1; i < count; ++i) {
-    if (std::strcmp(words[i], "--db") == 0 && i + 1 < count) {
-      database = words[++i];
-    } else {
-      kills = std::atoi(words[i]);
-    }
-  }
-  if (kills < 1 || kills > 10'000) {
-    std::fputs("usage: pawl-handoff [KILLS] [--db PATH]\n", stderr);
+  long kills = 50;
+  if (!parse(count, words, &kills)) {
+    std::fputs(
+        "usage: pawl-handoff [KILLS] [--db PATH] [--server ADDRESS] [--exclusive] "
+        "[--lease SECONDS]\n",
+        stderr);
     return 2;
   }
   for (const char* tail : {"", "-wal", "-shm"})
-    ::unlink((database + tail).c_str());
+    ::unlink((g_place.database + tail).c_str());
   int report[2];
   if (::pipe(report) != 0) return 2;
   g_report = report[1];
-  const long last = 3L * kills + 4;
-  const pid_t boss = spawn(database, "boss", true);
-  std::vector<pid_t> hands = {spawn(database, "hand-0", false), spawn(database, "hand-1", false)};
-  if (!completes(database, last, true)) return 2;
+  const long last = 3 * kills + 4;
+  const pid_t boss = spawn("boss", true);
+  std::vector<pid_t> hands = {spawn("hand-0", false), spawn("hand-1", false)};
+  if (!completes(last, true)) return 2;
 
   std::vector<double> times_ms;
   int spawned = 2;
   long lost = 0;
   Began began;
-  while (static_cast<int>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
+  while (static_cast<long>(times_ms.size()) < kills && read_began(report[0], &began, 60'000)) {
     if (began.number % 2 != 0) continue;
     // The activity is in flight when its owner dies.
     const timespec half = {0, kActivityMs * 500'000};
@@ -226,10 +273,10 @@ int main(int count, char** words) {
     if ((began.number != last_of_killed.number && !is_next) || began.epoch <= last_of_killed.epoch)
       ++lost;
     times_ms.push_back(static_cast<double>(began.at_us - killed_us) / 1'000.0);
-    hands.push_back(spawn(database, "hand-" + std::to_string(spawned++), false));
+    hands.push_back(spawn("hand-" + std::to_string(spawned++), false));
     // The activity that moved ends in its new owner; the next kill hits the next even number.
   }
-  const bool completed = completes(database, last, false);
+  const bool completed = completes(last, false);
   for (const pid_t hand : hands)
     end(hand, SIGTERM);
   end(boss, SIGTERM);
@@ -239,6 +286,6 @@ int main(int count, char** words) {
               times_ms.size(), times_ms[times_ms.size() / 2], times_ms.back(), lost,
               completed ? "all activities completed" : "not completed");
   for (const char* tail : {"", "-wal", "-shm"})
-    ::unlink((database + tail).c_str());
-  return completed && lost == 0 && static_cast<int>(times_ms.size()) == kills ? 0 : 1;
+    ::unlink((g_place.database + tail).c_str());
+  return completed && lost == 0 && static_cast<long>(times_ms.size()) == kills ? 0 : 1;
 }

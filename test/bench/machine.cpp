@@ -25,6 +25,13 @@ Block::~Block() {
 }
 void* Block::get() const { return memory_ == MAP_FAILED ? nullptr : memory_; }
 
+pawl::ServerDatabase find_server([[maybe_unused]] const Setup& setup) {
+#ifdef BENCH_POSTGRES
+  if (!setup.server.empty()) return pawl::postgresql(setup.server);
+#endif
+  return {};
+}
+
 pawl::Status Machine::explain(const char* what, pawl::Status status, std::string_view text) {
   if (status != pawl::Status::kOk && error_.empty())
     error_ = std::string(what) + ": " + pawl::status_name(status) + ": " + std::string(text);
@@ -32,13 +39,6 @@ pawl::Status Machine::explain(const char* what, pawl::Status status, std::string
 }
 
 pawl::Status Machine::start_process() {
-  if (!setup.server.empty()) {
-#ifdef BENCH_POSTGRES
-    server_ = pawl::postgresql(setup.server);
-#else
-    return explain("server", pawl::Status::kUnsupported, "pawl-bench was built without libpq");
-#endif
-  }
   if (!add_work(&registry_))
     return explain("registration", pawl::Status::kResourceExhausted, "the table is full");
   process_block_ = std::make_unique<Block>(pawl::Process::required_memory(process_options_));

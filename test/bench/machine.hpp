@@ -27,9 +27,13 @@ class Block {
   void* memory_;
 };
 
+// The server that `setup` names; an empty value if it names none.
+[[nodiscard]] pawl::ServerDatabase find_server(const Setup& setup);
+
 class Machine {
  public:
-  Machine(const Setup& what, Figures& found) : setup(what), figures(found) {}
+  Machine(const Setup& what, Figures& found)
+      : setup(what), figures(found), server_(find_server(what)) {}
 
   // On failure both leave the reason in error().
   pawl::Status start_process();

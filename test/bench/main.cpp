@@ -1,8 +1,8 @@
 // pawl-bench: the cost of a step in time, flushes, bytes and memory.
 //
 // One run is one scenario in a fresh database. `floor` writes the same rows in the same number of
-// commits by SQLite alone. The scenario cannot cost less, so Pawl's overhead is a ratio on one
-// machine.
+// commits by SQLite alone, or by libpq on a server. The scenario cannot cost less, so Pawl's
+// overhead is a ratio on one machine.
 #include <getopt.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,7 +45,7 @@ void print_usage(std::FILE* to) {
   std::fputs("\nscenarios\n", to);
   for (const bench::Name& name : bench::scenario_list())
     std::fprintf(to, "  %-17s %s\n", name.name, name.what);
-  std::fputs("\nfloor: the same rows and commits by SQLite alone\n", to);
+  std::fputs("\nfloor: the same rows and commits by SQLite alone, or by libpq\n", to);
   for (const bench::Name& name : bench::floor_list())
     std::fprintf(to, "  %-17s %s\n", name.name, name.what);
 }
@@ -104,7 +104,9 @@ bool parse(int argc, char** argv, Arguments* out) {
   for (int found = 0; (found = ::getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (found) {
       case 'd': out->setup.database = ::optarg; break;
+#ifdef BENCH_POSTGRES
       case 'D': out->setup.server = ::optarg; break;
+#endif
       case 's':
         out->setup.synchronous_full = std::strcmp(::optarg, "full") == 0;
         if (!out->setup.synchronous_full && std::strcmp(::optarg, "normal") != 0) return false;

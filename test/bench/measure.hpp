@@ -14,7 +14,7 @@ namespace bench {
 struct Setup {
   std::string program;   // path of this program, to start it again
   std::string scenario;  // a name of scenario_list() or of floor_list()
-  bool floor = false;    // the scenario's rows and commits by SQLite alone
+  bool floor = false;    // the scenario's rows and commits by SQLite or libpq alone
   std::size_t n = 0;
   std::string database;  // canonical path; does not exist yet
   std::string server;    // the address of a server in its place; empty: none

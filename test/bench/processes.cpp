@@ -69,24 +69,26 @@ class Child {
 
 std::vector<std::string> command_of(const Setup& setup, const char* role,
                                     const std::string& database) {
-  return {setup.program,
-          "--role",
-          role,
-          "--db",
-          database,
-          "--sync",
-          setup.synchronous_full ? "full" : "normal",
-          setup.scenario,
-          std::to_string(setup.n)};
+  std::vector<std::string> words = {setup.program,
+                                    "--role",
+                                    role,
+                                    "--db",
+                                    database,
+                                    "--sync",
+                                    setup.synchronous_full ? "full" : "normal",
+                                    setup.scenario,
+                                    std::to_string(setup.n)};
+  if (!setup.server.empty()) words.insert(words.end(), {"--server", setup.server});
+  return words;
 }
 
 // Reads one line of figures from a child and adds up all except the latency.
 bool add_line(const std::string& line, Figures* figures, double* done_ms) {
-  unsigned long long counts[7];
-  const int read =
-      std::sscanf(line.c_str(), "%lf %llu %llu %llu %llu %llu %llu %llu", done_ms, &counts[0],
-                  &counts[1], &counts[2], &counts[3], &counts[4], &counts[5], &counts[6]);
-  if (read != 8) return false;
+  unsigned long long counts[8];
+  const int read = std::sscanf(line.c_str(), "%lf %llu %llu %llu %llu %llu %llu %llu %llu", done_ms,
+                               &counts[0], &counts[1], &counts[2], &counts[3], &counts[4],
+                               &counts[5], &counts[6], &counts[7]);
+  if (read != 9) return false;
   figures->commits += counts[0];
   figures->io.fsyncs += counts[1];
   figures->io.bytes_written += counts[2];
@@ -94,18 +96,20 @@ bool add_line(const std::string& line, Figures* figures, double* done_ms) {
   figures->activities += counts[4];
   figures->allocs_after_start += counts[5];
   figures->vmhwm_kib = std::max<std::uint64_t>(figures->vmhwm_kib, counts[6]);
+  figures->server_trips += counts[7];
   return true;
 }
 
 void print_line(const Figures& figures) {
-  std::printf("%.6f %llu %llu %llu %llu %llu %llu %llu\n", now_ms(),
+  std::printf("%.6f %llu %llu %llu %llu %llu %llu %llu %llu\n", now_ms(),
               static_cast<unsigned long long>(figures.commits),
               static_cast<unsigned long long>(figures.io.fsyncs),
               static_cast<unsigned long long>(figures.io.bytes_written),
               static_cast<unsigned long long>(figures.orchestrations),
               static_cast<unsigned long long>(figures.activities),
               static_cast<unsigned long long>(figures.allocs_after_start),
-              static_cast<unsigned long long>(figures.vmhwm_kib));
+              static_cast<unsigned long long>(figures.vmhwm_kib),
+              static_cast<unsigned long long>(figures.server_trips));
 }
 
 // ---- coldstart ----
@@ -178,6 +182,7 @@ class Caller {
  public:
   explicit Caller(const Setup& setup) : setup_(setup) {
     options_.database_path = setup.database;
+    if (!setup.server.empty()) options_.database = &server_;
     options_.synchronous_full = setup.synchronous_full;
   }
   bool open(std::string* error) {
@@ -221,6 +226,7 @@ class Caller {
   const Setup& setup_;
   pawl::ProcessOptions process_options_;
   pawl::ClientOptions options_;
+  const pawl::ServerDatabase server_ = find_server(setup_);
   pawl::posix::SystemPort port_;
   std::unique_ptr<Block> process_block_;
   std::unique_ptr<Block> block_;

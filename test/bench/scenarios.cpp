@@ -55,6 +55,35 @@ pawl::Status all_at_once(Machine& machine, const char* name, std::uint64_t steps
 pawl::Status run_hello(Machine& machine) {
   return all_at_once(machine, "hello", 1, "orchestration");
 }
+
+struct CallersWatch {
+  Machine* machine;
+  std::uint64_t started;
+  pawl::Status status;
+
+  // Starts a new one for each that ended.
+  bool look() {
+    const std::uint64_t n = machine->setup.n;
+    const std::uint64_t wanted = std::min<std::uint64_t>(n, machine->ends() + machine->setup.batch);
+    for (; started < wanted && status == pawl::Status::kOk; ++started)
+      status = machine->start_one(started, "hello", "world");
+    return status != pawl::Status::kOk || machine->ends() >= n;
+  }
+};
+
+pawl::Status run_callers(Machine& machine) {
+  CallersWatch watch{&machine, 0, pawl::Status::kOk};
+  machine.begin();
+  static_cast<void>(watch.look());
+  const pawl::Status status = machine.runtime().run_for(
+      std::chrono::seconds(3'600),
+      [](void* given) noexcept { return static_cast<CallersWatch*>(given)->look(); }, &watch);
+  machine.end();
+  PAWL_TRY(watch.status);
+  PAWL_TRY(machine.explain("callers", status, machine.runtime().error_text()));
+  return keep_steps(machine, machine.setup.n, "orchestration");
+}
+
 pawl::Status run_session(Machine& machine) {
   return all_at_once(machine, "pinned", kPinnedSteps, "activity");
 }
@@ -556,6 +585,8 @@ struct Scenario {
 
 constexpr Scenario kScenarios[] = {
     {"hello", "N orchestrations of 1 activity, all started at once", run_hello, nullptr},
+    {"callers", "N hellos, --batch of them at once: each that ends starts another", run_callers,
+     nullptr},
     {"chain", "1 orchestration of N sequential activities; latencies are those of a step",
      run_chain, chain_options},
     {"fanout", "1 orchestration of N activities at once, joined", run_fanout, fanout_options},

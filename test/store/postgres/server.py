@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Runs a command beside a PostgreSQL server of its own.
 
-usage: server.py COMMAND...
+usage: server.py [--flush] COMMAND...
 
 The server has a new, empty database in a folder of its own, and listens on a Unix socket there. PAWL_POSTGRES tells the
 command its address. It ends with the command, whose status is that of this program. PostgreSQL refuses to run as root, so
 root starts it as the user of the Debian package.
 
-The server flushes nothing: the tests are about what statements mean.
+The server flushes nothing: the tests are about what statements mean. With --flush it has the settings that a server has by itself,
+for figures.
 """
 import glob
 import os
@@ -29,6 +30,9 @@ def as_server(command):
 
 
 def main(arguments):
+    flushes = arguments[:1] == ["--flush"]
+    if flushes:
+        arguments = arguments[1:]
     if not arguments:
         sys.exit(__doc__)
     if not PLACES:
@@ -44,7 +48,7 @@ def main(arguments):
         with open(folder / "log", "wb") as log:
             server = subprocess.Popen(as_server([
                 programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "max_connections=200",
-                "-c", "log_min_messages=fatal", *UNSAFE]), stdout=log, stderr=log, cwd=folder)
+                "-c", "log_min_messages=fatal", *([] if flushes else UNSAFE)]), stdout=log, stderr=log, cwd=folder)
         try:
             ready = subprocess.run([programs / "pg_isready", "-h", folder, "-t", "60"], stdout=subprocess.DEVNULL, check=False)
             while ready.returncode != 0 and server.poll() is None:
