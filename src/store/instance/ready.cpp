@@ -1,5 +1,8 @@
 #include "store/instance/ready.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "core/clock_rules.hpp"
 #include "core/text.hpp"
 #include "store/instance/rows.hpp"
@@ -49,7 +52,20 @@ class ReadyInstances::ReadyList {
 
   void add(InstanceKey key) {
     if (full() || has(query.skip, query.skip_count, key) || has(out_, count_, key)) return;
+    if (count_ + later_ == capacity_) --later_;
     out_[count_++] = key;
+  }
+  // Keeps an instance for the end of the list, as far as there is room.
+  void add_later(InstanceKey key) {
+    if (count_ + later_ == capacity_ || has(query.skip, query.skip_count, key)) return;
+    out_[capacity_ - ++later_] = key;
+  }
+  // Adds those that were kept, in their order.
+  void end_later() {
+    InstanceKey* const end = out_ + capacity_;
+    std::reverse(end - later_, end);
+    for (const InstanceKey* key = end - std::exchange(later_, 0); key != end; ++key)
+      add(*key);
   }
   // Adds the instance of a row that has PAWL_RUN_COLUMNS from `column`, or notes it as
   // unregistered. `since`: from when another worker could come for it; none: the others have had
@@ -89,7 +105,9 @@ class ReadyInstances::ReadyList {
       unregistered.keys[unregistered.count++] = key;
     unregistered.more = true;
   }
-  [[nodiscard]] bool full() const { return count_ == capacity_; }
+  [[nodiscard]] bool full() const {
+    return count_ + std::min(later_, capacity_ / kLaterPart) >= capacity_;
+  }
   // No more unregistered instances can be noted; those behind them come with the next list.
   [[nodiscard]] bool crowded() const {
     return query.unregistered != nullptr &&
@@ -118,6 +136,7 @@ class ReadyInstances::ReadyList {
            row.integer(column + PAWL_COLUMN(kNeedsColumns, needs_bytes)) <= query.mailbox.bytes;
   }
   [[nodiscard]] std::size_t count() const { return count_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
   [[nodiscard]] std::int64_t look_after(std::int64_t since) const {
     return add_saturating(since, query.home_grace_ms + 1);
@@ -138,9 +157,13 @@ class ReadyInstances::ReadyList {
     return false;
   }
 
+  // Of a full list so much is of those that were kept for its end, if there are any.
+  static constexpr std::size_t kLaterPart = 8;
+
   InstanceKey* out_;
   std::size_t capacity_;
   std::size_t count_ = 0;
+  std::size_t later_ = 0;  // at the end of `out`, the last one first
   int young_ = 0;
 };
 
@@ -285,27 +308,51 @@ Status ReadyInstances::list_timers(ReadyList& list, TimerPlace place, TimeBase b
   return fail(row.status(), "list due timers");
 }
 
+#define PAWL_RUNNING_TURNS                                                     \
+  "(SELECT count(*) FROM workers AS w\fINDEXED BY w_living\rWHERE w.buried=0 " \
+  "AND w.messages_max IS NOT NULL"
 constexpr auto kOwnReady = PAWL_QUERY(
-    "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i\fINDEXED BY i_ready\r"
+    "SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS "," PAWL_RUNNING_TURNS
+    ") AS workers," PAWL_RUNNING_TURNS
+    " AND w.inc<?1) AS mine FROM instances AS i\fINDEXED BY i_ready\r"
     "WHERE home=0 AND ready_id IS NOT NULL AND parked_until IS NULL AND unregistered IS NULL "
     "UNION ALL SELECT key,ready_id,home,ready_at," PAWL_RUN_COLUMNS
-    " FROM instances AS i\fINDEXED BY i_ready\rWHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
+    ",1 AS workers,0 AS mine FROM instances AS i\fINDEXED BY i_ready\r"
+    "WHERE home=?1 AND ?1<>0 AND ready_id IS NOT NULL "
     "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2");
 
+// Workers that list at the same time would all begin with the same instances, and all but one of
+// them would run each turn for nothing. So each begins with a share of its own, as far as more are
+// ready than a list holds, and the rest of its list has the oldest of all. Rejected: shares alone,
+// since those of a worker that hangs would wait until it is buried.
 Status ReadyInstances::list_own(ReadyList& list) {
   {
     Statement row = connection_.use(kOwnReady);
     row.bind(list.query.me);
+    std::int64_t looks_left = 1;
+    std::int64_t most = 0;  // of the workers
     while (!list.full() && !list.crowded() && row.row()) {
       const InstanceKey key = row.integer(PAWL_COLUMN(kOwnReady, key));
       const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
       OptionalMs since;
       if (row.integer(PAWL_COLUMN(kOwnReady, home)) == 0)
         since = row.integer(PAWL_COLUMN(kOwnReady, ready_at));
-      list.add(row, key, PAWL_COLUMN(kOwnReady, i.name), since);
+      const std::int64_t workers = row.integer(PAWL_COLUMN(kOwnReady, workers));
+      if (workers > most) {
+        looks_left += static_cast<std::int64_t>(list.capacity()) * (workers - most);
+        most = workers;
+      }
+      if (--looks_left <= 0) break;
+      constexpr int kRun = PAWL_COLUMN(kOwnReady, i.name);
+      if (workers > 1 && key % workers != row.integer(PAWL_COLUMN(kOwnReady, mine)) &&
+          ReadyList::can_run(list.query, row, kRun)) {
+        list.add_later(key);
+      } else {
+        list.add(row, key, kRun, since);
+      }
     }
     PAWL_TRY(fail(row.status(), "list ready instances"));
+    list.end_later();
   }
   if (!list.crowded()) {
     unowned_behind_ = 0;

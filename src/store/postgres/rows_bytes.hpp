@@ -4,7 +4,7 @@
 // sizes would stay exceeded whatever is removed. Near a quota the rows' bytes count, as a sample of
 // each table shows them: of at most 128 pages of 8 KiB, so a look costs the same however large the
 // store is, and is off by about a tenth. Elsewhere the sizes of the tables do. The length of a long
-// value is in its row, so none is fetched. Rejected: the server's statistics, which tell nothing
+// value is in its row, so none is fetched. Rejected: the server's statistics, which show nothing
 // before the first vacuum; a sum that each batch keeps, which every statement would have to write.
 //
 // Ownership: constants. Thread rule: any.
