@@ -164,12 +164,21 @@ Status TurnLoader::fetch(Turn& turn, bool whole_mailbox) {
                                                            turn.item);
 }
 
+const Warm* TurnLoader::find_known(InstanceKey key) {
+  const Warm* const warm = warm_.find(key);
+  const bool is_known = warm != nullptr && warm->row != nullptr &&
+                        loop_.instance().history.still_knows(warm->row->known);
+  return is_known ? warm : nullptr;
+}
+
+void TurnLoader::read_ahead(InstanceKey key) {
+  if (find_known(key) == nullptr) loop_.instance().history.read_item_ahead(key);
+}
+
 // True: the item is made without a look at its rows.
 bool TurnLoader::fetch_known(Turn& turn) {
-  const Warm* const warm = warm_.find(turn.key);
-  if (warm == nullptr || warm->row == nullptr ||
-      !loop_.instance().history.still_knows(warm->row->known))
-    return false;
+  const Warm* const warm = find_known(turn.key);
+  if (warm == nullptr) return false;
   const Arena::Mark mark = loop_.arena.mark();
   WarmCache::fetch_row(*warm, turn.item);
   if (!loop_.instance().history.fetch_known_item(warm->row->known, loop_.now, loop_.arena,

@@ -4,6 +4,9 @@
 #ifndef PAWL_RUNTIME_TURN_LOADER_HPP
 #define PAWL_RUNTIME_TURN_LOADER_HPP
 
+#include <algorithm>
+#include <cstddef>
+
 #include "replay/engine.hpp"
 #include "runtime/activities.hpp"
 #include "runtime/loop_context.hpp"
@@ -31,6 +34,14 @@ class TurnLoader {
   // kOk: the turn is ready to run, or its verdict is known. kNotFound: the instance has nothing to
   // do. kResourceExhausted: no room beside the turns before it; `first` says that there are none.
   Status load(InstanceKey key, bool first, Turn* turn);
+  // Says that load() follows, if it will read rows. Call it for at most so many at a time: what was
+  // read ahead takes memory of its own.
+  void read_ahead(InstanceKey key);
+  [[nodiscard]] std::size_t ahead_max() const {
+    constexpr std::size_t kMost = 64;
+    const auto payload = static_cast<std::size_t>(loop_.options.limits.payload_bytes_max);
+    return std::clamp<std::size_t>(loop_.arena.capacity() / (4 * payload), 1, kMost);
+  }
   // Half of the memory is kept for the turns that are loaded already: they may need it to run.
   [[nodiscard]] bool has_room_for_another() const {
     return loop_.arena.capacity() - loop_.arena.used() >= loop_.arena.capacity() / 2;
@@ -47,6 +58,7 @@ class TurnLoader {
   [[nodiscard]] bool can_run(const OrchestrationItem& item) const;
   [[nodiscard]] bool has_full_mailbox(const OrchestrationItem& item) const;
   Status fetch(Turn& turn, bool whole_mailbox);
+  [[nodiscard]] const Warm* find_known(InstanceKey key);
   bool fetch_known(Turn& turn);
 #ifndef NDEBUG
   void check_known(const Turn& turn);

@@ -87,12 +87,18 @@ Status Turns::list_wanted(bool lists, WantedList* wanted) {
 }
 
 Status Turns::load(const WantedList& wanted, std::size_t left_over) {
+  std::size_t ahead = wanted.count > 1 ? 0 : 1;
   for (std::size_t i = 0; i < wanted.count; ++i) {
     if (list_.size() == loop_.batch_max()) {
       loop_.agenda.do_now(Job::kTurns);
       for (; i < left_over; ++i)
         leave_over(wanted.all[i]);
       return Status::kOk;
+    }
+    if (i == ahead) {
+      ahead = std::min(i + loader_.ahead_max(), wanted.count);
+      for (std::size_t at = i; at < ahead; ++at)
+        loader_.read_ahead(wanted.all[at].key);
     }
     const bool is_first = list_.size() == 0;
     Turn& turn = list_.next();

@@ -57,6 +57,8 @@ class InstanceHistory : private Table {
     known->changes = connection_.instance_changes();
     known->is_alone = known->is_whole = true;
   }
+  // Says that fetch_orchestration_item() follows, in this view.
+  void read_item_ahead(InstanceKey key);
   [[nodiscard]] bool still_knows(const KnownInstance& known) const {
     return context_.still_knows(known);
   }

@@ -136,6 +136,7 @@ class ReadyInstances::ReadyList {
            row.integer(column + PAWL_COLUMN(kNeedsColumns, needs_bytes)) <= query.mailbox.bytes;
   }
   [[nodiscard]] std::size_t count() const { return count_; }
+  void cut(std::size_t count) { count_ = count; }
   [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] bool is_mine(Incarnation home) const { return home == 0 || home == query.me; }
   [[nodiscard]] std::int64_t look_after(std::int64_t since) const {
@@ -322,36 +323,16 @@ constexpr auto kOwnReady = PAWL_QUERY(
     "AND parked_until IS NULL AND unregistered IS NULL ORDER BY 2");
 
 // Workers that list at the same time would all begin with the same instances, and all but one of
-// them would run each turn for nothing. So each begins with a share of its own, as far as more are
-// ready than a list holds, and the rest of its list has the oldest of all. Rejected: shares alone,
-// since those of a worker that hangs would wait until it is buried.
+// them would run each turn for nothing. So if more are ready than a list holds, each begins with a
+// share of its own, and the rest of its list has the oldest of all. Rejected: shares alone, since
+// those of a worker that hangs would wait until it is buried.
 Status ReadyInstances::list_own(ReadyList& list) {
-  {
-    Statement row = connection_.use(kOwnReady);
-    row.bind(list.query.me);
-    std::int64_t looks_left = 1;
-    std::int64_t most = 0;  // of the workers
-    while (!list.full() && !list.crowded() && row.row()) {
-      const InstanceKey key = row.integer(PAWL_COLUMN(kOwnReady, key));
-      const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-      OptionalMs since;
-      if (row.integer(PAWL_COLUMN(kOwnReady, home)) == 0)
-        since = row.integer(PAWL_COLUMN(kOwnReady, ready_at));
-      const std::int64_t workers = row.integer(PAWL_COLUMN(kOwnReady, workers));
-      if (workers > most) {
-        looks_left += static_cast<std::int64_t>(list.capacity()) * (workers - most);
-        most = workers;
-      }
-      if (--looks_left <= 0) break;
-      constexpr int kRun = PAWL_COLUMN(kOwnReady, i.name);
-      if (workers > 1 && key % workers != row.integer(PAWL_COLUMN(kOwnReady, mine)) &&
-          ReadyList::can_run(list.query, row, kRun)) {
-        list.add_later(key);
-      } else {
-        list.add(row, key, kRun, since);
-      }
-    }
-    PAWL_TRY(fail(row.status(), "list ready instances"));
+  const std::size_t before = list.count();
+  std::int64_t workers = 1;
+  PAWL_TRY(list_oldest(list, &workers));
+  if (workers > 1 && list.full()) {
+    list.cut(before);
+    PAWL_TRY(list_oldest(list, nullptr));
     list.end_later();
   }
   if (!list.crowded()) {
@@ -362,6 +343,35 @@ Status ReadyInstances::list_own(ReadyList& list) {
   PAWL_TRY(list_behind(list, 0, &unowned_behind_));
   std::int64_t all = 0;
   return list.query.me == 0 ? Status::kOk : list_behind(list, list.query.me, &all);
+}
+
+// The oldest first. `workers`: gets how many run turns; null: those of their shares are for the end
+// of the list.
+Status ReadyInstances::list_oldest(ReadyList& list, std::int64_t* workers) {
+  Statement row = connection_.use(kOwnReady);
+  row.bind(list.query.me);
+  std::size_t others = 0;
+  while (!list.full() && !list.crowded() && row.row()) {
+    const InstanceKey key = row.integer(PAWL_COLUMN(kOwnReady, key));
+    const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
+    constexpr int kRun = PAWL_COLUMN(kOwnReady, i.name);
+    OptionalMs since;
+    if (row.integer(PAWL_COLUMN(kOwnReady, home)) == 0)
+      since = row.integer(PAWL_COLUMN(kOwnReady, ready_at));
+    const std::int64_t count = row.integer(PAWL_COLUMN(kOwnReady, workers));
+    if (workers != nullptr) *workers = std::max(*workers, count);
+    const bool is_others = workers == nullptr && count > 1 &&
+                           key % count != row.integer(PAWL_COLUMN(kOwnReady, mine)) &&
+                           ReadyList::can_run(list.query, row, kRun);
+    if (!is_others) {
+      list.add(row, key, kRun, since);
+    } else if (++others <= list.capacity() * static_cast<std::size_t>(count)) {
+      list.add_later(key);
+    } else {
+      break;
+    }
+  }
+  return fail(row.status(), "list ready instances");
 }
 
 constexpr auto kNewestReady =

@@ -64,6 +64,7 @@ class ReadyInstances : private Table {
   Status list_timers(ReadyList& list, TimerPlace place, TimeBase base, std::int64_t due_max,
                      int looks_max, TimerCursor* at);
   Status list_own(ReadyList& list);
+  Status list_oldest(ReadyList& list, std::int64_t* workers);
   Status list_newest(ReadyList& list);
   Status list_behind(ReadyList& list, Incarnation home, std::int64_t* after);
   Status list_unregistered(ReadyList& list, std::size_t capacity);

@@ -376,6 +376,12 @@ constexpr auto kDueMessages =
                " THEN ?3 END "
                "ORDER BY at,id");
 
+void InstanceHistory::read_item_ahead(InstanceKey key) {
+  connection_.read_ahead(kReadItem, key);
+  connection_.read_ahead(kFirstMessage, key);
+  connection_.read_ahead(kReadyMessages, key);
+}
+
 // In the order of T4, with the timer that is in the row of the instance.
 Status InstanceHistory::read_due_messages(MessageReader& reader, const OrchestrationItem& item,
                                           std::int64_t now, std::int64_t first_due,

@@ -51,6 +51,7 @@ int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
 }  // namespace
 
 Status Connection::connect(std::int64_t wait_ms) {
+  ahead_.forget();
   const Status status = link_.connect(wait_ms);
   known_.forget_prepared();
   return status;
@@ -61,6 +62,7 @@ void Connection::close() {
     use.release();
   }
   known_ = KnownStatements();
+  ahead_.forget();
   link_.close();
 }
 
@@ -136,6 +138,8 @@ Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
   const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
+  ahead_.settle();
+  if (ends || !link_.in_transaction()) ahead_.forget();
   if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
   fails_again_ = link_.failure() != Status::kOk;
   if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
@@ -145,6 +149,8 @@ Status Connection::run(StatementUse& use) {
 }
 
 bool Connection::end_later() {
+  ahead_.settle();
+  ahead_.forget();
   if (link_.failure() != Status::kOk) return false;
   link_.end_later();
   return true;
@@ -220,6 +226,20 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
 
 namespace {
 
+constexpr std::int64_t kFirstRows = 32;  // of the first page of a list
+constexpr std::int64_t kAheadRows = 4;   // of that of a list that is read ahead, beside many others
+
+// The name by which the server knows a statement.
+struct Name {
+  char text[16];
+};
+
+Name name_of(int number) {
+  Name name = {};
+  static_cast<void>(std::snprintf(name.text, sizeof name.text, "p%d", number));
+  return name;
+}
+
 Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std::string_view text) {
   KnownStatement& known = *use.known;
   char ours[kPostgresTextBytesMax];
@@ -242,23 +262,48 @@ Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std:
 
 }  // namespace
 
+// A list is read ahead as far as its first page.
+void Connection::read_ahead(sql::QueryRef query, std::int64_t key) {
+  if (!link_.in_transaction() || queue_.is_in_batch() || ahead_.full()) return;
+  int failure = 0;
+  StatementUse& use = use_of(prepare(query, &failure));
+  use.bind_number(key);
+  KnownStatement& known = *use.known;
+  char text[sql::kTextBytesMax];
+  const std::string_view whole(text, sql::expand(query.encoded(), text));
+  if (!known.is_prepared) {
+    ahead_.settle();
+    static_cast<void>(prepare_known(link_, use, name_of(known_.number_of(known)).text, whole));
+  }
+  if (known.is_paged) {
+    use.bind_number(kAheadRows);
+    use.bind_number(0);
+  }
+  if (known.is_prepared) ahead_.add(use, name_of(known_.number_of(known)).text);
+  use.release();
+}
+
 Status Connection::run_prepared(StatementUse& use, std::string_view text) {
   KnownStatement& known = *use.known;
-  char name[16];
-  static_cast<void>(std::snprintf(name, sizeof name, "p%d", known_.number_of(known)));
-  if (!known.is_prepared) PAWL_TRY(prepare_known(link_, use, name, text));
+  const Name name = name_of(known_.number_of(known));
+  if (!known.is_prepared) PAWL_TRY(prepare_known(link_, use, name.text, text));
   // A parameter has one type wherever it is bound.
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
                                 std::equal(use.types, use.types + use.bound, known.types));
-  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name, suspects());
-  return known.is_paged ? run_page(use, name) : queue_.run(use, name);
+  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name.text, suspects());
+  if (use.bound == 1 && use.rows_before == 0) use.result = ahead_.take(use);
+  if (use.result != nullptr) {
+    use.page_rows = kAheadRows;
+    use.writes_before = queue_.added();
+    return Status::kOk;
+  }
+  return known.is_paged ? run_page(use, name.text) : queue_.run(use, name.text);
 }
 
 // Most that read a list want few of its rows, so the first page is a small one. Between two pages
 // nothing may change their rows: in a view nothing does, and in a batch the tables write when they
 // have read. Outside of both, others may commit at any time, so there all rows are one page.
 Status Connection::run_page(StatementUse& use, const char* name) {
-  constexpr std::int64_t kFirstRows = 32;
   constexpr std::int64_t kRowsMax = 2048;
   if (use.rows_before == 0) {
     use.writes_before = queue_.added();

@@ -16,6 +16,7 @@
 
 #include "pawl/status.hpp"
 #include "store/postgres/batch_queue.hpp"
+#include "store/postgres/reads_ahead.hpp"
 #include "store/postgres/server_link.hpp"
 #include "store/postgres/statement_use.hpp"
 #include "store/postgres/store_transaction.hpp"
@@ -44,6 +45,7 @@ class Connection : public sql::Connection {
   [[nodiscard]] bool in_transaction() const override { return link_.in_transaction(); }
   [[nodiscard]] std::uint32_t version() const override { return transaction_.version(); }
   bool end_later() override;
+  void read_ahead(sql::QueryRef query, std::int64_t key) override;
 
  protected:
   void* prepare(sql::QueryRef query, int* failure) override;
@@ -74,6 +76,7 @@ class Connection : public sql::Connection {
   ServerLink link_{diagnostic_};
   StoreTransaction transaction_{link_, diagnostic_};
   BatchQueue queue_{link_};
+  ReadsAhead ahead_{link_};
   Status failed_ = Status::kOk;  // the last failure of a statement
   bool fails_again_ = false;     // the transaction had failed before the last statement
   KnownStatements known_;

@@ -93,14 +93,23 @@ Status ServerLink::queue_named(const char* name) {
 
 Status ServerLink::settle(PGresult** out) {
   if (ends_later_) static_cast<void>(enter_pipeline());
-  if (queued() == 0) return Status::kOk;
+  return queued() == 0 ? Status::kOk : settle_queued(out, nullptr);
+}
+
+Status ServerLink::settle_all(PGresult** out, int count) {
+  if (is_lost()) return judge(nullptr);
+  PAWL_CHECK("postgres-17", queued() == count);
+  return settle_queued(nullptr, out);
+}
+
+Status ServerLink::settle_queued(PGresult** out, PGresult** all) {
   failed_at_.reset();
   if (is_lost() || PQpipelineSync(handle_) != 1) {
     lose();
     return judge(nullptr);
   }
   ++trips_;
-  const Status status = take_answers(out);
+  const Status status = take_answers(out, all);
   if (is_lost()) return status;
   PQclear(wait_for_answer());  // of the end of the pipeline
   if (!is_lost() && PQexitPipelineMode(handle_) != 1) lose();
@@ -109,7 +118,7 @@ Status ServerLink::settle(PGresult** out) {
 
 // A pipeline has an answer for each statement, also for those that were not run since one before
 // them had failed.
-Status ServerLink::take_answers(PGresult** out) {
+Status ServerLink::take_answers(PGresult** out, PGresult** all) {
   Status status = Status::kOk;
   const int count = std::exchange(queued_, 0);
   for (int at = 0; at < count && !is_lost(); ++at) {
@@ -123,6 +132,8 @@ Status ServerLink::take_answers(PGresult** out) {
     count_changes(result);
     if (status == Status::kOk && at + 1 == count && out != nullptr) {
       *out = result;
+    } else if (status == Status::kOk && all != nullptr) {
+      all[at] = result;
     } else {
       PQclear(result);
     }

@@ -59,6 +59,9 @@ class ServerLink : public ServerSocket {
   // one that failed, the server runs no other. `out`, which may be null, gets the last result if
   // all succeeded.
   Status settle(PGresult** out = nullptr);
+  // The same for reads that were queued, of which the results are the caller's. `out` gets one for
+  // each, null for those behind one that failed. Requires: nothing else is queued.
+  Status settle_all(PGresult** out, int count);
   // For what the transaction failed; it can only be rolled back then. kOk: it did not.
   [[nodiscard]] Status failure() const;
   // The number of the statement that failed last, among those that were sent without waiting.
@@ -92,7 +95,9 @@ class ServerLink : public ServerSocket {
   // Goes on in a pipeline with a statement that was sent.
   Status note_queued(bool sent);
   bool enter_pipeline();
-  Status take_answers(PGresult** out);
+  // `out` gets the last result, or `all` each; either may be null.
+  Status settle_queued(PGresult** out, PGresult** all);
+  Status take_answers(PGresult** out, PGresult** all);
   void count_changes(const PGresult* result);
 
   int queued_ = 0;  // statements whose answers were not taken; more than none: in a pipeline

@@ -137,6 +137,9 @@ class Connection {
   [[nodiscard]] virtual bool in_transaction() const = 0;
   // Ends a view together with the next statement. False: the engine gains nothing by that.
   virtual bool end_later() { return false; }
+  // Says that this view will read by this key, which is the only parameter of the query. An engine
+  // for which that saves time has the answer then.
+  virtual void read_ahead(QueryRef /*query*/, std::int64_t /*key*/) {}
   // Every commit changes it; other connections' commits are seen when a transaction begins.
   [[nodiscard]] virtual std::uint32_t version() const = 0;
   // Holds the text of the last error, too.
