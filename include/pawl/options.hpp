@@ -124,7 +124,8 @@ struct SessionOptions {
 
 // The times when the loop acts, and how long it waits.
 struct TimingOptions {
-  std::chrono::milliseconds tick_max{50};  // a tick starts no inline activity after this time
+  // A tick starts no inline activity after this time, in which that of its commit does not count.
+  std::chrono::milliseconds tick_max{50};
   // After a commit that wrote, further results, messages and due timers wait up to this long, so
   // that they share a flush. 0: they do not wait. Calls on this Runtime's thread never wait, nor do
   // results of activities that called ActivityContext::commit_now(). At most 10 s.

@@ -157,7 +157,7 @@ class Runtime : public TypedSenderCalls<Runtime> {
   Status start(Process& process, const Registry& registry, const Options& options,
                const port::Port& port, void* memory, std::size_t bytes, Diagnostic& diagnostic);
 
-  // Does the work that is ready, for about `limit` at most; never sleeps.
+  // Does the work that is ready, for about `limit` and the time of a commit at most; never sleeps.
   // Returns true: more is ready now; kStopped: it is not started, or has stopped; an error of the
   // database that does not pass by itself.
   Result<bool> tick(std::chrono::milliseconds limit);

@@ -109,6 +109,21 @@ class CommitWindowTest : public GatewayTest {
   }
 };
 
+// A flush that takes longer than a tick may does not put each activity into a tick of its own.
+TEST_F(CommitWindowTest, slow_flushes_cost_no_further_ones) {
+  std::uint64_t commits[2] = {};
+  for (const bool is_slow : {false, true}) {
+    Gateway own;
+    const Worker& worker = own.start_worker(registry, options);
+    g_machine = &own.machine;
+    own.machine.set_sync_ms(is_slow ? 70 : 0);
+    own.start("a", "fan");
+    EXPECT_EQ(own.end_of("a"), "completed all");
+    commits[is_slow ? 1 : 0] = worker.runtime->stats().commits;
+  }
+  EXPECT_EQ(commits[1], commits[0]);
+}
+
 TEST_F(CommitWindowTest, work_of_many_gathers_in_fewer_flushes_within_the_bound) {
   std::int64_t took_alone = 0;
   std::int64_t took_gathered = 0;
