@@ -158,7 +158,7 @@ class ReadyInstances::ReadyList {
     return false;
   }
 
-  // Of a full list so much is of those that were kept for its end, if there are any.
+  // The part of a full list for those that were kept for its end, if there are any.
   static constexpr std::size_t kLaterPart = 8;
 
   InstanceKey* out_;

@@ -1,4 +1,4 @@
-// BatchQueue: the statements of a batch whose answers were not waited for.
+// BatchQueue: the statements whose answers were not waited for.
 //
 // Purpose: a statement that only writes is sent without waiting. Its answer comes with that of the
 // next statement that has rows, or with that of the commit, so the row that was suspected when it
@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "store/postgres/reads_ahead.hpp"
 #include "store/postgres/statement_use.hpp"
 #include "store/sql/damage.hpp"
 
@@ -34,11 +35,14 @@ class BatchQueue {
   [[nodiscard]] bool has_written() { return total_changes() != changes_at_begin_; }
   // How many statements were added so far.
   [[nodiscard]] std::uint64_t added() const { return added_; }
+  // Reads of a view, which no batch has.
+  [[nodiscard]] ReadsAhead& ahead() { return ahead_; }
   // The suspects of that statement in the queue which failed; null: none did.
   [[nodiscard]] const Suspects* failed_suspects() const;
 
  private:
   ServerLink& link_;
+  ReadsAhead ahead_{link_};
   bool is_in_batch_ = false;
   bool is_alone_ = false;
   bool has_inserted_ = false;  // among what is queued

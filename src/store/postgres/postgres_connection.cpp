@@ -42,6 +42,8 @@ bool is_number(Oid type) {
   return type == kInt8 || type == kInt4 || type == kInt2 || type == kBool;
 }
 
+StatementUse& use_of(void* of) { return *static_cast<StatementUse*>(of); }
+
 int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
   if (value.size() > INT_MAX) return kTooLong;
   use.bind(type, value.data() == nullptr ? "" : value.data(), value.size());
@@ -51,7 +53,7 @@ int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
 }  // namespace
 
 Status Connection::connect(std::int64_t wait_ms) {
-  ahead_.forget();
+  queue_.ahead().forget();
   const Status status = link_.connect(wait_ms);
   known_.forget_prepared();
   return status;
@@ -62,7 +64,7 @@ void Connection::close() {
     use.release();
   }
   known_ = KnownStatements();
-  ahead_.forget();
+  queue_.ahead().forget();
   link_.close();
 }
 
@@ -138,8 +140,8 @@ Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
   const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
-  ahead_.settle();
-  if (ends || !link_.in_transaction()) ahead_.forget();
+  queue_.ahead().settle();
+  if (ends || !link_.in_transaction()) queue_.ahead().forget();
   if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
   fails_again_ = link_.failure() != Status::kOk;
   if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
@@ -149,8 +151,8 @@ Status Connection::run(StatementUse& use) {
 }
 
 bool Connection::end_later() {
-  ahead_.settle();
-  ahead_.forget();
+  queue_.ahead().settle();
+  queue_.ahead().forget();
   if (link_.failure() != Status::kOk) return false;
   link_.end_later();
   return true;
@@ -264,7 +266,7 @@ Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std:
 
 // A list is read ahead as far as its first page.
 void Connection::read_ahead(sql::QueryRef query, std::int64_t key) {
-  if (!link_.in_transaction() || queue_.is_in_batch() || ahead_.full()) return;
+  if (!link_.in_transaction() || queue_.is_in_batch() || queue_.ahead().full()) return;
   int failure = 0;
   StatementUse& use = use_of(prepare(query, &failure));
   use.bind_number(key);
@@ -272,14 +274,14 @@ void Connection::read_ahead(sql::QueryRef query, std::int64_t key) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(query.encoded(), text));
   if (!known.is_prepared) {
-    ahead_.settle();
+    queue_.ahead().settle();
     static_cast<void>(prepare_known(link_, use, name_of(known_.number_of(known)).text, whole));
   }
   if (known.is_paged) {
     use.bind_number(kAheadRows);
     use.bind_number(0);
   }
-  if (known.is_prepared) ahead_.add(use, name_of(known_.number_of(known)).text);
+  if (known.is_prepared) queue_.ahead().add(use, name_of(known_.number_of(known)).text);
   use.release();
 }
 
@@ -291,7 +293,7 @@ Status Connection::run_prepared(StatementUse& use, std::string_view text) {
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
                                 std::equal(use.types, use.types + use.bound, known.types));
   if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name.text, suspects());
-  if (use.bound == 1 && use.rows_before == 0) use.result = ahead_.take(use);
+  if (use.bound == 1 && use.rows_before == 0) use.result = queue_.ahead().take(use);
   if (use.result != nullptr) {
     use.page_rows = kAheadRows;
     use.writes_before = queue_.added();

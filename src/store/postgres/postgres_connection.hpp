@@ -16,7 +16,6 @@
 
 #include "pawl/status.hpp"
 #include "store/postgres/batch_queue.hpp"
-#include "store/postgres/reads_ahead.hpp"
 #include "store/postgres/server_link.hpp"
 #include "store/postgres/statement_use.hpp"
 #include "store/postgres/store_transaction.hpp"
@@ -66,7 +65,6 @@ class Connection : public sql::Connection {
  private:
   static constexpr int kUsesMax = 16;  // at the same time
 
-  static StatementUse& use_of(void* of) { return *static_cast<StatementUse*>(of); }
   Status run(StatementUse& use);
   Status run_own(StatementUse& use, std::string_view text);
   Status end(StatementUse& use, bool commits);
@@ -76,7 +74,6 @@ class Connection : public sql::Connection {
   ServerLink link_{diagnostic_};
   StoreTransaction transaction_{link_, diagnostic_};
   BatchQueue queue_{link_};
-  ReadsAhead ahead_{link_};
   Status failed_ = Status::kOk;  // the last failure of a statement
   bool fails_again_ = false;     // the transaction had failed before the last statement
   KnownStatements known_;
