@@ -11,8 +11,6 @@
 namespace pawl::store {
 namespace {
 
-constexpr std::string_view kBootOfLease = "boot_seq";  // but in the table of the clock
-constexpr std::string_view kClockRing = "clock_ring";
 constexpr int kKeysMax = 3;
 constexpr std::size_t kKeyBytesMax = 1'024;
 
@@ -46,10 +44,6 @@ class Digest {
   std::uint32_t sum_ = 0;
 };
 
-bool is_boot_of_lease(const TableCopy& table, const CopiedColumn& column) {
-  return column.name == kBootOfLease && table.name != kClockRing && table.name != kMeta;
-}
-
 }  // namespace
 
 // Where a table is read, and what was read.
@@ -78,12 +72,12 @@ struct StoreMove::Page {
     int key = 0;
     for (std::size_t i = 0; i < table.columns_count; ++i) {
       const CopiedColumn& column = table.columns[i];
-      Statement* const bound = column.is_key && table.name == kMeta ? nullptr : to;
+      Statement* const bound = column.is_key && table.is_meta ? nullptr : to;
       if (row.is_null(static_cast<int>(i))) {
         digest.add_null();
         if (bound != nullptr) bound->bind_null(column.type);
       } else if (column.type == sql::ValueType::kInteger) {
-        PAWL_TRY(take_number(row, static_cast<int>(i), is_boot_of_lease(table, column), bound));
+        PAWL_TRY(take_number(row, static_cast<int>(i), column.is_boot_of_lease, bound));
         if (column.is_key) numbers[key] = row.integer(static_cast<int>(i));
       } else {
         const std::string_view text = row.bytes(static_cast<int>(i));
@@ -234,7 +228,7 @@ Status StoreMove::compare_table(const TableCopy& table, std::uint32_t digest) {
     PAWL_TRY(fail(to_, read.status(), "read a table again"));
   } while (page.rows == kCopiedRows);
   if (page.digest.sum() == digest) return Status::kOk;
-  diagnostic_.format("table %.*s is not the same in both", PAWL_TEXT(table.name));
+  diagnostic_.format("table %s is not the same in both", table.name);
   return Status::kCorrupt;
 }
 
@@ -344,8 +338,8 @@ Status StoreMove::explain(const Side& side, Status status, const char* what,
 
 Status StoreMove::fail_row(Side& side, Status status, const TableCopy& table, std::int64_t key) {
   const std::string_view why = side.connection.diagnostic().text();
-  diagnostic_.format("%s: table %.*s, the row of key %" PRId64 ": %.*s",
-                     side.database.path().c_str(), PAWL_TEXT(table.name), key,
+  diagnostic_.format("%s: table %s, the row of key %" PRId64 ": %.*s", side.database.path().c_str(),
+                     table.name, key,
                      PAWL_TEXT(why.empty() ? "a value is not of its column's type" : why));
   return status;
 }

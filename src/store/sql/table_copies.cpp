@@ -12,6 +12,9 @@ namespace {
 constexpr std::string_view kCreateTable = "CREATE TABLE ";
 constexpr std::string_view kPrimaryKey = "PRIMARY KEY";
 constexpr std::size_t kColumnsMax = 64;
+constexpr std::string_view kMeta = "meta";
+constexpr std::string_view kClockRing = "clock_ring";
+constexpr std::string_view kBootOfLease = "boot_seq";  // but in these two tables
 
 constexpr std::string_view schema() { return {kSchema, sizeof(kSchema) - 1}; }
 
@@ -51,8 +54,12 @@ constexpr std::string_view word_at_front(std::string_view text) {
   return text.substr(0, size);
 }
 
+struct Column : CopiedColumn {
+  std::string_view name;
+};
+
 struct Columns {
-  CopiedColumn all[kColumnsMax] = {};
+  Column all[kColumnsMax] = {};
   std::size_t count = 0;
 
   constexpr void add(std::string_view definition) {
@@ -60,19 +67,20 @@ struct Columns {
     if (begins_with(definition, "UNIQUE(") ||
         find(definition, " GENERATED ") != std::string_view::npos)
       return;
-    CopiedColumn& column = all[count++];
+    Column& column = all[count++];
     column.name = word_at_front(definition);
     const std::string_view type = word_at_front(definition.substr(column.name.size() + 1));
     column.type = type == "TEXT"   ? sql::ValueType::kText
                   : type == "BLOB" ? sql::ValueType::kBytes
                                    : sql::ValueType::kInteger;
     column.is_key = find(definition, kPrimaryKey) != std::string_view::npos;
+    column.is_boot_of_lease = column.name == kBootOfLease;
   }
   constexpr void mark_keys(std::string_view definition) {
     for (std::size_t at = kPrimaryKey.size() + 1; at < definition.size();) {
       if (definition[at] == ' ') ++at;
       const std::string_view name = word_at_front(definition.substr(at));
-      for (CopiedColumn& column : all)
+      for (Column& column : all)
         column.is_key = column.is_key || (!name.empty() && column.name == name);
       at += name.size() + 1;
     }
@@ -120,7 +128,7 @@ struct Table {
   }
   template <typename Put>
   constexpr void put_names(bool keys_only, Put& put) const {
-    put_list(keys_only, put, [&](const CopiedColumn& column, int) { put_all(column.name, put); });
+    put_list(keys_only, put, [&](const Column& column, int) { put_all(column.name, put); });
   }
 
   template <typename Put>
@@ -132,7 +140,7 @@ struct Table {
     put_all(" WHERE (", put);
     put_names(true, put);
     put_all(")>(", put);
-    put_list(true, put, [&](const CopiedColumn&, int number) {
+    put_list(true, put, [&](const Column&, int number) {
       put('?');
       put(static_cast<char>('1' + number));
     });
@@ -160,7 +168,7 @@ struct Table {
     put('(');
     put_names(false, put);
     put_all(") VALUES(", put);
-    put_list(false, put, [&](const CopiedColumn&, int) { put('?'); });
+    put_list(false, put, [&](const Column&, int) { put('?'); });
     put(')');
   }
   template <typename Put>
@@ -206,12 +214,32 @@ constexpr auto kStatement = sql::query_of([] {
   return sql::QueryText(StatementText<kNumber, kVerb>{}.text);
 });
 
+// As the program holds it: no texts but the name.
+template <std::size_t kNumber>
+struct HeldTable {
+  static constexpr std::size_t kCount = kTable<kNumber>.columns.count;
+  char name[kTable<kNumber>.name.size() + 1] = {};
+  CopiedColumn columns[kCount] = {};
+
+  constexpr HeldTable() {
+    for (std::size_t at = 0; at < kTable<kNumber>.name.size(); ++at)
+      name[at] = kTable<kNumber>.name[at];
+    const bool has_leases = kTable<kNumber>.name != kMeta && kTable<kNumber>.name != kClockRing;
+    for (std::size_t at = 0; at < kCount; ++at) {
+      columns[at] = kTable<kNumber>.columns.all[at];
+      columns[at].is_boot_of_lease = columns[at].is_boot_of_lease && has_leases;
+    }
+  }
+};
+template <std::size_t kNumber>
+constexpr HeldTable<kNumber> kHeld;
+
 template <std::size_t... kNumbers>
 const TableCopy* find_copy(std::size_t number, std::index_sequence<kNumbers...> /*all*/) {
   static constexpr TableCopy kCopies[] = {
-      {kTable<kNumbers>.name, kTable<kNumbers>.columns.all, kTable<kNumbers>.columns.count,
+      {kHeld<kNumbers>.name, kHeld<kNumbers>.columns, kHeld<kNumbers>.kCount,
        kStatement<kNumbers, Verb::kRead>, kStatement<kNumbers, Verb::kWrite>,
-       kStatement<kNumbers, Verb::kClear>}...};
+       kStatement<kNumbers, Verb::kClear>, kTable<kNumbers>.name == kMeta}...};
   return number < sizeof...(kNumbers) ? &kCopies[number] : nullptr;
 }
 

@@ -19,13 +19,13 @@ namespace pawl::store {
 inline constexpr std::int64_t kCopiedRows = 256;
 
 struct CopiedColumn {
-  std::string_view name;
   sql::ValueType type = sql::ValueType::kInteger;
   bool is_key = false;
+  bool is_boot_of_lease = false;  // the boot of a machine that held the row
 };
 
 struct TableCopy {
-  std::string_view name;
+  const char* name;
   const CopiedColumn* columns;  // that are stored, and not computed from others
   std::size_t columns_count;
   // The keys of the last row are its parameters.
@@ -34,9 +34,8 @@ struct TableCopy {
   // parameter for its key.
   sql::QueryRef write;
   sql::QueryRef clear;
+  bool is_meta;
 };
-
-inline constexpr std::string_view kMeta = "meta";
 
 // All tables, in the order of the schema; null: there is none of this number.
 [[nodiscard]] const TableCopy* table_copy(std::size_t number);
