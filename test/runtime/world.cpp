@@ -99,8 +99,8 @@ Status Gateway::withdraw(Worker& worker, std::string_view device, Here here) {
 TestClient& Gateway::client(Here here) {
   client_options.database = on_server.database;
   if (client_ == nullptr)
-    client_ = std::make_unique<TestClient>(machine, options.database_path.c_str(), client_options,
-                                           here);
+    client_ =
+        std::make_unique<TestClient>(machine, options.database_path.c_str(), client_options, here);
   return *client_;
 }
 

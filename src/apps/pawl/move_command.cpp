@@ -41,8 +41,8 @@ int move(Tool& tool, const MoveGiven& given) {
   std::optional<ServerDatabase> server;
   DatabasePlace to;
   if (programs::is_server(given.to)) {
-    server = programs::server_at(given.to, given.schema.empty() ? programs::kUsualSchema
-                                                                : std::string_view(given.schema));
+    server = programs::server_at(
+        given.to, given.schema.empty() ? programs::kUsualSchema : std::string_view(given.schema));
     if (!server.has_value())
       fail(kFailed, status_name(Status::kUnsupported), "this pawl was built without PostgreSQL");
     to.path = tool.path_beside();

@@ -214,7 +214,7 @@ constexpr auto kStatement = sql::query_of([] {
   return sql::QueryText(StatementText<kNumber, kVerb>{}.text);
 });
 
-// As the program holds it: no texts but the name.
+// A table as the program holds it: without texts but its name.
 template <std::size_t kNumber>
 struct HeldTable {
   static constexpr std::size_t kCount = kTable<kNumber>.columns.count;
