@@ -151,8 +151,6 @@ Status Database::set_up(Diagnostic& diagnostic) {
 
 // ---- a move ----
 
-constexpr char kCountOthers[] = "SELECT count(*) FROM nodes WHERE " PAWL_IS_CONNECTED("nodes.id");
-
 // Where the wall clock was trusted, the mark was made at a time of it that is known. F5b compares
 // the server's clock and a node's with that, as after a time without nodes.
 constexpr auto kCountOn = PAWL_QUERY(
