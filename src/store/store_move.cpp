@@ -103,7 +103,7 @@ struct StoreMove::Page {
   }
   // An engine may take an empty view for NULL.
   static void bind_bytes(sql::ValueType type, std::string_view bytes, Statement* to) {
-    const std::string_view value = bytes.empty() ? std::string_view("", 0) : bytes;
+    const std::string_view value = bytes.empty() ? std::string_view("") : bytes;
     if (type == sql::ValueType::kText) {
       to->bind_text(value);
     } else {
