@@ -1,6 +1,8 @@
 // Goal: instances are made once, found, cancelled, parked, stopped and woken; and the rules of
 // homes, in the order of waiting, say which worker may run which instance.
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "store_world.hpp"
 
@@ -162,6 +164,26 @@ TEST_P(Instances, SkippedOnesAndTheBoundOfTheList) {
   EXPECT_EQ(Keys(keys, keys + count), (Keys{a}));
   ASSERT_EQ(at->instance().ready.list_ready(query, keys, 0, &count), Status::kOk);
   EXPECT_EQ(count, 0U);
+}
+
+// Two that list at the same time begin with other instances, but for the oldest ones.
+TEST_P(Instances, OfWhichMoreAreReadyThanAListHolds_AreShared) {
+  const Incarnation workers[] = {turn_worker(at, "a"), turn_worker(at, "b")};
+  for (int i = 0; i < 40; ++i)
+    create(at, "i" + std::to_string(i));
+  std::set<InstanceKey> all;
+  for (const Incarnation me : workers) {
+    ReadyQuery query;
+    query.me = me;
+    InstanceKey keys[16] = {};
+    std::size_t count = 0;
+    ASSERT_EQ(at->instance().ready.list_ready(query, keys, 16, &count), Status::kOk);
+    EXPECT_EQ(count, 16U);
+    all.insert(keys, keys + count);
+    ASSERT_EQ(at->instance().ready.list_ready(query, keys, 10, &count), Status::kOk);
+    EXPECT_EQ(std::count(keys, keys + count, *all.begin()), 1) << "the oldest is in each list";
+  }
+  EXPECT_GE(all.size(), 26U);
 }
 
 // An instance that has more to do goes behind all that wait, so it cannot overtake others for ever.

@@ -261,12 +261,22 @@ InstanceKey StoreWorld::key_of(const std::string& id) {
 }
 
 Incarnation StoreWorld::worker(Site& at, std::string_view node, Here here) {
+  return register_with(at, node, {}, here);
+}
+
+Incarnation StoreWorld::turn_worker(Site& at, std::string_view node, Here here) {
+  return register_with(at, node, MailboxLimits{1'000, 1'000'000}, here);
+}
+
+Incarnation StoreWorld::register_with(Site& at, std::string_view node,
+                                      const std::optional<MailboxLimits>& mailbox, Here here) {
   Vector<Evidence::Seen> none;
   Evidence evidence(*at.port.storage, path(), Evidence::Options(), none);
   NewWorker worker;
   worker.node = node;
   worker.pid = 1;
   worker.lease_ms = 30'000;
+  worker.mailbox = mailbox;
   Incarnation out = 0;
   must(at,
        batch(at,

@@ -180,6 +180,10 @@ class StoreWorld : public ::testing::TestWithParam<Ports> {
   InstanceKey create(Site& at, const NewInstance& instance, Here here = {});
   InstanceKey key_of(const std::string& id);  // 0: there is none
   Incarnation worker(Site& at, std::string_view node, Here here = {});
+  Incarnation register_with(Site& at, std::string_view node,
+                            const std::optional<MailboxLimits>& mailbox, Here here);
+  // One that runs turns.
+  Incarnation turn_worker(Site& at, std::string_view node, Here here = {});
   std::vector<InstanceKey> ready(Site& at, Incarnation me = 0, std::int64_t grace_ms = 2000,
                                  Here here = {});
   InstanceStatus status(Site& at, std::string_view id, Here here = {});

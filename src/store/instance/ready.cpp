@@ -12,6 +12,12 @@
 namespace pawl::store {
 namespace {
 
+// Keys may rise in steps, so they are mixed first.
+std::int64_t share_of(InstanceKey key, std::int64_t workers) {
+  const std::uint64_t mixed = static_cast<std::uint64_t>(key) * 0x9e3779b97f4a7c15U >> 32U;
+  return static_cast<std::int64_t>(mixed % static_cast<std::uint64_t>(workers));
+}
+
 constexpr int kHomesMax = 16;  // homes looked at in one call; the next call goes on behind them
 
 constexpr int kHomeInstancesMax = 16;  // instances of a living home, which may be too young
@@ -361,7 +367,7 @@ Status ReadyInstances::list_oldest(ReadyList& list, std::int64_t* workers) {
     const std::int64_t count = row.integer(PAWL_COLUMN(kOwnReady, workers));
     if (workers != nullptr) *workers = std::max(*workers, count);
     const bool is_others = workers == nullptr && count > 1 &&
-                           key % count != row.integer(PAWL_COLUMN(kOwnReady, mine)) &&
+                           share_of(key, count) != row.integer(PAWL_COLUMN(kOwnReady, mine)) &&
                            ReadyList::can_run(list.query, row, kRun);
     if (!is_others) {
       list.add(row, key, kRun, since);
