@@ -71,8 +71,11 @@ std::int64_t Library::move(const DatabasePlace& from, const DatabasePlace& to,
   std::vector<unsigned char> memory(move_memory(from, to));
   const Status status = move_database(process_, from, to, port_.port(), memory.data(),
                                       memory.size(), visitor, &rows, why_);
-  if (status == Status::kBusy && from.database == nullptr) {
-    const std::string path(from.path.view());
+  const std::string path(from.path.view());
+  // The text begins with the place that is busy.
+  const bool is_from =
+      from.database == nullptr && why_.text().substr(0, path.size() + 1) == path + ":";
+  if (status == Status::kBusy && is_from) {
     const int file = posix::open_own(path.c_str(), O_RDWR);
     if (file >= 0) fail(kFailed, status_name(status), programs::in_use(path, file));
   }

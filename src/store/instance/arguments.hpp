@@ -128,9 +128,8 @@ struct UnregisteredInstances {
   // many, or they are parked and have timers that are due.
   InstanceKey keys[kMax] = {};
   std::size_t count = 0;
-  bool more = false;  // list again at once
-  OptionalMs
-      look_at;  // Pawl time to list again, since some instances are left to others until then
+  bool more = false;   // list again at once
+  OptionalMs look_at;  // Pawl time to list again: until then some are left to others
 };
 
 struct ReadyQuery {
