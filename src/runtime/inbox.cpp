@@ -69,11 +69,14 @@ bool Inbox::repeats_key(std::size_t index) {
 void Inbox::collect_starts(TurnList& turns) {
   if (!loop_.may_piggyback() || loop_.batch.persist_starts_first) return;
   loop_.now = loop_.place().pawl_now();
+  for (std::size_t i = 0; loop_.store->reads_ahead() && i < at_hand(); ++i)
+    if (may_begin_now(requests_.at(i)))
+      loop_.instance().directory.read_status_ahead(requests_.at(i).id);
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
     if (request.kind->removes) return;
-    if (!request.kind->starts) continue;
+    if (!may_begin_now(request)) continue;
     Turn& turn = turns.next();
     turn.request = static_cast<std::uint32_t>(i);
     const Arena::Mark mark = loop_.arena.mark();
@@ -85,12 +88,14 @@ void Inbox::collect_starts(TurnList& turns) {
   }
 }
 
+bool Inbox::may_begin_now(const Request& request) const {
+  return request.kind->starts && request.start->start_after_ms == 0 &&
+         loop_.registry.find_orchestration(request.start->name, request.start->version) != nullptr;
+}
+
 bool Inbox::prepare_start(const Request& request, Turn* turn) {
   const StartRequest& wanted = *request.start;
-  if (wanted.start_after_ms != 0 || !loader_.has_room_for_another()) return false;
-  if (loop_.registry.find_orchestration(wanted.name, wanted.version) == nullptr ||
-      !is_unknown(request.id))
-    return false;
+  if (!loader_.has_room_for_another() || !is_unknown(request.id)) return false;
   auto* const item = loop_.arena.make<OrchestrationItem>();
   Message* const start = loop_.arena.make<Message>();
   if (item == nullptr || start == nullptr) return false;
@@ -136,6 +141,9 @@ void Inbox::collect_messages(TurnList& turns) {
 
 void Inbox::collect_each_message(TurnList& turns) {
   loop_.now = loop_.place().pawl_now();
+  for (std::size_t i = 0; loop_.store->reads_ahead() && i < at_hand(); ++i)
+    if (requests_.at(i).kind->sends.has_value())
+      loop_.instance().deliveries.read_running_ahead(requests_.at(i).id);
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
@@ -258,6 +266,17 @@ Status Inbox::reserve_numbers(TurnList& turns) {
       requests_.at(i).piggybacks_on = 0;
   }
   return Status::kOk;
+}
+
+// What write() will read.
+void Inbox::read_ahead() {
+  for (std::size_t i = 0; i < at_hand(); ++i) {
+    const Request& request = requests_.at(i);
+    if (request.kind->starts)
+      loop_.instance().deliveries.read_start_ahead(request.id);
+    else if (request.kind->sends.has_value() && request.piggybacks_on == 0)
+      loop_.instance().deliveries.read_running_ahead(request.id);
+  }
 }
 
 // A request that needs more than one transaction stays first until it is done.

@@ -66,6 +66,9 @@ class Inbox {
   // Is the message of this number piggybacked on the turn? Then `index` is its call.
   [[nodiscard]] bool is_piggybacked(const Turn& turn, MessageId number, std::size_t* index);
 
+  // Called before the batch begins.
+  void read_ahead();
+
   // ---- in the batch ----
   Status write(TurnList& turns);
   // After the turn: if it could not be written, its messages are stored.
@@ -82,6 +85,7 @@ class Inbox {
   [[nodiscard]] MessageId number_of(std::size_t index) const {
     return last_message_ + 1 + static_cast<MessageId>(index);
   }
+  [[nodiscard]] bool may_begin_now(const Request& request) const;
   bool prepare_start(const Request& request, Turn* turn);
   [[nodiscard]] bool is_unknown(std::string_view instance_id);
   [[nodiscard]] bool is_known(InstanceKey key, const Request& request);

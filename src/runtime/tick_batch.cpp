@@ -67,8 +67,18 @@ Status TickBatch::read_turns(bool takes_turns) {
   return Status::kOk;
 }
 
+// Says what the batch will read for each call and each turn, so that the answers come with the
+// lock.
+void TickBatch::read_ahead() {
+  if (!loop_.store->reads_ahead()) return;
+  parts_.inbox.read_ahead();
+  for (const Turn& turn : parts_.turns.list())
+    if (turn.verdict == Turn::Verdict::kCommit) loop_.instance().turns.read_ahead(turn.commit);
+}
+
 Status TickBatch::write_and_commit() {
   begun_ms_ = loop_.boot_ms();
+  read_ahead();
   const Status begun = loop_.transaction().begin(loop_.me, &loop_.batch);
   if (begun == Status::kBuried) {
     parts_.activities.lose_all();

@@ -29,6 +29,7 @@ class TickBatch {
  private:
   Status prepare();
   Status read_turns(bool takes_turns);
+  void read_ahead();
   Status write_and_commit();
   void settle(Status status);
   // After the commit.

@@ -136,6 +136,8 @@ class Store {
   // have committed is not looked at before it. A batch follows the end at once.
   void plan_read() { context_.read_is_planned = true; }
   void end_planned_read();
+  // Whether it gains something to say what will be read.
+  [[nodiscard]] bool reads_ahead() const { return context_.connection.reads_ahead(); }
   [[nodiscard]] bool is_reading() const { return context_.in_read; }
   // For a move, which carries rows without knowing what they mean.
   [[nodiscard]] sql::Connection& connection() { return context_.connection; }

@@ -313,6 +313,10 @@ constexpr auto kReadStatus = PAWL_QUERY(
     "custom_status,custom_status_version," PAWL_UNREAD
     " AS unread FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
+void InstanceDirectory::read_status_ahead(std::string_view id) {
+  if (connection_.reads_ahead()) connection_.use(kReadStatus).bind_text(id).read_ahead();
+}
+
 Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, char* buffer,
                                      std::size_t capacity) {
   const ReadScope scope(context_);

@@ -41,6 +41,8 @@ class InstanceDirectory : private Table {
   Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered);
   // A read; callable anywhere. kResourceExhausted: output and custom status together are longer
   // than `capacity`.
+  // Says that get_status() follows.
+  void read_status_ahead(std::string_view id);
   Status get_status(std::string_view id, InstanceStatus* out, char* buffer, std::size_t capacity);
   Status get_metrics(Metrics* out);
 

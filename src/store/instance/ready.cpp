@@ -176,6 +176,7 @@ class ReadyInstances::ReadyList {
 
 Status ReadyInstances::list_ready(const ReadyQuery& query, InstanceKey* out, std::size_t capacity,
                                   std::size_t* count) {
+  if (connection_.reads_ahead()) read_lists_ahead(query);
   const ReadScope scope(context_);
   PAWL_TRY(scope.status());
   rows_.due.set_home_grace(query.home_grace_ms);
@@ -272,13 +273,16 @@ constexpr auto kDueInRows = PAWL_QUERY(
     "WHERE i.timer_base=?1 AND i.timer_due IS NOT NULL AND i.timer_due<=?2 "
     "AND (i.timer_due,i.key)>(?3,?4) ORDER BY i.timer_due,i.key");
 
+sql::QueryRef ReadyInstances::due_timers_in(TimerPlace place) {
+  return place == TimerPlace::kRow ? sql::QueryRef(kDueInRows) : sql::QueryRef(kDueTimers);
+}
+
 // Looks from *at on, and sets *at to where the next list goes on. A crowded list takes only
 // instances that it can run.
 Status ReadyInstances::list_timers(ReadyList& list, TimerPlace place, TimeBase base,
                                    std::int64_t due_max, int looks_max, TimerCursor* at) {
   const bool in_row = place == TimerPlace::kRow;
-  const sql::QueryRef query = in_row ? sql::QueryRef(kDueInRows) : sql::QueryRef(kDueTimers);
-  Statement row = connection_.use(query);
+  Statement row = connection_.use(due_timers_in(place));
   row.bind(static_cast<std::int64_t>(base)).bind(due_max).bind(at->due).bind(at->id);
   const bool only_known = list.crowded();
   bool found = false;
@@ -495,6 +499,19 @@ Status ReadyInstances::next_home(Incarnation after, Incarnation* home) {
   return fail(row.status(), "list homes");
 }
 
+// The first list of each kind.
+void ReadyInstances::read_lists_ahead(const ReadyQuery& query) {
+  constexpr TimerCursor kStart;
+  for (const TimerPlace place : {TimerPlace::kQueue, TimerPlace::kRow}) {
+    Statement timers = connection_.use(due_timers_in(place));
+    timers.bind(static_cast<std::int64_t>(TimeBase::kPawl)).bind(query.now);
+    timers.bind(kStart.due).bind(kStart.id).read_ahead();
+  }
+  connection_.use(kAnyUnregistered).read_ahead();
+  connection_.use(kOwnReady).bind(query.me).read_ahead();
+  connection_.use(kNextHome).bind(home_cursor_).read_ahead();
+}
+
 Status ReadyInstances::list_others(ReadyList& list) {
   const Incarnation start = home_cursor_;
   bool wrapped = start == 0;
@@ -694,7 +711,6 @@ constexpr auto kEndFirstLimit = PAWL_QUERY(
 
 // Only the first request counts, so nothing is written where one waits.
 Status ReadyInstances::stop_overdue(std::size_t limit, std::size_t* stopped) {
-  if (rows_.due.knows_none(DueKind::kLimit)) return Status::kOk;
   for (; *stopped < limit; ++*stopped) {
     InstanceKey key = 0;
     Message request;
@@ -741,13 +757,17 @@ Status ReadyInstances::unpark(std::size_t limit, std::size_t* woken) {
 Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
   require_batch();
   *woken = 0;
-  PAWL_TRY(unpark(limit, woken));
-  if (*woken < limit) PAWL_TRY(stop_overdue(limit, woken));
+  const auto is_due = [&](DueKind kind) {
+    return *woken < limit && !rows_.due.knows_none_due(kind);
+  };
+  if (is_due(DueKind::kParked)) PAWL_TRY(unpark(limit, woken));
+  if (is_due(DueKind::kLimit)) PAWL_TRY(stop_overdue(limit, woken));
   // Overdue work ends first, so that no item past its limit is handed over once more.
-  if (*woken < limit) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));
-  if (*woken < limit) PAWL_TRY(moves_.end_unavailable_work(limit - *woken, woken));
-  if (*woken < limit) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));
-  return *woken < limit ? rows_.work.wake_delayed_work(limit - *woken, woken) : Status::kOk;
+  if (is_due(DueKind::kWork)) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));
+  if (is_due(DueKind::kWork)) PAWL_TRY(moves_.end_unavailable_work(limit - *woken, woken));
+  if (is_due(DueKind::kLook)) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));
+  return is_due(DueKind::kWork) ? rows_.work.wake_delayed_work(limit - *woken, woken)
+                                : Status::kOk;
 }
 
 }  // namespace pawl::store

@@ -61,6 +61,8 @@ class ReadyInstances : private Table {
   };
   enum class TimerPlace : std::uint8_t { kQueue, kRow };
   Status list_due_timers(ReadyList& list, TimerPlace place, TimeBase base, std::int64_t due_max);
+  void read_lists_ahead(const ReadyQuery& query);
+  [[nodiscard]] static sql::QueryRef due_timers_in(TimerPlace place);
   Status list_timers(ReadyList& list, TimerPlace place, TimeBase base, std::int64_t due_max,
                      int looks_max, TimerCursor* at);
   Status list_own(ReadyList& list);

@@ -11,6 +11,10 @@ constexpr auto kFindRunning = PAWL_QUERY(
     "SELECT key,state,(SELECT inc FROM workers WHERE inc=i.home AND buried=0) "
     "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
+void InstanceRows::read_running_ahead(std::string_view id) {
+  if (connection_.reads_ahead()) connection_.use(kFindRunning).bind_text(id).read_ahead();
+}
+
 Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {
   Statement row = connection_.use(kFindRunning);
   if (!row.bind_text(id).row()) return no_row(row, Status::kNotFound, "instances");

@@ -129,6 +129,8 @@ class InstanceRows : private Table {
   Status load_state(InstanceKey key, ExecutionId execution, StateSink& sink);
 
   // ---- for the other classes of the storage ----
+  // Says that find_running() follows.
+  void read_running_ahead(std::string_view id);
   Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status find_key(std::string_view id, InstanceKey* key);
   // has_news: about messages behind `read_up_to`; none: not asked for.

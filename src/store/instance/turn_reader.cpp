@@ -377,9 +377,10 @@ constexpr auto kDueMessages =
                "ORDER BY at,id");
 
 void InstanceHistory::read_item_ahead(InstanceKey key) {
-  connection_.read_ahead(kReadItem, key);
-  connection_.read_ahead(kFirstMessage, key);
-  connection_.read_ahead(kReadyMessages, key);
+  if (!connection_.reads_ahead()) return;
+  connection_.use(kReadItem).bind(key).read_ahead();
+  connection_.use(kFirstMessage).bind(key).read_ahead();
+  connection_.use(kReadyMessages).bind(key).read_ahead();
 }
 
 // In the order of T4, with the timer that is in the row of the instance.

@@ -104,6 +104,14 @@ Status TurnWriter::check_turn(const TurnCommit& turn, const KnownInstance* known
 constexpr auto kFindMessage =
     PAWL_QUERY("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
 
+void TurnWriter::read_ahead(const TurnCommit& turn) {
+  if (!connection_.reads_ahead()) return;
+  for (const MessageId message : turn.messages)
+    connection_.use(kFindMessage).bind(message).bind(turn.key).read_ahead();
+  for (const WorkDone& done : turn.done)
+    items_.read_done_ahead(done);
+}
+
 // A timer must be due by the clock of this transaction, not by the clock of the look that found it.
 Status TurnWriter::check_message(InstanceKey key, MessageId message, const InstanceRow& instance) {
   Due when;

@@ -37,6 +37,8 @@ class TurnWriter : private Table {
   // times or tokens are not those the turn saw) or kStillRunning (the end waits for messages,
   // read_up_to). `known`: of the item that was fetched, for the next turn; null: nothing is known.
   Status ack_orchestration_item(const TurnCommit& turn, KnownInstance* known = nullptr);
+  // Callable anywhere: says that it follows.
+  void read_ahead(const TurnCommit& turn);
 
  private:
   Status check_turn(const TurnCommit& turn, const KnownInstance* known, InstanceRow* found);

@@ -42,8 +42,11 @@ void DueIndex::hear_of_changes() {
 }
 
 Status DueIndex::find_unknown(Incarnation me, bool turns) {
+  const std::int64_t others = context_.others;
+  if (connection_.reads_ahead()) read_unknown_ahead(turns);
   const ReadScope scope(context_);  // forgets what is known, if others have committed
   PAWL_TRY(scope.status());
+  if (connection_.reads_ahead() && context_.others != others) read_unknown_ahead(turns);
   for (int kind = 0; kind < kDueKinds; ++kind) {
     if (first_due_[kind].is_known || (is_of_turns(kind) && !turns)) continue;
     first_due_[kind] = FirstDue();
@@ -130,6 +133,27 @@ constexpr auto kTimersInRows = PAWL_QUERY(
     "SELECT i.timer_due AS due,i.home,i.parked_until,i.key AS id,0 AS waiting "
     "FROM instances AS i\fINDEXED BY i_timer\r"
     "WHERE i.timer_base=?1 AND i.timer_due IS NOT NULL ORDER BY i.timer_due");
+
+void DueIndex::read_unknown_ahead(bool turns) {
+  constexpr struct {
+    DueKind kind;
+    sql::QueryRef query;
+  } kFirsts[] = {
+      {DueKind::kParked, kFirstParked},    {DueKind::kLimit, kFirstLimit},
+      {DueKind::kWork, kFirstDelayed},     {DueKind::kWork, kFirstDeadline},
+      {DueKind::kWork, kFirstUnavailable}, {DueKind::kStop, kFirstStop},
+      {DueKind::kLook, kFirstLook},
+  };
+  const auto is_read = [&](DueKind kind) {
+    return !first_due(kind).is_known && (turns || !is_of_turns(static_cast<int>(kind)));
+  };
+  for (const TimeBase base : {TimeBase::kPawl, TimeBase::kUtc})
+    for (const sql::QueryRef query : {sql::QueryRef(kTimerMessages), sql::QueryRef(kTimersInRows)})
+      if (is_read(DueKind::kTimer))
+        connection_.use(query).bind(static_cast<std::int64_t>(base)).read_ahead();
+  for (const auto& first : kFirsts)
+    if (is_read(first.kind)) connection_.use(first.query).read_ahead();
+}
 
 Status DueIndex::first_timers(TimeBase base, Incarnation me, OptionalMs* first, bool* waits) {
   PAWL_TRY(first_timer(connection_.use(kTimerMessages), RowRef::Table::kMessages, base, me, first,

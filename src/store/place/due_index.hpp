@@ -44,6 +44,12 @@ class DueIndex : private Table {
     hear_of_changes();
     return first_due(kind).is_known && !first_due(kind).at.has_value();
   }
+  // In a batch: true if it is known that no row of the kind is due.
+  [[nodiscard]] bool knows_none_due(DueKind kind) {
+    hear_of_changes();
+    const FirstDue& first = first_due(kind);
+    return first.is_known && !first.at.has_passed(batch_.now);
+  }
   void forget_known() {
     for (FirstDue& first : first_due_)
       first.is_known = false;
@@ -56,6 +62,7 @@ class DueIndex : private Table {
   [[nodiscard]] static bool is_of_turns(int kind) {
     return kind <= static_cast<int>(DueKind::kLimit);
   }
+  void read_unknown_ahead(bool turns);
   Status find_unknown(Incarnation me, bool turns);
   Status find_first_of(DueKind kind, Incarnation me, FirstDue* first);
   Status find_first_work(OptionalMs* first);

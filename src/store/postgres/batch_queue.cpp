@@ -9,20 +9,37 @@ void BatchQueue::begin(bool is_alone) {
   changes_at_begin_ = link_.total_changes();
 }
 
-Status BatchQueue::add(const StatementUse& use, const char* name, const Suspects& suspects) {
+void BatchQueue::end() {
+  is_in_batch_ = has_inserted_ = false;
+  suspects_count_ = 0;
+}
+
+Status BatchQueue::add(const StatementUse& use, const Suspects& suspects) {
   if (link_.queued() == kQueuedMax) PAWL_TRY(settle());
   suspects_count_ = link_.queued() + 1;
   suspects_[link_.queued()] = suspects;
   has_inserted_ = has_inserted_ || use.known->inserts_always;
   ++added_;
-  return link_.queue(name, use.bound, use.values, use.sizes);
+  ahead_.note_write(use);
+  return link_.queue(name_of(*use.known).text, use.bound, use.values, use.sizes);
 }
 
-Status BatchQueue::run(StatementUse& use, const char* name) {
+Status BatchQueue::read_ahead(const StatementUse& use) {
+  if (link_.queued() == kQueuedMax) PAWL_TRY(settle());
+  if (is_in_batch_) {
+    suspects_count_ = link_.queued() + 1;
+    suspects_[link_.queued()] = Suspects();
+  }
+  ahead_.add(use);
+  return Status::kOk;
+}
+
+Status BatchQueue::run(StatementUse& use) {
   if (link_.queued() == kQueuedMax) PAWL_TRY(settle());
   if (link_.queued() == 0) suspects_count_ = 0;
   has_inserted_ = false;
-  return link_.run(name, use.bound, use.values, use.sizes, &use.result);
+  ahead_.note_write(use);
+  return link_.run(name_of(*use.known).text, use.bound, use.values, use.sizes, &use.result);
 }
 
 Status BatchQueue::settle() {

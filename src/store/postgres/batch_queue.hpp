@@ -17,17 +17,19 @@ namespace pawl::postgres {
 
 class BatchQueue {
  public:
-  explicit BatchQueue(ServerLink& link) : link_(link) {}
+  BatchQueue(ServerLink& link, ReadsAhead& ahead) : link_(link), ahead_(ahead) {}
 
   // `is_alone`: the transaction is no batch of a node, so its commit names none.
   void begin(bool is_alone);
-  void end() { is_in_batch_ = has_inserted_ = false; }
+  void end();
   [[nodiscard]] bool is_in_batch() const { return is_in_batch_; }
   [[nodiscard]] bool is_alone() const { return is_alone_; }
-  // `name`: of the statement, which is prepared.
-  Status add(const StatementUse& use, const char* name, const Suspects& suspects);
+  // Each requires that the statement is prepared.
+  Status add(const StatementUse& use, const Suspects& suspects);
+  // Sends a read whose answer is asked for later.
+  Status read_ahead(const StatementUse& use);
   // Runs a statement that has rows, behind those that wait.
-  Status run(StatementUse& use, const char* name);
+  Status run(StatementUse& use);
   // Waits for all answers. Of the batch's failure ServerLink::failure() speaks, too.
   Status settle();
   // Rises with them. Waits only if nothing that is queued changes rows for certain.
@@ -35,14 +37,12 @@ class BatchQueue {
   [[nodiscard]] bool has_written() { return total_changes() != changes_at_begin_; }
   // How many statements were added so far.
   [[nodiscard]] std::uint64_t added() const { return added_; }
-  // Reads of a view, which no batch has.
-  [[nodiscard]] ReadsAhead& ahead() { return ahead_; }
   // The suspects of that statement in the queue which failed; null: none did.
   [[nodiscard]] const Suspects* failed_suspects() const;
 
  private:
   ServerLink& link_;
-  ReadsAhead ahead_{link_};
+  ReadsAhead& ahead_;
   bool is_in_batch_ = false;
   bool is_alone_ = false;
   bool has_inserted_ = false;  // among what is queued

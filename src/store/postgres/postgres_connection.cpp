@@ -53,7 +53,7 @@ int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
 }  // namespace
 
 Status Connection::connect(std::int64_t wait_ms) {
-  queue_.ahead().forget();
+  ahead_.forget();
   const Status status = link_.connect(wait_ms);
   known_.forget_prepared();
   return status;
@@ -64,7 +64,7 @@ void Connection::close() {
     use.release();
   }
   known_ = KnownStatements();
-  queue_.ahead().forget();
+  ahead_.forget();
   link_.close();
 }
 
@@ -140,19 +140,21 @@ Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
   const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
-  queue_.ahead().settle();
-  if (ends || !link_.in_transaction()) queue_.ahead().forget();
   if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
   fails_again_ = link_.failure() != Status::kOk;
   if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
     return link_.failure();
   const bool is_own = ends || (use.query.marks() & sql::kEnginesOwn) != 0 || whole == "BEGIN";
-  return is_own ? run_own(use, whole) : run_prepared(use, whole);
+  const Status status = is_own ? run_own(use, whole) : run_prepared(use, whole);
+  if (status != Status::kOk && status != Status::kBusy) ahead_.note_failure();
+  const bool has_not_begun = status != Status::kOk && whole.substr(0, 5) == "BEGIN";
+  if (ends || has_not_begun) ahead_.forget();
+  return status;
 }
 
 bool Connection::end_later() {
-  queue_.ahead().settle();
-  queue_.ahead().forget();
+  static_cast<void>(link_.settle());
+  ahead_.forget();
   if (link_.failure() != Status::kOk) return false;
   link_.end_later();
   return true;
@@ -229,32 +231,39 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
 namespace {
 
 constexpr std::int64_t kFirstRows = 32;  // of the first page of a list
-constexpr std::int64_t kAheadRows = 4;   // of that of a list that is read ahead, beside many others
 
-// The name by which the server knows a statement.
-struct Name {
-  char text[16];
-};
-
-Name name_of(int number) {
-  Name name = {};
-  static_cast<void>(std::snprintf(name.text, sizeof name.text, "p%d", number));
-  return name;
+#ifndef NDEBUG
+bool is_equal(const PGresult* one, const PGresult* other) {
+  bool equal = PQntuples(one) == PQntuples(other) && PQnfields(one) == PQnfields(other);
+  for (int row = 0; equal && row < PQntuples(one); ++row)
+    for (int column = 0; equal && column < PQnfields(one); ++column) {
+      const int size = PQgetlength(one, row, column);
+      equal = PQgetisnull(one, row, column) == PQgetisnull(other, row, column) &&
+              size == PQgetlength(other, row, column) &&
+              std::memcmp(PQgetvalue(one, row, column), PQgetvalue(other, row, column),
+                          static_cast<std::size_t>(size)) == 0;
+    }
+  return equal;
 }
+#endif
 
-Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std::string_view text) {
+}  // namespace
+
+Status Connection::prepare_known(StatementUse& use, std::string_view text) {
   KnownStatement& known = *use.known;
+  if (known.is_prepared) return Status::kOk;
   char ours[kPostgresTextBytesMax];
   known.is_paged = is_unlimited(text);
-  static_cast<void>(known.is_paged ? translate_page(text, ours) : translate(text, ours));
+  const std::size_t size = known.is_paged ? translate_page(text, ours) : translate(text, ours);
   Oid types[kParametersMax + 2];
   for (int at = 0; at < use.bound; ++at)
     types[at] = kTypes[static_cast<std::size_t>(use.types[at])];
   types[use.bound] = types[use.bound + 1] = kInt8;
-  PAWL_TRY(link.prepare(name, ours, use.bound + (known.is_paged ? 2 : 0), types));
+  PAWL_TRY(link_.prepare(name_of(known).text, ours, use.bound + (known.is_paged ? 2 : 0), types));
   known.is_prepared = true;
   known.parameters = use.bound;
   std::memcpy(known.types, use.types, sizeof use.types);
+  known.shape = shape_of({ours, size});
   const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
   known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
   known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
@@ -262,54 +271,55 @@ Status prepare_known(ServerLink& link, StatementUse& use, const char* name, std:
   return Status::kOk;
 }
 
-}  // namespace
-
-// A list is read ahead as far as its first page.
-void Connection::read_ahead(sql::QueryRef query, std::int64_t key) {
-  if (!link_.in_transaction() || queue_.is_in_batch() || queue_.ahead().full()) return;
-  int failure = 0;
-  StatementUse& use = use_of(prepare(query, &failure));
-  use.bind_number(key);
-  KnownStatement& known = *use.known;
+// Most that read a list want few of its rows, so of one that is read ahead its first page comes.
+void Connection::read_ahead(void* of) {
+  StatementUse& use = use_of(of);
+  if (link_.is_lost() || link_.failure() != Status::kOk) return;
   char text[sql::kTextBytesMax];
-  const std::string_view whole(text, sql::expand(query.encoded(), text));
-  if (!known.is_prepared) {
-    queue_.ahead().settle();
-    static_cast<void>(prepare_known(link_, use, name_of(known_.number_of(known)).text, whole));
-  }
-  if (known.is_paged) {
-    use.bind_number(kAheadRows);
-    use.bind_number(0);
-  }
-  if (known.is_prepared) queue_.ahead().add(use, name_of(known_.number_of(known)).text);
-  use.release();
+  const std::string_view whole(text, sql::expand(use.query.encoded(), text));
+  if (prepare_known(use, whole) == Status::kOk) static_cast<void>(queue_.read_ahead(use));
 }
 
 Status Connection::run_prepared(StatementUse& use, std::string_view text) {
-  KnownStatement& known = *use.known;
-  const Name name = name_of(known_.number_of(known));
-  if (!known.is_prepared) PAWL_TRY(prepare_known(link_, use, name.text, text));
+  const KnownStatement& known = *use.known;
+  PAWL_TRY(prepare_known(use, text));
   // A parameter has one type wherever it is bound.
   PAWL_CHECK("postgres-11", use.bound == known.parameters &&
                                 std::equal(use.types, use.types + use.bound, known.types));
-  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, name.text, suspects());
-  if (use.bound == 1 && use.rows_before == 0) use.result = queue_.ahead().take(use);
-  if (use.result != nullptr) {
-    use.page_rows = kAheadRows;
-    use.writes_before = queue_.added();
-    return Status::kOk;
+  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, suspects());
+  ReadsAhead::Read* const read =
+      link_.in_transaction() && use.rows_before == 0 ? ahead_.find(use) : nullptr;
+  if (read != nullptr) return take_ahead(use, *read);
+  return known.is_paged ? run_page(use, kFirstRows) : queue_.run(use);
+}
+
+// Debug builds ask for it, too, and compare.
+Status Connection::take_ahead(StatementUse& use, ReadsAhead::Read& read) {
+  if (read.answer == nullptr) PAWL_TRY(queue_.settle());
+  PGresult* const answer = ReadsAhead::take(read);
+#ifndef NDEBUG
+  const Status status = use.known->is_paged ? run_page(use, kAheadRows) : queue_.run(use);
+  if (status != Status::kOk) {
+    PQclear(answer);
+    return status;
   }
-  return known.is_paged ? run_page(use, name.text) : queue_.run(use, name.text);
+  PAWL_CHECK("postgres-17", is_equal(answer, use.result));
+  PQclear(use.result);
+#endif
+  use.result = answer;
+  use.page_rows = kAheadRows;
+  use.writes_before = queue_.added();
+  return Status::kOk;
 }
 
 // Most that read a list want few of its rows, so the first page is a small one. Between two pages
 // nothing may change their rows: in a view nothing does, and in a batch the tables write when they
 // have read. Outside of both, others may commit at any time, so there all rows are one page.
-Status Connection::run_page(StatementUse& use, const char* name) {
+Status Connection::run_page(StatementUse& use, std::int64_t first_rows) {
   constexpr std::int64_t kRowsMax = 2048;
   if (use.rows_before == 0) {
     use.writes_before = queue_.added();
-    use.page_rows = link_.in_transaction() ? kFirstRows : std::numeric_limits<std::int64_t>::max();
+    use.page_rows = link_.in_transaction() ? first_rows : std::numeric_limits<std::int64_t>::max();
   } else {
     PAWL_CHECK("postgres-16", use.writes_before == queue_.added());
     use.page_rows = std::min(4 * use.page_rows, kRowsMax);
@@ -317,7 +327,7 @@ Status Connection::run_page(StatementUse& use, const char* name) {
   const int own = use.bound;
   use.bind_number(use.page_rows);
   use.bind_number(use.rows_before);
-  const Status status = queue_.run(use, name);
+  const Status status = queue_.run(use);
   use.bound = own;
   return status;
 }

@@ -1,8 +1,9 @@
 // Connection: implements sql::Connection with PostgreSQL.
 //
 // Purpose: in a batch, statements that only write are sent without waiting for their answers, which
-// come with those of the next statement that has rows, or of the commit. So a batch takes as many
-// trips to the server as it reads, and two. A statement is prepared at its first use with the types
+// come with those of the next statement that has rows, or of the commit. Reads that are named before
+// they are needed come together. So a batch takes two trips to the server, and one for each read
+// that was not named. A statement is prepared at its first use with the types
 // that are bound: bigint, text, bytea. The rows of a list come in pages, each of which is held in
 // memory of libpq.
 //
@@ -42,9 +43,10 @@ class Connection : public sql::Connection {
   [[nodiscard]] bool makes_ids() const override { return false; }
   [[nodiscard]] std::int64_t last_insert_id() const override { return 0; }
   [[nodiscard]] bool in_transaction() const override { return link_.in_transaction(); }
+  [[nodiscard]] bool may_have_news() const override { return !link_.wakes() || link_.has_heard(); }
   [[nodiscard]] std::uint32_t version() const override { return transaction_.version(); }
   bool end_later() override;
-  void read_ahead(sql::QueryRef query, std::int64_t key) override;
+  [[nodiscard]] bool reads_ahead() const override { return !link_.is_lost() && !ahead_.rests(); }
 
  protected:
   void* prepare(sql::QueryRef query, int* failure) override;
@@ -53,6 +55,7 @@ class Connection : public sql::Connection {
   int bind_nothing(void* of, int at, sql::ValueType type) override;
   int bind_characters(void* of, int at, std::string_view value) override;
   int bind_bytes(void* of, int at, std::string_view value) override;
+  void read_ahead(void* of) override;
   Step step(void* of, int* slices, int* failure) override;
   int count_changes(std::int64_t* out) override;
   Status explain(void* of, int failure) override;
@@ -68,12 +71,15 @@ class Connection : public sql::Connection {
   Status run(StatementUse& use);
   Status run_own(StatementUse& use, std::string_view text);
   Status end(StatementUse& use, bool commits);
+  Status prepare_known(StatementUse& use, std::string_view text);
   Status run_prepared(StatementUse& use, std::string_view text);
-  Status run_page(StatementUse& use, const char* name);
+  Status take_ahead(StatementUse& use, ReadsAhead::Read& read);
+  Status run_page(StatementUse& use, std::int64_t first_rows);
 
   ServerLink link_{diagnostic_};
-  StoreTransaction transaction_{link_, diagnostic_};
-  BatchQueue queue_{link_};
+  ReadsAhead ahead_{link_};
+  StoreTransaction transaction_{link_, ahead_, diagnostic_};
+  BatchQueue queue_{link_, ahead_};
   Status failed_ = Status::kOk;  // the last failure of a statement
   bool fails_again_ = false;     // the transaction had failed before the last statement
   KnownStatements known_;

@@ -1,46 +1,77 @@
-// ReadsAhead: reads of a view that are sent together, before their answers are asked for.
+// ReadsAhead: reads that are sent together, before their answers are asked for.
 //
 // Purpose: a caller that will read by many keys says so first. The reads then take one trip to the
-// server, and not one each. A view sees no commit of others, so an answer is as good as one that is
-// asked for later. Each is given out once; those that nothing asks for are thrown away at the end
-// of the view. Ownership: a ReadsAhead owns the answers, and uses the link of its connection.
+// server, and not one each; those that are named before a transaction begins take the trip of its
+// lock. In a view no answer can change. In a batch the lock keeps others away, and each write of
+// the batch itself ends the answers that it may have changed (statement_shape.hpp). An answer is
+// given out once; those that nothing asks for are thrown away at the end of the transaction.
+// Ownership: a ReadsAhead owns parameters and answers, and uses the link of its connection.
 // Thread rule: one thread.
 #ifndef PAWL_STORE_POSTGRES_READS_AHEAD_HPP
 #define PAWL_STORE_POSTGRES_READS_AHEAD_HPP
 
+#include <cstddef>
 #include <cstdint>
 
 #include "store/postgres/statement_use.hpp"
 
 namespace pawl::postgres {
 
+// Rows of the first page of a list that is read ahead, beside many others.
+inline constexpr std::int64_t kAheadRows = 4;
+
 class ReadsAhead {
  public:
+  struct Read {
+    const KnownStatement* known = nullptr;  // null: its answer was given out, or is void
+    std::size_t from = 0;                   // where its parameters begin
+    int parameters = 0;
+    PGresult* answer = nullptr;  // null: not yet here
+  };
+
   explicit ReadsAhead(ServerLink& link) : link_(link) {}
   ~ReadsAhead() { forget(); }
   ReadsAhead(const ReadsAhead&) = delete;
   ReadsAhead& operator=(const ReadsAhead&) = delete;
 
-  [[nodiscard]] bool full() const { return count_ == kReadsMax; }
-  // Sends a read, whose first parameter is a number. Requires: not full().
-  void add(const StatementUse& use, const char* name);
-  // Waits for the answers of all. A failure is that of the transaction.
-  void settle();
-  // The answer for this use, which the caller owns then; null: there is none.
-  [[nodiscard]] PGresult* take(const StatementUse& use);
+  // After a transaction that failed with such reads in it, the next one has none: a row that the
+  // server cannot read is blamed only when it is read for itself.
+  [[nodiscard]] bool rests() const { return rests_; }
+  // Keeps a copy of the parameters, as long as there is room. In a transaction it also sends the
+  // read. Requires: the statement is prepared, and has rows.
+  void add(const StatementUse& use);
+  // Sends all, when a transaction begins.
+  Status send();
+  // Null: there is none for this use.
+  [[nodiscard]] Read* find(const StatementUse& use);
+  // Requires: the answer is here. The caller owns it.
+  [[nodiscard]] static PGresult* take(Read& read);
+  // This write was sent, or will be before anything else.
+  void note_write(const StatementUse& use);
+  // The transaction has failed.
+  void note_failure() { has_failed_ = count_ > 0; }
+  // The transaction is over, or the link is lost. Requires: no answer is under way.
   void forget();
 
  private:
-  static constexpr int kReadsMax = 192;
-  static_assert(kReadsMax <= kQueuedMax);
+  static constexpr std::size_t kReadsMax = 240;
+  static constexpr std::size_t kParametersBytes = 16 * 1024;
+  static_assert(kReadsMax + 8 <= kQueuedMax);
+
+  [[nodiscard]] bool is_same(const Read& read, const StatementUse& use) const;
+  Status queue(Read& read);
+  void drop(Read& read);
 
   ServerLink& link_;
-  const KnownStatement* known_[kReadsMax];
-  std::int64_t key_[kReadsMax];
-  PGresult* result_[kReadsMax];
-  int count_ = 0;
-  int settled_ = 0;  // of these the answers have come
-  int next_ = 0;     // most are asked for in the order in which they were sent
+  bool rests_ = false;
+  bool has_failed_ = false;
+  Read reads_[kReadsMax];
+  std::size_t count_ = 0;
+  std::size_t live_ = 0;  // of these have a statement
+  std::size_t next_ = 0;  // most are asked for in the order in which they were named
+  // Of each parameter its size, -1 for NULL, and its bytes.
+  char bytes_[kParametersBytes];
+  std::size_t used_ = 0;
 };
 
 }  // namespace pawl::postgres

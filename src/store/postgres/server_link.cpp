@@ -57,12 +57,12 @@ bool ServerLink::in_transaction() const {
 
 // ---- statements whose answers are waited for together ----
 
-Status ServerLink::note_queued(bool sent) {
+Status ServerLink::note_queued(bool sent, PGresult** keep) {
   if (!sent) {
     lose();
     return judge(nullptr);
   }
-  ++queued_;
+  keep_[queued_++] = keep;
   return Status::kOk;
 }
 
@@ -72,13 +72,15 @@ bool ServerLink::enter_pipeline() {
   return !std::exchange(ends_later_, false) || queue_text("COMMIT") == Status::kOk;
 }
 
-Status ServerLink::queue(const char* name, int count, const char* const* values, const int* sizes) {
+Status ServerLink::queue(const char* name, int count, const char* const* values, const int* sizes,
+                         PGresult** keep) {
   PAWL_CHECK("postgres-15", queued() < kQueuedMax && count <= kParametersMax);
   int formats[kParametersMax];
   for (int& format : formats)
     format = kBinary;
   return note_queued(enter_pipeline() && PQsendQueryPrepared(handle_, name, count, values, sizes,
-                                                             formats, kBinary) == 1);
+                                                             formats, kBinary) == 1,
+                     keep);
 }
 
 Status ServerLink::queue_text(const char* sql) {
@@ -86,30 +88,25 @@ Status ServerLink::queue_text(const char* sql) {
                                                            nullptr, nullptr, 0) == 1);
 }
 
-Status ServerLink::queue_named(const char* name) {
-  return note_queued(enter_pipeline() &&
-                     PQsendQueryPrepared(handle_, name, 0, nullptr, nullptr, nullptr, 0) == 1);
+Status ServerLink::queue_named(const char* name, PGresult** keep) {
+  return note_queued(
+      enter_pipeline() && PQsendQueryPrepared(handle_, name, 0, nullptr, nullptr, nullptr, 0) == 1,
+      keep);
 }
 
 Status ServerLink::settle(PGresult** out) {
   if (ends_later_) static_cast<void>(enter_pipeline());
-  return queued() == 0 ? Status::kOk : settle_queued(out, nullptr);
+  return queued() == 0 ? Status::kOk : settle_queued(out);
 }
 
-Status ServerLink::settle_all(PGresult** out, int count) {
-  if (is_lost()) return judge(nullptr);
-  PAWL_CHECK("postgres-17", queued() == count);
-  return settle_queued(nullptr, out);
-}
-
-Status ServerLink::settle_queued(PGresult** out, PGresult** all) {
+Status ServerLink::settle_queued(PGresult** out) {
   failed_at_.reset();
   if (is_lost() || PQpipelineSync(handle_) != 1) {
     lose();
     return judge(nullptr);
   }
   ++trips_;
-  const Status status = take_answers(out, all);
+  const Status status = take_answers(out);
   if (is_lost()) return status;
   PQclear(wait_for_answer());  // of the end of the pipeline
   if (!is_lost() && PQexitPipelineMode(handle_) != 1) lose();
@@ -118,7 +115,7 @@ Status ServerLink::settle_queued(PGresult** out, PGresult** all) {
 
 // A pipeline has an answer for each statement, also for those that were not run since one before
 // them had failed.
-Status ServerLink::take_answers(PGresult** out, PGresult** all) {
+Status ServerLink::take_answers(PGresult** out) {
   Status status = Status::kOk;
   const int count = std::exchange(queued_, 0);
   for (int at = 0; at < count && !is_lost(); ++at) {
@@ -130,10 +127,10 @@ Status ServerLink::take_answers(PGresult** out, PGresult** all) {
     status = judge(result);
     if (status != Status::kOk) failed_at_ = at;
     count_changes(result);
-    if (status == Status::kOk && at + 1 == count && out != nullptr) {
+    if (status == Status::kOk && keep_[at] != nullptr) {
+      *keep_[at] = result;
+    } else if (status == Status::kOk && at + 1 == count && out != nullptr) {
       *out = result;
-    } else if (status == Status::kOk && all != nullptr) {
-      all[at] = result;
     } else {
       PQclear(result);
     }

@@ -45,13 +45,15 @@ class ServerLink : public ServerSocket {
   [[nodiscard]] bool in_transaction() const;
 
   // Sends a prepared statement, of which only the count of changed rows matters, without waiting
-  // for its answer. Requires: fewer than kQueuedMax are queued, and a transaction has begun.
-  Status queue(const char* name, int count, const char* const* values, const int* sizes);
+  // for its answer. `keep`, which may be null and lives until then, gets the result if it succeeds.
+  // Requires: fewer than kQueuedMax are queued, and a transaction has begun.
+  Status queue(const char* name, int count, const char* const* values, const int* sizes,
+               PGresult** keep = nullptr);
   // None of a link that was lost.
   [[nodiscard]] int queued() const { return is_lost() ? 0 : queued_; }
   // The same for a statement without parameters. `name`: it is prepared; the rows come as texts.
   Status queue_text(const char* sql);
-  Status queue_named(const char* name);
+  Status queue_named(const char* name, PGresult** keep = nullptr);
   // The transaction, which wrote nothing, ends before the next statement that is sent, or with
   // settle().
   void end_later() { ends_later_ = in_transaction(); }
@@ -59,9 +61,6 @@ class ServerLink : public ServerSocket {
   // one that failed, the server runs no other. `out`, which may be null, gets the last result if
   // all succeeded.
   Status settle(PGresult** out = nullptr);
-  // The same for reads that were queued, of which the results are the caller's. `out` gets one for
-  // each, null for those behind one that failed. Requires: nothing else is queued.
-  Status settle_all(PGresult** out, int count);
   // For what the transaction failed; it can only be rolled back then. kOk: it did not.
   [[nodiscard]] Status failure() const;
   // The number of the statement that failed last, among those that were sent without waiting.
@@ -93,13 +92,13 @@ class ServerLink : public ServerSocket {
   // `sent`: as libpq's calls say it.
   Status wait_for(int sent, PGresult** out);
   // Goes on in a pipeline with a statement that was sent.
-  Status note_queued(bool sent);
+  Status note_queued(bool sent, PGresult** keep = nullptr);
   bool enter_pipeline();
-  // `out` gets the last result, or `all` each; either may be null.
-  Status settle_queued(PGresult** out, PGresult** all);
-  Status take_answers(PGresult** out, PGresult** all);
+  Status settle_queued(PGresult** out);
+  Status take_answers(PGresult** out);
   void count_changes(const PGresult* result);
 
+  PGresult** keep_[kQueuedMax];  // of those that are queued
   int queued_ = 0;  // statements whose answers were not taken; more than none: in a pipeline
   bool ends_later_ = false;
   std::optional<int> failed_at_;

@@ -148,9 +148,11 @@ void ServerSocket::look() {
 }
 
 // They only wake; the loop then looks at the rows.
-void ServerSocket::forget_notifications() {
-  while (PGnotify* const one = PQnotifies(handle_))
+void ServerSocket::take_notifications() {
+  while (PGnotify* const one = PQnotifies(handle_)) {
+    has_heard_ = has_heard_ || one->be_pid != PQbackendPID(handle_);
     PQfreemem(one);
+  }
 }
 
 // The texts of libpq name host and database, and no password; some have several lines.
@@ -176,7 +178,7 @@ PGresult* ServerSocket::wait_for_answer() {
     if (unsent == 0 && PQisBusy(handle_) == 0) {
       PGresult* const next = PQgetResult(handle_);
       if (next == nullptr) {
-        forget_notifications();
+        take_notifications();
         return last;
       }
       PQclear(last);

@@ -40,6 +40,9 @@ class ServerSocket {
   // does not. They outlive the link.
   void set_waker(port::Threads* waker);
   [[nodiscard]] bool wakes() const { return waker_ != nullptr; }
+  // Another connection has notified this one since forget_heard(), and its rows were not looked at.
+  [[nodiscard]] bool has_heard() const { return has_heard_; }
+  void forget_heard() { has_heard_ = false; }
   [[nodiscard]] bool is_lost() const { return state_ != State::kConnected; }
   // Notices that the server has ended the connection while nothing was asked. Cheap.
   void look();
@@ -65,7 +68,7 @@ class ServerSocket {
 
   [[nodiscard]] bool can_read_address();
   void watch_socket(bool watched);
-  void forget_notifications();
+  void take_notifications();
   bool wait_for_socket(std::int64_t until_ms, bool writes);
   // Writes libpq's text behind `what`, in one line; `none`: in the place of an empty one.
   void say(const char* what, const char* none);
@@ -74,6 +77,7 @@ class ServerSocket {
   const char* address_ = nullptr;
   port::Clock* clock_ = nullptr;
   port::Threads* waker_ = nullptr;
+  bool has_heard_ = false;
   bool is_watched_ = false;  // the waker has the socket
   std::int64_t answer_ms_max_ = 0;
   std::int64_t connecting_since_ms_ = 0;  // boot time

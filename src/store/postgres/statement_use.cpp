@@ -1,10 +1,17 @@
 #include "store/postgres/statement_use.hpp"
 
+#include <cstdio>
 #include <utility>
 
 #include "core/check.hpp"
 
 namespace pawl::postgres {
+
+StatementName name_of(const KnownStatement& known) {
+  StatementName name = {};
+  static_cast<void>(std::snprintf(name.text, sizeof name.text, "p%d", known.number));
+  return name;
+}
 
 void StatementUse::bind(sql::ValueType type, const char* value, std::size_t size) {
   PAWL_CHECK("postgres-10", bound < kParametersMax);
@@ -37,7 +44,10 @@ KnownStatement& KnownStatements::find(const char* text) {
   std::size_t at =
       (reinterpret_cast<std::uintptr_t>(text) * 0x9e3779b97f4a7c15U >> 32U) & (kMost - 1);
   for (std::size_t looks = 0; looks < kMost; ++looks, at = (at + 1) % kMost) {
-    if (known_[at].text == nullptr) known_[at].text = text;
+    if (known_[at].text == nullptr) {
+      known_[at].text = text;
+      known_[at].number = static_cast<int>(at);
+    }
     if (known_[at].text == text) return known_[at];
   }
   PAWL_CHECK("postgres-8", false);

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "store/postgres/server_link.hpp"
+#include "store/postgres/statement_shape.hpp"
 #include "store/sql/connection.hpp"
 #include "store/sql/query.hpp"
 
@@ -23,9 +24,17 @@ struct KnownStatement {
   bool has_rows = true;         // false: it only writes
   bool inserts_always = false;  // it changes a row, if it does not fail
   bool is_paged = false;        // it has two parameters more
+  int number = 0;               // by which the server knows it
   int parameters = 0;
   sql::ValueType types[kParametersMax] = {};
+  StatementShape shape;
 };
+
+// The name by which the server knows a statement.
+struct StatementName {
+  char text[16];
+};
+[[nodiscard]] StatementName name_of(const KnownStatement& known);
 
 // One use of one, from its bindings to its last row.
 struct StatementUse {
@@ -53,10 +62,6 @@ class KnownStatements {
   // The connection is new, and has prepared none.
   void forget_prepared();
   KnownStatement& find(const char* text);
-  // Its number, by which the server knows it.
-  [[nodiscard]] int number_of(const KnownStatement& known) const {
-    return static_cast<int>(&known - known_);
-  }
 
  private:
   static constexpr std::size_t kMost = 512;  // a power of two, more than Pawl has

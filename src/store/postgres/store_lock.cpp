@@ -1,5 +1,7 @@
 #include "store/postgres/store_lock.hpp"
 
+#include <utility>
+
 namespace pawl::postgres {
 namespace {
 
@@ -8,8 +10,9 @@ namespace {
   "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint " \
   "FROM meta WHERE id=1 FOR UPDATE"
 
-// The names of the two statements. A node in the middle of a transaction that ended is no reason to
+// The names of the statements. A node in the middle of a transaction that ended is no reason to
 // wait, so NOWAIT is another text.
+constexpr char kBegin[] = "pawl_begin";
 constexpr char kLock[] = "pawl_lock";
 constexpr char kLockNow[] = "pawl_lock_now";
 
@@ -36,21 +39,25 @@ Status StoreLock::take(PGresult** out) {
 
 Status StoreLock::connected() {
   wait_.reset();
+  PAWL_TRY(link_.prepare(kBegin, "BEGIN", 0, nullptr));
   PAWL_TRY(link_.prepare(kLock, PAWL_LOCKED_ROW, 0, nullptr));
   return link_.prepare(kLockNow, PAWL_LOCKED_ROW " NOWAIT", 0, nullptr);
 }
 
 Status StoreLock::try_to_take(PGresult** out) {
-  Status status = link_.queue_text("BEGIN");
-  if (status == Status::kOk) status = link_.queue_named(waits_ > 0 ? kLock : kLockNow);
-  if (status == Status::kOk) status = link_.settle(out);
+  *out = nullptr;
+  link_.forget_heard();  // all that was committed before is seen
+  Status status = link_.queue_named(kBegin);
+  if (status == Status::kOk) status = link_.queue_named(waits_ > 0 ? kLock : kLockNow, out);
+  if (status == Status::kOk) status = ahead_.send();
+  if (status == Status::kOk) status = link_.settle();
   if (status == Status::kOk && PQntuples(*out) != 1) {
     diagnostic_.format("table meta has no row");
-    PQclear(*out);
-    *out = nullptr;
     status = Status::kCorrupt;
   }
-  if (status != Status::kOk) give_up();
+  if (status == Status::kOk) return status;
+  PQclear(std::exchange(*out, nullptr));
+  give_up();
   return status;
 }
 

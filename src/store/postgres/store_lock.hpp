@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "pawl/status.hpp"
+#include "store/postgres/reads_ahead.hpp"
 #include "store/postgres/server_link.hpp"
 #include "store/postgres/server_rules.hpp"
 
@@ -16,11 +17,12 @@ namespace pawl::postgres {
 
 class StoreLock {
  public:
-  StoreLock(ServerLink& link, Diagnostic& diagnostic) : link_(link), diagnostic_(diagnostic) {}
+  StoreLock(ServerLink& link, ReadsAhead& ahead, Diagnostic& diagnostic)
+      : link_(link), ahead_(ahead), diagnostic_(diagnostic) {}
 
   // How often take() waits for the lock, each time for as long as the setting lock_timeout says.
   void set_waits(int waits) { waits_ = waits; }
-  // Begins a transaction that holds it. `out`: one row, of the columns `seq`, `form` and those of
+  // Begins a transaction that holds it, and sends the reads that are named ahead of it. `out`: one row, of the columns `seq`, `form` and those of
   // StoreTime::prepare(). kBusy: another connection has it.
   Status take(PGresult** out);
   // Ends the transaction, if there is one, and keeps the text of what was wrong.
@@ -33,6 +35,7 @@ class StoreLock {
   void watch_holder();
 
   ServerLink& link_;
+  ReadsAhead& ahead_;
   Diagnostic& diagnostic_;
   int waits_ = 0;
   std::optional<fleet::LockWait> wait_;  // take() found it held

@@ -46,6 +46,10 @@ bool Statement::row() {
   return step == Connection::Step::kDone ? false : failed(failure);
 }
 
+void Statement::read_ahead() {
+  if (failure_ == 0 && prepared_ != nullptr) connection_.read_ahead(prepared_);
+}
+
 Status Statement::run() {
   while (row()) {
   }

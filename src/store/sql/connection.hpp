@@ -64,6 +64,9 @@ class Statement {
   // Runs to the end without rows. kOk or the error. An engine may say kOk of a statement that only
   // writes before it has run it; then the next one that has rows, or the commit, fails for it.
   Status run();
+  // In place of row(): says that this transaction, or the one that begins next, will read it with
+  // these values. An engine on a server has the answer then, in one trip with others.
+  void read_ahead();
   // Also waits for the count of the rows that it changed.
   Status run(std::int64_t* changed);
   [[nodiscard]] Status status() const { return status_; }
@@ -137,9 +140,11 @@ class Connection {
   [[nodiscard]] virtual bool in_transaction() const = 0;
   // Ends a view together with the next statement. False: the engine gains nothing by that.
   virtual bool end_later() { return false; }
-  // Says that this view will read by this key, which is the only parameter of the query. An engine
-  // for which that saves time has the answer then.
-  virtual void read_ahead(QueryRef /*query*/, std::int64_t /*key*/) {}
+  // Whether the engine gains by Statement::read_ahead().
+  [[nodiscard]] virtual bool reads_ahead() const { return false; }
+  // False: no other connection has committed since the last transaction began. For a loop that is
+  // woken by such commits (Database::wake()).
+  [[nodiscard]] virtual bool may_have_news() const { return true; }
   // Every commit changes it; other connections' commits are seen when a transaction begins.
   [[nodiscard]] virtual std::uint32_t version() const = 0;
   // Holds the text of the last error, too.
@@ -163,6 +168,7 @@ class Connection {
   virtual int bind_nothing(void* prepared, int at, ValueType type) = 0;
   virtual int bind_characters(void* prepared, int at, std::string_view value) = 0;
   virtual int bind_bytes(void* prepared, int at, std::string_view value) = 0;
+  virtual void read_ahead(void* /*prepared*/) {}
   virtual Step step(void* prepared, int* slices, int* failure) = 0;
   // The rows that the last statement changed.
   virtual int count_changes(std::int64_t* out) = 0;

@@ -200,7 +200,9 @@ Status WorkFetch::look_ahead(const Fetch& fetch, const BranchScan::Range* ranges
   }
   ahead->more = ahead->count == wanted;
   ahead->holds = true;
-  return fail(next.status(), "find work");
+  PAWL_TRY(fail(next.status(), "find work"));
+  if (connection_.reads_ahead()) read_candidates_ahead(*ahead);
+  return Status::kOk;
 }
 
 Status WorkFetch::first_tagged(const Fetch& fetch, int branch, Candidate* candidate) {
@@ -343,6 +345,13 @@ constexpr auto kActivity = PAWL_QUERY(
     " AS is_there,s.tag,i.trace"
     " FROM worker_queue q LEFT JOIN instances i ON i.key=q.instance" PAWL_EVENT_OF(
         "q") " LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
+
+void WorkFetch::read_candidates_ahead(const Ahead& ahead) {
+  for (std::size_t at = 0; at < ahead.count; ++at) {
+    rows_.work.read_work_ahead(ahead.free[at]);
+    connection_.use(kActivity).bind(ahead.free[at]).read_ahead();
+  }
+}
 
 // Reads the verdict on a row and its texts. The input is touched only for a process that can run
 // it.

@@ -86,6 +86,7 @@ class WorkFetch : private Table {
   Status next_candidate(Fetch& fetch, Candidate* candidate);
   Status first_untagged(const Fetch& fetch, Candidate* candidate);
   Status look_ahead(const Fetch& fetch, const BranchScan::Range* ranges, Ahead* ahead);
+  void read_candidates_ahead(const Ahead& ahead);
   Status first_tagged(const Fetch& fetch, int branch, Candidate* candidate);
   void pass_over(Fetch& fetch, const Candidate& candidate, bool waits);
   void moved_away(const Candidate& candidate);

@@ -173,6 +173,13 @@ Status WorkItems::check_work_item(const WorkDone& done) {
   return check_row(row, done, 0);
 }
 
+void WorkItems::read_done_ahead(const WorkDone& done) {
+  if (done.session == 0)
+    rows_.work.read_hand_over_ahead(done.item);
+  else
+    rows_.work.read_work_ahead(done.item);
+}
+
 Status WorkItems::check_done(const WorkDone& done, InstanceKey instance) {
   if (done.session == 0) return check_plain(done, instance);
   WorkRow row;

@@ -58,6 +58,8 @@ class WorkItems : private Table {
   // Checks a finished item whose result is piggybacked on its turn: as check_work_item() does, and
   // that it belongs to this instance (0: any). take_work() removes it.
   Status check_done(const WorkDone& done, InstanceKey instance);
+  // Says that it follows.
+  void read_done_ahead(const WorkDone& done);
   // Requires: check_done() was kOk for each. Removes the items, and then aborts the sessions that
   // their activities gave up.
   Status take_work(Span<const WorkDone> done);

@@ -71,6 +71,9 @@ class WorkRows : private Table {
 
   // ---- for the other classes of the storage ----
   Status read_work(WorkItemId item, WorkRow* row);
+  // Each says that the read of this name follows.
+  void read_work_ahead(WorkItemId item);
+  void read_hand_over_ahead(WorkItemId item);
   // The part of it that says whose hand-over the item is. kNotFound: also if it is a session's.
   Status read_hand_over(WorkItemId item, InstanceKey* instance, rules::LastHandOver* last);
   // The one statement that writes the state and lock of a row. The caller keeps the session's head
