@@ -298,11 +298,13 @@ Status Connection::take_ahead(StatementUse& use, ReadsAhead::Read& read) {
   if (read.answer == nullptr) PAWL_TRY(queue_.settle());
   PGresult* const answer = ReadsAhead::take(read);
 #ifndef NDEBUG
+  const std::uint64_t trips = link_.trips();
   const Status status = use.known->is_paged ? run_page(use, kAheadRows) : queue_.run(use);
   if (status != Status::kOk) {
     PQclear(answer);
     return status;
   }
+  link_.forget_trips_since(trips);
   PAWL_CHECK("postgres-17", is_equal(answer, use.result));
   PQclear(use.result);
 #endif
