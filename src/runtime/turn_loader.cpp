@@ -74,6 +74,7 @@ Status load_rows(store::Instances& instances, const Turn& turn, const Message* r
   const Warm& warm = *turn.warm;
   const ExecutionId of = restart != nullptr ? warm.execution - 1 : warm.execution;
   PAWL_TRY(instances.rows.load_state(turn.key, of, loader));
+  if (restart == nullptr && turn.item->last_event == 0) return Status::kOk;
   if (restart == nullptr) return instances.history.read_history(turn.key, of, 0, loader);
   RestoringLoader restoring(loader, warm.history, *restart);
   PAWL_TRY(instances.history.read_history(turn.key, of, 0, restoring));
