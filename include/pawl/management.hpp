@@ -264,6 +264,11 @@ struct WorkerInfo {
   // One name a line, in their order; names that do not fit into payload_bytes_max are left out.
   std::string_view tags;
   std::string_view handlers;  // names of activities
+  // With a database on a server: the IP address that its connection comes from (empty: a socket of
+  // the server's machine), and whether the server has no connection of it. It may be cut off or
+  // dead then; docs/rules/fleet.md says what others may take of it, and when.
+  std::string_view address;
+  bool disconnected = false;
 };
 
 class WorkerVisitor {

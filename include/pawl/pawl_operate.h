@@ -124,9 +124,11 @@ typedef struct pawl_worker_info {
   pawl_text node;
   pawl_text tags;     /* one name a line */
   pawl_text handlers; /* names of activities, one a line */
+  pawl_text address;  /* on a server: where its connection comes from */
   int draining;
   int any_tag;
   int takes_untagged;
+  int disconnected; /* on a server, which has no connection of it */
   int64_t incarnation;
   int64_t pid;
   int64_t lease_ends_in_ms; /* below 0: it is overdue */

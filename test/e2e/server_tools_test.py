@@ -21,6 +21,7 @@ FOLDER = pathlib.Path(sys.argv[3])
 SECRET = "s3cret-word"
 HOST = re.search(r"host=(\S+)", os.environ["PAWL_POSTGRES"])[1]
 URL = f"postgresql://pawl:{SECRET}@/postgres?host={HOST}"
+BY_IP = f"postgresql://pawl:{SECRET}@{os.environ['PAWL_POSTGRES_IP']}/postgres"
 SCHEMA = "plant"
 BESIDE = FOLDER / "plant"
 CONFIG = FOLDER / "pawld.json"
@@ -92,7 +93,7 @@ def works():
     expect("holds no tables" in pawl("list", status=1), "nothing is made by a look")
     may_end = FOLDER / "may_end"
     until_then = ["/bin/sh", "-c", f"until test -e {may_end}; do sleep 0.05; done"]
-    configure(endpoint={}, activities={"say": {"argv": ["/bin/cat"]}, "linger": {"argv": until_then}},
+    configure(database=BY_IP, endpoint={}, activities={"say": {"argv": ["/bin/cat"]}, "linger": {"argv": until_then}},
               start=[{"name": "hello", "id": "first"}, {"name": "late", "id": "late"}],
               orchestrations={"hello": {"type": "sequence", "steps": [{"name": "a", "activity": "say", "input": "x"}]},
                               "late": {"type": "sequence", "steps": [{"name": "a", "activity": "linger", "input": "x"}]}})
@@ -115,6 +116,7 @@ def works():
     expect(len(exported) > len(events) and all(json.loads(line) for line in exported), "export")
     expect("\ninstances_completed\t2\n" in "\n" + pawl("metrics"), "metrics")
     expect(pawl("workers").startswith("pawld\t"), "workers")
+    expect(json.loads(pawl("workers", "--json"))["address"] == "127.0.0.1", f"where it is connected from: {said[-1]}")
     expect(pawl(*beside, "watch", "second") == "", "a watch of one that has ended")
     pawl("start", "hello", "null", "--id", "third")
     expect(pawl("wait", "third") == '"x"\n', "a worker that nothing rings for looks by itself")

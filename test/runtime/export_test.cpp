@@ -119,7 +119,13 @@ TEST(Export, Worker) {
   EXPECT_EQ(json(one),
             R"({"incarnation":1,"node":"n","pid":2,"lease_ends_in_ms":-3,"draining":true,)"
             R"("sessions_max":4,"sessions":5,"devices":6,"sessions_busy":7,"any_tag":false,)"
-            R"("takes_untagged":true,"tags":["a","b"],"handlers":[]})");
+            R"("takes_untagged":true,"tags":["a","b"],"handlers":[],"disconnected":false})");
+  one.address = "10.0.0.3";
+  one.disconnected = true;
+  const std::string text = json(one);
+  EXPECT_NE(text.find(R"("handlers":[],"address":"10.0.0.3","disconnected":true})"),
+            std::string::npos)
+      << text;
 }
 
 TEST(Export, Session) {

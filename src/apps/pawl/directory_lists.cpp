@@ -47,6 +47,12 @@ std::string kind_of(const MessageInfo& one) {
   return one.is_unread ? std::string("unread ") + one.kind : one.kind;
 }
 
+// A worker that is cut off from its server does nothing, whether it drains or not.
+std::string state_of(const WorkerInfo& one) {
+  if (one.disconnected) return "disconnected";
+  return one.draining ? "draining" : "";
+}
+
 int list_workers(Tool& tool) {
   TextTable table(tool.screen(), {"NODE", "PID", "LEASE", "SESSIONS", "MOST", "BUSY", "DEVICES",
                                   "STATE", "TAGS", "ACTIVITIES"});
@@ -54,8 +60,7 @@ int list_workers(Tool& tool) {
     if (tool.json()) return tool.print_json(one);
     table.row({copy(one.node), number(one.pid), tool.screen().duration(one.lease_ends_in_ms),
                number(one.sessions), number(one.sessions_max), number(one.sessions_busy),
-               number(one.devices), one.draining ? "draining" : "", tags_of(one),
-               listed(one.handlers)});
+               number(one.devices), state_of(one), tags_of(one), listed(one.handlers)});
   })));
   return kDone;
 }

@@ -279,10 +279,20 @@ struct WorkerInfoTable {
   using C = pawl_worker_info;
   using Cpp = WorkerInfo;
   static constexpr Member kMembers[] = {
-      PAWL_C_SAME(node),          PAWL_C_SAME(tags),     PAWL_C_SAME(handlers),
-      PAWL_C_SAME(draining),      PAWL_C_SAME(any_tag),  PAWL_C_SAME(takes_untagged),
-      PAWL_C_SAME(incarnation),   PAWL_C_SAME(pid),      PAWL_C_SAME(lease_ends_in_ms),
-      PAWL_C_SAME(sessions_max),  PAWL_C_SAME(sessions), PAWL_C_SAME(devices),
+      PAWL_C_SAME(node),
+      PAWL_C_SAME(tags),
+      PAWL_C_SAME(handlers),
+      PAWL_C_SAME(address),
+      PAWL_C_SAME(draining),
+      PAWL_C_SAME(any_tag),
+      PAWL_C_SAME(takes_untagged),
+      PAWL_C_SAME(disconnected),
+      PAWL_C_SAME(incarnation),
+      PAWL_C_SAME(pid),
+      PAWL_C_SAME(lease_ends_in_ms),
+      PAWL_C_SAME(sessions_max),
+      PAWL_C_SAME(sessions),
+      PAWL_C_SAME(devices),
       PAWL_C_SAME(sessions_busy),
   };
 };

@@ -169,6 +169,8 @@ struct FieldsOf<WorkerInfo> {
       PAWL_FIELD(takes_untagged, "It takes work without a tag."),
       PAWL_FIELD(tags, "It takes work with these tags.").as(FieldKind::kLines),
       PAWL_FIELD(handlers, "Names of its activities.").as(FieldKind::kLines),
+      PAWL_FIELD(address, "On a server: where its connection comes from.").unless_empty(),
+      PAWL_FIELD(disconnected, "On a server, which has no connection of it."),
   };
 };
 

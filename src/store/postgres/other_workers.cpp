@@ -15,6 +15,10 @@ constexpr char kReadLiving[] =
                 "EXISTS(SELECT 1 FROM worker_queue)::int,w.boot_seq FROM workers w "
                 "WHERE w.buried=0 AND w.inc<>$1 ORDER BY w.inc";
 
+constexpr char kFindConnection[] =
+    "SELECT coalesce(host(a.client_addr),'') FROM nodes n JOIN pg_stat_activity a ON a.pid IN("
+    "SELECT l.pid FROM " PAWL_NODE_LOCKS("n.id") ") WHERE n.inc=$1";
+
 constexpr char kTakeNode[] = "UPDATE nodes SET inc=NULL WHERE inc=$1";
 
 bool has_graced(std::int64_t since_boot_ms, std::int64_t boot_ms) {
@@ -40,6 +44,16 @@ Gone OtherWorkers::judge(const Claim& claim, bool is_proved_dead, std::int64_t n
   const OptionalMs since = owner.connection_free_since_boot_ms;
   const bool is_gone = is_proved_dead || (since.has_value() && has_graced(since.value(), boot_ms));
   return is_gone ? Gone::kProof : Gone::kSuspicion;
+}
+
+Status OtherWorkers::find_connection(Incarnation worker, Connected* out) {
+  *out = Connected();
+  PGresult* found = nullptr;
+  PAWL_TRY(link_.ask_about(kFindConnection, {worker}, &found));
+  out->is_connected = PQntuples(found) > 0;
+  if (out->is_connected) out->address.assign_cut(PQgetvalue(found, 0, 0));
+  PQclear(found);
+  return Status::kOk;
 }
 
 Status OtherWorkers::take_node(Incarnation worker) {

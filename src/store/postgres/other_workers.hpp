@@ -30,6 +30,7 @@ class OtherWorkers : public OtherMachines {
   }
   Gone judge(const Claim& claim, bool is_proved_dead, std::int64_t now) override;
   [[nodiscard]] Look look(Incarnation me, std::int64_t now) override;
+  Status find_connection(Incarnation worker, Connected* out) override;
   Status take_node(Incarnation worker) override;
   [[nodiscard]] bool is_watching() const override { return is_watching_; }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/ids.hpp"
+#include "core/text.hpp"
 #include "core/vector.hpp"
 #include "pawl/optional_ms.hpp"
 #include "pawl/port.hpp"
@@ -54,6 +55,12 @@ class OtherMachines {
   };
   // `me`: the asking incarnation.
   virtual Look look(Incarnation me, std::int64_t now) = 0;
+  // Where the connection of a worker comes from, this one or another.
+  struct Connected {
+    bool is_connected = false;
+    FixedText<64> address;  // empty: a socket of the server's machine
+  };
+  virtual Status find_connection(Incarnation worker, Connected* out) = 0;
   // In a batch: another worker takes the node's id of this one (F13), which hears of that when it
   // connects again.
   virtual Status take_node(Incarnation worker) = 0;

@@ -145,7 +145,16 @@ Status Workers::describe_worker(Incarnation worker, char* buffer, std::size_t ca
   while (handler.row())
     put(handler.bytes(0), begin);
   out->handlers = {buffer + begin, used - begin};
-  return fail(handler.status(), "list a worker's handlers");
+  PAWL_TRY(fail(handler.status(), "list a worker's handlers"));
+  OtherMachines* const others = context_.file.other_machines();
+  if (others == nullptr) return Status::kOk;
+  OtherMachines::Connected connected;
+  PAWL_TRY(fail(others->find_connection(worker, &connected), "find a worker's connection"));
+  out->disconnected = !connected.is_connected;
+  const std::size_t address = used;
+  put(connected.address.view(), address);
+  out->address = {buffer + address, used - address};
+  return Status::kOk;
 }
 
 // Two kernels would use one file, each with its own boot time: nothing could say what is due.

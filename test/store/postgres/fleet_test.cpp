@@ -333,6 +333,25 @@ TEST_F(Fleet, ASoftSessionMovesSoonAfterItsMachineIsGone) {
   EXPECT_EQ(begun_at("b"), 1U);
 }
 
+TEST_F(Fleet, TheListOfWorkersSaysWhichAreConnected) {
+  const auto listed = [&] {
+    std::map<std::string, bool> is_connected;
+    EXPECT_EQ(b->client()->list_workers(visit([&](const WorkerInfo& one) {
+      EXPECT_EQ(one.address, "");  // a socket of the machine of the server
+      is_connected[std::string(one.node)] = !one.disconnected;
+    })),
+              Status::kOk);
+    return is_connected;
+  };
+  start_both();
+  EXPECT_EQ(listed(), (std::map<std::string, bool>{{"a", true}, {"b", true}}));
+  cut(a);
+  EXPECT_EQ(listed(), (std::map<std::string, bool>{{"a", false}, {"b", true}}));
+  a.network().heal();
+  pass(10'000);
+  EXPECT_EQ(listed(), (std::map<std::string, bool>{{"a", true}, {"b", true}}));
+}
+
 // Nothing but its rows says that it was there.
 TEST_F(Fleet, WorkOfAMachineThatWasGoneBeforeMovesSoonAfterAnotherStarts) {
   ASSERT_EQ(start(a, "a"), Status::kOk);

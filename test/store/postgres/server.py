@@ -4,7 +4,7 @@
 usage: server.py [--flush] COMMAND...
 
 The server has a new, empty database in a folder of its own, and listens on a Unix socket there. PAWL_POSTGRES tells the
-command its address. It ends with the command, whose status is that of this program. PostgreSQL refuses to run as root, so
+command its address, and PAWL_POSTGRES_IP one of the loopback network, which no other server has. It ends with the command, whose status is that of this program. PostgreSQL refuses to run as root, so
 root starts it as the user of the Debian package.
 
 The server flushes nothing: the tests are about what statements mean. With --flush it has the settings that a server has by itself,
@@ -42,19 +42,20 @@ def main(arguments):
     if os.getuid() == 0:
         shutil.chown(folder, USER, USER)
     data = folder / "data"
+    ip = f"127.{1 + os.getpid() // 65536}.{os.getpid() // 256 % 256}.{os.getpid() % 256}"
     try:
         subprocess.run(as_server([programs / "initdb", "-D", data, "-U", "pawl", "-A", "trust", "-E", "UTF8", "--locale=C",
                                   "--no-sync"]), check=True, stdout=subprocess.DEVNULL, cwd=folder)
         with open(folder / "log", "wb") as log:
             server = subprocess.Popen(as_server([
-                programs / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses=", "-c", "max_connections=200",
+                programs / "postgres", "-D", data, "-k", folder, "-c", f"listen_addresses={ip}", "-c", "max_connections=200",
                 "-c", "log_min_messages=fatal", *([] if flushes else UNSAFE)]), stdout=log, stderr=log, cwd=folder)
         try:
             ready = subprocess.run([programs / "pg_isready", "-h", folder, "-t", "60"], stdout=subprocess.DEVNULL, check=False)
             while ready.returncode != 0 and server.poll() is None:
                 ready = subprocess.run([programs / "pg_isready", "-h", folder], stdout=subprocess.DEVNULL, check=False)
             address = f"host={folder} user=pawl dbname=postgres"
-            return subprocess.run(arguments, env={**os.environ, "PAWL_POSTGRES": address}, check=False).returncode
+            return subprocess.run(arguments, env={**os.environ, "PAWL_POSTGRES": address, "PAWL_POSTGRES_IP": ip}, check=False).returncode
         finally:
             server.terminate()
             server.wait()

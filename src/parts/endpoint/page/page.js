@@ -131,7 +131,7 @@ function textBlock(text) {
   return h("div", {}, block, all);
 }
 
-/** Brings the children of `parent` into the state of `rows`. A row that is as it was keeps its element. */
+/** Brings the children of `parent` into the state of `rows`. An unchanged row keeps its element. */
 function keyed(parent, rows, cells, element = () => h("tr")) {
   const old = new Map(Array.from(parent.children, (child) => [child.getAttribute("data-key"), child]));
   let place = parent.firstElementChild;
@@ -233,7 +233,7 @@ async function gather(path, list, parameters, signal, { after = 0, most = 1000, 
   return { rows, after, more };
 }
 
-/** A button that asks, does it, says what came of it; hidden where the endpoint only reads. */
+/** A button that asks, does it, and says what came of it; the endpoint may only read. */
 function action(verb, question, request) {
   const act = async () => {
     const given = await ask({ title: verb, yes: verb, ...question });
@@ -887,12 +887,12 @@ function workerHead(worker) {
   const why = worker.draining ? "takes new work again." : "takes nothing new, and its sessions move away.";
   const drain = action(verb, { title: `${verb} this worker?`, text: `${textOf(worker, "node")} ${why}`, danger: !worker.draining }, () => ({ path: `/v1/workers/${segmentOf(worker, "node")}/${verb.toLowerCase()}` }));
   const tags = worker.tags.map((tag) => visible(cut(tag.base64 ?? tag, 40))).join(", ");
-  return [h("h2", { class: "mono" }, shown(worker, "node")), badge(worker.draining ? "draining" : "serving"), span("dim", `pid ${worker.pid}`),
+  return [h("h2", { class: "mono" }, shown(worker, "node")), badge(worker.disconnected ? "disconnected" : worker.draining ? "draining" : "serving"), span("dim", `pid ${worker.pid} ${worker.address ?? ""}`),
     span("", `${worker.sessions} of ${many(worker.sessions_max, "session")} · ${worker.sessions_busy} busy · ${many(worker.devices, "device")}`), span("dim small", tags && `tags ${tags}`),
     span("grow"), drain];
 }
 
-/** A card for a worker, or for what has none, that knows how to show itself. */
+/** A card for a worker, or for what has none. */
 function workerCard({ title }) {
   const list = table(`Sessions of ${title}`, SESSION_HEAD);
   const [head, empty, isOther] = [bar(), h("p", { class: "empty" }, "No sessions."), changes()];
