@@ -285,7 +285,9 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
   const std::int64_t now = loop_.boot_ms();
   // The bell of another that rang behind this worker's own was thrown away with that.
-  if (has_batch && !next_due().has_passed(now) && loop_.transaction().may_have_news())
+  const OtherMachines* const others = loop_.evidence.other_machines();
+  if (has_batch && !next_due().has_passed(now) &&
+      (others == nullptr || others->may_have_committed()))
     parts_.others.look();
   runs_again_ = next_due().has_passed(now);
   if (loop_.options.board != nullptr) write_board(*loop_.options.board, now);

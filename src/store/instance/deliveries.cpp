@@ -108,9 +108,7 @@ void Deliveries::read_start_ahead(std::string_view id) {
   if (connection_.reads_ahead()) connection_.use(kFindHolder).bind_text(id).read_ahead();
 }
 
-void Deliveries::read_running_ahead(std::string_view id) {
-  rows_.instances.read_running_ahead(id);
-}
+void Deliveries::read_running_ahead(std::string_view id) { rows_.instances.read_running_ahead(id); }
 
 Status Deliveries::find_holder(std::string_view id, Holder* out) {
   *out = Holder();

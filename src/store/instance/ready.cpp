@@ -766,8 +766,7 @@ Status ReadyInstances::wake_delayed(std::size_t limit, std::size_t* woken) {
   if (is_due(DueKind::kWork)) PAWL_TRY(rows_.work.end_overdue_work(limit - *woken, woken));
   if (is_due(DueKind::kWork)) PAWL_TRY(moves_.end_unavailable_work(limit - *woken, woken));
   if (is_due(DueKind::kLook)) PAWL_TRY(expiry_.look_at_sessions(limit - *woken, woken));
-  return is_due(DueKind::kWork) ? rows_.work.wake_delayed_work(limit - *woken, woken)
-                                : Status::kOk;
+  return is_due(DueKind::kWork) ? rows_.work.wake_delayed_work(limit - *woken, woken) : Status::kOk;
 }
 
 }  // namespace pawl::store

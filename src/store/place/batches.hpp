@@ -56,8 +56,6 @@ class Batches : private Table {
   void end_read();
   // Rises when another connection committed (not by own commits). Cheap; outside of batches.
   Result<std::int64_t> data_version();
-  // False: data_version() is what it was at the last commit. Right behind it only.
-  [[nodiscard]] bool may_have_news() const { return connection_.may_have_news(); }
   // Another machine waits for a commit of this worker, whatever it writes: renewing its leases will
   // do.
   [[nodiscard]] bool owes_commit();

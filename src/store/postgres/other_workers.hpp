@@ -32,6 +32,9 @@ class OtherWorkers : public OtherMachines {
   [[nodiscard]] Look look(Incarnation me, std::int64_t now) override;
   Status find_connection(Incarnation worker, Connected* out) override;
   Status take_node(Incarnation worker) override;
+  [[nodiscard]] bool may_have_committed() const override {
+    return !link_.wakes() || link_.has_heard();
+  }
   [[nodiscard]] bool is_watching() const override { return is_watching_; }
 
  private:

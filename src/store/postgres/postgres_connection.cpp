@@ -136,6 +136,32 @@ sql::Connection::Step Connection::step(void* of, int* slices, int* failure) {
   return step(of, slices, failure);
 }
 
+namespace {
+
+Status prepare_known(ServerLink& link, StatementUse& use, std::string_view text) {
+  KnownStatement& known = *use.known;
+  if (known.is_prepared) return Status::kOk;
+  char ours[kPostgresTextBytesMax];
+  known.is_paged = is_unlimited(text);
+  const std::size_t size = known.is_paged ? translate_page(text, ours) : translate(text, ours);
+  Oid types[kParametersMax + 2];
+  for (int at = 0; at < use.bound; ++at)
+    types[at] = kTypes[static_cast<std::size_t>(use.types[at])];
+  types[use.bound] = types[use.bound + 1] = kInt8;
+  PAWL_TRY(link.prepare(name_of(known).text, ours, use.bound + (known.is_paged ? 2 : 0), types));
+  known.is_prepared = true;
+  known.parameters = use.bound;
+  std::memcpy(known.types, use.types, sizeof use.types);
+  known.shape = shape_of({ours, size});
+  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
+  known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
+  known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
+                         text.find(" ON CONFLICT") == std::string_view::npos;
+  return Status::kOk;
+}
+
+}  // namespace
+
 Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
@@ -145,7 +171,13 @@ Status Connection::run(StatementUse& use) {
   if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
     return link_.failure();
   const bool is_own = ends || (use.query.marks() & sql::kEnginesOwn) != 0 || whole == "BEGIN";
-  const Status status = is_own ? run_own(use, whole) : run_prepared(use, whole);
+  Status status = Status::kOk;
+  if (is_own) {
+    status = run_own(use, whole);
+  } else {
+    status = prepare_known(link_, use, whole);
+    if (status == Status::kOk) status = queue_.run(use, suspects());
+  }
   if (status != Status::kOk && status != Status::kBusy) ahead_.note_failure();
   const bool has_not_begun = status != Status::kOk && whole.substr(0, 5) == "BEGIN";
   if (ends || has_not_begun) ahead_.forget();
@@ -226,112 +258,13 @@ Status Connection::run_own(StatementUse& use, std::string_view text) {
   return Status::kUnsupported;
 }
 
-// ---- statements of Pawl ----
-
-namespace {
-
-constexpr std::int64_t kFirstRows = 32;  // of the first page of a list
-
-#ifndef NDEBUG
-bool is_equal(const PGresult* one, const PGresult* other) {
-  bool equal = PQntuples(one) == PQntuples(other) && PQnfields(one) == PQnfields(other);
-  for (int row = 0; equal && row < PQntuples(one); ++row)
-    for (int column = 0; equal && column < PQnfields(one); ++column) {
-      const int size = PQgetlength(one, row, column);
-      equal = PQgetisnull(one, row, column) == PQgetisnull(other, row, column) &&
-              size == PQgetlength(other, row, column) &&
-              std::memcmp(PQgetvalue(one, row, column), PQgetvalue(other, row, column),
-                          static_cast<std::size_t>(size)) == 0;
-    }
-  return equal;
-}
-#endif
-
-}  // namespace
-
-Status Connection::prepare_known(StatementUse& use, std::string_view text) {
-  KnownStatement& known = *use.known;
-  if (known.is_prepared) return Status::kOk;
-  char ours[kPostgresTextBytesMax];
-  known.is_paged = is_unlimited(text);
-  const std::size_t size = known.is_paged ? translate_page(text, ours) : translate(text, ours);
-  Oid types[kParametersMax + 2];
-  for (int at = 0; at < use.bound; ++at)
-    types[at] = kTypes[static_cast<std::size_t>(use.types[at])];
-  types[use.bound] = types[use.bound + 1] = kInt8;
-  PAWL_TRY(link_.prepare(name_of(known).text, ours, use.bound + (known.is_paged ? 2 : 0), types));
-  known.is_prepared = true;
-  known.parameters = use.bound;
-  std::memcpy(known.types, use.types, sizeof use.types);
-  known.shape = shape_of({ours, size});
-  const bool reads = text.front() == 'S' || text.front() == 'W';  // SELECT or WITH
-  known.has_rows = reads || text.find(" RETURNING ") != std::string_view::npos;
-  known.inserts_always = text.front() == 'I' && text.find(" SELECT ") == std::string_view::npos &&
-                         text.find(" ON CONFLICT") == std::string_view::npos;
-  return Status::kOk;
-}
-
 // Most that read a list want few of its rows, so of one that is read ahead its first page comes.
 void Connection::read_ahead(void* of) {
   StatementUse& use = use_of(of);
   if (link_.is_lost() || link_.failure() != Status::kOk) return;
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
-  if (prepare_known(use, whole) == Status::kOk) static_cast<void>(queue_.read_ahead(use));
-}
-
-Status Connection::run_prepared(StatementUse& use, std::string_view text) {
-  const KnownStatement& known = *use.known;
-  PAWL_TRY(prepare_known(use, text));
-  // A parameter has one type wherever it is bound.
-  PAWL_CHECK("postgres-11", use.bound == known.parameters &&
-                                std::equal(use.types, use.types + use.bound, known.types));
-  if (queue_.is_in_batch() && !known.has_rows) return queue_.add(use, suspects());
-  ReadsAhead::Read* const read =
-      link_.in_transaction() && use.rows_before == 0 ? ahead_.find(use) : nullptr;
-  if (read != nullptr) return take_ahead(use, *read);
-  return known.is_paged ? run_page(use, kFirstRows) : queue_.run(use);
-}
-
-// Debug builds ask for it, too, and compare.
-Status Connection::take_ahead(StatementUse& use, ReadsAhead::Read& read) {
-  if (read.answer == nullptr) PAWL_TRY(queue_.settle());
-  PGresult* const answer = ReadsAhead::take(read);
-#ifndef NDEBUG
-  const std::uint64_t trips = link_.trips();
-  const Status status = use.known->is_paged ? run_page(use, kAheadRows) : queue_.run(use);
-  if (status != Status::kOk) {
-    PQclear(answer);
-    return status;
-  }
-  link_.forget_trips_since(trips);
-  PAWL_CHECK("postgres-17", is_equal(answer, use.result));
-  PQclear(use.result);
-#endif
-  use.result = answer;
-  use.page_rows = kAheadRows;
-  use.writes_before = queue_.added();
-  return Status::kOk;
-}
-
-// Most that read a list want few of its rows, so the first page is a small one. Between two pages
-// nothing may change their rows: in a view nothing does, and in a batch the tables write when they
-// have read. Outside of both, others may commit at any time, so there all rows are one page.
-Status Connection::run_page(StatementUse& use, std::int64_t first_rows) {
-  constexpr std::int64_t kRowsMax = 2048;
-  if (use.rows_before == 0) {
-    use.writes_before = queue_.added();
-    use.page_rows = link_.in_transaction() ? first_rows : std::numeric_limits<std::int64_t>::max();
-  } else {
-    PAWL_CHECK("postgres-16", use.writes_before == queue_.added());
-    use.page_rows = std::min(4 * use.page_rows, kRowsMax);
-  }
-  const int own = use.bound;
-  use.bind_number(use.page_rows);
-  use.bind_number(use.rows_before);
-  const Status status = queue_.run(use);
-  use.bound = own;
-  return status;
+  if (prepare_known(link_, use, whole) == Status::kOk) static_cast<void>(queue_.read_ahead(use));
 }
 
 // ---- columns ----

@@ -1,11 +1,10 @@
 // Connection: implements sql::Connection with PostgreSQL.
 //
 // Purpose: in a batch, statements that only write are sent without waiting for their answers, which
-// come with those of the next statement that has rows, or of the commit. Reads that are named before
-// they are needed come together. So a batch takes two trips to the server, and one for each read
-// that was not named. A statement is prepared at its first use with the types
-// that are bound: bigint, text, bytea. The rows of a list come in pages, each of which is held in
-// memory of libpq.
+// come with those of the next statement that has rows, or of the commit. Reads that are named ahead
+// come together. So a batch takes two trips to the server, and one for each read that was not
+// named. A statement is prepared at its first use with the types that are bound: bigint, text,
+// bytea. The rows of a list come in pages, each of which is held in memory of libpq.
 //
 // Ownership: a Connection owns its link and its statements. Thread rule: one thread.
 #ifndef PAWL_STORE_POSTGRES_POSTGRES_CONNECTION_HPP
@@ -43,7 +42,6 @@ class Connection : public sql::Connection {
   [[nodiscard]] bool makes_ids() const override { return false; }
   [[nodiscard]] std::int64_t last_insert_id() const override { return 0; }
   [[nodiscard]] bool in_transaction() const override { return link_.in_transaction(); }
-  [[nodiscard]] bool may_have_news() const override { return !link_.wakes() || link_.has_heard(); }
   [[nodiscard]] std::uint32_t version() const override { return transaction_.version(); }
   bool end_later() override;
   [[nodiscard]] bool reads_ahead() const override { return !link_.is_lost() && !ahead_.rests(); }
@@ -71,10 +69,6 @@ class Connection : public sql::Connection {
   Status run(StatementUse& use);
   Status run_own(StatementUse& use, std::string_view text);
   Status end(StatementUse& use, bool commits);
-  Status prepare_known(StatementUse& use, std::string_view text);
-  Status run_prepared(StatementUse& use, std::string_view text);
-  Status take_ahead(StatementUse& use, ReadsAhead::Read& read);
-  Status run_page(StatementUse& use, std::int64_t first_rows);
 
   ServerLink link_{diagnostic_};
   ReadsAhead ahead_{link_};

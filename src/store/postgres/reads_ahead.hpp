@@ -69,7 +69,7 @@ class ReadsAhead {
   std::size_t count_ = 0;
   std::size_t live_ = 0;  // of these have a statement
   std::size_t next_ = 0;  // most are asked for in the order in which they were named
-  // Of each parameter its size, -1 for NULL, and its bytes.
+  // Each parameter: its size, -1 for NULL, and its bytes.
   char bytes_[kParametersBytes];
   std::size_t used_ = 0;
 };

@@ -155,8 +155,8 @@ void read_changes(std::string_view text, StatementShape* shape) {
     sets = (sets || token.text == "SET") && token.text != "WHERE";
     const KeyColumn column = key_column(before.text);
     if (sets && token.text == "=" && column != KeyColumn::kNone)
-      shape->changes = static_cast<std::uint8_t>(shape->changes |
-                                                 (1U << static_cast<unsigned>(column)));
+      shape->changes =
+          static_cast<std::uint8_t>(shape->changes | (1U << static_cast<unsigned>(column)));
   }
 }
 
@@ -176,8 +176,8 @@ void read_insert(std::string_view text, StatementShape* shape) {
       place = 0;
     }
     const bool begins = token.text == "(" && token.depth == 0;
-    const bool ends = (token.text == "," && token.depth == 1) ||
-                      (token.text == ")" && token.depth == 0);
+    const bool ends =
+        (token.text == "," && token.depth == 1) || (token.text == ")" && token.depth == 0);
     if (!begins && !ends) {
       ++words;
       continue;

@@ -30,7 +30,7 @@ struct StatementShape {
   // `WHERE column=$1`, perhaps with more conditions, picks the rows of `table`.
   KeyColumn key = KeyColumn::kNone;
   bool has_conditions = false;  // beside that one
-  std::uint8_t changes = 0;  // the key columns that an update writes, a bit each
+  std::uint8_t changes = 0;     // the key columns that an update writes, a bit each
   // The number of the parameter that is an inserted row's value in this column. 0: the row has none
   // there.
   static constexpr std::uint8_t kUnknown = 0xff;

@@ -10,8 +10,10 @@ namespace {
   "moves_held_until,lease_ms,(extract(epoch FROM clock_timestamp())*1000)::bigint " \
   "FROM meta WHERE id=1 FOR UPDATE"
 
-// The names of the statements. A node in the middle of a transaction that ended is no reason to
-// wait, so NOWAIT is another text.
+// The names of the statements.
+constexpr char kBeginView[] = "pawl_view";
+constexpr char kLook[] = "pawl_look";
+// A node in the middle of a transaction that ended is no reason to wait, so NOWAIT is another text.
 constexpr char kBegin[] = "pawl_begin";
 constexpr char kLock[] = "pawl_lock";
 constexpr char kLockNow[] = "pawl_lock_now";
@@ -59,6 +61,26 @@ Status StoreLock::try_to_take(PGresult** out) {
   PQclear(std::exchange(*out, nullptr));
   give_up();
   return status;
+}
+
+// Not with the connection: a database that is new has no table then.
+Status StoreLock::prepare_looks() {
+  if (looks_prepared_on_ == link_.connections()) return Status::kOk;
+  PAWL_TRY(
+      link_.prepare(kBeginView, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0, nullptr));
+  PAWL_TRY(link_.prepare(kLook, "SELECT seq,form,request FROM meta WHERE id=1", 0, nullptr));
+  looks_prepared_on_ = link_.connections();
+  return Status::kOk;
+}
+
+Status StoreLock::look(bool begins_view, PGresult** out) {
+  PQclear(std::exchange(*out, nullptr));  // of a link that was lost then
+  PAWL_TRY(prepare_looks());
+  link_.forget_heard();
+  if (begins_view) PAWL_TRY(link_.queue_named(kBeginView));
+  PAWL_TRY(link_.queue_named(kLook, out));
+  if (begins_view) PAWL_TRY(ahead_.send());
+  return link_.settle();
 }
 
 void StoreLock::give_up() {

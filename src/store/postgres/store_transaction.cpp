@@ -29,10 +29,6 @@ constexpr char kEndOwnHolder[] =
     "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
 constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
 
-// The names of the statements that begin a view.
-constexpr char kBeginView[] = "pawl_view";
-constexpr char kLook[] = "pawl_look";
-
 constexpr int kTimePauseMs = 5;  // between tries while other nodes have to answer
 
 }  // namespace
@@ -122,26 +118,9 @@ void StoreTransaction::note_version(const PGresult* row) {
   form_ = number_at(row, 1);
 }
 
-// Not with the connection: a database that is new has no table then.
-Status StoreTransaction::prepare_looks() {
-  if (looks_prepared_on_ == link_.connections()) return Status::kOk;
-  PAWL_TRY(link_.prepare(kBeginView, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", 0, nullptr));
-  PAWL_TRY(link_.prepare(kLook, "SELECT seq,form,request FROM meta WHERE id=1", 0, nullptr));
-  looks_prepared_on_ = link_.connections();
-  return Status::kOk;
-}
-
 Status StoreTransaction::look_at_version(bool begins_view) {
   PGresult* row = nullptr;
-  Status status = on_link([&] {
-    PQclear(std::exchange(row, nullptr));  // of a link that was lost then
-    PAWL_TRY(prepare_looks());
-    link_.forget_heard();
-    if (begins_view) PAWL_TRY(link_.queue_named(kBeginView));
-    PAWL_TRY(link_.queue_named(kLook, &row));
-    if (begins_view) PAWL_TRY(ahead_.send());
-    return link_.settle();
-  });
+  Status status = on_link([&] { return lock_.look(begins_view, &row); });
   if (status == Status::kOk && PQntuples(row) != 1) {
     diagnostic_.format("table meta has no row");
     status = Status::kCorrupt;

@@ -42,7 +42,7 @@ inline constexpr std::int64_t kNodeMs = 604'800'000;
 class StoreTransaction {
  public:
   StoreTransaction(ServerLink& link, ReadsAhead& ahead, Diagnostic& diagnostic)
-      : link_(link), ahead_(ahead), diagnostic_(diagnostic) {}
+      : link_(link), diagnostic_(diagnostic), lock_(link, ahead, diagnostic) {}
 
   // `node`: chosen at random, so that no other connection has it. `reconnecting` outlives the
   // transaction.
@@ -90,7 +90,6 @@ class StoreTransaction {
   template <typename Begin>
   Status on_link(Begin&& begin);
   void note_version(const PGresult* row);
-  Status prepare_looks();
   Status look_at_version(bool begins_view);
   Status take_lock(PGresult** out);
   Status wait_for_time(PGresult** out);
@@ -99,13 +98,11 @@ class StoreTransaction {
   Status read_row(std::optional<fleet::BatchRow>* row);
 
   ServerLink& link_;
-  ReadsAhead& ahead_;
   Diagnostic& diagnostic_;
-  std::uint32_t looks_prepared_on_ = 0;  // of the link's connections; 0: none
   std::uint32_t version_ = 0;
   std::int64_t form_ = 0;
   bool has_version_ = false;  // a view has begun, and read_version() was not called in it
-  StoreLock lock_{link_, ahead_, diagnostic_};
+  StoreLock lock_;
   StoreTime time_{link_, diagnostic_};
   std::int64_t node_ = 0;
   std::int64_t number_ = 0;        // of the last batch

@@ -142,9 +142,6 @@ class Connection {
   virtual bool end_later() { return false; }
   // Whether the engine gains by Statement::read_ahead().
   [[nodiscard]] virtual bool reads_ahead() const { return false; }
-  // False: no other connection has committed since the last transaction began. For a loop that is
-  // woken by such commits (Database::wake()).
-  [[nodiscard]] virtual bool may_have_news() const { return true; }
   // Every commit changes it; other connections' commits are seen when a transaction begins.
   [[nodiscard]] virtual std::uint32_t version() const = 0;
   // Holds the text of the last error, too.

@@ -55,6 +55,8 @@ class OtherMachines {
   };
   // `me`: the asking incarnation.
   virtual Look look(Incarnation me, std::int64_t now) = 0;
+  // False: no other connection has committed since the last transaction of this one began.
+  [[nodiscard]] virtual bool may_have_committed() const = 0;
   // Where the connection of a worker comes from, this one or another.
   struct Connected {
     bool is_connected = false;

@@ -28,10 +28,11 @@ void expect_all(std::initializer_list<Pair> pairs) {
   for (const Pair& pair : pairs) {
     const StatementShape read = shape_of(pair.read);
     const StatementShape write = shape_of(pair.write);
-    EXPECT_EQ(
-        leaves(write, pair.parameters.data(), pair.parameters.size(), {&read, pair.key, pair.has_rows}),
-        pair.leaves)
-        << pair.read << "\n" << pair.write;
+    EXPECT_EQ(leaves(write, pair.parameters.data(), pair.parameters.size(),
+                     {&read, pair.key, pair.has_rows}),
+              pair.leaves)
+        << pair.read << "\n"
+        << pair.write;
   }
 }
 
@@ -44,10 +45,18 @@ TEST(StatementShape, AnotherTableIsAnotherMatter) {
       {kById, "a", kHasRows, "UPDATE meta SET next_token=5", {}, true},
       {kById, "a", kHasRows, "INSERT INTO history(id) SELECT key FROM instances", {}, true},
       {kById, "a", kHasRows, "SELECT count(*) FROM instances", {}, true},
-      {"SELECT 1 FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=$1", "7", kHasRows,
-       "UPDATE sessions SET state=1 WHERE sid=$1", {"9"}, false},
-      {"SELECT (SELECT max(inc) FROM workers) FROM instances WHERE id=$1", "a", kHasRows,
-       "INSERT INTO workers(node) VALUES($1)", {"n"}, false},
+      {"SELECT 1 FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=$1",
+       "7",
+       kHasRows,
+       "UPDATE sessions SET state=1 WHERE sid=$1",
+       {"9"},
+       false},
+      {"SELECT (SELECT max(inc) FROM workers) FROM instances WHERE id=$1",
+       "a",
+       kHasRows,
+       "INSERT INTO workers(node) VALUES($1)",
+       {"n"},
+       false},
   });
 }
 
@@ -57,17 +66,35 @@ TEST(StatementShape, AnInsertedRowIsAnotherIfItsKeyIs) {
       {kById, "a", !kHasRows, "INSERT INTO instances(id,name) VALUES($1,$2)", {"a", "n"}, false},
       {kById, "a", !kHasRows, "INSERT INTO instances(name,id) VALUES($1,$2)", {"a", "b"}, true},
       {kById, "a", !kHasRows, "INSERT INTO instances(name,id) VALUES($1,$2)", {"b", "a"}, false},
-      {kById, "a", kHasRows, "INSERT INTO instances(name,root,id) VALUES($1,(SELECT max(key,$1) FROM instances),$2)",
-       {"a", "b"}, true},
+      {kById,
+       "a",
+       kHasRows,
+       "INSERT INTO instances(name,root,id) VALUES($1,(SELECT max(key,$1) FROM instances),$2)",
+       {"a", "b"},
+       true},
       // The row has the key of a row that exists, or of another one: the text does not say which.
       {kById, "a", kHasRows, "INSERT INTO instances(name,id) VALUES($1,$1||$2)", {"n", "b"}, false},
       {kById, "a", kHasRows, "INSERT INTO instances(name,id) VALUES($1,'a')", {"n"}, false},
-      {kById, "a", kHasRows, "INSERT INTO instances(name,id) VALUES($1,lower($2))", {"n", "A"}, false},
-      {kById, "a", !kHasRows, "INSERT INTO instances(id) VALUES($1) ON CONFLICT(id) DO UPDATE SET state=2",
-       {"b"}, false},
+      {kById,
+       "a",
+       kHasRows,
+       "INSERT INTO instances(name,id) VALUES($1,lower($2))",
+       {"n", "A"},
+       false},
+      {kById,
+       "a",
+       !kHasRows,
+       "INSERT INTO instances(id) VALUES($1) ON CONFLICT(id) DO UPDATE SET state=2",
+       {"b"},
+       false},
       {kById, "a", !kHasRows, "INSERT INTO instances(id) SELECT $1", {"b"}, false},
       {kById, "a", !kHasRows, "INSERT INTO instances(id) VALUES($1),($2)", {"b", "a"}, false},
-      {kItem, "7", kHasRows, "INSERT INTO worker_queue(instance,sid) VALUES($1,$2)", {"7", "8"}, true},
+      {kItem,
+       "7",
+       kHasRows,
+       "INSERT INTO worker_queue(instance,sid) VALUES($1,$2)",
+       {"7", "8"},
+       true},
       {kItem, "7", !kHasRows, "INSERT INTO worker_queue(instance,id) VALUES($1,$2)", {}, false},
   });
 }
@@ -77,16 +104,31 @@ TEST(StatementShape, AChangeIsOfAnotherRowIfItsKeyIs) {
       {kItem, "7", kHasRows, "DELETE FROM worker_queue WHERE id=$1", {"8"}, true},
       {kItem, "7", kHasRows, "DELETE FROM worker_queue WHERE id=$1", {"7"}, false},
       {kItem, "7", kHasRows, "UPDATE worker_queue SET state=$2 WHERE id=$1", {"8", "7"}, true},
-      {kItem, "7", kHasRows, "UPDATE worker_queue SET state=$2 WHERE id=$1 RETURNING inc", {"7", "0"}, false},
+      {kItem,
+       "7",
+       kHasRows,
+       "UPDATE worker_queue SET state=$2 WHERE id=$1 RETURNING inc",
+       {"7", "0"},
+       false},
       {kItem, "7", kHasRows, "UPDATE worker_queue SET state=1 WHERE instance=$1", {"8"}, false},
       {kItem, "7", kHasRows, "UPDATE worker_queue SET state=1 WHERE state=$1", {"8"}, false},
       {kItem, "7", kHasRows, "UPDATE worker_queue SET state=1 WHERE id=$2", {"8", "7"}, false},
-      {kItem, "7", kHasRows, "UPDATE worker_queue SET state=1 WHERE id=$1 OR sid=$2", {"8", "1"}, false},
+      {kItem,
+       "7",
+       kHasRows,
+       "UPDATE worker_queue SET state=1 WHERE id=$1 OR sid=$2",
+       {"8", "1"},
+       false},
       {kItem, "7", kHasRows, "UPDATE worker_queue SET state=1 WHERE id=$1-1", {"8"}, false},
       {kItem, "7", kHasRows, "DELETE FROM worker_queue WHERE id<=$1", {"8"}, false},
       {kItem, "7", kHasRows, "DELETE FROM worker_queue", {}, false},
       {kById, "a", kHasRows, "UPDATE instances SET state=1 WHERE key=$1", {"3"}, false},
-      {kById, "a", kHasRows, "WITH x AS (SELECT 1) UPDATE instances SET state=1 WHERE id=$1", {"b"}, false},
+      {kById,
+       "a",
+       kHasRows,
+       "WITH x AS (SELECT 1) UPDATE instances SET state=1 WHERE id=$1",
+       {"b"},
+       false},
   });
 }
 
@@ -97,8 +139,12 @@ TEST(StatementShape, WhatIsNotThereStaysSo) {
       {kById, "a", !kHasRows, "DELETE FROM instances WHERE root=$1", {"3"}, true},
       {kById, "a", !kHasRows, "UPDATE instances SET id='a' WHERE key=$1", {"3"}, false},
       {kById, "a", !kHasRows, "UPDATE instances SET state=1,id=name WHERE key=$1", {"3"}, false},
-      {"SELECT state FROM instances WHERE id=$1 AND state=1", "a", !kHasRows,
-       "UPDATE instances SET state=1 WHERE key=$1", {"3"}, false},
+      {"SELECT state FROM instances WHERE id=$1 AND state=1",
+       "a",
+       !kHasRows,
+       "UPDATE instances SET state=1 WHERE key=$1",
+       {"3"},
+       false},
   });
 }
 
