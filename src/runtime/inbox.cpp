@@ -143,7 +143,7 @@ void Inbox::collect_each_message(TurnList& turns) {
   loop_.now = loop_.place().pawl_now();
   for (std::size_t i = 0; loop_.store->reads_ahead() && i < at_hand(); ++i)
     if (requests_.at(i).kind->sends.has_value())
-      loop_.instance().deliveries.read_running_ahead(requests_.at(i).id);
+      loop_.instance().rows.read_running_ahead(requests_.at(i).id);
   for (std::size_t i = 0; i < at_hand(); ++i) {
     Request& request = requests_.at(i);
     // Calls behind this one are taken when it is done, however many ticks it needs.
@@ -275,7 +275,7 @@ void Inbox::read_ahead() {
     if (request.kind->starts)
       loop_.instance().deliveries.read_start_ahead(request.id);
     else if (request.kind->sends.has_value() && request.piggybacks_on == 0)
-      loop_.instance().deliveries.read_running_ahead(request.id);
+      loop_.instance().rows.read_running_ahead(request.id);
   }
 }
 

@@ -105,10 +105,8 @@ constexpr auto kFindHolder = PAWL_QUERY(
     "SELECT key,state,execution,parent IS NOT NULL AS is_child FROM instances WHERE id=?");
 
 void Deliveries::read_start_ahead(std::string_view id) {
-  if (connection_.reads_ahead()) connection_.use(kFindHolder).bind_text(id).read_ahead();
+  sql::read_ahead(connection_, kFindHolder, id);
 }
-
-void Deliveries::read_running_ahead(std::string_view id) { rows_.instances.read_running_ahead(id); }
 
 Status Deliveries::find_holder(std::string_view id, Holder* out) {
   *out = Holder();

@@ -59,9 +59,8 @@ class Deliveries : private Table {
   // The same by key, for the instances of a list. *asked = false with kOk: it is gone, has ended,
   // or a cancel request waits for it already.
   Status cancel_instance(InstanceKey key, std::string_view reason, bool* asked);
-  // Callable anywhere: says that start_orchestration() follows, or find_instance(), or a message.
+  // Callable anywhere: says that start_orchestration() follows.
   void read_start_ahead(std::string_view id);
-  void read_running_ahead(std::string_view id);
   // For messages that a turn takes and that are never stored. Callable anywhere. find_instance()
   // gives the receiver (kNotFound; kStale if it has ended) and the living worker that ran it last
   // (0: none); last_message() gives the highest number of a message so far and the limits in force.

@@ -314,7 +314,7 @@ constexpr auto kReadStatus = PAWL_QUERY(
     " AS unread FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
 void InstanceDirectory::read_status_ahead(std::string_view id) {
-  if (connection_.reads_ahead()) connection_.use(kReadStatus).bind_text(id).read_ahead();
+  sql::read_ahead(connection_, kReadStatus, id);
 }
 
 Status InstanceDirectory::get_status(std::string_view id, InstanceStatus* out, char* buffer,

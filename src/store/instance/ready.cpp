@@ -508,8 +508,8 @@ void ReadyInstances::read_lists_ahead(const ReadyQuery& query) {
     timers.bind(kStart.due).bind(kStart.id).read_ahead();
   }
   connection_.use(kAnyUnregistered).read_ahead();
-  connection_.use(kOwnReady).bind(query.me).read_ahead();
-  connection_.use(kNextHome).bind(home_cursor_).read_ahead();
+  sql::read_ahead(connection_, kOwnReady, query.me);
+  sql::read_ahead(connection_, kNextHome, home_cursor_);
 }
 
 Status ReadyInstances::list_others(ReadyList& list) {

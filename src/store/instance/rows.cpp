@@ -12,7 +12,7 @@ constexpr auto kFindRunning = PAWL_QUERY(
     "FROM instances AS i WHERE id=? AND " PAWL_IS_THERE);
 
 void InstanceRows::read_running_ahead(std::string_view id) {
-  if (connection_.reads_ahead()) connection_.use(kFindRunning).bind_text(id).read_ahead();
+  sql::read_ahead(connection_, kFindRunning, id);
 }
 
 Status InstanceRows::find_running(std::string_view id, InstanceKey* key, Incarnation* home) {

@@ -377,10 +377,9 @@ constexpr auto kDueMessages =
                "ORDER BY at,id");
 
 void InstanceHistory::read_item_ahead(InstanceKey key) {
-  if (!connection_.reads_ahead()) return;
-  connection_.use(kReadItem).bind(key).read_ahead();
-  connection_.use(kFirstMessage).bind(key).read_ahead();
-  connection_.use(kReadyMessages).bind(key).read_ahead();
+  for (const sql::QueryRef query :
+       {sql::QueryRef(kReadItem), sql::QueryRef(kFirstMessage), sql::QueryRef(kReadyMessages)})
+    sql::read_ahead(connection_, query, key);
 }
 
 // In the order of T4, with the timer that is in the row of the instance.

@@ -150,7 +150,7 @@ void DueIndex::read_unknown_ahead(bool turns) {
   for (const TimeBase base : {TimeBase::kPawl, TimeBase::kUtc})
     for (const sql::QueryRef query : {sql::QueryRef(kTimerMessages), sql::QueryRef(kTimersInRows)})
       if (is_read(DueKind::kTimer))
-        connection_.use(query).bind(static_cast<std::int64_t>(base)).read_ahead();
+        sql::read_ahead(connection_, query, static_cast<std::int64_t>(base));
   for (const auto& first : kFirsts)
     if (is_read(first.kind)) connection_.use(first.query).read_ahead();
 }

@@ -2,7 +2,8 @@
 //
 // Purpose: in a batch, a statement that only writes is sent without waiting. Its answer comes with
 // that of the next statement that has rows, or with that of the commit, so the row that was
-// suspected when it was sent is kept until then. The rows of a list come in pages. Ownership: a BatchQueue uses the link of its connection.
+// suspected when it was sent is kept until then. The rows of a list come in pages.
+// Ownership: a BatchQueue uses the link of its connection.
 // Thread rule: one thread.
 #ifndef PAWL_STORE_POSTGRES_BATCH_QUEUE_HPP
 #define PAWL_STORE_POSTGRES_BATCH_QUEUE_HPP

@@ -50,6 +50,14 @@ void Statement::read_ahead() {
   if (failure_ == 0 && prepared_ != nullptr) connection_.read_ahead(prepared_);
 }
 
+void read_ahead(Connection& connection, QueryRef query, std::int64_t value) {
+  if (connection.reads_ahead()) connection.use(query).bind(value).read_ahead();
+}
+
+void read_ahead(Connection& connection, QueryRef query, std::string_view text) {
+  if (connection.reads_ahead()) connection.use(query).bind_text(text).read_ahead();
+}
+
 Status Statement::run() {
   while (row()) {
   }

@@ -201,7 +201,7 @@ Status WorkFetch::look_ahead(const Fetch& fetch, const BranchScan::Range* ranges
   ahead->more = ahead->count == wanted;
   ahead->holds = true;
   PAWL_TRY(fail(next.status(), "find work"));
-  if (connection_.reads_ahead()) read_candidates_ahead(*ahead);
+  read_candidates_ahead(*ahead);
   return Status::kOk;
 }
 
@@ -349,7 +349,7 @@ constexpr auto kActivity = PAWL_QUERY(
 void WorkFetch::read_candidates_ahead(const Ahead& ahead) {
   for (std::size_t at = 0; at < ahead.count; ++at) {
     rows_.work.read_work_ahead(ahead.free[at]);
-    connection_.use(kActivity).bind(ahead.free[at]).read_ahead();
+    sql::read_ahead(connection_, kActivity, ahead.free[at]);
   }
 }
 

@@ -33,9 +33,7 @@ constexpr auto kRead = PAWL_QUERY(
     "q.close_due,q.silent_due,s.scope,s.gen,s.state,s.head_id=q.id AS is_head,s.owner"
     " FROM worker_queue q LEFT JOIN sessions s ON s.sid=q.sid WHERE q.id=?1");
 
-void WorkRows::read_work_ahead(WorkItemId item) {
-  if (connection_.reads_ahead()) connection_.use(kRead).bind(item).read_ahead();
-}
+void WorkRows::read_work_ahead(WorkItemId item) { sql::read_ahead(connection_, kRead, item); }
 
 Status WorkRows::read_work(WorkItemId item, WorkRow* row) {
   const Suspicion work(connection_, RowRef::Table::kWork, item);
@@ -83,7 +81,7 @@ constexpr auto kReadHandOver =
     PAWL_QUERY("SELECT instance,state,token,epoch FROM worker_queue WHERE id=?1 AND sid IS NULL");
 
 void WorkRows::read_hand_over_ahead(WorkItemId item) {
-  if (connection_.reads_ahead()) connection_.use(kReadHandOver).bind(item).read_ahead();
+  sql::read_ahead(connection_, kReadHandOver, item);
 }
 
 Status WorkRows::read_hand_over(WorkItemId item, InstanceKey* instance, rules::LastHandOver* last) {
