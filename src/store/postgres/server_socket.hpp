@@ -32,6 +32,7 @@ class ServerSocket {
   // `address`: as libpq takes it; it and `clock` outlive the link. An answer that takes longer than
   // `answer_ms_max` is lost.
   void set_up(const char* address, port::Clock& clock, std::int64_t answer_ms_max);
+  void set_answer_ms_max(std::int64_t ms) { answer_ms_max_ = ms; }
   // Connects, or goes on with that, for at most `wait_ms`. kBusy: it goes on; kCannotOpen.
   // Requires: is_lost().
   Status connect(std::int64_t wait_ms);
