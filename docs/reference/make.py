@@ -103,7 +103,7 @@ TASKS = {
          "undrain_worker forget_device hold_session handoff_session change_session SessionFilter"),
     ]),
     "files": ("Database files", [
-        ("Copy and check a database", "copy_database check_database renew_identity skip_numbers"),
+        ("Copy and check a database", "copy_database check_database check_rows renew_identity skip_numbers"),
         ("Convert an older database", "upgrade_database UpgradeVisitor"),
         ("Move a database", "move_database move_memory DatabasePlace MoveVisitor"),
         ("Write and read files at given paths", "check_output NewFile open_own open_trusted"),

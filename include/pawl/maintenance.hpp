@@ -111,6 +111,20 @@ Status check_database(Process& process, const Path& path, bool quick, const port
                       void* memory, std::size_t bytes, FindingVisitor& visitor,
                       DatabaseReport* report, Diagnostic& diagnostic);
 
+// The number of bytes that check_rows() needs.
+[[nodiscard]] std::size_t check_rows_memory(const DatabasePlace& at);
+
+// Looks through the rows of a database that others may use meanwhile, in one view: those that
+// belong to others, and the links between the events of each history. For a database on a server,
+// whose pages are its own matter; `report` has neither pages nor a format.
+// Returns kOk: `report` has the answer, and the visitor got what is wrong; kCannotOpen,
+// kForeignDatabase, kNewerDatabase, kOlderDatabase, kBusy, kIo, kCorrupt.
+// Requires: a started Process with one connection more (kInvalidArgument); `bytes` of at least
+// check_rows_memory() (kResourceExhausted).
+Status check_rows(Process& process, const DatabasePlace& at, const port::Port& port, void* memory,
+                  std::size_t bytes, FindingVisitor& visitor, DatabaseReport* report,
+                  Diagnostic& diagnostic);
+
 // Makes a copy a database of its own, in one commit: it gets another id, so idempotency keys and
 // names of session folders differ from those of the database that it was copied from, and a Runtime
 // of the one never takes folders of the other for its own. The places of its sessions' folders are

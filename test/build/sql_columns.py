@@ -176,8 +176,11 @@ class File:
             if "postgres" in query.path.parts:
                 continue  # about the server's catalogue
             columns = self.columns[query.name]
-            parts = [sql_sources.columns_of(part) for part in re.split(" UNION ALL (?=SELECT)", query.text)]
-            if query.text.startswith("SELECT") and " UNION ALL SELECT" in query.text and any(part != columns for part in parts):
+            unions = [at.span() for at in re.finditer(" UNION ALL (?=SELECT)", query.text)
+                      if sql_sources.is_outside(query.text, at.start())]
+            begins, ends = [0, *(end for _, end in unions)], [*(begin for begin, _ in unions), None]
+            parts = [sql_sources.columns_of(query.text[begin:end]) for begin, end in zip(begins, ends)]
+            if query.text.startswith("SELECT") and any(part != columns for part in parts):
                 problems.append(f"{query.where}: the parts of {query.name} have different columns")
             if len(columns) <= NAMED_MAX:
                 continue

@@ -167,10 +167,22 @@ def moves():
     expect("for a database on a server" in run(PAWL, *to_file, "move", "x.db", "--to-schema", "y", status=2), said[-1])
 
 
+def finds_what_is_broken():
+    """All rows are looked through; a link that leads nowhere is named, and nothing is changed."""
+    broken = "UPDATE plant.history SET row_number=-row_number WHERE id=2 AND instance=(SELECT key FROM plant.instances WHERE id='third')"
+    by_server = lambda: run("psql", "-X", "-q", "-d", os.environ["PAWL_POSTGRES"], "-c", broken)  # noqa: E731
+    expect(pawl("doctor").endswith("verdict\thealthy\n"), said[-1])
+    by_server()
+    expect("event 2: is missing, or its link is wrong" in pawl("doctor", status=5), said[-1])
+    found = json.loads(pawl("doctor", "--json", status=5))
+    expect((found["healthy"], len(found["findings"]), "file_bytes" in found) == (False, 2, False), f"{found}")
+    by_server()
+    expect(json.loads(pawl("doctor", "--json"))["healthy"], said[-1])
+
+
 def refuses():
     """A clear text and the documented exit code for each."""
-    for command, instead in ((["backup", "x"], "pg_dump"), (["restore", "x"], "pg_restore"), (["doctor"], "pg_amcheck"),
-                             (["upgrade"], "not converted"), (["check", "--with", "/bin/true"], "PROGRAM PATH")):
+    for command, instead in ((["backup", "x"], "pg_dump"), (["restore", "x"], "pg_restore"), (["upgrade"], "not converted"), (["check", "--with", "/bin/true"], "PROGRAM PATH")):
         refused = pawl(*command, status=1)
         expect("unsupported: the database is on a server" in refused and instead in refused, refused)
     expect("--beside" in pawl("watch", "second", status=2), "a watch without the files of the workers")
@@ -204,6 +216,7 @@ def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     (FOLDER / "tmp").mkdir(parents=True)
     works()
+    finds_what_is_broken()
     refuses()
     moves()
     CONFIG.unlink()

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "pawl/visit.hpp"
+#include "store/store_check.hpp"
 #include "store_world.hpp"
 
 namespace pawl::test {
@@ -411,6 +413,32 @@ TEST_P(HistoryLinks, ATerminatedInstanceHasAReadableEnd) {
     drop_database(at);
     ASSERT_EQ(open(at), Status::kOk);
   }
+}
+
+// ---- a look through all rows ----
+
+TEST_P(HistoryLinks, ALookThroughAllRowsNamesWhatIsMissing) {
+  const auto found = [&](std::int64_t orphans) {
+    std::vector<std::string> texts;
+    auto keep = visit([&](std::string_view text) { texts.emplace_back(text); });
+    DatabaseReport report;
+    Diagnostic why;
+    EXPECT_EQ(store::StoreCheck::run(*at.operator->(), keep, &report, why), Status::kOk)
+        << why.text();
+    EXPECT_EQ(report.findings, static_cast<std::int64_t>(texts.size()));
+    EXPECT_EQ(report.orphans, orphans);
+    EXPECT_EQ(report.unfinished, 2);
+    EXPECT_EQ(std::string_view(report.id), at->database_id());
+    return texts;
+  };
+  make_two();
+  EXPECT_TRUE(found(0).empty());
+  const std::string of_a = " WHERE instance=" + std::to_string(a);
+  raw("DELETE FROM history" + of_a + " AND id=5");
+  const std::string begin = "history of instance " + std::to_string(a) + ", execution 1, event ";
+  EXPECT_EQ(found(0), std::vector<std::string>{begin + "5: is missing, or its link is wrong"});
+  raw("DELETE FROM executions" + of_a);
+  EXPECT_EQ(found(5).size(), 1U);
 }
 
 }  // namespace

@@ -185,6 +185,14 @@ DatabaseReport Library::check(const std::string& path, bool quick, FindingVisito
   return report;
 }
 
+DatabaseReport Library::check_rows(const DatabasePlace& at, FindingVisitor& visitor) {
+  DatabaseReport report;
+  std::vector<unsigned char> memory(check_rows_memory(at));
+  must(pawl::check_rows(process_, at, port_.port(), memory.data(), memory.size(), visitor, &report,
+                        why_));
+  return report;
+}
+
 void Library::renew_identity(const std::string& path) {
   must(pawl::renew_identity(process_, path, port_.port(), memory_.data(), memory_.size(), why_));
 }

@@ -68,18 +68,22 @@ Flushes measure_flushes(const std::string& database) {
   return flushes;
 }
 
+// The file and what it is on.
+struct OfFile {
+  std::int64_t bytes = 0;
+  std::int64_t log_bytes = 0;
+  std::int64_t disk_free_bytes = 0;
+  Flushes flushes;
+  Card card;
+};
+
 // The result: facts and findings.
 struct Diagnosis {
   DatabaseReport report;
   std::vector<std::string> findings;
   Metrics metrics;
-  bool has_metrics = false;
   bool clock_is_trusted = false;
-  std::int64_t file_bytes = 0;
-  std::int64_t log_bytes = 0;
-  std::int64_t disk_free_bytes = 0;
-  Flushes flushes;
-  Card card;
+  std::optional<OfFile> file;  // none: it is on a server
   std::int64_t unserved = 0;
   std::size_t workers = 0;
   SessionLook sessions;
@@ -141,7 +145,6 @@ void look_at_work(Tool& tool, Diagnosis* is) {
 void look_at_rows(Tool& tool, const std::string& path, const DoctorGiven& given, Diagnosis* is) {
   std::vector<std::int64_t> pids;
   tool.must(tool.client().get_metrics(&is->metrics));
-  is->has_metrics = true;
   tool.must(tool.client().list_workers(
       visit([&pids](const WorkerInfo& one) { pids.push_back(one.pid); })));
   is->workers = pids.size();
@@ -155,23 +158,30 @@ void look_at_rows(Tool& tool, const std::string& path, const DoctorGiven& given,
   is->written.read(pids);
 }
 
+void look_at_file(const std::string& path, Diagnosis* is) {
+  OfFile file;
+  file.bytes = bytes_of(path);
+  file.log_bytes = bytes_of(path + "-wal");
+  file.disk_free_bytes = free_bytes_beside(path);
+  if (file.disk_free_bytes < kFreeLeast)
+    is->findings.push_back("the disk has " + size_text(file.disk_free_bytes) + " left");
+  file.flushes = measure_flushes(path);
+  file.card = card_of(path);
+  is->file = file;
+}
+
 Diagnosis diagnose(Tool& tool, const DoctorGiven& given) {
   Diagnosis is;
-  const std::string& path = tool.file_that_is_there(
-      "metrics, queue, workers and sessions show its rows, and pg_amcheck checks its files");
+  const DatabasePlace place = tool.place();
+  const std::string path(place.path.view());
   {
     Library library;
     auto find = visit([&is](std::string_view text) { is.findings.emplace_back(text); });
-    is.report = library.check(path, given.quick, find);
+    is.report = place.database == nullptr ? library.check(path, given.quick, find)
+                                          : library.check_rows(place, find);
     is.clock_is_trusted = library.clock_is_trusted();
   }
-  is.file_bytes = bytes_of(path);
-  is.log_bytes = bytes_of(path + "-wal");
-  is.disk_free_bytes = free_bytes_beside(path);
-  if (is.disk_free_bytes < kFreeLeast)
-    is.findings.push_back("the disk has " + size_text(is.disk_free_bytes) + " left");
-  is.flushes = measure_flushes(path);
-  is.card = card_of(path);
+  if (place.database == nullptr) look_at_file(path, &is);
   if (is.report.orphans > 0)
     is.findings.push_back(counted(is.report.orphans, "row belongs to an instance that is not there",
                                   "rows belong to instances that are not there"));
@@ -203,33 +213,36 @@ void print_json(JsonOut& out, const SessionLook& is) {
       .flag("folders_complete", is.complete);
 }
 
-void print_json(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
-  JsonOut& out = tool.out();
-  out.begin_object().flag("healthy", is.findings.empty()).begin_list("findings");
-  for (const std::string& one : is.findings)
-    out.text(one);
-  out.end_list()
-      .text("database_id", is.report.id)
-      .number("format", is.report.format)
-      .number("file_bytes", is.file_bytes)
+void print_json(JsonOut& out, const DatabaseReport& report, const OfFile& is) {
+  out.number("format", report.format)
+      .number("file_bytes", is.bytes)
       .number("log_bytes", is.log_bytes)
-      .number("free_bytes", is.report.free_pages * is.report.page_bytes)
+      .number("free_bytes", report.free_pages * report.page_bytes)
       .number("disk_free_bytes", is.disk_free_bytes)
-      .flag("clock_is_trusted", is.clock_is_trusted)
-      .flag("clock_was_trusted", is.report.clock_was_trusted)
       .number("flush_median_us", is.flushes.median_us)
-      .number("flush_most_us", is.flushes.most_us)
-      .number("orphans", is.report.orphans)
-      .number("unserved", is.unserved)
-      .number("unfinished", is.report.unfinished)
-      .number("workers", static_cast<std::int64_t>(is.workers));
-  print_json(out, is.sessions);
+      .number("flush_most_us", is.flushes.most_us);
   if (!is.card.file_system.empty())
     out.text("file_system", is.card.file_system)
         .text("device", is.card.device)
         .text("mount_options", is.card.options)
         .flag("keeps_flushes", is.card.keeps_flushes);
   if (is.flushes.card_bytes.has_value()) out.number("flush_card_bytes", *is.flushes.card_bytes);
+}
+
+void print_json(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
+  JsonOut& out = tool.out();
+  out.begin_object().flag("healthy", is.findings.empty()).begin_list("findings");
+  for (const std::string& one : is.findings)
+    out.text(one);
+  out.end_list().text("database_id", is.report.id);
+  if (is.file.has_value()) print_json(out, is.report, *is.file);
+  out.flag("clock_is_trusted", is.clock_is_trusted)
+      .flag("clock_was_trusted", is.report.clock_was_trusted)
+      .number("orphans", is.report.orphans)
+      .number("unserved", is.unserved)
+      .number("unfinished", is.report.unfinished)
+      .number("workers", static_cast<std::int64_t>(is.workers));
+  print_json(out, is.sessions);
   if (is.written.bytes().has_value()) out.number("bytes_a_day", is.written.bytes_a_day());
   const std::optional<std::int64_t> days = days_left(given, is);
   if (days.has_value()) out.number("endurance_days", *days);
@@ -253,7 +266,7 @@ void print_wear(const Screen& screen, const DoctorGiven& given, const Diagnosis&
 }
 
 // A mount without flushes is no finding: a disk whose cache has a battery is mounted so.
-void print_card(const Screen& screen, const Diagnosis& is) {
+void print_card(const Screen& screen, const OfFile& is) {
   if (is.card.file_system.empty()) return print_field(screen, "card", "unknown mount");
   print_field(screen, "card",
               is.card.file_system + " on " + is.card.device + " (" + is.card.options + ")" +
@@ -272,22 +285,26 @@ std::string folders_text(const SessionLook& is) {
          (is.complete ? "" : "; there are more than were looked at");
 }
 
-void print_people(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
-  const Screen& screen = tool.screen();
-  print_field(screen, "database", is.report.id);
-  print_field(screen, "format", std::to_string(is.report.format));
-  print_field(screen, "file",
-              screen.size(is.file_bytes) + ", of it free " +
-                  screen.size(is.report.free_pages * is.report.page_bytes));
+void print_file(const Screen& screen, const DatabaseReport& report, const OfFile& is) {
+  print_field(screen, "format", std::to_string(report.format));
+  print_field(
+      screen, "file",
+      screen.size(is.bytes) + ", of it free " + screen.size(report.free_pages * report.page_bytes));
   print_field(screen, "log", is.log_bytes == 0 ? "0" : screen.size(is.log_bytes));
   print_field(screen, "disk", screen.size(is.disk_free_bytes) + " free");
-  print_field(screen, "clock",
-              std::string(is.clock_is_trusted ? "trusted now" : "not trusted now") +
-                  (is.report.clock_was_trusted ? ", trusted before" : ", never trusted before"));
   print_field(screen, "flush",
               "median " + std::to_string(is.flushes.median_us) + " us, longest " +
                   std::to_string(is.flushes.most_us) + " us, of " + std::to_string(kFlushes));
   print_card(screen, is);
+}
+
+void print_people(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
+  const Screen& screen = tool.screen();
+  print_field(screen, "database", is.report.id);
+  if (is.file.has_value()) print_file(screen, is.report, *is.file);
+  print_field(screen, "clock",
+              std::string(is.clock_is_trusted ? "trusted now" : "not trusted now") +
+                  (is.report.clock_was_trusted ? ", trusted before" : ", never trusted before"));
   print_field(screen, "workers", std::to_string(is.workers));
   print_field(screen, "unfinished", std::to_string(is.report.unfinished));
   print_field(screen, "devices", counted(is.sessions.waiting_devices.count, "waits", "wait"));
@@ -312,7 +329,7 @@ int doctor(Tool& tool, const DoctorGiven& given) {
 void add_doctor(Tool& tool) {
   auto given = std::make_shared<DoctorGiven>();
   CLI::App* const command =
-      tool.add("doctor", "Looks at all of the database, and measures the disk that it is on",
+      tool.add("doctor", "Looks at all of the database, and measures the disk of a file",
                [&tool, given] { return doctor(tool, *given); });
   command->add_flag("--quick", given->quick, "Without comparing each index with its table");
   add_duration(command, "--for", &given->for_ms, "Measures so long what the workers write");

@@ -22,6 +22,7 @@ class Library {
   // All functions throw unless the status is kOk.
   void copy(const std::string& from, const std::string& to, CopyVisitor& visitor);
   DatabaseReport check(const std::string& path, bool quick, FindingVisitor& visitor);
+  DatabaseReport check_rows(const DatabasePlace& at, FindingVisitor& visitor);
   void renew_identity(const std::string& path);
   void skip_numbers(const std::string& path);
   // Returns how many rows were carried.

@@ -143,11 +143,15 @@ SessionLook look_at_sessions(Tool& tool, const std::string& path, const std::str
   Paths folders;
   for (const std::string& root : all)
     list_folders(*port.port().folders, root, database_id, &look, &folders);
-  // Tests the lock, which ends with its process; a lease outlives the process.
+  // Tests the lock, which ends with its process, or the connection to the server; a lease outlives
+  // both.
   Nodes living;
   tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
-    const port::Held held = port.port().storage->worker_test(path.c_str(), one.incarnation);
-    if (held == port::Held::kHeld || (held == port::Held::kUntestable && one.lease_ends_in_ms > 0))
+    const port::Held held = tool.is_on_server()
+                                ? port::Held::kUntestable
+                                : port.port().storage->worker_test(path.c_str(), one.incarnation);
+    if (held == port::Held::kHeld ||
+        (held == port::Held::kUntestable && !one.disconnected && one.lease_ends_in_ms > 0))
       living.emplace(one.node);
   })));
   LookAtRows rows(&look, living, &folders);

@@ -58,6 +58,7 @@ class Tool {
 
   // Opens the database on first use.
   Client& client();
+  [[nodiscard]] bool is_on_server();
   // The path from --db, or from PAWL_DB, for a command about the file. Throws kUnsupported if the
   // database is on a server; `instead` says what to do there.
   [[nodiscard]] const std::string& file(const char* instead);
@@ -100,7 +101,6 @@ class Tool {
 
  private:
   void add_common(CLI::App* app, const char* json);
-  [[nodiscard]] bool is_on_server();
   void open();
   void open_server(HostClientOptions* options);
   void find_server();

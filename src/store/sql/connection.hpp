@@ -190,7 +190,7 @@ class Connection {
   std::int64_t instance_changes_ = 0;
 };
 
-// For a query whose only parameter is this value: Statement::read_ahead(), if the engine gains by it.
+// Statement::read_ahead() for a query whose only parameter is this value, if the engine gains by it.
 void read_ahead(Connection& connection, QueryRef query, std::int64_t value);
 void read_ahead(Connection& connection, QueryRef query, std::string_view text);
 

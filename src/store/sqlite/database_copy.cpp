@@ -7,6 +7,7 @@
 #include "core/text.hpp"
 #include "pawl/printable.hpp"
 #include "pawl/visit.hpp"
+#include "store/row_checks.hpp"
 #include "store/sqlite/one_file.hpp"
 #include "store/sqlite/sqlite_connection.hpp"
 #include "store/store_factory.hpp"
@@ -42,34 +43,6 @@ Status report_rows(OneFile& file, const char* sql, FindingVisitor& visitor, Data
   return Status::kOk;
 }
 
-// Links between the events of history that lead to no event, or to another one; an execution that
-// is being removed has no last event. Each event is looked up by the number of its row.
-constexpr char kFindBrokenLinks[] =
-    "SELECT 'history of instance '||instance||', execution '||execution||', event '||id||"
-    "': is missing, or its link is wrong' FROM ("
-    "SELECT h.instance,h.execution,h.id-1 AS id FROM history AS h LEFT JOIN history AS p ON "
-    "p.row_number=coalesce(h.prev,h.row_number-1) WHERE h.id>1 AND (p.instance IS NOT h.instance "
-    "OR p.execution IS NOT h.execution OR p.id IS NOT h.id-1) UNION ALL "
-    "SELECT e.instance,e.execution,coalesce(e.last_event,i.last_event) AS id FROM executions AS e "
-    "LEFT JOIN instances AS i ON i.key=e.instance AND i.execution=e.execution LEFT JOIN history "
-    "AS h ON h.row_number=iif(e.last_event IS NULL,i.last_row,e.last_row) "
-    "WHERE coalesce(e.last_event,i.last_event) IS NOT NULL AND NOT (e.last_event IS NULL AND "
-    "e.last_row IS NOT NULL) AND (h.instance IS NOT e.instance OR h.execution IS NOT e.execution "
-    "OR h.id IS NOT coalesce(e.last_event,i.last_event)))";
-// Counts rows of other tables that name an instance or an execution that does not exist.
-constexpr char kCountOrphans[] =
-    "SELECT (SELECT count(*) FROM instances AS c WHERE c.parent IS NOT NULL AND NOT EXISTS"
-    " (SELECT 1 FROM instances AS p WHERE p.key=c.parent))"
-    "+(SELECT count(*) FROM worker_queue AS q WHERE NOT EXISTS"
-    " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
-    "+(SELECT count(*) FROM orchestrator_queue AS q WHERE NOT EXISTS"
-    " (SELECT 1 FROM instances AS p WHERE p.key=q.instance))"
-    "+(SELECT count(*) FROM history AS h WHERE NOT EXISTS (SELECT 1 FROM executions AS e"
-    " WHERE e.instance=h.instance AND e.execution=h.execution))"
-    "+(SELECT count(DISTINCT k.instance) FROM kv AS k WHERE NOT EXISTS"
-    " (SELECT 1 FROM instances AS p WHERE p.key=k.instance))";
-constexpr char kCountUnfinished[] = "SELECT count(*) FROM instances WHERE finished_at IS NULL";
-
 Status read_facts(OneFile& file, DatabaseReport* report, Diagnostic& diagnostic) {
   PAWL_TRY(file.read_number("PRAGMA user_version", &report->format, diagnostic));
   PAWL_TRY(file.read_number("PRAGMA page_count", &report->pages, diagnostic));
@@ -87,13 +60,10 @@ Status read_rows(OneFile& file, DatabaseReport* report, Diagnostic& diagnostic) 
       },
       diagnostic));
   std::int64_t number = 0;
-  PAWL_TRY(
-      file.read_number("SELECT EXISTS(SELECT 1 FROM clock_ring WHERE kind='synced' OR"
-                       " (kind='adopted' AND detail=2))",
-                       &number, diagnostic));
+  PAWL_TRY(file.read_number(PAWL_CLOCK_WAS_TRUSTED, &number, diagnostic));
   report->clock_was_trusted = number != 0;
-  PAWL_TRY(file.read_number(kCountOrphans, &report->orphans, diagnostic));
-  return file.read_number(kCountUnfinished, &report->unfinished, diagnostic);
+  PAWL_TRY(file.read_number(PAWL_ORPHANS, &report->orphans, diagnostic));
+  return file.read_number(PAWL_UNFINISHED, &report->unfinished, diagnostic);
 }
 
 Status check_file(OneFile& file, bool quick, FindingVisitor& visitor, DatabaseReport* report,
@@ -232,7 +202,7 @@ Status DatabaseCopy::check(void* place, const char* path, bool quick, const port
     PAWL_TRY(check_file(file, quick, visitor, report, diagnostic));
     // A copy of a database with a broken link is as good as that database.
     if (report->findings != 0) return Status::kOk;
-    return report_rows(file, kFindBrokenLinks, visitor, report, diagnostic);
+    return report_rows(file, PAWL_BROKEN_LINKS, visitor, report, diagnostic);
   }
   visitor.on_finding(diagnostic.text());
   ++report->findings;
