@@ -6,7 +6,7 @@
 //       a Client that carries out the plan of the seed
 //
 // Both files are appended to, one line per write, and outlive the process; drive goes on where the
-// journal ends. TURN is another number each time, so that drive takes another path. serve prints
+// journal ends. With SOAK_ON_SERVER the rows are in schema soak of the server PAWL_POSTGRES. TURN is another number each time, so that drive takes another path. serve prints
 // "ready", or ends with 75 when the store was busy, and ends in order on SIGTERM.
 #include <fcntl.h>
 #include <signal.h>
@@ -24,12 +24,26 @@
 #include "option_drawer.hpp"
 #include "pawl/pawl.hpp"
 #include "pawl/port_posix.hpp"
+#ifdef SOAK_ON_SERVER
+#include "pawl/postgres.hpp"
+#endif
 #include "soak_code.hpp"
 #include "soak_plan.hpp"
 
 namespace {
 
 constexpr std::size_t kBytesMax = 16 * 1024 * 1024;
+// Null: the file DB.
+const pawl::ServerDatabase* server() {
+#ifdef SOAK_ON_SERVER
+  static const pawl::ServerDatabase kServer =
+      pawl::postgresql(std::getenv("PAWL_POSTGRES"), "soak");
+  return &kServer;
+#else
+  return nullptr;
+#endif
+}
+
 constexpr int kBusyStatus = 75;  // other processes held the write lock for busy_ms_max: start again
 
 [[noreturn]] void die(const char* what, pawl::Status status, std::string_view text) {
@@ -107,6 +121,7 @@ int serve(pawl::Process& process, int count, char** words) {
   pawl::posix::FdLogSink log(STDERR_FILENO, pawl::LogLevel::kWarning);
   pawl::Options options = options_of(words[1], number(4), count > 7);
   options.database_path = words[0];
+  options.database = server();
   if (count > 7) options.worker_node_id = words[7];
   options.log = std::getenv("SOAK_PROGRAM_LOG") != nullptr ? &log : crash_test::error_file();
   const std::size_t bytes = pawl::Runtime::required_memory(options);
@@ -180,6 +195,7 @@ int drive(pawl::Process& process, int count, char** words) {
 
   pawl::ClientOptions options;
   options.database_path = words[0];
+  options.database = server();
   options.queue_messages_max = soak::kQueueMessages;
   const std::size_t bytes = pawl::Client::required_memory(options);
   const auto memory = std::make_unique<unsigned char[]>(bytes);

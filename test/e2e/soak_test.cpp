@@ -3,6 +3,9 @@
 // SIGKILL at times that a seed determines, and started again with other options, over a plan of
 // mixed instances (soak_plan.hpp).
 //
+// With SOAK_ON_SERVER the database is on a server (PAWL_POSTGRES), and is moved to a file for the
+// comparison.
+//
 // Afterwards each instance's own count is compared with the sender's journal, and each repeated run
 // of an activity with the kills; the checker links nothing of Pawl. PAWL_SOAK=1 runs 220 instances
 // with 660 messages and 200 kills; PAWL_SEED=n begins with that seed, and PAWL_RUNS=n runs so many
@@ -49,7 +52,13 @@ class Soak {
         size_(size),
         plan_(seed, size.instances, size.messages),
         random_(seed),
-        database_(folder_.file("pawl.db")) {}
+        database_(folder_.file("pawl.db")) {
+#ifdef SOAK_ON_SERVER
+    EXPECT_EQ(std::system("psql -X -q -d \"$PAWL_POSTGRES\" -c 'SET client_min_messages=error' -c "
+                          "'DROP SCHEMA IF EXISTS soak CASCADE'"),
+              0);
+#endif
+  }
 
   void run() {
     // A stalled disk keeps one process in its commit, and so keeps the lock from the others.
@@ -59,9 +68,8 @@ class Soak {
     start_driver();
     while (!testing::Test::HasFailure() && (!is_sent() || kills_ < size_.kills))
       kill_one();
-    Database look(database_);
     if (!testing::Test::HasFailure()) {
-      EXPECT_TRUE(wait_for_the_end(look)) << look.running() << " still run";
+      EXPECT_TRUE(wait_for_the_end()) << unfinished() << " still run";
     }
     for (Process& worker : workers_)
       worker.child->send_signal(SIGTERM);
@@ -69,6 +77,8 @@ class Soak {
       const int status = worker.child->wait(kPatienceMs);
       EXPECT_TRUE(exited_well(status)) << describe(status);
     }
+    fetch_rows();
+    Database look(database_);
     check(look);
   }
 
@@ -79,12 +89,21 @@ class Soak {
     int starts = 0;
   };
 
+  // What lies beside the database begins with it; on a server the file is made later.
+  std::string beside() {
+#ifdef SOAK_ON_SERVER
+    return folder_.file("beside");
+#else
+    return database_;
+#endif
+  }
+
   // One worker keeps its name over all its lives, and so gets its sessions back at once.
   void start_worker(std::size_t number) {
     Process& worker = workers_[number];
     worker.name = "w" + std::to_string(number) + "." + std::to_string(++worker.starts);
     std::vector<std::string> words = {"serve",
-                                      database_,
+                                      beside(),
                                       worker.name,
                                       folder_.file("runs"),
                                       folder_.file("journal"),
@@ -106,7 +125,7 @@ class Soak {
 
   void start_driver() {
     const std::vector<std::string> words = {"drive",
-                                            database_,
+                                            beside(),
                                             folder_.file("journal"),
                                             std::to_string(seed_),
                                             std::to_string(size_.instances),
@@ -166,9 +185,35 @@ class Soak {
     return answers_;
   }
 
-  bool wait_for_the_end(Database& look) {
+#ifdef SOAK_ON_SERVER
+  static std::int64_t unfinished() {
+    std::FILE* const said = ::popen(
+        "psql -X -At -d \"$PAWL_POSTGRES\" -c "
+        "'SELECT count(*) FROM soak.instances WHERE state NOT IN (1,2)'",
+        "r");
+    long long count = -1;
+    if (said == nullptr || std::fscanf(said, "%lld", &count) != 1) ADD_FAILURE() << "psql";
+    if (said != nullptr) ::pclose(said);
+    return count;
+  }
+  void fetch_rows() {
+    const std::string address = std::getenv("PAWL_POSTGRES");
+    const std::size_t host = address.find("host=") + 5;
+    const std::string command = SOAK_TOOL " --db 'postgresql://pawl@/postgres?host=" +
+                                address.substr(host, address.find(' ', host) - host) +
+                                "' --schema soak move " + database_;
+    ASSERT_EQ(std::system(command.c_str()), 0) << command;
+  }
+#else
+  std::int64_t unfinished() {
+    return Database(database_).number("SELECT count(*) FROM instances WHERE state NOT IN (1,2)");
+  }
+  void fetch_rows() {}
+#endif
+
+  bool wait_for_the_end() {
     const std::int64_t until = now_ms() + kPatienceMs;
-    while (look.number("SELECT count(*) FROM instances WHERE state NOT IN (1,2)") != 0) {
+    while (unfinished() != 0) {
       if (now_ms() >= until) return false;
       ::usleep(20'000);
     }

@@ -178,6 +178,7 @@ std::string RandomWorld::run() {
     if (sender_ == nullptr) {
       ClientOptions client;
       client.database_path = kPath;
+      client.database = on_server_.database;
       client = draw_client_options(client, how_, random_, kBytesMax);
       client.synchronous_full = client.synchronous_full || cuts_power_;
       open_client(client);
@@ -263,10 +264,14 @@ void RandomWorld::note_least(const Options& options) {
 Options RandomWorld::draw_worker(std::size_t number) {
   Options options;
   options.database_path = kPath;
+  options.database = on_server_.database;
   if (any(2) == 0) options.worker_node_id = "node-" + std::to_string(number);
   options = draw_options(options, how_, random_, kBytesMax);
   options.limits.orchestrations_max = std::max(options.limits.orchestrations_max, 6U);
   options.limits.activities_max = std::max(options.limits.activities_max, 3U);
+  if (options.database != nullptr)
+    options.leases.session_lock_timeout =
+        std::max(options.leases.session_lock_timeout, std::chrono::milliseconds(10'000));
   options.slots.cooperative_scratch_bytes =
       std::max<std::size_t>(options.slots.cooperative_scratch_bytes, 64);
   options.synchronous_full = options.synchronous_full || cuts_power_;
@@ -712,6 +717,7 @@ void RandomWorld::settle() {
   sender_.reset();
   Options options;
   options.database_path = kPath;
+  options.database = on_server_.database;
   options.worker_tag_filter = TagFilter::any();
   options.limits.queue_messages_max = 1'024;
   options.limits.crashes_max = options.limits.strikes_max = 1'000;
@@ -719,6 +725,7 @@ void RandomWorld::settle() {
   start_worker(0, options);
   ClientOptions client;
   client.database_path = kPath;
+  client.database = on_server_.database;
   client.queue_messages_max = 1'024;
   open_client(client);
   if (!failure_.empty()) return;
@@ -911,13 +918,19 @@ void RandomWorld::check_file() {
   workers_[0].reset();
   sender_.reset();
   sim::Node node(machine_);
-  Block memory(maintenance_memory());
+  DatabasePlace place;
+  place.path = kPath;
+  place.database = on_server_.database;
+  Block memory(std::max(maintenance_memory(), check_rows_memory(place)));
   std::string findings;
   auto find = visit([&](std::string_view text) { findings += std::string(text) + "; "; });
   DatabaseReport report;
   Diagnostic why;
-  const Status status = check_database(process_, kPath, false, node.port(), memory.data(),
-                                       memory.bytes(), find, &report, why);
+  const Status status = place.database == nullptr
+                            ? check_database(process_, kPath, false, node.port(), memory.data(),
+                                             memory.bytes(), find, &report, why)
+                            : check_rows(process_, place, node.port(), memory.data(),
+                                         memory.bytes(), find, &report, why);
   if (status != Status::kOk)
     return fail(std::string("the check answers ") + status_name(status) + ": " +
                 std::string(why.text()));

@@ -30,6 +30,7 @@
 #include "option_drawer.hpp"
 #include "pawl/testing.hpp"
 #include "program.hpp"
+#include "server_beside.hpp"
 
 namespace pawl::test {
 
@@ -62,6 +63,7 @@ class RandomWorld {
   [[nodiscard]] std::string story() const;
 
  private:
+  ServerBeside::OfWorld on_server_;  // first, for the processes use it
   static constexpr std::size_t kWorkers = 3;
   static constexpr std::size_t kRoots = 8;
   struct Life;
