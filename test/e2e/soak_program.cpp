@@ -6,8 +6,9 @@
 //       a Client that carries out the plan of the seed
 //
 // Both files are appended to, one line per write, and outlive the process; drive goes on where the
-// journal ends. With SOAK_ON_SERVER the rows are in schema soak of the server PAWL_POSTGRES. TURN is another number each time, so that drive takes another path. serve prints
-// "ready", or ends with 75 when the store was busy, and ends in order on SIGTERM.
+// journal ends. TURN is another number each time, so that drive takes another path. serve prints
+// "ready", or ends with 75 when the store was busy, and ends in order on SIGTERM. With
+// SOAK_ON_SERVER the rows are in schema soak of the server PAWL_POSTGRES.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>

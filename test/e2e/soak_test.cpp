@@ -89,7 +89,7 @@ class Soak {
     int starts = 0;
   };
 
-  // What lies beside the database begins with it; on a server the file is made later.
+  // Files beside the database begin with it; on a server its own file is made later.
   std::string beside() {
 #ifdef SOAK_ON_SERVER
     return folder_.file("beside");

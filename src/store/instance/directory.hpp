@@ -39,10 +39,10 @@ class InstanceDirectory : private Table {
   // A read; callable anywhere. Gives the id, and whether no worker that looked for work could run
   // the instance (`unregistered` may be null). kNotFound: it is gone.
   Status read_id(InstanceKey key, FixedText<kNameBytesMax>* id, bool* unregistered);
-  // A read; callable anywhere. kResourceExhausted: output and custom status together are longer
-  // than `capacity`.
   // Says that get_status() follows.
   void read_status_ahead(std::string_view id);
+  // A read; callable anywhere. kResourceExhausted: output and custom status together are longer
+  // than `capacity`.
   Status get_status(std::string_view id, InstanceStatus* out, char* buffer, std::size_t capacity);
   Status get_metrics(Metrics* out);
 

@@ -190,7 +190,8 @@ class Connection {
   std::int64_t instance_changes_ = 0;
 };
 
-// Statement::read_ahead() for a query whose only parameter is this value, if the engine gains by it.
+// Statement::read_ahead() for a query with this value for its only parameter, if the engine gains
+// by it.
 void read_ahead(Connection& connection, QueryRef query, std::int64_t value);
 void read_ahead(Connection& connection, QueryRef query, std::string_view text);
 
