@@ -268,7 +268,7 @@ Status Inbox::reserve_numbers(TurnList& turns) {
   return Status::kOk;
 }
 
-// What write() will read.
+// For all that write() reads.
 void Inbox::read_ahead() {
   for (std::size_t i = 0; i < at_hand(); ++i) {
     const Request& request = requests_.at(i);
