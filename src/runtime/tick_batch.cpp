@@ -76,6 +76,14 @@ void TickBatch::read_ahead() {
     if (turn.verdict == Turn::Verdict::kCommit) loop_.instance().turns.read_ahead(turn.commit);
 }
 
+// Commits of others, of which the batch knows only now, void what was known of rows.
+void TickBatch::read_rows_ahead() {
+  if (!loop_.store->reads_ahead()) return;
+  for (const Turn& turn : parts_.turns.list())
+    if (turn.verdict == Turn::Verdict::kCommit && !turn.is_start)
+      loop_.instance().turns.read_row_ahead(turn.commit, turn.item->known);
+}
+
 Status TickBatch::write_and_commit() {
   begun_ms_ = loop_.boot_ms();
   read_ahead();
@@ -86,6 +94,7 @@ Status TickBatch::write_and_commit() {
     parts_.session_watch.lose_all();
   }
   if (begun != Status::kOk) return begun;
+  read_rows_ahead();
   parts_.log_watch.begun();
   parts_.notices.begin();
   parts_.removals.begin();

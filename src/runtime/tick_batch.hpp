@@ -30,6 +30,7 @@ class TickBatch {
   Status prepare();
   Status read_turns(bool takes_turns);
   void read_ahead();
+  void read_rows_ahead();
   Status write_and_commit();
   void settle(Status status);
   // After the commit.

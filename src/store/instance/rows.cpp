@@ -33,52 +33,64 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   return Status::kOk;
 }
 
-constexpr auto kFindInstance = PAWL_QUERY(
-    "SELECT i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS "
-    "is_parked,i.last_event,i.last_row,"
-    "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"
-    "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"
-    "(i.stop_kind=",
-    sql::number<ErrorKind::kTerminated>,
-    ") IS TRUE AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
-    ","
-    // An instance that is not ready has no message that no turn has read.
-    "?2 IS NOT NULL AND i.ready_id IS NOT NULL AND (SELECT q.id FROM "
-    "orchestrator_queue "
-    "AS q\fINDEXED BY oq_instance\rWHERE q.instance=?1 AND q.waiting=",
+#define PAWL_FOUND_COLUMNS                                                               \
+  "i.state,i.execution,i.revision,i.parked_until IS NOT NULL AS is_parked,i.last_event," \
+  "i.last_row,i.ready_id IS NOT NULL AS has_message,"                                    \
+  "coalesce(i.ready_id,i.unregistered) IS NULL AS is_idle,i.home,"                       \
+  "i.stop_kind IS NULL AND i.crashes=0 AND i.strikes=0 AND i.reboots=0 AS is_clean,"     \
+  "(i.stop_kind=",                                                                       \
+      sql::number<ErrorKind::kTerminated>,                                               \
+      ") IS TRUE AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
+constexpr auto kFindInstance =
+    PAWL_QUERY("SELECT " PAWL_FOUND_COLUMNS
+               " FROM instances AS i WHERE i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
+// One without a parent is the root of its tree, so its own row says that it is there.
+constexpr auto kFindRoot =
+    PAWL_QUERY("SELECT " PAWL_FOUND_COLUMNS " FROM instances AS i WHERE i.key=?1 AND i.state<>",
+               sql::number<InstanceState::kDeleted>, "");
+constexpr auto kFindNews = PAWL_QUERY(
+    "SELECT id FROM orchestrator_queue\fINDEXED BY oq_instance\rWHERE instance=?1 AND waiting=",
     sql::number<Waiting::kNo>,
-    " AND q.due IS NULL AND q.id>?2 AND (q.kind=", sql::number<MessageKind::kEvent>,
-    " OR q.kind=", sql::number<MessageKind::kQueue>, " OR q.kind=", sql::number<MessageKind::kCall>,
-    ") ORDER BY q.due NULLS FIRST,q.id LIMIT 1) IS NOT NULL AS has_news FROM instances AS i WHERE "
-    "i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
+    " AND due IS NULL AND id>?2 AND (kind=", sql::number<MessageKind::kEvent>,
+    " OR kind=", sql::number<MessageKind::kQueue>, " OR kind=", sql::number<MessageKind::kCall>,
+    ") ORDER BY due NULLS FIRST,id LIMIT 1");
+
+void InstanceRows::read_root_ahead(InstanceKey key) {
+  sql::read_ahead(connection_, kFindRoot, key);
+}
 
 // An instance whose root has no row counts as there, because its tree was not deleted.
-Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out,
-                                   std::optional<MessageId> read_up_to) {
+Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out, const InstanceLook& how) {
   const Suspicion suspect(connection_, RowRef::Table::kInstances, key);
-  Statement row = connection_.use(kFindInstance);
-  row.bind(key);
-  read_up_to.has_value() ? row.bind(*read_up_to) : row.bind_null();
-  if (!row.row()) return no_row(row, Status::kNotFound, "instances");
-  out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindInstance, i.state)));
-  out->execution = row.integer(PAWL_COLUMN(kFindInstance, i.execution));
-  out->revision = row.integer(PAWL_COLUMN(kFindInstance, i.revision));
-  out->parked = row.integer(PAWL_COLUMN(kFindInstance, is_parked)) != 0;
-  if (!fits(row.integer(PAWL_COLUMN(kFindInstance, i.last_event)), &out->last.event))
-    out->last = HistoryPlace();
-  if (row.is_integer(PAWL_COLUMN(kFindInstance, i.last_row)))
-    out->last.row = row.integer(PAWL_COLUMN(kFindInstance, i.last_row));
-  out->ready = row.integer(PAWL_COLUMN(kFindInstance, is_idle)) == 0;
-  out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
-  out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
-  out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
-  out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
-  out->has_news = row.integer(PAWL_COLUMN(kFindInstance, has_news)) != 0;
-  read_timer(row,
-             {PAWL_COLUMN(kFindInstance, i.timer_id), PAWL_COLUMN(kFindInstance, i.timer_ref),
-              PAWL_COLUMN(kFindInstance, i.timer_base), PAWL_COLUMN(kFindInstance, i.timer_due)},
-             &out->timer);
-  return Status::kOk;
+  bool has_message = false;
+  out->has_news = false;
+  {
+    Statement row = how.is_root ? connection_.use(kFindRoot) : connection_.use(kFindInstance);
+    if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
+    out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindInstance, i.state)));
+    out->execution = row.integer(PAWL_COLUMN(kFindInstance, i.execution));
+    out->revision = row.integer(PAWL_COLUMN(kFindInstance, i.revision));
+    out->parked = row.integer(PAWL_COLUMN(kFindInstance, is_parked)) != 0;
+    if (!fits(row.integer(PAWL_COLUMN(kFindInstance, i.last_event)), &out->last.event))
+      out->last = HistoryPlace();
+    if (row.is_integer(PAWL_COLUMN(kFindInstance, i.last_row)))
+      out->last.row = row.integer(PAWL_COLUMN(kFindInstance, i.last_row));
+    has_message = row.integer(PAWL_COLUMN(kFindInstance, has_message)) != 0;
+    out->ready = row.integer(PAWL_COLUMN(kFindInstance, is_idle)) == 0;
+    out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
+    out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
+    out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
+    out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
+    read_timer(row,
+               {PAWL_COLUMN(kFindInstance, i.timer_id), PAWL_COLUMN(kFindInstance, i.timer_ref),
+                PAWL_COLUMN(kFindInstance, i.timer_base), PAWL_COLUMN(kFindInstance, i.timer_due)},
+               &out->timer);
+  }
+  // An instance that is not ready has no message that no turn has read.
+  if (!how.read_up_to.has_value() || !has_message) return Status::kOk;
+  Statement news = connection_.use(kFindNews);
+  out->has_news = news.bind(key).bind(*how.read_up_to).row();
+  return fail(news.status(), "find news");
 }
 
 bool read_timer(const Statement& row, const TimerColumns& at, std::optional<RowTimer>* out) {

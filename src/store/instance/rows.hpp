@@ -41,6 +41,12 @@ struct TimerColumns {
 // False: they hold no timer that Pawl wrote.
 bool read_timer(const sql::Statement& row, const TimerColumns& at, std::optional<RowTimer>* out);
 
+// What is known of an instance whose row is read, and what is asked.
+struct InstanceLook {
+  bool is_root = false;                 // it has no parent
+  std::optional<MessageId> read_up_to;  // has_news: about messages behind it; none: not asked for
+};
+
 struct InstanceRow {
   InstanceState state = InstanceState::kRunning;
   ExecutionId execution = 0;
@@ -133,8 +139,9 @@ class InstanceRows : private Table {
   void read_running_ahead(std::string_view id);
   Status find_running(std::string_view id, InstanceKey* key, Incarnation* home = nullptr);
   Status find_key(std::string_view id, InstanceKey* key);
-  // has_news: about messages behind `read_up_to`; none: not asked for.
-  Status read_instance(InstanceKey key, InstanceRow* out, std::optional<MessageId> read_up_to = {});
+  Status read_instance(InstanceKey key, InstanceRow* out, const InstanceLook& how = {});
+  // Says that it follows, for an instance without a parent.
+  void read_root_ahead(InstanceKey key);
   // The one statement that writes the state of a row, and when it ended.
   Status write_state(InstanceKey key, const InstanceWrite& write);
   Status stop_damaged(InstanceKey key, ErrorKind kind, std::string_view text);

@@ -58,7 +58,7 @@ Status TurnWriter::find_row(const TurnCommit& turn, const KnownInstance* known, 
     row->timer = known->timer;
     if (!kChecksKnown) return Status::kOk;
     InstanceRow is;
-    PAWL_TRY(rows_.instances.read_instance(turn.key, &is, {}));
+    PAWL_TRY(rows_.instances.read_instance(turn.key, &is));
     PAWL_CHECK("store-46", is.state == row->state && is.execution == row->execution &&
                                is.revision == row->revision && is.last.event == row->last.event &&
                                is.last.row == row->last.row && is.home == row->home &&
@@ -68,9 +68,10 @@ Status TurnWriter::find_row(const TurnCommit& turn, const KnownInstance* known, 
                                (!is.timer.has_value() || is.timer->id == row->timer->id));
     return Status::kOk;
   }
-  std::optional<MessageId> read_up_to;
-  if (turn.mailbox != nullptr) read_up_to = turn.mailbox->read_up_to;
-  const Status read = rows_.instances.read_instance(turn.key, row, read_up_to);
+  InstanceLook how;
+  how.is_root = known != nullptr && !known->has_parent;
+  if (turn.mailbox != nullptr) how.read_up_to = turn.mailbox->read_up_to;
+  const Status read = rows_.instances.read_instance(turn.key, row, how);
   return read == Status::kNotFound ? Status::kStale : read;
 }
 
@@ -103,6 +104,10 @@ Status TurnWriter::check_turn(const TurnCommit& turn, const KnownInstance* known
 
 constexpr auto kFindMessage =
     PAWL_QUERY("SELECT base,due FROM orchestrator_queue WHERE id=? AND instance=?");
+
+void TurnWriter::read_row_ahead(const TurnCommit& turn, const KnownInstance& known) {
+  if (!known.has_parent && !context_.still_knows(known)) rows_.instances.read_root_ahead(turn.key);
+}
 
 void TurnWriter::read_ahead(const TurnCommit& turn) {
   if (!connection_.reads_ahead()) return;

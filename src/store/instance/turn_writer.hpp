@@ -39,6 +39,8 @@ class TurnWriter : private Table {
   Status ack_orchestration_item(const TurnCommit& turn, KnownInstance* known = nullptr);
   // Callable anywhere: says that it follows.
   void read_ahead(const TurnCommit& turn);
+  // In a batch: the same, for the row of the instance, if this connection does not know it.
+  void read_row_ahead(const TurnCommit& turn, const KnownInstance& known);
 
  private:
   Status check_turn(const TurnCommit& turn, const KnownInstance* known, InstanceRow* found);
