@@ -41,7 +41,7 @@ struct TimerColumns {
 // False: they hold no timer that Pawl wrote.
 bool read_timer(const sql::Statement& row, const TimerColumns& at, std::optional<RowTimer>* out);
 
-// What is known of an instance whose row is read, and what is asked.
+// A read of the row of an instance: what is known before it, and what is asked.
 struct InstanceLook {
   bool is_root = false;                 // it has no parent
   std::optional<MessageId> read_up_to;  // has_news: about messages behind it; none: not asked for
