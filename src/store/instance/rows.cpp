@@ -41,6 +41,9 @@ Status InstanceRows::find_key(std::string_view id, InstanceKey* key) {
   "(i.stop_kind=",                                                                       \
       sql::number<ErrorKind::kTerminated>,                                               \
       ") IS TRUE AS is_terminating,i.keys IS NOT NULL AS has_keys," PAWL_TIMER_COLUMNS
+constexpr auto kFoundColumns = sql::Columns(
+    "i.state,i.execution,i.revision,is_parked,i.last_event,i.last_row,has_message,is_idle,i.home,"
+    "is_clean,is_terminating,has_keys," PAWL_TIMER_COLUMNS);
 constexpr auto kFindInstance =
     PAWL_QUERY("SELECT " PAWL_FOUND_COLUMNS
                " FROM instances AS i WHERE i.key=?1 AND (" PAWL_IS_THERE ") IS NOT FALSE");
@@ -67,23 +70,23 @@ Status InstanceRows::read_instance(InstanceKey key, InstanceRow* out, const Inst
   {
     Statement row = how.is_root ? connection_.use(kFindRoot) : connection_.use(kFindInstance);
     if (!row.bind(key).row()) return no_row(row, Status::kNotFound, "instances");
-    out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFindInstance, i.state)));
-    out->execution = row.integer(PAWL_COLUMN(kFindInstance, i.execution));
-    out->revision = row.integer(PAWL_COLUMN(kFindInstance, i.revision));
-    out->parked = row.integer(PAWL_COLUMN(kFindInstance, is_parked)) != 0;
-    if (!fits(row.integer(PAWL_COLUMN(kFindInstance, i.last_event)), &out->last.event))
+    out->state = static_cast<InstanceState>(row.integer(PAWL_COLUMN(kFoundColumns, i.state)));
+    out->execution = row.integer(PAWL_COLUMN(kFoundColumns, i.execution));
+    out->revision = row.integer(PAWL_COLUMN(kFoundColumns, i.revision));
+    out->parked = row.integer(PAWL_COLUMN(kFoundColumns, is_parked)) != 0;
+    if (!fits(row.integer(PAWL_COLUMN(kFoundColumns, i.last_event)), &out->last.event))
       out->last = HistoryPlace();
-    if (row.is_integer(PAWL_COLUMN(kFindInstance, i.last_row)))
-      out->last.row = row.integer(PAWL_COLUMN(kFindInstance, i.last_row));
-    has_message = row.integer(PAWL_COLUMN(kFindInstance, has_message)) != 0;
-    out->ready = row.integer(PAWL_COLUMN(kFindInstance, is_idle)) == 0;
-    out->home = row.integer(PAWL_COLUMN(kFindInstance, i.home));
-    out->clean = row.integer(PAWL_COLUMN(kFindInstance, is_clean)) != 0;
-    out->terminating = row.integer(PAWL_COLUMN(kFindInstance, is_terminating)) != 0;
-    out->has_keys = row.integer(PAWL_COLUMN(kFindInstance, has_keys)) != 0;
+    if (row.is_integer(PAWL_COLUMN(kFoundColumns, i.last_row)))
+      out->last.row = row.integer(PAWL_COLUMN(kFoundColumns, i.last_row));
+    has_message = row.integer(PAWL_COLUMN(kFoundColumns, has_message)) != 0;
+    out->ready = row.integer(PAWL_COLUMN(kFoundColumns, is_idle)) == 0;
+    out->home = row.integer(PAWL_COLUMN(kFoundColumns, i.home));
+    out->clean = row.integer(PAWL_COLUMN(kFoundColumns, is_clean)) != 0;
+    out->terminating = row.integer(PAWL_COLUMN(kFoundColumns, is_terminating)) != 0;
+    out->has_keys = row.integer(PAWL_COLUMN(kFoundColumns, has_keys)) != 0;
     read_timer(row,
-               {PAWL_COLUMN(kFindInstance, i.timer_id), PAWL_COLUMN(kFindInstance, i.timer_ref),
-                PAWL_COLUMN(kFindInstance, i.timer_base), PAWL_COLUMN(kFindInstance, i.timer_due)},
+               {PAWL_COLUMN(kFoundColumns, i.timer_id), PAWL_COLUMN(kFoundColumns, i.timer_ref),
+                PAWL_COLUMN(kFoundColumns, i.timer_base), PAWL_COLUMN(kFoundColumns, i.timer_due)},
                &out->timer);
   }
   // An instance that is not ready has no message that no turn has read.
