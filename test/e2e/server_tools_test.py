@@ -178,6 +178,8 @@ def finds_what_is_broken():
     expect((found["healthy"], len(found["findings"]), "file_bytes" in found) == (False, 2, False), f"{found}")
     by_server()
     expect(json.loads(pawl("doctor", "--json"))["healthy"], said[-1])
+    for options in (["--for", "1s"], ["--folders", "/tmp"]):
+        expect("are for a file" in pawl("doctor", *options, status=2), said[-1])
 
 
 def refuses():

@@ -173,6 +173,9 @@ void look_at_file(const std::string& path, Diagnosis* is) {
 Diagnosis diagnose(Tool& tool, const DoctorGiven& given) {
   Diagnosis is;
   const DatabasePlace place = tool.place();
+  if (place.database != nullptr && (given.for_ms.has_value() || !given.folders.empty()))
+    fail(kUsage, "usage",
+         "--for and --folders are for a file: a server has workers on other machines, too");
   const std::string path(place.path.view());
   {
     Library library;
@@ -308,7 +311,7 @@ void print_people(Tool& tool, const DoctorGiven& given, const Diagnosis& is) {
   print_field(screen, "workers", std::to_string(is.workers));
   print_field(screen, "unfinished", std::to_string(is.report.unfinished));
   print_field(screen, "devices", counted(is.sessions.waiting_devices.count, "waits", "wait"));
-  print_field(screen, "folders", folders_text(is.sessions));
+  if (is.file.has_value()) print_field(screen, "folders", folders_text(is.sessions));
   print_wear(screen, given, is);
   for (const std::string& one : is.findings)
     print_field(screen, "finding", one);

@@ -58,11 +58,12 @@ using Nodes = std::set<std::string, std::less<>>;
 
 class LookAtRows final : public SessionVisitor {
  public:
+  // `folders`: null: they are on other machines, too, and none is looked at.
   LookAtRows(SessionLook* look, const Nodes& living, Paths* folders)
       : look_(look), living_(living), folders_(folders) {}
   void on_session(const SessionInfo& one) noexcept override {
     if (one.device) look_at_device(one);
-    if (one.folder.empty()) return;
+    if (folders_ == nullptr || one.folder.empty()) return;
     folders_->erase(name_of(one.folder));
     if (one.quiet_for_ms >= kSettledMs) look_at_folder(std::string(one.folder));
   }
@@ -138,7 +139,8 @@ SessionLook look_at_sessions(Tool& tool, const std::string& path, const std::str
   auto of_rows = visit([&all](const SessionInfo& one) {
     if (!one.folder.empty() && all.size() < kRootsMax) all.insert(root_of(one.folder));
   });
-  list_sessions(tool, of_rows);
+  const bool sees_folders = !tool.is_on_server();
+  if (sees_folders) list_sessions(tool, of_rows);
   look.roots = static_cast<std::int64_t>(all.size());
   Paths folders;
   for (const std::string& root : all)
@@ -147,14 +149,14 @@ SessionLook look_at_sessions(Tool& tool, const std::string& path, const std::str
   // both.
   Nodes living;
   tool.must(tool.client().list_workers(visit([&](const WorkerInfo& one) {
-    const port::Held held = tool.is_on_server()
-                                ? port::Held::kUntestable
-                                : port.port().storage->worker_test(path.c_str(), one.incarnation);
+    const port::Held held = sees_folders
+                                ? port.port().storage->worker_test(path.c_str(), one.incarnation)
+                                : port::Held::kUntestable;
     if (held == port::Held::kHeld ||
         (held == port::Held::kUntestable && !one.disconnected && one.lease_ends_in_ms > 0))
       living.emplace(one.node);
   })));
-  LookAtRows rows(&look, living, &folders);
+  LookAtRows rows(&look, living, sees_folders ? &folders : nullptr);
   list_sessions(tool, rows);
   add_orphans(folders, !living.empty(), &look);
   return look;

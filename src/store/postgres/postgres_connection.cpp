@@ -53,7 +53,7 @@ int bind_value(StatementUse& use, sql::ValueType type, std::string_view value) {
 }  // namespace
 
 Status Connection::connect(std::int64_t wait_ms) {
-  ahead_.forget();
+  ahead_.forget(false);
   const Status status = link_.connect(wait_ms);
   known_.forget_prepared();
   return status;
@@ -64,7 +64,7 @@ void Connection::close() {
     use.release();
   }
   known_ = KnownStatements();
-  ahead_.forget();
+  ahead_.forget(false);
   link_.close();
 }
 
@@ -166,6 +166,7 @@ Status Connection::run(StatementUse& use) {
   char text[sql::kTextBytesMax];
   const std::string_view whole(text, sql::expand(use.query.encoded(), text));
   const bool ends = whole == "COMMIT" || whole == "ROLLBACK";
+  const bool is_batch = queue_.is_in_batch() || whole.substr(0, 6) == "BEGIN ";
   if (!link_.in_transaction()) queue_.end();  // a lost link ends a batch
   fails_again_ = link_.failure() != Status::kOk;
   if (fails_again_ && !(ends && (whole == "ROLLBACK" || !queue_.is_in_batch())))
@@ -180,13 +181,13 @@ Status Connection::run(StatementUse& use) {
   }
   if (status != Status::kOk && status != Status::kBusy) ahead_.note_failure();
   const bool has_not_begun = status != Status::kOk && whole.substr(0, 5) == "BEGIN";
-  if (ends || has_not_begun) ahead_.forget();
+  if (ends || has_not_begun) ahead_.forget(is_batch);
   return status;
 }
 
 bool Connection::end_later() {
   static_cast<void>(link_.settle());
-  ahead_.forget();
+  ahead_.forget(false);
   if (link_.failure() != Status::kOk) return false;
   link_.end_later();
   return true;

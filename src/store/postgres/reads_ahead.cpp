@@ -134,10 +134,10 @@ void ReadsAhead::drop(Read& read) {
   --live_;
 }
 
-void ReadsAhead::forget() {
+void ReadsAhead::forget(bool of_batch) {
   for (std::size_t at = 0; at < count_; ++at)
     PQclear(std::exchange(reads_[at].answer, nullptr));
-  rests_ = std::exchange(has_failed_, false);
+  if (of_batch || has_failed_) rests_ = std::exchange(has_failed_, false);
   count_ = live_ = next_ = used_ = 0;
 }
 

@@ -30,12 +30,12 @@ class ReadsAhead {
   };
 
   explicit ReadsAhead(ServerLink& link) : link_(link) {}
-  ~ReadsAhead() { forget(); }
+  ~ReadsAhead() { forget(false); }
   ReadsAhead(const ReadsAhead&) = delete;
   ReadsAhead& operator=(const ReadsAhead&) = delete;
 
-  // After a transaction that failed with such reads in it, the next one has none: a row that the
-  // server cannot read is blamed only when it is read for itself.
+  // After a transaction that failed with such reads in it, none has any until a batch has ended: a
+  // row that the server cannot read is blamed only when it is read for itself.
   [[nodiscard]] bool rests() const { return rests_; }
   // Keeps a copy of the parameters, as long as there is room. In a transaction it also sends the
   // read. Requires: the statement is prepared, and has rows.
@@ -49,9 +49,9 @@ class ReadsAhead {
   // This write was sent, or will be before anything else.
   void note_write(const StatementUse& use);
   // The transaction has failed.
-  void note_failure() { has_failed_ = count_ > 0; }
+  void note_failure() { has_failed_ = has_failed_ || count_ > 0; }
   // The transaction is over, or the link is lost. Requires: no answer is under way.
-  void forget();
+  void forget(bool of_batch);
 
  private:
   static constexpr std::size_t kReadsMax = 240;

@@ -1,5 +1,7 @@
 #include "store/postgres/statement_shape.hpp"
 
+#include <utility>
+
 #include "store/sql/schema.hpp"
 
 namespace pawl::postgres {
@@ -105,7 +107,6 @@ void read_tables(std::string_view text, StatementShape* shape, std::string_view*
       shape->table = bit;
     else
       shape->others |= bit;
-    shape->tables |= bit;
   }
 }
 
@@ -118,14 +119,19 @@ std::uint8_t parameter_of(std::string_view word) {
   return static_cast<std::uint8_t>(number);
 }
 
-// A value that goes on behind the parameter is another one.
-bool ends_condition(std::string_view word) { return word[0] >= 'A' && word[0] <= 'Z'; }
+// A condition that goes on behind the parameter is another one.
+bool ends_condition(std::string_view word) {
+  for (const std::string_view next : {"AND", "ORDER", "LIMIT", "RETURNING"})
+    if (word == next) return true;
+  return false;
+}
 
 void read_key(std::string_view text, std::string_view alias, StatementShape* shape) {
   constexpr std::size_t kLast = 6;
   Tokens tokens(text);
   std::string_view last[kLast];  // the newest one is the last
-  bool joins = false;
+  bool has_from = false;
+  bool joins = false;  // a name without an alias may be of any of the tables
   for (Token token; tokens.next(&token);) {
     if (token.depth != 0) continue;
     const bool is_second = token.text == "WHERE" && shape->key != KeyColumn::kNone;
@@ -134,7 +140,8 @@ void read_key(std::string_view text, std::string_view alias, StatementShape* sha
     for (std::size_t at = 0; at + 1 < kLast; ++at)
       last[at] = last[at + 1];
     last[kLast - 1] = token.text;
-    joins = joins || token.text == "JOIN";
+    has_from = has_from || token.text == "FROM";
+    joins = joins || token.text == "JOIN" || (has_from && token.text == ",");
     if (token.text == "OR" || token.text == "UNION" || is_second || goes_on) {
       shape->key = KeyColumn::kNone;
       return;
@@ -167,12 +174,14 @@ void read_insert(std::string_view text, StatementShape* shape) {
   std::size_t place = 0;
   int words = 0;  // of this value
   bool has_values = false;
+  bool lists_columns = false;
   bool has_ended = false;
   Token before;
   for (Token token; tokens.next(&token); before = token) {
     if (has_ended) return;
     if (token.text == "VALUES" && token.depth == 0) {
       has_values = true;
+      lists_columns = before.text == ")";
       place = 0;
     }
     const bool begins = token.text == "(" && token.depth == 0;
@@ -192,7 +201,7 @@ void read_insert(std::string_view text, StatementShape* shape) {
     words = 0;
     has_ended = has_values && token.text == ")";
   }
-  if (has_ended) shape->kind = StatementShape::Kind::kInsert;
+  if (has_ended && lists_columns) shape->kind = StatementShape::Kind::kInsert;
 }
 
 }  // namespace
@@ -205,7 +214,7 @@ StatementShape shape_of(std::string_view text) {
   read_tables(text, &shape, &alias);
   if (begins("SELECT ")) shape.kind = Kind::kRead;
   if (begins("UPDATE ") || begins("DELETE ")) shape.kind = Kind::kChange;
-  if (begins("WITH ")) shape.table = 0;
+  if (begins("WITH ")) shape.others |= std::exchange(shape.table, 0);
   if (shape.kind != Kind::kOther) read_key(text, alias, &shape);
   if (shape.kind == Kind::kChange) read_changes(text, &shape);
   if (begins("INSERT INTO ")) read_insert(text, &shape);
@@ -217,8 +226,8 @@ bool leaves(const StatementShape& write, const std::string_view* parameters, std
   using Kind = StatementShape::Kind;
   const StatementShape& read = *answer.read;
   // It may read other tables, and changes its own alone.
-  const std::uint64_t written = write.table != 0 ? write.table : write.tables;
-  if (write.kind == Kind::kRead || (read.tables & written) == 0) return true;
+  const std::uint64_t written = write.table != 0 ? write.table : write.others;
+  if (write.kind == Kind::kRead || ((read.table | read.others) & written) == 0) return true;
   if (read.key == KeyColumn::kNone || read.table != written || (read.others & written) != 0)
     return false;
   const auto key = static_cast<std::size_t>(read.key);

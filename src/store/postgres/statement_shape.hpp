@@ -24,9 +24,10 @@ struct StatementShape {
     kOther,
   };
   Kind kind = Kind::kOther;
-  std::uint64_t tables = 0;  // that the text names, a bit each
-  std::uint64_t others = 0;  // the same without the one place where it names `table`
-  std::uint64_t table = 0;   // what stands first behind FROM, INTO or UPDATE; 0: unknown
+  // The table that stands first behind FROM, INTO or UPDATE (0: unknown), and those that the text
+  // names in any other place, a bit each.
+  std::uint64_t table = 0;
+  std::uint64_t others = 0;
   // `WHERE column=$1`, perhaps with more conditions, picks the rows of `table`.
   KeyColumn key = KeyColumn::kNone;
   bool has_conditions = false;  // beside that one

@@ -291,6 +291,7 @@ TEST_F(PostgresDatabase, AReserveIsForFiles) {
 // ---- statements of a batch ----
 
 constexpr auto kBeginBatch = PAWL_QUERY("BEGIN IMMEDIATE", sql::kEnginesOwn);
+constexpr auto kBeginView = PAWL_QUERY("BEGIN");
 constexpr auto kCommitBatch = PAWL_QUERY("COMMIT");
 constexpr auto kRollBack = PAWL_QUERY("ROLLBACK");
 constexpr auto kTooMuch =
@@ -317,6 +318,28 @@ class BatchOnServer : public PostgresDatabase {
   postgres::Connection connection_;
   postgres::Database database_{connection_};
 };
+
+// The row of a read that fails among others is not known, so the next batch reads for itself. A
+// view between them changes nothing.
+TEST_F(BatchOnServer, AfterAReadAheadThatFailed_TheNextBatchBlamesTheRow) {
+  connection_.use(kReadTooMuch).read_ahead();
+  EXPECT_EQ(run(kBeginBatch), Status::kCorrupt);
+  EXPECT_FALSE(connection_.damage().has_value());
+  ASSERT_EQ(run(kBeginView), Status::kOk);
+  EXPECT_FALSE(connection_.reads_ahead());
+  ASSERT_EQ(run(kCommitBatch), Status::kOk);
+  EXPECT_FALSE(connection_.reads_ahead());
+  ASSERT_EQ(run(kBeginBatch), Status::kOk);
+  {
+    const sql::Connection::Suspicion suspect(connection_, RowRef::Table::kWork, 2);
+    EXPECT_FALSE(connection_.use(kReadTooMuch).row());
+  }
+  ASSERT_TRUE(connection_.damage().has_value());
+  EXPECT_EQ(connection_.damage()->row, (RowRef{RowRef::Table::kWork, 2}));
+  ASSERT_EQ(run(kRollBack), Status::kOk);
+  connection_.forget_damage();
+  EXPECT_TRUE(connection_.reads_ahead());
+}
 
 // It is sent without waiting, and fails when something else is asked.
 TEST_F(BatchOnServer, AWriteThatFailsLater_BlamesTheRowThatWasSuspectedThen) {
