@@ -140,7 +140,12 @@ bool RuntimeCore::ready() const {
 }
 
 OptionalMs RuntimeCore::next_due() const {
-  if (batch_.is_in_doubt()) return loop_.trouble_until;
+  if (batch_.is_in_doubt()) {
+    OptionalMs due = batch_.decides_at();
+    for (const Job job : {Job::kInline, Job::kLeaseEnd, Job::kSteps})
+      due.keep_earlier(loop_.agenda.due(job));
+    return due;
+  }
   return loop_.agenda.next(Agenda::Which::kAll, holds(loop_.boot_ms()));
 }
 
@@ -184,6 +189,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   parts_.session_watch.announce_stop();
   const std::int64_t end = loop_.boot_ms() + grace_ms;
   parts_.this_worker.announce_stop(end);
+  await_decision(end);
   parts_.activities.put_back_sleepers(end);
   // Results that come in time are committed. Activities that never end are left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
@@ -196,6 +202,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const std::int64_t left = end - loop_.boot_ms();
   if (opened_.executor) threads_stuck_ = !loop_.port.threads->executor_stop(left > 0 ? left : 0);
   if (threads_stuck_) log_threads();
+  await_decision(end);
   if (batch_.is_in_doubt()) loop_.log(LogLevel::kError, "stopped_in_doubt");
   if (loop_.me != 0 && idle && !batch_.is_in_doubt()) unregister();
   loop_.process.remove_loop(loop_.port.threads);
@@ -209,6 +216,13 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (loop_.options.board != nullptr)
     loop_.options.board->write_life({false, false, loop_.boot_ms(), OptionalMs()});
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
+}
+
+void RuntimeCore::await_decision(std::int64_t end_boot_ms) {
+  while (batch_.is_deciding() && loop_.boot_ms() < end_boot_ms) {
+    sleep_until_due(end_boot_ms);
+    batch_.decide();
+  }
 }
 
 // Logs the threads that still run, by the names under which the system lists them.
@@ -266,7 +280,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
     has_batch = is_due(Agenda::Which::kInBatch, start);
     if (has_batch) {
       const std::int64_t begun = loop_.boot_ms();
-      batch_.run();
+      batch_.run(end);
       end += loop_.boot_ms() - begun;
     }
   }
@@ -296,11 +310,13 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
 
 // The storage is not asked for anything, since the rows that the batch wrote may be there or not.
 Result<bool> RuntimeCore::wait_in_doubt() {
+  parts_.activities.plan(loop_.boot_ms());
   planned_wake_ = next_due();
   if (loop_.port.threads->fd() >= 0) loop_.port.threads->arm(planned_wake_);
-  runs_again_ = false;
-  if (loop_.options.board != nullptr) write_board(*loop_.options.board, loop_.boot_ms());
-  return stopped_ ? Result<bool>(Status::kStopped) : Result<bool>(false);
+  const std::int64_t now = loop_.boot_ms();
+  runs_again_ = planned_wake_.has_passed(now);
+  if (loop_.options.board != nullptr) write_board(*loop_.options.board, now);
+  return stopped_ ? Result<bool>(Status::kStopped) : Result<bool>(runs_again_);
 }
 
 // The counters are some KiB. So a loop under load copies them once a second, and a loop that goes

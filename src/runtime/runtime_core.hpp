@@ -81,6 +81,8 @@ class RuntimeCore final {
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
   void log_threads();
+  // Waits for the answer to the last commit, if it comes.
+  void await_decision(std::int64_t end_boot_ms);
   Result<bool> wait_in_doubt();
   // Takes in the changes since the last tick: time that passed, commits of others, events of the
   // machine.

@@ -1,5 +1,8 @@
 #include "runtime/tick_batch.hpp"
 
+#include <algorithm>
+
+#include "core/clock_rules.hpp"
 #include "store/worker/term_rules.hpp"
 
 namespace pawl {
@@ -7,9 +10,13 @@ namespace {
 
 constexpr std::int64_t kServerBusyPauseMs = 10;
 
+// How often the loop looks whether a server that owes an answer is silent for too long.
+constexpr std::int64_t kSilenceLookMs = 1'000;
+
 }  // namespace
 
-void TickBatch::run() {
+void TickBatch::run(std::int64_t end_boot_ms) {
+  end_ms_ = end_boot_ms;
   parts_.space.prepare();
   loop_.arena.rewind(Arena::Mark());
   loop_.agenda.clear(Job::kConfirmClock);  // the batch itself decides
@@ -25,6 +32,7 @@ void TickBatch::run() {
 
 void TickBatch::settle(Status status) {
   in_doubt_ = status == Status::kInDoubt;
+  if (is_deciding()) return;
   if (in_doubt_) {
     loop_.log_status(LogLevel::kWarning, "batch_in_doubt", status);
     return parts_.recovery.leave_store_alone();
@@ -32,6 +40,13 @@ void TickBatch::settle(Status status) {
   if (status != Status::kOk) rolled_back(status);
   memory_.warm.unpin_all();
   memory_.warm.restore_reserve();
+}
+
+bool TickBatch::is_deciding() const { return in_doubt_ && loop_.store->outcome_comes(); }
+
+OptionalMs TickBatch::decides_at() const {
+  if (!is_deciding()) return loop_.trouble_until;
+  return add_saturating(loop_.boot_ms(), kSilenceLookMs);
 }
 
 void TickBatch::decide() {
@@ -101,7 +116,7 @@ Status TickBatch::write_and_commit() {
   Status status = write();
   if (status == Status::kOk) status = parts_.session_watch.end();
   written_ms_ = loop_.boot_ms();
-  if (status == Status::kOk) status = loop_.transaction().commit();
+  if (status == Status::kOk) status = loop_.transaction().commit(commit_most_ms());
   if (status == Status::kInDoubt) return status;
   if (status != Status::kOk) {
     loop_.transaction().rollback();
@@ -109,6 +124,11 @@ Status TickBatch::write_and_commit() {
   }
   finish_commit();
   return Status::kOk;
+}
+
+OptionalMs TickBatch::commit_most_ms() const {
+  if (loop_.port.threads->fd() < 0) return OptionalMs();
+  return std::max<std::int64_t>(end_ms_ - written_ms_, 0);
 }
 
 void TickBatch::finish_commit() {

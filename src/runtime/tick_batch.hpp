@@ -12,13 +12,18 @@ class TickBatch {
   TickBatch(LoopContext& loop, LoopMemory& memory, LoopParts& parts)
       : loop_(loop), memory_(memory), parts_(parts) {}
 
-  // Requires: not in doubt.
-  void run();
+  // A server that has not answered the commit at `end` is not waited for, if the port can wake the
+  // loop when it does. Requires: not in doubt.
+  void run(std::int64_t end_boot_ms);
   // The server has not said yet whether the last batch is committed. Its effects wait, and no other
   // batch begins.
   [[nodiscard]] bool is_in_doubt() const { return in_doubt_; }
-  // Asks again, when Recovery says so. Requires: in doubt.
+  // Looks for the answer, or asks again when Recovery says so. Requires: in doubt.
   void decide();
+  // When decide() has something to do, whatever the server says. Requires: in doubt.
+  [[nodiscard]] OptionalMs decides_at() const;
+  // In doubt, and the answer comes.
+  [[nodiscard]] bool is_deciding() const;
   // The last batch left items over, or all slots of a kind held results.
   [[nodiscard]] bool was_full() const { return turns_were_full_ || slots_were_full_; }
   // After the commit of a registration.
@@ -32,6 +37,7 @@ class TickBatch {
   void read_ahead();
   void read_rows_ahead();
   Status write_and_commit();
+  [[nodiscard]] OptionalMs commit_most_ms() const;
   void settle(Status status);
   // After the commit.
   void finish_commit();
@@ -50,6 +56,7 @@ class TickBatch {
   bool in_doubt_ = false;
   std::int64_t begun_ms_ = 0;    // boot time, of the batch
   std::int64_t written_ms_ = 0;  // when its rows were written
+  std::int64_t end_ms_ = 0;      // of the tick
   bool turns_were_full_ = false;
   bool slots_were_full_ = false;  // all slots of a kind held results
 };

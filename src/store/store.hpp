@@ -132,6 +132,8 @@ class Store {
   [[nodiscard]] OtherMachines* other_machines() { return context_.file.other_machines(); }
   // From now on commits on other machines end the sleep of these threads; null: no more.
   void wake(port::Threads* threads) { context_.file.wake(threads); }
+  // A batch is in doubt, and the answer to its commit is under way; it ends the sleep of the loop.
+  [[nodiscard]] bool outcome_comes() const { return context_.file.outcome_comes(); }
   // Plans one view for reads that perhaps are none: the first of them begins it, and what others
   // have committed is not looked at before it. A batch follows the end at once.
   void plan_read() { context_.read_is_planned = true; }

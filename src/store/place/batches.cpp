@@ -46,7 +46,7 @@ Status Batches::begin(Incarnation me, BatchInfo* info) {
 
 constexpr auto kCommit = PAWL_QUERY("COMMIT");
 
-Status Batches::commit() {
+Status Batches::commit(OptionalMs most_ms) {
   require_batch();
   if (connection_.damage().has_value() && connection_.damage()->status == Status::kCorrupt) {
     // A column was read as a number and is none. What was made of it must not be written.
@@ -60,6 +60,7 @@ Status Batches::commit() {
   Status status = Status::kOk;
   if (wrote) status = rows_.place.write_mark();
   if (status == Status::kOk) {
+    context_.file.limit_commit(most_ms);
     status = fail(connection_.use(kCommit).run(), "commit");
     if (status != Status::kOk) return find_outcome(wrote, status);
   }
@@ -80,7 +81,7 @@ Status Batches::find_outcome(bool wrote, Status failed) {
   if (is_in_doubt_) return outcome;
   if (outcome == Status::kOk) return conclude(wrote);
   rollback();
-  return failed;
+  return outcome == Status::kStale ? failed : outcome;
 }
 
 Status Batches::conclude(bool wrote) {

@@ -41,7 +41,8 @@ class Batches : private Table {
   // another worker buried it, or the server lost commits (the batch is over).
   Status begin(Incarnation me, BatchInfo* info);
   // kInDoubt: it may be committed or not, and the batch goes on until find_outcome() or rollback().
-  Status commit();
+  // `most_ms`: a server that has not answered by then is not waited for; none: it is.
+  Status commit(OptionalMs most_ms = OptionalMs());
   // kOk: it is committed; kInDoubt; else it is not, and never will be, and the batch is over.
   Status find_outcome();
   // In doubt: it is not asked for any more.

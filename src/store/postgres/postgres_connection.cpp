@@ -233,12 +233,12 @@ Status Connection::end(StatementUse& use, bool commits) {
   if (!is_batch || queue_.is_alone()) {
     PAWL_TRY(queue_.settle());
     queue_.end();
-    return link_.ask("COMMIT", &use.result);
+    return link_.ask("COMMIT", nullptr);
   }
   const bool writes = queue_.has_written();
   PAWL_TRY(link_.failure());
   queue_.end();
-  return transaction_.commit(writes, &use.result);
+  return transaction_.commit(writes);
 }
 
 Status Connection::run_own(StatementUse& use, std::string_view text) {

@@ -12,10 +12,14 @@ namespace pawl::postgres {
 namespace {
 
 // An answer that takes longer counts as lost, beside the time for which a statement may wait for
-// the lock. A loop has other things to do: it loses the connection sooner, and finds out then what
-// became of its batch. Opening makes tables and builds indices, so it waits as a client does.
+// the lock. A loop has other things to do: it loses the connection sooner, unless the answer is
+// that of a commit, for which it does not wait. Opening makes tables and builds indices, so it
+// waits as a client does.
 constexpr std::int64_t kAnswerMsMax = 10'000;
 constexpr std::int64_t kLoopAnswerMsMax = 2'000;
+
+// A loop waits no longer at once for a server that it tries to reach.
+constexpr std::int64_t kLoopConnectMsMax = 200;
 
 // After so long a wait for the lock, and after each further one, its holder is looked at (F16).
 constexpr std::int64_t kLockSliceMs = 500;
@@ -76,8 +80,7 @@ Status Database::prepare(const StoreOptions& options, const port::Port& port,
 }
 
 Status Database::fail(Status status, Diagnostic& diagnostic) {
-  diagnostic.format("schema %s: %s", schema_.c_str(), connection_.diagnostic().text().data());
-  return status;
+  return postgres::fail(connection_, schema_.c_str(), status, diagnostic);
 }
 
 Status Database::connect(Diagnostic& diagnostic) {
@@ -147,7 +150,8 @@ Status Database::set_up(Diagnostic& diagnostic) {
   if (options_.moves) PAWL_TRY(refuse_others(connection_.link(), schema_.c_str(), diagnostic));
   if (options_.read_only) return Status::kOk;
   if (options_.lease_ms > 0)
-    connection_.link().set_answer_ms_max(kLoopAnswerMsMax + options_.busy_ms_max);
+    connection_.link().set_answer_ms_max(kLoopAnswerMsMax +
+                                         std::min(options_.busy_ms_max, kLockSliceMs));
   Status status = connection_.use(kForgetNodes).run();
   if (status == Status::kOk) status = connection_.transaction().connected();
   return status == Status::kOk ? status : fail(status, diagnostic);
@@ -176,13 +180,22 @@ Status Database::count_on(const ClockRow& row) {
 // ---- a connection that was lost ----
 
 Status Database::outcome(Diagnostic& diagnostic) {
-  if (!connection_.transaction().is_in_doubt()) return Status::kStale;
-  const int tries = static_cast<int>(options_.busy_ms_max / kTryPauseMs) + 1;
-  if (reconnect(diagnostic, tries) != Status::kOk) return Status::kInDoubt;
-  const Status status = connection_.transaction().find_outcome();
-  if (status == Status::kOk || status == Status::kStale) return status;
-  diagnostic = connection_.diagnostic();
-  return Status::kInDoubt;
+  StoreTransaction& transaction = connection_.transaction();
+  if (!transaction.is_in_doubt()) return Status::kStale;
+  Status status = Status::kInDoubt;
+  if (outcome_comes()) {
+    status = transaction.find_outcome();
+    if (outcome_comes()) return status;
+  }
+  if (transaction.is_in_doubt()) {
+    const int tries = connection_.link().may_sleep_elsewhere()
+                          ? 1
+                          : static_cast<int>(options_.busy_ms_max / kTryPauseMs) + 1;
+    if (reconnect(diagnostic, tries) != Status::kOk) return Status::kInDoubt;
+    status = transaction.find_outcome();
+  }
+  if (status != Status::kOk && status != Status::kStale) diagnostic = connection_.diagnostic();
+  return transaction.is_in_doubt() ? Status::kInDoubt : status;
 }
 
 // A connection that cannot be used as it is now is closed again: it may lead to another server the
@@ -190,7 +203,9 @@ Status Database::outcome(Diagnostic& diagnostic) {
 Status Database::reconnect(Diagnostic& diagnostic, int tries) {
   connection_.link().look();
   while (connection_.link().is_lost()) {
-    Status status = connection_.connect(options_.busy_ms_max);
+    const bool may_wait = !connection_.link().may_sleep_elsewhere();
+    Status status = connection_.connect(
+        may_wait ? options_.busy_ms_max : std::min(options_.busy_ms_max, kLoopConnectMsMax));
     if (status == Status::kOk) {
       status = come_back(diagnostic);
       if (status != Status::kOk) connection_.link().close();
@@ -209,7 +224,7 @@ void Database::pause(int ms) { static_cast<void>(::poll(nullptr, 0, ms)); }
 
 Status Database::come_back(Diagnostic& diagnostic) {
   PAWL_TRY(enter(diagnostic));
-  PAWL_TRY(judge_format(diagnostic));
+  PAWL_TRY(judge_format(connection_, schema_.c_str(), options_.moves, diagnostic));
   const FixedText<32> before = database_id_;
   PAWL_TRY(load_database_id(connection_, diagnostic));
   if (database_id_.view() != before.view()) {
@@ -253,61 +268,15 @@ Status Database::look(Found* found, Diagnostic& diagnostic) {
     }
   }
   found->tables = true;
-  PAWL_TRY(judge_format(diagnostic));
-  return judge_objects(diagnostic);
-}
-
-constexpr auto kReadForm = PAWL_QUERY("SELECT form,digest FROM meta WHERE id=1");
-
-Status Database::judge_format(Diagnostic& diagnostic) {
-  sql::Statement row = connection_.use(kReadForm);
-  if (!row.row()) {
-    if (row.status() != Status::kOk) return fail(row.status(), diagnostic);
-    diagnostic.format("schema %s: table meta has no row", schema_.c_str());
-    return Status::kCorrupt;
-  }
-  const std::int64_t form = row.integer(0);
-  if (form == kPostgresForm || (options_.moves && sql::is_move_stage(form))) return Status::kOk;
-  if (sql::is_move_stage(form)) return sql::refuse_stage(form, schema_.c_str(), diagnostic);
-  diagnostic.format(
-      "schema %s: written by %s Pawl: format %" PRId64 ", this one reads only %" PRId64,
-      schema_.c_str(), form > kPostgresForm ? "a newer" : "an older", form, kPostgresForm);
-  return form > kPostgresForm ? Status::kNewerDatabase : Status::kOlderDatabase;
-}
-
-// Columns, indices and functions by what they are, and not by a text that another release of
-// PostgreSQL may write in another way.
-#define PAWL_DIGEST_OF_SCHEMA                                                                     \
-  "(SELECT md5(string_agg(line,',' ORDER BY line COLLATE \"C\")) FROM ("                          \
-  "SELECT c.relname||'.'||a.attname||' '||t.typname||' '||a.attnotnull||' '||"                    \
-  "coalesce(l.collname,'') AS line FROM pg_class c "                                              \
-  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
-  "JOIN pg_type t ON t.oid=a.atttypid LEFT JOIN pg_collation l ON l.oid=a.attcollation "          \
-  "WHERE n.nspname=current_schema() AND c.relkind='r' AND a.attnum>0 AND NOT a.attisdropped "     \
-  "UNION ALL SELECT c.relname||'('||a.attname||') '||i.indisunique||' '||(i.indpred IS NOT NULL)" \
-  "||' '||i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid=i.indexrelid "                    \
-  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
-  "WHERE n.nspname=current_schema() "                                                             \
-  "UNION ALL SELECT p.proname||' '||p.pronargs FROM pg_proc p "                                   \
-  "JOIN pg_namespace n ON n.oid=p.pronamespace WHERE n.nspname=current_schema()) lines)"
-
-constexpr auto kJudgeObjects =
-    PAWL_QUERY("SELECT digest=" PAWL_DIGEST_OF_SCHEMA " FROM meta WHERE id=1");
-
-Status Database::judge_objects(Diagnostic& diagnostic) {
-  sql::Statement row = connection_.use(kJudgeObjects);
-  if (!row.row())
-    return fail(row.status() == Status::kOk ? Status::kCorrupt : row.status(), diagnostic);
-  if (row.integer(0) == 1) return Status::kOk;
-  diagnostic.format("schema %s: a table, an index or a function is not as Pawl made it",
-                    schema_.c_str());
-  return Status::kCorrupt;
+  PAWL_TRY(judge_format(connection_, schema_.c_str(), options_.moves, diagnostic));
+  return judge_objects(connection_, schema_.c_str(), diagnostic);
 }
 
 bool Database::has_our_schema() const { return connection_.transaction().form() == kPostgresForm; }
 
 Status Database::check_schema_again(Diagnostic& diagnostic) {
-  return has_our_schema() ? Status::kOk : judge_format(diagnostic);
+  return has_our_schema() ? Status::kOk
+                          : judge_format(connection_, schema_.c_str(), options_.moves, diagnostic);
 }
 
 // ---- making it ----
@@ -331,15 +300,12 @@ Status Database::create(const Found& found, Diagnostic& diagnostic) {
   return status;
 }
 
-constexpr auto kNoteDigest =
-    PAWL_QUERY("UPDATE meta SET digest=" PAWL_DIGEST_OF_SCHEMA " WHERE id=1");
-
 Status Database::fill(const Found& found, Diagnostic& diagnostic) {
   Status status = found.schema ? Status::kOk : add_schema(connection_, schema_.view());
   if (status == Status::kOk) status = make_schema(connection_);
   if (status != Status::kOk) return fail(status, diagnostic);
   PAWL_TRY(insert_meta(connection_, diagnostic));
-  status = connection_.use(kNoteDigest).run();
+  status = note_digest(connection_);
   return status == Status::kOk ? status : fail(status, diagnostic);
 }
 

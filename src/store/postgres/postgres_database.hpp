@@ -34,6 +34,8 @@ class Database : public sql::Database, public Reconnecting {
   Status check_schema_again(Diagnostic& diagnostic) override;
   Status count_on(const ClockRow& row) override;
   Status restore() override;
+  void limit_commit(OptionalMs most_ms) override { connection_.link().limit_commit(most_ms); }
+  [[nodiscard]] bool outcome_comes() const override { return connection_.link().is_under_way(); }
   Status outcome(Diagnostic& diagnostic) override;
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const override {
     return connection_.transaction().next_number(stored);
@@ -72,8 +74,6 @@ class Database : public sql::Database, public Reconnecting {
   Status reconnect(Diagnostic& diagnostic, int tries);
   Status come_back(Diagnostic& diagnostic);
   Status look(Found* found, Diagnostic& diagnostic);
-  Status judge_format(Diagnostic& diagnostic);
-  Status judge_objects(Diagnostic& diagnostic);
   Status create(const Found& found, Diagnostic& diagnostic);
   Status fill(const Found& found, Diagnostic& diagnostic);
   // Takes over the text of the connection's last failure.

@@ -1,7 +1,10 @@
 #include "store/postgres/postgres_schema.hpp"
 
+#include <cinttypes>
+
 #include "core/text.hpp"
 #include "store/postgres/postgres_text.hpp"
+#include "store/sql/database.hpp"
 #include "store/sql/schema_texts.hpp"
 
 namespace pawl::postgres {
@@ -90,5 +93,65 @@ Status make_schema(Connection& connection) {
   PAWL_TRY(connection.execute(kIndices));
   return connection.execute(kColumns);
 }
+
+// ---- tables that are there ----
+
+Status fail(Connection& connection, const char* schema, Status status, Diagnostic& diagnostic) {
+  diagnostic.format("schema %s: %s", schema, connection.diagnostic().text().data());
+  return status;
+}
+
+constexpr auto kReadForm = PAWL_QUERY("SELECT form,digest FROM meta WHERE id=1");
+
+Status judge_format(Connection& connection, const char* schema, bool moves,
+                    Diagnostic& diagnostic) {
+  sql::Statement row = connection.use(kReadForm);
+  if (!row.row()) {
+    if (row.status() != Status::kOk) return fail(connection, schema, row.status(), diagnostic);
+    diagnostic.format("schema %s: table meta has no row", schema);
+    return Status::kCorrupt;
+  }
+  const std::int64_t form = row.integer(0);
+  if (form == kPostgresForm || (moves && sql::is_move_stage(form))) return Status::kOk;
+  if (sql::is_move_stage(form)) return sql::refuse_stage(form, schema, diagnostic);
+  diagnostic.format("schema %s: written by %s Pawl: format %" PRId64
+                    ", this one reads only %" PRId64,
+                    schema, form > kPostgresForm ? "a newer" : "an older", form, kPostgresForm);
+  return form > kPostgresForm ? Status::kNewerDatabase : Status::kOlderDatabase;
+}
+
+// Columns, indices and functions by what they are, and not by a text that another release of
+// PostgreSQL may write in another way.
+#define PAWL_DIGEST_OF_SCHEMA                                                                     \
+  "(SELECT md5(string_agg(line,',' ORDER BY line COLLATE \"C\")) FROM ("                          \
+  "SELECT c.relname||'.'||a.attname||' '||t.typname||' '||a.attnotnull||' '||"                    \
+  "coalesce(l.collname,'') AS line FROM pg_class c "                                              \
+  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
+  "JOIN pg_type t ON t.oid=a.atttypid LEFT JOIN pg_collation l ON l.oid=a.attcollation "          \
+  "WHERE n.nspname=current_schema() AND c.relkind='r' AND a.attnum>0 AND NOT a.attisdropped "     \
+  "UNION ALL SELECT c.relname||'('||a.attname||') '||i.indisunique||' '||(i.indpred IS NOT NULL)" \
+  "||' '||i.indisvalid FROM pg_index i JOIN pg_class c ON c.oid=i.indexrelid "                    \
+  "JOIN pg_namespace n ON n.oid=c.relnamespace JOIN pg_attribute a ON a.attrelid=c.oid "          \
+  "WHERE n.nspname=current_schema() "                                                             \
+  "UNION ALL SELECT p.proname||' '||p.pronargs FROM pg_proc p "                                   \
+  "JOIN pg_namespace n ON n.oid=p.pronamespace WHERE n.nspname=current_schema()) lines)"
+
+constexpr auto kJudgeObjects =
+    PAWL_QUERY("SELECT digest=" PAWL_DIGEST_OF_SCHEMA " FROM meta WHERE id=1");
+
+Status judge_objects(Connection& connection, const char* schema, Diagnostic& diagnostic) {
+  sql::Statement row = connection.use(kJudgeObjects);
+  if (!row.row())
+    return fail(connection, schema, row.status() == Status::kOk ? Status::kCorrupt : row.status(),
+                diagnostic);
+  if (row.integer(0) == 1) return Status::kOk;
+  diagnostic.format("schema %s: a table, an index or a function is not as Pawl made it", schema);
+  return Status::kCorrupt;
+}
+
+constexpr auto kNoteDigest =
+    PAWL_QUERY("UPDATE meta SET digest=" PAWL_DIGEST_OF_SCHEMA " WHERE id=1");
+
+Status note_digest(Connection& connection) { return connection.use(kNoteDigest).run(); }
 
 }  // namespace pawl::postgres

@@ -36,7 +36,7 @@ class ReadsAhead {
 
   // After a transaction that failed with such reads in it, none has any until a batch has ended: a
   // row that the server cannot read is blamed only when it is read for itself.
-  [[nodiscard]] bool rests() const { return rests_; }
+  [[nodiscard]] bool rests() const { return rests_ || link_.has_failed_late(); }
   // Keeps a copy of the parameters, as long as there is room. In a transaction it also sends the
   // read. Requires: the statement is prepared, and has rows.
   void add(const StatementUse& use);

@@ -192,11 +192,21 @@ PGresult* ServerSocket::wait_for_answer() {
   return nullptr;
 }
 
+bool ServerSocket::has_answer(std::int64_t until_ms) {
+  for (;;) {
+    const int unsent = PQflush(handle_);
+    if (unsent < 0 || (unsent == 0 && PQisBusy(handle_) == 0)) return true;
+    if (!wait_for_socket(until_ms, unsent > 0)) return false;
+    if (PQconsumeInput(handle_) == 0) return true;
+  }
+}
+
 bool ServerSocket::wait_for_socket(std::int64_t until_ms, bool writes) {
   const std::int64_t left = until_ms - clock_->boot_ms();
   pollfd waits{PQsocket(handle_), static_cast<short>(writes ? POLLIN | POLLOUT : POLLIN), 0};
-  if (left <= 0 || waits.fd < 0) return false;
-  const int ready = ::poll(&waits, 1, static_cast<int>(left < INT_MAX ? left : INT_MAX));
+  if (waits.fd < 0) return false;
+  const int most = left < 0 ? 0 : static_cast<int>(left < INT_MAX ? left : INT_MAX);
+  const int ready = ::poll(&waits, 1, most);
   return ready > 0 || (ready < 0 && errno == EINTR);
 }
 

@@ -41,6 +41,8 @@ class ServerSocket {
   // does not. They outlive the link.
   void set_waker(port::Threads* waker);
   [[nodiscard]] bool wakes() const { return waker_ != nullptr; }
+  // They are a loop's that sleeps in its port, so this link need not.
+  [[nodiscard]] bool may_sleep_elsewhere() const { return wakes() && waker_->fd() >= 0; }
   // Another connection has notified this one since forget_heard(), and its rows were not looked at.
   [[nodiscard]] bool has_heard() const { return has_heard_; }
   void forget_heard() { has_heard_ = false; }
@@ -55,11 +57,14 @@ class ServerSocket {
 
  protected:
   PGresult* wait_for_answer();
+  // The next answer comes until then. True, too, if it never will, which wait_for_answer() finds.
+  bool has_answer(std::int64_t until_ms);
   // Null: the answer was lost.
   Status judge(const PGresult* result);
   // The socket of a lost link would be readable for ever.
   void lose();
 
+  Diagnostic& diagnostic_;
   PGconn* handle_ = nullptr;
   // For what the last transaction failed.
   Status failure_ = Status::kOk;
@@ -74,7 +79,6 @@ class ServerSocket {
   // Writes libpq's text behind `what`, in one line; `none`: in the place of an empty one.
   void say(const char* what, const char* none);
 
-  Diagnostic& diagnostic_;
   const char* address_ = nullptr;
   port::Clock* clock_ = nullptr;
   port::Threads* waker_ = nullptr;

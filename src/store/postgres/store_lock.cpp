@@ -18,11 +18,14 @@ constexpr char kBegin[] = "pawl_begin";
 constexpr char kLock[] = "pawl_lock";
 constexpr char kLockNow[] = "pawl_lock_now";
 
-// Those that wait for the row have the same lock on its table, and wait for another one.
+// Those that wait for the row have the same lock on its table, and wait for another one. A commit
+// that waits for the synchronous standby is no holder that does nothing: ended, it would be
+// acknowledged without the standby.
 constexpr char kFindHolder[] =
     "SELECT l.pid,coalesce((extract(epoch FROM a.xact_start)*1000)::bigint,0) FROM pg_locks l "
     "JOIN pg_stat_activity a ON a.pid=l.pid WHERE l.relation='meta'::regclass AND "
-    "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() AND NOT EXISTS("
+    "l.mode='RowShareLock' AND l.granted AND l.pid<>pg_backend_pid() "
+    "AND a.wait_event IS DISTINCT FROM 'SyncRep' AND NOT EXISTS("
     "SELECT 1 FROM pg_locks w WHERE w.pid=l.pid AND NOT w.granted) ORDER BY a.xact_start,l.pid";
 constexpr char kEndHolder[] = "SELECT pg_terminate_backend($1::int)";
 

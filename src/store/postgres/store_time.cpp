@@ -220,7 +220,7 @@ std::int64_t StoreTime::own_lease_end(std::int64_t lease_ms) const {
   return fleet::own_lease_end(batch_.sent_boot_ms, {lease_ms, kLatenessMs});
 }
 
-Status StoreTime::commit(const char* name, std::int64_t number, PGresult** out) {
+Status StoreTime::commit(const char* name, std::int64_t number) {
   const fleet::TimeAnchor& anchor = batch_.taken.has_value() ? *batch_.taken : *anchor_;
   const auto optional = [](OptionalMs ms) {
     return ms.has_value() ? std::optional<std::int64_t>(ms.value()) : std::nullopt;
@@ -232,15 +232,13 @@ Status StoreTime::commit(const char* name, std::int64_t number, PGresult** out) 
       batch_.clock.off_known ? std::optional<std::int64_t>(batch_.clock.off) : std::nullopt;
   const std::optional<std::int64_t> worker =
       worker_ != 0 ? std::optional<std::int64_t>(worker_) : std::nullopt;
-  return link_.run_before(
-      "COMMIT", name,
-      {node_, number, batch_.time_ms, anchor.segment, batch_.server_ms,
-       optional(batch_.trusted_wall_ms), off, batch_.clock.off_seq, batch_.own_timeline,
-       optional(batch_.moves_held_until), batch_.lease_ms,
-       batch_.asks.has_value() ? batch_.asks->number : 0, worker, terms_.renew_ms, boot_,
-       subtract_saturating(anchor.store_ms, anchor.boot_ms), anchor.compared_boot_ms,
-       batch_.has_count ? batch_.request : 0, wakes_others ? 1 : 0},
-      out);
+  return link_.commit(
+      name, {node_, number, batch_.time_ms, anchor.segment, batch_.server_ms,
+             optional(batch_.trusted_wall_ms), off, batch_.clock.off_seq, batch_.own_timeline,
+             optional(batch_.moves_held_until), batch_.lease_ms,
+             batch_.asks.has_value() ? batch_.asks->number : 0, worker, terms_.renew_ms, boot_,
+             subtract_saturating(anchor.store_ms, anchor.boot_ms), anchor.compared_boot_ms,
+             batch_.has_count ? batch_.request : 0, wakes_others ? 1 : 0});
 }
 
 void StoreTime::committed() {

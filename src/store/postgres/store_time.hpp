@@ -40,8 +40,8 @@ class StoreTime : public sql::SharedClock {
   // nodes have to answer first, and the batch is to be tried again. It then may have committed its
   // question.
   Status prepare(const PGresult* row, std::int64_t timeline);
-  // Runs `name`, which is kNameBatch prepared, and the commit behind it.
-  Status commit(const char* name, std::int64_t number, PGresult** out);
+  // Runs `name`, which is kNameBatch prepared, and the commit behind it: ServerPipeline::commit().
+  Status commit(const char* name, std::int64_t number);
   void committed();
   // A look has read the last request.
   void saw(std::int64_t request) { seen_request_ = request; }

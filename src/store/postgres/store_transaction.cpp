@@ -2,7 +2,6 @@
 
 #include <poll.h>
 
-#include <cstring>
 #include <utility>
 
 #include "core/check.hpp"
@@ -183,23 +182,16 @@ Status StoreTransaction::wait_for_time(PGresult** out) {
   return status;
 }
 
-// A transaction that failed is rolled back by a COMMIT, which then says so and is no error.
-Status StoreTransaction::commit(bool writes, PGresult** out) {
-  Status status = Status::kOk;
+Status StoreTransaction::commit(bool writes) {
   in_doubt_ = false;
-  if (writes) {
-    ++number_;
-    status = time_.commit(kName, number_, out);
-    in_doubt_ = status != Status::kOk && link_.is_lost();
-  } else {
-    status = link_.ask("COMMIT", out);
+  if (!writes) {
+    PAWL_TRY(link_.queue_text("COMMIT"));
+    return link_.settle();
   }
+  ++number_;
+  const Status status = time_.commit(kName, number_);
+  in_doubt_ = status != Status::kOk && (link_.is_lost() || link_.is_under_way());
   PAWL_TRY(status);
-  if (std::strcmp(PQcmdStatus(*out), "COMMIT") != 0) {
-    diagnostic_.format("the server has rolled the transaction back");
-    return Status::kIo;
-  }
-  if (!writes) return Status::kOk;
   ++version_;
   acknowledge();
   return Status::kOk;
@@ -215,6 +207,14 @@ void StoreTransaction::acknowledge() {
 
 Status StoreTransaction::find_outcome() {
   PAWL_CHECK("postgres-13", in_doubt_);
+  if (link_.is_under_way()) {
+    const std::optional<Status> came = link_.go_on();
+    in_doubt_ = !came.has_value() || (*came != Status::kOk && link_.is_lost());
+    if (in_doubt_) return Status::kInDoubt;
+    if (*came == Status::kOk) ++version_;
+    if (*came == Status::kOk) acknowledge();
+    return *came;
+  }
   PGresult* begun = nullptr;
   const Status status = take_lock(&begun);
   PQclear(begun);

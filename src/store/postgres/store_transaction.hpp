@@ -73,15 +73,18 @@ class StoreTransaction {
   // were acknowledged are missing (F12), or the id of its node was taken (F13).
   // `is_alone`: it counts no time, and ends with a plain commit.
   Status begin(bool is_alone, PGresult** out);
-  Status commit(bool writes, PGresult** out);
+  Status commit(bool writes);
 
   // F11. Requires: check_server() was called.
   [[nodiscard]] std::int64_t next_number(std::int64_t stored) const {
     return fleet::next_number(stored, *timeline_);
   }
-  // The answer to the last commit was lost, and what became of it was not found out yet.
+  // The answer to the last commit is under way or was lost, and what became of it was not found out
+  // yet.
   [[nodiscard]] bool is_in_doubt() const { return in_doubt_; }
-  // Finds it out. kOk: it is committed; kStale: it is not, and never will be. Requires: connected.
+  // Takes the answer that is under way, or finds out under the lock. kOk: it is committed; kStale:
+  // it is not, and never will be; another: the same if it is in doubt no more, and that is why.
+  // Requires: is_in_doubt(), and an answer is under way or the link is connected anew.
   Status find_outcome();
 
  private:

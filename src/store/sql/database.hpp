@@ -100,8 +100,13 @@ class Database {
   // False: the last check found another schema.
   [[nodiscard]] virtual bool has_our_schema() const = 0;
 
-  // Asks about a batch whose commit failed. kStale: it is not committed, and never will be; kOk: it
-  // is; kInDoubt: that is not known yet.
+  // The next commit of a batch does not wait longer for the engine's answer; none: no such limit.
+  // If that is over, it fails, and the answer comes later.
+  virtual void limit_commit(OptionalMs /*most_ms*/) {}
+  // The answer to the last commit is awaited without blocking.
+  [[nodiscard]] virtual bool outcome_comes() const { return false; }
+  // Asks about a batch whose commit failed. kOk: it is committed; kInDoubt: that is not known yet;
+  // another: it is not, and never will be, and the failure is the commit's (kStale) or this one.
   virtual Status outcome(Diagnostic& /*diagnostic*/) { return Status::kStale; }
   // The next epoch or token, by the counter in the row: beyond all that were given out, also by
   // commits that are lost.
