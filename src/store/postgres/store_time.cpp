@@ -77,13 +77,6 @@ bool StoreTime::may_go_on(const std::optional<fleet::TimeAnchor>& anchor, std::i
   return anchor.has_value() && (is_worker() || !fleet::needs_comparing(*anchor, now));
 }
 
-// The anchor of another node of this boot spares the question, if it was compared lately, or if
-// this node has none.
-bool StoreTime::is_of_use(const fleet::TimeAnchor& sibling, std::int64_t now) const {
-  if (!fleet::is_good(sibling, batch_.mark.segment, now)) return false;
-  return !fleet::needs_comparing(sibling, now) || (is_worker() && !anchor_.has_value());
-}
-
 Status StoreTime::prepare(const PGresult* row, std::int64_t timeline) {
   batch_ = Batch();
   batch_.mark = {number_at(row, 2), number_at(row, 3), number_at(row, 4), optional_at(row, 5)};
@@ -101,14 +94,10 @@ Status StoreTime::prepare(const PGresult* row, std::int64_t timeline) {
   Others others;
   PAWL_TRY(read_others(&others));
   others_renew_ms_ = others.renew_ms;
-  if (others.sibling.has_value() && is_of_use(*others.sibling, now)) {
-    batch_.taken = others.sibling;
-    // Both count by one clock, and the one that has heard more is ahead.
-    if (anchor_.has_value() &&
-        fleet::own_count(*anchor_, now) > fleet::own_count(*batch_.taken, now)) {
-      batch_.taken->store_ms = anchor_->store_ms;
-      batch_.taken->boot_ms = anchor_->boot_ms;
-    }
+  const bool takes_any = is_worker() && !anchor_.has_value();
+  if (others.sibling.has_value() &&
+      fleet::may_take_sibling(*others.sibling, batch_.mark.segment, now, takes_any)) {
+    batch_.taken = fleet::anchor_from_sibling(*others.sibling, anchor_, now);
     return Status::kOk;
   }
   switch (fleet::comparison_step(others.view, now, std::max(terms_.renew_ms, others.renew_ms))) {

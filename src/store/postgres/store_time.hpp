@@ -100,7 +100,6 @@ class StoreTime : public sql::SharedClock {
   [[nodiscard]] bool is_worker() const { return terms_.renew_ms > 0; }
   [[nodiscard]] bool may_go_on(const std::optional<fleet::TimeAnchor>& anchor,
                                std::int64_t now) const;
-  [[nodiscard]] bool is_of_use(const fleet::TimeAnchor& sibling, std::int64_t now) const;
   Status say_waiting();
   Status read_others(Others* out);
   Status ask(std::int64_t now);

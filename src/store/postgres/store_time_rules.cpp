@@ -89,6 +89,24 @@ TimeAnchor anchor_from_mark(const StoreMark& mark, const std::optional<TimeAncho
   return anchor;
 }
 
+// ---- one boot ----
+
+bool may_take_sibling(const TimeAnchor& sibling, std::int64_t segment, std::int64_t boot_ms,
+                      bool takes_any) {
+  return is_good(sibling, segment, boot_ms) && (takes_any || !needs_comparing(sibling, boot_ms));
+}
+
+TimeAnchor anchor_from_sibling(const TimeAnchor& sibling, const std::optional<TimeAnchor>& good,
+                               std::int64_t boot_ms) {
+  TimeAnchor anchor = sibling;
+  // Both count by one clock, and the one that has heard more is ahead.
+  if (good.has_value() && own_count(*good, boot_ms) > own_count(sibling, boot_ms)) {
+    anchor.boot_ms = good->boot_ms;
+    anchor.store_ms = good->store_ms;
+  }
+  return anchor;
+}
+
 // ---- a new segment ----
 
 NewSegment begin_segment(const StoreMark& mark, OptionalMs count_ms, const WallClocks& now) {

@@ -111,6 +111,18 @@ enum class ComparisonStep : std::uint8_t {
                                           const std::optional<TimeAnchor>& good,
                                           std::int64_t asked_boot_ms, std::int64_t boot_ms);
 
+// ---- one boot: F4e ----
+
+// Whether a node takes over the anchor of another one of its boot, and asks none. `takes_any`: the
+// node has no good one of its own, and may count while it compares the one that it takes over. A
+// Client may not, since others cannot compare with it.
+[[nodiscard]] bool may_take_sibling(const TimeAnchor& sibling, std::int64_t segment,
+                                    std::int64_t boot_ms, bool takes_any);
+// The anchor from that of the other node. `good`: the node's own, if that is good.
+[[nodiscard]] TimeAnchor anchor_from_sibling(const TimeAnchor& sibling,
+                                             const std::optional<TimeAnchor>& good,
+                                             std::int64_t boot_ms);
+
 // ---- a new segment: F4b, F5a, F5b ----
 
 struct WallClocks {

@@ -134,6 +134,31 @@ Scenario with_client() {
   return scenario;
 }
 
+// Two nodes are on one machine. Each may crash and be cut off alone.
+Scenario with_siblings() {
+  Scenario scenario = usual();
+  scenario.trouble = {4, 1, 4, 1, 1, 1, 0, 1, 1, 0, 0};
+  scenario.has_siblings = true;
+  scenario.boot_clock_max_ms = 60'000;
+  return scenario;
+}
+// A machine with two nodes is away for hours, or one of its nodes is.
+Scenario drifting_siblings() {
+  Scenario scenario = drifting();
+  scenario.trouble = {3, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  scenario.has_siblings = true;
+  scenario.boot_clock_max_ms = 60'000;
+  return scenario;
+}
+// A Client is on the machine of a worker, and crashes and starts anew.
+Scenario sibling_client() {
+  Scenario scenario = with_client();
+  scenario.trouble = {1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0};
+  scenario.has_siblings = true;
+  scenario.boot_clock_max_ms = 60'000;
+  return scenario;
+}
+
 struct Result {
   Violations violations;
   Activity activity;
@@ -179,6 +204,7 @@ int seeds_of(int usually) {
 struct Named {
   const char* name;
   Scenario (*scenario)();
+  int siblings = 0;  // taken over in each world at least, on the average
 };
 void PrintTo(const Named& named, std::ostream* out) { *out << named.name; }
 const Named kScenarios[] = {
@@ -195,21 +221,26 @@ const Named kScenarios[] = {
     {"waiting", waiting},
     {"with_clones", with_clones},
     {"with_client", with_client},
+    {"with_siblings", with_siblings, 10},
+    {"drifting_siblings", drifting_siblings, 30},
+    {"sibling_client", sibling_client, 20},
 };
 
 class AllRules : public ::testing::TestWithParam<Named> {};
 
 TEST_P(AllRules, nothing_is_violated) {
-  const Result result = run(GetParam().scenario(), 0, seeds_of(1));
+  const int seeds = seeds_of(1);
+  const Result result = run(GetParam().scenario(), 0, seeds);
   EXPECT_EQ(text_of(result.violations), "");
   const Activity& did = result.activity;
   EXPECT_GT(did.batches, 100);
+  EXPECT_GE(did.siblings_taken, GetParam().siblings * seeds);
   std::printf(
       "%s: batches %d moves %d failovers %d doubts %d segments %d credits %d timers %d results %d "
-      "losses %d ended %d servers %d refused %d\n",
+      "losses %d ended %d servers %d refused %d siblings %d\n",
       GetParam().name, did.batches, did.moves, did.failovers, did.doubts, did.segments, did.credits,
       did.timers, did.results, did.losses_reported, did.holders_ended, did.refused_servers,
-      did.refused_batches);
+      did.refused_batches, did.siblings_taken);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fleet, AllRules, ::testing::ValuesIn(kScenarios),
@@ -232,6 +263,8 @@ const Removal kRemovals[] = {
     {"F4b", usual, &Violations::apart, kBit(Rule::kF4b)},
     {"F4c", drifting, &Violations::apart, kBit(Rule::kF4c)},
     {"F4d", waiting, &Violations::apart, kBit(Rule::kF4d), 2},
+    {"F4e_age", drifting_siblings, &Violations::fast, kBit(Rule::kF4eAge)},
+    {"F4e_boot", with_siblings, &Violations::apart, kBit(Rule::kF4eBoot)},
     {"F5a_F5b", stepping, &Violations::overlap, kBit(Rule::kF5a) | kBit(Rule::kF5b)},
     {"F5b", stepping, &Violations::early, kBit(Rule::kF5b)},
     {"F6", racing, &Violations::overlap, kBit(Rule::kF6), 8},

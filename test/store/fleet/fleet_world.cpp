@@ -46,6 +46,7 @@ void Activity::add(const Activity& other) {
   holders_ended += other.holders_ended;
   refused_servers += other.refused_servers;
   refused_batches += other.refused_batches;
+  siblings_taken += other.siblings_taken;
 }
 
 Worker* Rows::find(Incarnation incarnation) {
@@ -62,8 +63,10 @@ FleetWorld::FleetWorld(std::uint64_t seed, const Scenario& scenario, RemovableRu
       scenario
           .lost_ms[static_cast<std::size_t>(pick(0, static_cast<Ms>(scenario.lost_ms.size()) - 1))];
   keep_snapshot({});
-  for (int slot = 0; slot < kNodes; ++slot)
-    start_process(slot, slot, true);
+  for (Node& node : nodes_)
+    node.slot = node.node_id = static_cast<int>(&node - nodes_.data());
+  for (int number = 0; number < kNodes; ++number)
+    start_machine(number);
   at(20'000, [this] { trouble(); });
 }
 
@@ -93,6 +96,22 @@ Ms FleetWorld::one_of(std::initializer_list<Ms> values) {
 Node* FleetWorld::alive(int slot, int life) {
   Node& node = nodes_[static_cast<std::size_t>(slot)];
   return node.is_up && node.life == life ? &node : nullptr;
+}
+
+int FleetWorld::machine_number(int slot) const {
+  return scenario_.has_siblings && slot == kNodes - 1 ? slot - 1 : slot;
+}
+
+bool FleetWorld::share_machine(const Node& a, const Node& b) const {
+  return machine_number(a.slot) == machine_number(b.slot);
+}
+
+Machine& FleetWorld::machine_of(const Node& node) {
+  return machines_[static_cast<std::size_t>(machine_number(node.slot))];
+}
+
+const Machine& FleetWorld::machine_of(const Node& node) const {
+  return machines_[static_cast<std::size_t>(machine_number(node.slot))];
 }
 
 bool FleetWorld::reaches(const Node& node) const {
@@ -153,14 +172,14 @@ Verdict FleetWorld::check(Rows& draft, const Batch& batch) {
 }
 
 Ms FleetWorld::give_time(Rows& draft, Batch& batch) {
-  if (!batch.begins_segment) return rules_.batch_time(draft.mark.store_ms, batch.timed.count_ms);
+  if (!batch.takes.begins_segment)
+    return rules_.batch_time(draft.mark.store_ms, batch.timed.count_ms);
   const fleet::NewSegment begun =
       rules_.begin_segment(draft.mark, batch.timed.count_ms, {server_clock(), batch.wall_ms});
   draft.mark.segment = rules_.segment_after(draft.mark.segment, timeline_);
   for (Timer& timer : draft.timers)
     timer.due_ms = fleet::due_after_gap(timer.due_ms, begun);
-  ++activity_.segments;
-  if (begun.credit_ms > 0) ++activity_.credits;
+  batch.is_credited = begun.credit_ms > 0;
   return begun.store_ms;
 }
 
@@ -178,12 +197,17 @@ Verdict FleetWorld::execute(Rows& draft, Batch& batch) {
   draft.mark.store_ms = batch.batch_ms;
   draft.mark.server_ms = server_clock();
   draft.mark.trusted_wall_ms = batch.wall_ms;
+  // Here StoreTime, which holds the lock, reads the mark and then its clock.
+  batch.anchor =
+      rules_.anchor_after(batch.timed, batch.batch_ms, batch.segment, batch.clock.read(now_));
   if (Worker* worker = draft.find(batch.incarnation)) {
     const std::int64_t number = std::max(batch.number, worker->batch.number);
     worker->batch.number = worker->batch.committed = number;
     worker->answer = rules_.answer_of(batch.timed, {batch.seen_request, batch.segment}, requests_)
                          .value_or(worker->answer);
-    worker->segment = batch.segment;
+    worker->segment = batch.anchor.segment;
+    worker->k_ms = batch.anchor.store_ms - batch.anchor.boot_ms;
+    worker->compared_boot_ms = batch.anchor.compared_boot_ms;
   }
   return Verdict::kGood;
 }
@@ -191,6 +215,9 @@ Verdict FleetWorld::execute(Rows& draft, Batch& batch) {
 void FleetWorld::commit(Rows&& draft, const BatchPtr& batch) {
   rows_ = std::move(draft);
   ++activity_.batches;
+  if (batch->takes.begins_segment) ++activity_.segments;
+  if (batch->is_credited) ++activity_.credits;
+  if (batch->takes.is_siblings) ++activity_.siblings_taken;
   Attempt& attempt = attempts_[static_cast<std::size_t>(batch->attempt)];
   attempt.state = AttemptState::kCommitted;
   if (attempt.word == false) ++violations_.wrong_word;
@@ -267,25 +294,27 @@ void FleetWorld::fail_over() {
 
 // ---- a node: its connection ----
 
-void FleetWorld::start_process(int slot, int node_id, bool reboots) {
-  Node& old = nodes_[static_cast<std::size_t>(slot)];
+void FleetWorld::start_machine(int number) {
+  Machine& machine = machines_[static_cast<std::size_t>(number)];
+  machine.boot = ++boots_;
+  machine.wall_error_ms = chance(20) ? -5'000'000 : pick(-20, 20);
+  const Ms ppm = scenario_.has_opposed_clocks
+                     ? (number % 2 == 0 ? -fleet::kDriftPpm : fleet::kDriftPpm)
+                     : pick(-fleet::kDriftPpm, fleet::kDriftPpm);
+  machine.clock = {pick(0, scenario_.boot_clock_max_ms), now_, ppm};
+  for (Node& node : nodes_)
+    if (machine_number(node.slot) == number) start_process(node);
+}
+
+void FleetWorld::start_process(Node& old) {
   Node node;
-  node.slot = slot;
+  node.slot = old.slot;
   node.life = ++lives_;
-  node.node_id = node_id;
-  node.boot = reboots ? ++boots_ : old.boot;
-  node.clock = old.clock;
-  node.wall_error_ms = reboots && chance(20) ? -5'000'000 : pick(-20, 20);
+  node.node_id = old.node_id;
   node.connection = old.connection + 1;
   node.is_up = true;
-  if (reboots) {
-    const Ms ppm = scenario_.has_opposed_clocks
-                       ? (slot % 2 == 0 ? -fleet::kDriftPpm : fleet::kDriftPpm)
-                       : pick(-fleet::kDriftPpm, fleet::kDriftPpm);
-    node.clock = {pick(0, 1'000'000'000), now_, ppm};
-  }
   old = node;
-  at(100, [this, slot, life = node.life] { tick(slot, life); });
+  at(100, [this, slot = node.slot, life = node.life] { tick(slot, life); });
 }
 
 // Rules: F17.
@@ -348,17 +377,21 @@ BatchPtr FleetWorld::make_batch(const Node& node, Kind kind, Body body) {
   batch->number = node.last_number + 1;
   batch->acknowledged = node.acknowledged;
   batch->segment = rows_.mark.segment;
-  batch->begins_segment = node.begins_segment;
+  batch->clock = machine_of(node).clock;
+  batch->takes = node.takes;
   batch->seen_request = node.seen_request;
-  batch->wall_ms = now_ + node.wall_error_ms;
+  batch->wall_ms = now_ + machine_of(node).wall_error_ms;
   batch->body = std::move(body);
   const Ms boot_ms = boot(node);
   batch->lease_is_unbroken = rules_.keeps_exclusive(node.own_lease_end_boot_ms, boot_ms);
   batch->timed.sent_boot_ms = batch->timed.compared_boot_ms = boot_ms;
-  if (node.anchor.has_value() && rules_.is_good(*node.anchor, batch->segment, boot_ms)) {
-    batch->timed.count_ms = rules_.own_count(*node.anchor, boot_ms, server_clock());
-    if (!node.begins_segment) batch->timed.compared_boot_ms = node.anchor->compared_boot_ms;
-  }
+  std::optional<fleet::TimeAnchor> from = node.takes.anchor;
+  if (!from.has_value() && node.anchor.has_value() &&
+      rules_.is_good(*node.anchor, batch->segment, boot_ms))
+    from = node.anchor;
+  if (!from.has_value()) return batch;
+  batch->timed.count_ms = rules_.own_count(*from, boot_ms, server_clock());
+  if (!node.takes.begins_segment) batch->timed.compared_boot_ms = from->compared_boot_ms;
   return batch;
 }
 
@@ -368,7 +401,6 @@ bool FleetWorld::send(Node& node, Kind kind, Body body) {
   if (batch->timed.count_ms.has_value()) look_at_count(node, batch->timed.count_ms.value());
   batch->attempt = static_cast<int>(attempts_.size());
   attempts_.emplace_back();
-  node.begins_segment = false;
   node.flight = batch;
   const Ms trip_ms = pick(2, scenario_.trip_max_ms);
   if (batch->fate == Fate::kNeverArrives || batch->fate == Fate::kLate)
@@ -439,7 +471,8 @@ void FleetWorld::hear_good(Node& node, const BatchPtr& batch) {
     ++violations_.lost;
   node.known_attempt = batch->attempt;
   const Ms boot_ms = boot(node);
-  node.anchor = rules_.anchor_after(batch->timed, batch->batch_ms, batch->segment, boot_ms);
+  node.anchor = batch->anchor;
+  if (batch->takes.begins_segment || batch->takes.anchor.has_value()) node.request.reset();
   for (const std::int64_t number : batch->issued) {
     const std::pair<int, Incarnation> to{batch->attempt, batch->incarnation};
     if (!issued_.emplace(number, to).second) ++violations_.reused;
@@ -516,10 +549,12 @@ void FleetWorld::watch(Node& node) {
 
 // ---- a node: its time ----
 
-// The others are void, and compare before they count again. A Client answers nothing.
-bool FleetWorld::is_asked(const Worker* worker) const {
+// The others are void, and compare before they count again. A Client answers nothing, and nodes of
+// one boot have nothing to compare.
+// Rules: F4e.
+bool FleetWorld::is_asked(const Worker* worker, const Node& asking) const {
   return worker != nullptr && !worker->batch.has_ended && !worker->is_client &&
-         worker->segment == rows_.mark.segment;
+         worker->segment == rows_.mark.segment && worker->boot != machine_of(asking).boot;
 }
 
 bool FleetWorld::is_client(const Node& node) const {
@@ -529,7 +564,7 @@ bool FleetWorld::is_client(const Node& node) const {
 bool FleetWorld::others_connected(const Node& node) {
   for (const auto& [incarnation, connection] : connections_) {
     const Worker* worker = rows_.find(incarnation);
-    if (incarnation != node.incarnation && is_asked(worker)) return true;
+    if (incarnation != node.incarnation && is_asked(worker, node)) return true;
   }
   return false;
 }
@@ -538,25 +573,47 @@ bool FleetWorld::all_answered(const Node& node) {
   if (!node.request.has_value()) return false;
   for (const auto& [incarnation, connection] : connections_) {
     const Worker* worker = rows_.find(incarnation);
-    if (incarnation == node.incarnation || !is_asked(worker)) continue;
+    if (incarnation == node.incarnation || !is_asked(worker, node)) continue;
     if (!fleet::has_answered(*node.request, worker->answer, rows_.mark.segment)) return false;
   }
   return true;
 }
 
-// Whether the node may make a batch now. If not, it does what brings it there.
-// Rules: F4a, F4b, F4c.
+// The anchor of another process of this boot, whether it lives or not.
+// Rules: F4e.
+std::optional<fleet::TimeAnchor> FleetWorld::sibling_of(const Node& node) {
+  std::optional<fleet::TimeAnchor> latest;
+  for (const Worker& worker : rows_.workers) {
+    if (worker.life == node.life || worker.segment != rows_.mark.segment) continue;
+    if (!rules_.is_sibling(worker.boot, machine_of(node).boot)) continue;
+    if (latest.has_value() && latest->compared_boot_ms >= worker.compared_boot_ms) continue;
+    latest = fleet::TimeAnchor{0, worker.k_ms, worker.segment, worker.compared_boot_ms};
+  }
+  return latest;
+}
+
+// Whether the node may make a batch now, and the anchor that it takes on with it. If not, it does
+// what brings it there.
+// Rules: F4a, F4b, F4c, F4e.
 bool FleetWorld::has_time(Node& node) {
+  node.takes = NewAnchor();
   const std::int64_t segment = rows_.mark.segment;
   const Ms boot_ms = boot(node);
   const bool is_good = node.anchor.has_value() && rules_.is_good(*node.anchor, segment, boot_ms);
-  if (node.begins_segment) return true;
   if (!rules_.has(Rule::kF1) && segment != 0) {
     node.anchor = fleet::TimeAnchor{boot_ms, rows_.mark.store_ms, segment, boot_ms};
     return true;
   }
   if (is_good && !rules_.needs_comparing(*node.anchor, boot_ms)) {
     node.request.reset();
+    return true;
+  }
+  const std::optional<fleet::TimeAnchor> good = is_good ? node.anchor : std::nullopt;
+  const std::optional<fleet::TimeAnchor> sibling = sibling_of(node);
+  if (sibling.has_value() &&
+      rules_.may_take_sibling(*sibling, segment, boot_ms, !is_good && !is_client(node))) {
+    node.takes.anchor = fleet::anchor_from_sibling(*sibling, good, boot_ms);
+    node.takes.is_siblings = true;
     return true;
   }
   const bool may_go_on = is_good && !is_client(node);
@@ -566,16 +623,22 @@ bool FleetWorld::has_time(Node& node) {
               : rules_.comparison_step({node.request, others, all_answered(node)}, boot_ms)) {
     case fleet::ComparisonStep::kAsk: ask(node, is_good); return may_go_on;
     case fleet::ComparisonStep::kWait: return may_go_on;
-    case fleet::ComparisonStep::kBeginSegment: node.begins_segment = true; break;
+    case fleet::ComparisonStep::kBeginSegment: node.takes.begins_segment = true; break;
     case fleet::ComparisonStep::kTakeMark:
-      node.anchor = fleet::anchor_from_mark(
-          rows_.mark, is_good ? node.anchor : std::nullopt,
-          node.request.has_value() ? node.request->asked_boot_ms : boot_ms, boot_ms);
-      if (Worker* own = rows_.find(node.incarnation)) own->segment = segment;
+      node.takes.anchor = fleet::anchor_from_mark(
+          rows_.mark, good, node.request.has_value() ? node.request->asked_boot_ms : boot_ms,
+          boot_ms);
       break;
   }
-  node.request.reset();
   return true;
+}
+
+// A new anchor counts from a commit on, so the node commits as soon as there is one.
+void FleetWorld::compare(Node& node) {
+  if (!may_send(node) || !has_time(node)) return;
+  if (!node.takes.anchor.has_value() && !node.takes.begins_segment) return;
+  if (node.incarnation == 0) return enroll(node);
+  static_cast<void>(send(node, Kind::kMark, [](Rows&, Ms, Batch&) { return true; }));
 }
 
 void FleetWorld::ask(Node& node, bool has_anchor) {
@@ -599,8 +662,7 @@ void FleetWorld::ask(Node& node, bool has_anchor) {
   for (const Ms delay : {100, 300, 600, 900})
     at(delay, [this, slot = node.slot, life = node.life] {
       Node* asking = alive(slot, life);
-      if (asking != nullptr && asking->request.has_value() && may_send(*asking))
-        static_cast<void>(has_time(*asking));
+      if (asking != nullptr && asking->request.has_value()) compare(*asking);
     });
 }
 
@@ -652,8 +714,7 @@ void FleetWorld::observe(Node& node) {
 void FleetWorld::work(Node& node) {
   if (node.incarnation == 0) return enroll(node);
   if (boot(node) >= node.renew_at_boot_ms) return renew(node);
-  if (node.anchor.has_value() && rules_.needs_comparing(*node.anchor, boot(node)))
-    static_cast<void>(has_time(node));
+  if (node.anchor.has_value() && rules_.needs_comparing(*node.anchor, boot(node))) compare(node);
   for (int session = 0; session < kSessions; ++session) {
     const std::optional<Work>& work = node.running[static_cast<std::size_t>(session)];
     if (work.has_value() && work->has_ended) return hand_in(node, session);
@@ -684,8 +745,9 @@ void FleetWorld::enroll(Node& node) {
     Worker worker;
     worker.is_client = is_client(asking);
     worker.incarnation = batch.incarnation;
+    worker.life = asking.life;
     worker.node_id = asking.node_id;
-    worker.boot = asking.boot;
+    worker.boot = machine_of(asking).boot;
     const auto ended = std::find_if(rows.workers.begin(), rows.workers.end(),
                                     [](const Worker& row) { return row.batch.has_ended; });
     if (rows.workers.size() >= kWorkersMax && ended != rows.workers.end())
@@ -702,7 +764,7 @@ void FleetWorld::enroll(Node& node) {
 bool FleetWorld::take_node_id(Rows& rows, const Node& node) {
   for (Worker& worker : rows.workers) {
     if (worker.node_id != node.node_id || worker.batch.has_ended) continue;
-    const bool is_same_boot = worker.boot == node.boot;
+    const bool is_same_boot = worker.boot == machine_of(node).boot;
     fleet::SameNode other;
     other.is_proved_dead = is_same_boot && !process_lives_[worker.incarnation];
     const auto seen = node.free_since_boot_ms.find(worker.incarnation);
@@ -746,8 +808,8 @@ std::optional<fleet::OwnerView> FleetWorld::view_of(Rows& rows, const Session& s
   fleet::OwnerView view;
   const Worker* worker = rows.find(*session.owner);
   view.is_dead = worker == nullptr || worker->batch.has_ended;
-  view.is_proved_dead =
-      worker != nullptr && worker->boot == node.boot && !process_lives_[worker->incarnation];
+  view.is_proved_dead = worker != nullptr && worker->boot == machine_of(node).boot &&
+                        !process_lives_[worker->incarnation];
   view.locked_until_ms = session.locked_until_ms;
   const auto seen = node.free_since_boot_ms.find(*session.owner);
   if (seen != node.free_since_boot_ms.end()) view.connection_free_since_boot_ms = seen->second;
@@ -904,13 +966,16 @@ void FleetWorld::trouble() {
                   parts.clone + parts.dark + parts.long_cut + parts.alone + parts.upgrade - 1);
   const auto is = [&drawn](int part) { return (drawn -= part) < 0; };
   if (is(parts.cut)) {
-    cut(node, pick(scenario_.cut_min_ms, scenario_.cut_max_ms));
+    const Ms duration = pick(scenario_.cut_min_ms, scenario_.cut_max_ms);
+    const bool is_whole = scenario_.has_siblings && chance(50);
+    for (Node& one : nodes_)
+      if (&one == &node || (is_whole && share_machine(one, node))) cut(one, duration);
   } else if (is(parts.freeze)) {
     freeze(node);
   } else if (is(parts.crash)) {
-    crash(node, false, 2'000);
+    crash(node);
   } else if (is(parts.reboot)) {
-    crash(node, true, one_of({5'000, 30'000}));
+    reboot(node, one_of({5'000, 30'000}));
   } else if (is(parts.failover)) {
     fail_over();
     if (scenario_.cuts_at_failover) cut(node, 100'000);
@@ -920,14 +985,16 @@ void FleetWorld::trouble() {
     clone();
   } else if (is(parts.dark)) {
     for (int slot = 0; slot < kNodes; ++slot)
-      crash(nodes_[static_cast<std::size_t>(slot)], true, one_of({100'000, 300'000}));
+      reboot(nodes_[static_cast<std::size_t>(slot)], one_of({100'000, 300'000}));
   } else if (is(parts.long_cut)) {
     for (int slot = 0; slot < kNodes; ++slot)
       cut(nodes_[static_cast<std::size_t>(slot)], 150'000 + pick(0, 5'000));
-    if (chance(50)) crash(node, true, 100'000);
+    if (chance(50)) reboot(node, 100'000);
   } else if (is(parts.alone)) {
-    for (int slot = 0; slot < kNodes; ++slot)
-      if (slot != node.slot) crash(nodes_[static_cast<std::size_t>(slot)], true, 4'000);
+    for (int slot = 0; slot < kNodes; ++slot) {
+      Node& other = nodes_[static_cast<std::size_t>(slot)];
+      if (!share_machine(other, node)) reboot(other, 4'000);
+    }
     cut(node, 40'000);
     server_step_ms_ += 3'600'000;
   } else {
@@ -945,8 +1012,13 @@ void FleetWorld::cut(Node& node, Ms duration) {
 void FleetWorld::freeze(Node& node) {
   if (!node.is_up || now_ < node.frozen_until) return;
   const Ms duration = one_of({1'000, 10'000, 70'000, 200'000});
-  node.frozen_until = now_ + duration;
-  if (!rules_.has(Rule::kA1)) node.clock.since += duration;
+  if (!rules_.has(Rule::kA1)) machine_of(node).clock.since += duration;
+  for (Node& one : nodes_)
+    if (one.is_up && share_machine(one, node)) freeze_process(one, duration);
+}
+
+void FleetWorld::freeze_process(Node& node, Ms duration) {
+  node.frozen_until = std::max(node.frozen_until, now_ + duration);
   if (duration > 3'000 && chance(70))
     at(3'000, [this, slot = node.slot, life = node.life, connection = node.connection] {
       Node* frozen = alive(slot, life);
@@ -972,20 +1044,32 @@ void FleetWorld::end_process(Node& node) {
   node.running = {};
 }
 
-void FleetWorld::crash(Node& node, bool reboots, Ms again_in) {
+void FleetWorld::crash(Node& node) {
   if (!node.is_up) return;
   end_process(node);
+  at(2'000 + pick(0, 1'000), [this, slot = node.slot, life = node.life] {
+    Node& ended = nodes_[static_cast<std::size_t>(slot)];
+    if (ended.life == life) start_process(ended);
+  });
+}
+
+void FleetWorld::reboot(Node& node, Ms again_in) {
+  if (!node.is_up) return;
+  for (Node& one : nodes_) {
+    if (!share_machine(one, node)) continue;
+    if (one.is_up) end_process(one);
+    one.life = ++lives_;  // if it has crashed, it does not start before its machine
+  }
   at(again_in + pick(0, 1'000),
-     [this, slot = node.slot, id = node.node_id, life = node.life, reboots] {
-       if (nodes_[static_cast<std::size_t>(slot)].life == life) start_process(slot, id, reboots);
-     });
+     [this, number = machine_number(node.slot)] { start_machine(number); });
 }
 
 void FleetWorld::clone() {
   Node& copy = nodes_[kNodes];
   if (copy.is_up) return;
   Node& original = nodes_[static_cast<std::size_t>(pick(0, kNodes - 1))];
-  start_process(kNodes, original.node_id, true);
+  copy.node_id = original.node_id;
+  start_machine(kNodes);
   if (chance(50)) cut(original, 30'000);
   at(120'000, [this, life = copy.life] {
     if (Node* node = alive(kNodes, life)) end_process(*node);

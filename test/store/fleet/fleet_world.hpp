@@ -3,9 +3,11 @@
 //
 // Three nodes, and at times a fourth with the id of another one, have clocks that drift and stop
 // for nothing, wall clocks that may be wrong, networks that are cut, and machines that freeze,
-// crash and reboot. The server fails over, may lose its last commits, and has a wall clock that
-// steps. A batch takes time on its way; its connection may break before it arrives, in the middle
-// of it, during its commit, or before its answer; and it may arrive after that.
+// crash and reboot. Two nodes may be on one machine, with one clock; they crash apart. The server
+// fails over, may lose its last commits, and has a wall clock that steps. A batch takes time on its
+// way; its connection may break before it arrives, in the middle of it, during its commit, or
+// before its answer; and it may arrive after that.
+//
 // All decisions are those of src/store/postgres/*_rules.hpp (removable_rules.hpp).
 // Units: ms of true time, if no name says another clock.
 #ifndef PAWL_TEST_FLEET_WORLD_HPP
@@ -21,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "fleet_scenario.hpp"
 #include "removable_rules.hpp"
 
 namespace pawl::fleet_test {
@@ -29,80 +32,6 @@ inline constexpr int kNodes = 3;
 inline constexpr int kSlots = kNodes + 1;  // the last one is a clone
 inline constexpr int kSessions = 4;
 inline constexpr int kExclusive = 2;  // the first ones
-
-// How often each trouble comes, in parts of all.
-struct Trouble {
-  int cut = 0;
-  int freeze = 0;
-  int crash = 0;  // the process; its machine stays up
-  int reboot = 0;
-  int failover = 0;
-  int step = 0;  // of the server's wall clock
-  int clone = 0;
-  int dark = 0;      // no machine has power
-  int long_cut = 0;  // no node reaches the server, and perhaps one reboots
-  int alone = 0;     // one works on behind a cut, the others reboot, and the server's clock steps
-  int upgrade = 0;   // for a while the schema is one that no node knows
-};
-
-struct Scenario {
-  Trouble trouble;
-  Ms length_ms = 2'400'000;
-  Ms trouble_every_ms = 60'000;
-  Ms cut_min_ms = 1'000;
-  Ms cut_max_ms = 100'000;
-  std::vector<Ms> lost_ms = {0, 300, 2'000};  // by a failover; one of these for each world
-  Ms tick_ms = 1'200;                         // at most, between two looks of a loop
-  Ms trip_max_ms = 150;
-  int slow_answers_percent = 0;            // of those, some take seconds
-  int doubts_permille = 20;                // batches whose answer is lost
-  int halves_permille = 1;                 // batches of which half arrives
-  bool is_quiet = false;                   // nodes do little but renew
-  bool cuts_at_failover = false;           // one node for longer
-  int failovers_after_claims_percent = 0;  // with which the new owner is cut off
-  bool has_long_work = false;
-  bool has_opposed_clocks = false;  // each is as far off as the bound allows
-  bool has_client = false;          // the last of the nodes is one, and answers no request
-};
-
-// Promises that were broken, and how often.
-struct Violations {
-  int overlap = 0;     // exclusive work ran in two places at one true time
-  int twice = 0;       // two results of one item were accepted
-  int wrong_word = 0;  // a caller was answered the contrary of what happened to its batch
-  int lost = 0;        // an acknowledged batch is not there, and its node goes on unaware
-  int early = 0;       // a timer fired too early by true time
-  int fast = 0;        // store time counted more than what passed, and kApartMs
-  int apart = 0;       // two nodes that may write count more than kApartMs apart
-  int back = 0;        // store time went back
-  int reused = 0;      // an epoch or token was given out twice
-  int stuck = 0;       // a node waited for the lock for 10 s and more
-  int foreign = 0;     // a node took another server for the store, or a schema it does not know
-  int disorder = 0;    // a batch met another one of its worker in doubt
-
-  [[nodiscard]] int all() const {
-    return overlap + twice + wrong_word + lost + early + fast + apart + back + reused + stuck +
-           foreign + disorder;
-  }
-  void add(const Violations& other);
-};
-// That there was something to violate.
-struct Activity {
-  int batches = 0;
-  int moves = 0;  // of sessions
-  int failovers = 0;
-  int doubts = 0;
-  int segments = 0;
-  int credits = 0;
-  int timers = 0;
-  int results = 0;
-  int losses_reported = 0;
-  int holders_ended = 0;
-  int refused_servers = 0;
-  int refused_batches = 0;  // late ones
-
-  void add(const Activity& other);
-};
 
 // ---- the rows of the store ----
 
@@ -116,11 +45,14 @@ struct Session {
 };
 struct Worker {
   Incarnation incarnation = 0;
+  int life = 0;  // of its process
   int node_id = 0;
   int boot = 0;
   fleet::BatchRow batch;
   fleet::MarkAnswer answer;
   std::int64_t segment = 0;  // of its anchor; 0: it has said that it has none
+  Ms k_ms = 0;               // of its anchor, too: store time less boot time
+  Ms compared_boot_ms = 0;
   bool is_client = false;
 };
 struct Timer {
@@ -142,6 +74,21 @@ struct Rows {
 
 // ---- a batch on its way ----
 
+struct BootClock {
+  Ms base = 0;
+  Ms since = 0;
+  Ms ppm = 0;
+
+  [[nodiscard]] Ms read(Ms now) const {
+    return base + (now - since) + (now - since) * ppm / 1'000'000;
+  }
+};
+// The anchor that a node takes on with a batch; it counts from the commit on.
+struct NewAnchor {
+  std::optional<fleet::TimeAnchor> anchor;
+  bool is_siblings = false;  // it is that of another node of this boot
+  bool begins_segment = false;
+};
 struct Work {
   int session = 0;
   LockToken token = 0;
@@ -169,7 +116,8 @@ struct Batch {
   std::int64_t number = 0;
   std::int64_t acknowledged = 0;
   fleet::TimedBatch timed;
-  bool begins_segment = false;
+  BootClock clock;  // of its sender
+  NewAnchor takes;
   std::int64_t seen_request = 0;
   bool lease_is_unbroken = false;  // the sender's, when it sent the batch
   OptionalMs wall_ms;
@@ -178,6 +126,8 @@ struct Batch {
   // Its effects.
   Verdict verdict = Verdict::kNothing;
   Ms batch_ms = 0;  // store time
+  bool is_credited = false;
+  fleet::TimeAnchor anchor;
   Owned owned;
   std::optional<int> claimed;
   Work work;
@@ -189,23 +139,15 @@ using BatchPtr = std::shared_ptr<Batch>;
 
 // ---- machines ----
 
-struct BootClock {
-  Ms base = 0;
-  Ms since = 0;
-  Ms ppm = 0;
-
-  [[nodiscard]] Ms read(Ms now) const {
-    return base + (now - since) + (now - since) * ppm / 1'000'000;
-  }
+struct Machine {
+  int boot = 0;
+  BootClock clock;
+  Ms wall_error_ms = 0;
 };
-
 struct Node {
   int slot = 0;
   int life = 0;  // of the process; what was planned for another one does not happen
   int node_id = 0;
-  int boot = 0;
-  BootClock clock;
-  Ms wall_error_ms = 0;
   bool is_up = false;
   Ms cut_until = 0;
   Ms frozen_until = 0;
@@ -216,7 +158,7 @@ struct Node {
   std::optional<fleet::TimeAnchor> anchor;
   std::optional<fleet::MarkRequest> request;
   std::int64_t seen_request = 0;  // of another node
-  bool begins_segment = false;
+  NewAnchor takes;                // with the next batch
   std::optional<fleet::LockWait> wait;
   bool is_stuck = false;                         // counted
   std::map<Incarnation, Ms> free_since_boot_ms;  // locks of connections that it sees free
@@ -280,7 +222,11 @@ class FleetWorld {
   bool chance(int percent) { return pick(0, 99) < percent; }
   Ms one_of(std::initializer_list<Ms> values);
   Node* alive(int slot, int life);
-  Ms boot(const Node& node) const { return node.clock.read(now_); }
+  Machine& machine_of(const Node& node);
+  const Machine& machine_of(const Node& node) const;
+  int machine_number(int slot) const;
+  bool share_machine(const Node& a, const Node& b) const;
+  Ms boot(const Node& node) const { return machine_of(node).clock.read(now_); }
   Ms server_clock() const { return 1'000'000'000 + now_ + server_step_ms_; }
   bool reaches(const Node& node) const;
   Fate draw_fate();
@@ -298,7 +244,8 @@ class FleetWorld {
   void keep_snapshot(std::optional<int> attempt);
 
   // A node: its connection, batches and time.
-  void start_process(int slot, int node_id, bool reboots);
+  void start_machine(int number);
+  void start_process(Node& old);
   void connect(Node& node);
   void break_connection(Node& node, Ms server_notices);
   bool may_send(const Node& node) const;
@@ -312,10 +259,12 @@ class FleetWorld {
   void say(const Batch& batch, bool done);
   void watch(Node& node);
   bool has_time(Node& node);
+  std::optional<fleet::TimeAnchor> sibling_of(const Node& node);
+  void compare(Node& node);
   void ask(Node& node, bool has_anchor);
   void answer_request(int slot, int life, int tries);
   bool all_answered(const Node& node);
-  [[nodiscard]] bool is_asked(const Worker* worker) const;
+  [[nodiscard]] bool is_asked(const Worker* worker, const Node& asking) const;
   [[nodiscard]] bool is_client(const Node& node) const;
   bool others_connected(const Node& node);
 
@@ -345,9 +294,11 @@ class FleetWorld {
   void trouble();
   void cut(Node& node, Ms duration);
   void freeze(Node& node);
+  void freeze_process(Node& node, Ms duration);
   void thaw(int slot, int life);
   void end_process(Node& node);
-  void crash(Node& node, bool reboots, Ms again_in);
+  void crash(Node& node);
+  void reboot(Node& node, Ms again_in);
   void clone();
   void upgrade();
 
@@ -359,6 +310,7 @@ class FleetWorld {
   Ms now_ = 0;
   std::int64_t order_ = 0;
   std::vector<Event> events_;  // a heap
+  std::array<Machine, kSlots> machines_;
   std::array<Node, kSlots> nodes_;
   int lives_ = 0;
   int boots_ = 0;

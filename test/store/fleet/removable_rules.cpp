@@ -40,6 +40,17 @@ std::optional<fleet::MarkAnswer> RemovableRules::answer_of(const fleet::TimedBat
   return fleet::answer_of(batch, seen.request, seen.segment);
 }
 
+bool RemovableRules::is_sibling(int boot, int other_boot) const {
+  return boot == other_boot || !has(Rule::kF4eBoot);
+}
+
+bool RemovableRules::may_take_sibling(const TimeAnchor& sibling, std::int64_t segment, Ms boot_ms,
+                                      bool takes_any) const {
+  TimeAnchor shown = sibling;
+  if (!has(Rule::kF4eAge) || !has(Rule::kF4c)) shown.compared_boot_ms = boot_ms;
+  return fleet::may_take_sibling(shown, segment, boot_ms, takes_any);
+}
+
 Ms RemovableRules::own_count(const TimeAnchor& anchor, Ms boot_ms, Ms server_ms) const {
   return has(Rule::kF1) ? fleet::own_count(anchor, boot_ms) : server_ms;
 }

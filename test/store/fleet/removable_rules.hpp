@@ -26,7 +26,7 @@ inline constexpr Ms kRenewMs = 20'000;
 inline constexpr Ms kLatenessMs = 2'000;
 inline constexpr std::int64_t kSchemaVersion = 1;
 
-// Rules: F1 to F17 and A1.
+// Rules: F1 to F17 and A1. F4e can be wrong in two ways.
 enum class Rule : std::uint8_t {
   kF1,
   kF2,
@@ -35,6 +35,8 @@ enum class Rule : std::uint8_t {
   kF4b,
   kF4c,
   kF4d,
+  kF4eAge,   // an anchor is taken over whatever its age
+  kF4eBoot,  // and that of a node of another boot, too
   kF5a,
   kF5b,
   kF6,
@@ -76,6 +78,9 @@ class RemovableRules {
   [[nodiscard]] std::optional<fleet::MarkAnswer> answer_of(const fleet::TimedBatch& batch,
                                                            const fleet::MarkAnswer& seen,
                                                            std::int64_t last_request) const;
+  [[nodiscard]] bool is_sibling(int boot, int other_boot) const;
+  [[nodiscard]] bool may_take_sibling(const fleet::TimeAnchor& sibling, std::int64_t segment,
+                                      Ms boot_ms, bool takes_any) const;
   // `server_ms`: the wall clock of the server when the batch was sent.
   [[nodiscard]] Ms own_count(const fleet::TimeAnchor& anchor, Ms boot_ms, Ms server_ms) const;
   [[nodiscard]] Ms batch_time(Ms mark_ms, OptionalMs count_ms) const;

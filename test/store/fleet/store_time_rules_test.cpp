@@ -1,6 +1,6 @@
 // Store time as tables: who may count, what a batch's time is, what its answer is worth, and what a
 // new segment credits.
-// Rules: F1, F2, F3, F4a, F4b, F4c, F4d, F5a, F5b.
+// Rules: F1, F2, F3, F4a, F4b, F4c, F4d, F4e, F5a, F5b.
 #include "store/postgres/store_time_rules.hpp"
 
 #include <gtest/gtest.h>
@@ -129,6 +129,56 @@ TEST(StoreTimeRules, the_anchor_from_a_mark) {
       << "a good count goes on";
   EXPECT_EQ(anchor_from_mark(mark, TimeAnchor{0, 20, 7, 0}, 40, 90).store_ms, 1'000)
       << "and is brought up to the mark";
+}
+
+TEST(StoreTimeRules, an_anchor_of_another_node_of_one_boot) {
+  struct Row {
+    const char* name;
+    std::int64_t segment;
+    std::int64_t age_ms;  // since it was compared
+    bool lately;          // what a node takes over that has an anchor of its own, or is a Client
+    bool any;             // and what a worker takes over that has none
+  };
+  constexpr std::int64_t kNow = 5'000'000;
+  const Row rows[] = {
+      {"compared now", 7, 0, true, true},
+      {"within ten minutes", 7, kCompareMs - 1, true, true},
+      {"before that", 7, kCompareMs, false, true},
+      {"within twenty minutes", 7, kAnchorMs - 1, false, true},
+      {"it is void", 7, kAnchorMs, false, false},
+      {"of a segment that is over", 6, 0, false, false},
+      {"of a segment that a failover lost", 8, 0, false, false},
+      {"of a boot clock that went back", 7, -1, false, false},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    const TimeAnchor sibling{0, 300, row.segment, kNow - row.age_ms};
+    EXPECT_EQ(may_take_sibling(sibling, 7, kNow, false), row.lately);
+    EXPECT_EQ(may_take_sibling(sibling, 7, kNow, true), row.any);
+  }
+}
+
+TEST(StoreTimeRules, the_anchor_from_that_of_another_node_of_one_boot) {
+  struct Row {
+    const char* name;
+    std::optional<TimeAnchor> own;
+    std::int64_t count_ms;
+  };
+  // The other node counts 300 more than the boot clock shows.
+  const TimeAnchor sibling{0, 300, 7, 400};
+  const Row rows[] = {
+      {"the node has none", {}, 1'300},
+      {"its own is behind", TimeAnchor{500, 750, 7, 100}, 1'300},
+      {"its own is as far", TimeAnchor{500, 800, 7, 100}, 1'300},
+      {"its own is ahead", TimeAnchor{500, 850, 7, 100}, 1'350},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    const TimeAnchor taken = anchor_from_sibling(sibling, row.own, 1'000);
+    EXPECT_EQ(own_count(taken, 1'000), row.count_ms);
+    EXPECT_EQ(taken.segment, 7);
+    EXPECT_EQ(taken.compared_boot_ms, 400) << "the other node has compared it";
+  }
 }
 
 TEST(StoreTimeRules, what_a_new_segment_credits) {
