@@ -115,7 +115,9 @@ class Client : public TypedSenderCalls<Client> {
   // (OrchestrationContext::reply(), refuse()). The answer is kept as the key of the message is
   // (SendOptions::key; Pawl makes one if none is given), so a call that is made again with the key
   // is not delivered again and gets the same answer, also after a crash of either side. With a
-  // timeout of 0 it asks and does not sleep.
+  // timeout of 0 it asks and does not sleep. A Runtime of this Process that is in run() or
+  // run_for() on another thread, with the same database_path and synchronous_full, makes the call
+  // for the Client if it is not busy: one commit holds message and answer then.
   // Returns kOk: out->error says whether the code refused; kTimeout: no answer yet; out->key is set
   // then, too; kStale: the instance has ended without an answer, now or before this call, or the
   // answer is gone; else as enqueue_event().

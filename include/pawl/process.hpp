@@ -72,6 +72,10 @@ inline ProcessOptions ProcessOptions::smallest() {
   return options;
 }
 
+namespace internal {
+struct PassedCall;
+}  // namespace internal
+
 struct MemoryUse {
   std::size_t used = 0;
   std::size_t high_water = 0;  // most bytes of the block so far
@@ -113,14 +117,18 @@ class Process {
   struct Loop {
     std::atomic<port::Threads*> threads{nullptr};
     const char* path = nullptr;
+    std::atomic<internal::PassedCall*> calls{nullptr};  // of Clients; null: it takes none
   };
   static constexpr std::size_t kLoopsMax = 32;
   Status take_memory(const ProcessOptions& options, void* block, std::size_t bytes,
                      Diagnostic& diagnostic);
-  // Notes a Runtime's loop on a database, so that a Client on its thread does not wait for itself.
-  void add_loop(const char* path, port::Threads* threads);
+  // Notes a Runtime's loop on a database, so that a Client on its thread does not wait for itself,
+  // and one on another thread may pass calls to it. Null: there is no place left.
+  Loop* add_loop(const char* path, port::Threads* threads);
   void remove_loop(port::Threads* threads);
   [[nodiscard]] bool on_loop_thread(const char* path) const;
+  // A loop on this database that takes calls; null: none does.
+  [[nodiscard]] Loop* loop_with_calls(const char* path);
   // How many of the `wanted` cache_pages a connection may have: pages beyond its part of the slots
   // would come from the heap that its statements need.
   [[nodiscard]] int cache_pages(int wanted) const;

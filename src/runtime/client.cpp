@@ -5,6 +5,7 @@
 
 #include "core/version.hpp"
 #include "runtime/client_core.hpp"
+#include "runtime/client_messages.hpp"
 #include "runtime/options_check.hpp"
 #include "runtime/runtime_limits.hpp"
 
@@ -142,8 +143,6 @@ Status Client::cancel_instance(std::string_view id, std::string_view reason) {
   });
 }
 
-namespace {
-
 NewMessage new_message(const ClientCore& core, std::string_view id, MessageKind kind,
                        std::string_view name, std::string_view payload) {
   NewMessage posted;
@@ -165,7 +164,7 @@ Status take_key(ClientCore& core, const SendOptions& options, NewMessage* out) {
 }
 
 Status send_message(ClientCore& core, NewMessage posted, const SendOptions& options,
-                    MessageId* number = nullptr) {
+                    MessageId* number) {
   PAWL_TRY(core.check_size("payload", posted.payload));
   PAWL_TRY(take_key(core, options, &posted));
   NewInstance instance;
@@ -184,18 +183,6 @@ Status send_message(ClientCore& core, NewMessage posted, const SendOptions& opti
   });
 }
 
-// 128 random bits.
-void make_key(const port::Port& port, Name* out) {
-  std::uint8_t random[16] = {};
-  port.clock->random(random, sizeof random);
-  char text[2 * sizeof random] = {};
-  for (std::size_t i = 0; i < sizeof text; ++i)
-    text[i] = "0123456789abcdef"[unsigned{random[i / 2]} >> (i % 2 == 0 ? 4U : 0U) & 15U];
-  *out = std::string_view(text, sizeof text);
-}
-
-}  // namespace
-
 Status Client::raise_event(std::string_view id, std::string_view name, std::string_view payload,
                            const SendOptions& options) {
   return enter([&](ClientCore& core) {
@@ -207,68 +194,6 @@ Status Client::enqueue_event(std::string_view id, std::string_view queue, std::s
                              const SendOptions& options) {
   return enter([&](ClientCore& core) {
     return send_message(core, new_message(core, id, MessageKind::kQueue, queue, payload), options);
-  });
-}
-
-// ---- calls ----
-
-namespace {
-
-// A call that was made before is answered also where nothing can be written.
-Status send_call(ClientCore& core, const NewMessage& posted, const SendOptions& options,
-                 MessageId* number, FirstLook* first) {
-  const Status sent = send_message(core, posted, options, number);
-  const bool is_new = sent == Status::kOk && core.store().batch().last_commit_wrote();
-  *first = is_new ? FirstLook::kAfterBell : FirstLook::kNow;
-  if (sent == Status::kOk || sent == Status::kKeyReused) return sent;
-  bool known = false;
-  const Status found = core.store().instance().deliveries.find_message(posted, number, &known);
-  return found == Status::kOk && known ? Status::kOk : sent;
-}
-
-}  // namespace
-
-Status Client::call(std::string_view id, std::string_view queue, std::string_view payload,
-                    std::chrono::milliseconds timeout, CallAnswer* out,
-                    const SendOptions& options) {
-  return enter([&](ClientCore& core) {
-    *out = CallAnswer();
-    // Before the message is sent, so that the bell for its answer is heard.
-    if (timeout.count() > 0) PAWL_TRY(core.begin_waiting());
-    SendOptions keyed = options;
-    NewMessage posted = new_message(core, id, MessageKind::kCall, queue, payload);
-    if (!keyed.key.has_value()) make_key(core.port(), &out->key);
-    if (keyed.key.has_value()) PAWL_TRY(take_key(core, keyed, &posted));
-    if (keyed.key.has_value()) out->key = *keyed.key;
-    keyed.key = posted.key = out->key.view();
-    MessageId number = 0;
-    FirstLook first = FirstLook::kNow;
-    PAWL_TRY(send_call(core, posted, keyed, &number, &first));
-    OrchestrationStatus status;
-    store::CallRow row;
-    Status read = Status::kOk;
-    const auto look = [&] {
-      read = core.store().instance().calls.read_call(number, &row, core.buffer(),
-                                                     core.options().payload_bytes_max);
-      return read != Status::kOk || row.state != store::CallState::kOpen;
-    };
-    if (timeout.count() > 0) {
-      PAWL_TRY(core.wait_until(id, timeout.count(), first, &status, look));
-    } else {
-      PAWL_TRY(core.get_status(id, &status));
-      if (!look()) return Status::kTimeout;
-    }
-    if (read == Status::kNotFound ||
-        (read == Status::kOk && row.state != store::CallState::kAnswered)) {
-      core.diagnostic().format(read == Status::kOk ? "the instance ended without an answer"
-                                                   : "the answer is gone");
-      return Status::kStale;
-    }
-    PAWL_TRY(read);
-    out->error = row.error;
-    out->value = row.answer;
-    core.lend({&out->value});
-    return Status::kOk;
   });
 }
 

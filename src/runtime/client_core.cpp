@@ -85,7 +85,29 @@ Status ClientCore::open(Diagnostic& diagnostic) {
   return store_->open(options, port_, diagnostic);
 }
 
+PassedCalls::Place* ClientCore::place_of_calls() {
+  Process::Loop* const loop = process_.loop_with_calls(options_.database_path.c_str());
+  if (loop != nullptr) passed_at_ = &loop->calls;
+  return loop == nullptr ? nullptr : passed_at_;
+}
+
+internal::PassedCall* ClientCore::free_call() {
+  for (internal::PassedCall& call : passed_calls_)
+    if (call.state.load(std::memory_order_acquire) == internal::PassedCall::State::kFree)
+      return &call;
+  return nullptr;
+}
+
+void ClientCore::take_back_calls() {
+  for (internal::PassedCall& call : passed_calls_)
+    while (call.state.load(std::memory_order_acquire) != internal::PassedCall::State::kFree) {
+      PassedCalls::give_back_all(*passed_at_);
+      static_cast<void>(port_.threads->wait(port_.clock->boot_ms() + 1));
+    }
+}
+
 void ClientCore::close() {
+  take_back_calls();
   if (watching_) port_.threads->close();
   watching_ = false;
   store_->close();

@@ -11,6 +11,7 @@
 
 #include "core/arena.hpp"
 #include "pawl/client.hpp"
+#include "runtime/passed_calls.hpp"
 #include "runtime/process_place.hpp"
 #include "store/store_factory.hpp"
 
@@ -140,6 +141,11 @@ class ClientCore {
   // of this id has to run; false: there must be none.
   Status refuse_early(std::string_view id, bool must_run);
 
+  // Where a loop of this process takes calls on this database; null: none does.
+  [[nodiscard]] PassedCalls::Place* place_of_calls();
+  // None is free: a loop still has those before.
+  [[nodiscard]] internal::PassedCall* free_call();
+
   Status get_status(std::string_view id, OrchestrationStatus* out);
   Status get_instance_info(std::string_view id, InstanceInfo* out);
   // A call that waited on the loop's thread would wait for itself.
@@ -170,6 +176,8 @@ class ClientCore {
   // Cuts a log that is too long. The process that made it so long may have left, and where no
   // runtime runs, only clients can cut it.
   bool cut_long_log();
+  // Waits until no loop knows of a call that was given up.
+  void take_back_calls();
   // Only runtimes remove rows, and they may not have met the full disk. A missing reserve shows it
   // to all of them.
   void give_up_reserve();
@@ -185,6 +193,8 @@ class ClientCore {
   Diagnostic diagnostic_;
   std::uint64_t calls_ = 0;  // calls so far; CallText finds old texts by it
   ProcessPlace place_{process_};
+  internal::PassedCall passed_calls_[2];  // a loop may still be waking this Client for the last one
+  PassedCalls::Place* passed_at_ = nullptr;  // the last place
   bool was_refused_ = false;       // the last transaction had begun, and was not committed
   std::int64_t data_version_ = 0;  // of the last transaction
 };

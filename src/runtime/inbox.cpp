@@ -326,7 +326,12 @@ Turn* Inbox::turn_of(TurnList& turns, std::size_t request) {
 }
 
 Status Inbox::write_message(Request& request, Request::Outcome* outcome) {
-  return request.piggybacks_on != 0 ? Status::kOk : send_message(request, 0, outcome);
+  request.has_call_row = false;
+  if (request.piggybacks_on == 0) return send_message(request, 0, outcome);
+  if (*request.kind->sends != MessageKind::kCall) return Status::kOk;
+  // The turn may answer the call, so the row of its answer is made before the turn is written.
+  request.has_call_row = true;
+  return loop_.instance().calls.insert_call(request.piggybacks_on, number_of(index_of(request)));
 }
 
 // An offer of this thread is never stored: without a turn of this tick it is over.
@@ -403,6 +408,7 @@ Status Inbox::write_start_of_used(Request& request, Request::Outcome* outcome) {
 Status Inbox::send_message(const Request& request, MessageId number, Request::Outcome* outcome) {
   NewMessage posted = message_of(request);
   posted.number = number;
+  posted.has_call_row = request.has_call_row;
   for (std::size_t i = 0; i < at_hand() && number == 0; ++i) {
     const Request& other = requests_.at(i);
     if (other.piggybacks_on == 0 || other.id != request.id) continue;

@@ -2,9 +2,13 @@
 
 #include <cstring>
 
+#include "runtime/passed_calls.hpp"
 #include "store/store_factory.hpp"
 
 namespace pawl {
+
+internal::PassedCall PassedCalls::last;
+
 namespace {
 
 // Heap bytes of a connection, beside its kept statements, pages and rows: the schema, the
@@ -132,19 +136,28 @@ MemoryUse Process::memory_use() const {
 
 // Loops beyond the entries are not known: a Client on the thread of such a loop waits until its
 // timeout for nothing, instead of answering kWouldBlock. connections_max keeps this from happening.
-void Process::add_loop(const char* path, port::Threads* threads) {
+Process::Loop* Process::add_loop(const char* path, port::Threads* threads) {
   for (Loop& loop : loops_) {
     if (loop.threads.load(std::memory_order_acquire) != nullptr) continue;
     loop.path = path;
     loop.threads.store(threads, std::memory_order_release);
-    return;
+    return &loop;
   }
+  return nullptr;
 }
 
 void Process::remove_loop(port::Threads* threads) {
   for (Loop& loop : loops_)
     if (loop.threads.load(std::memory_order_acquire) == threads)
       loop.threads.store(nullptr, std::memory_order_release);
+}
+
+Process::Loop* Process::loop_with_calls(const char* path) {
+  for (Loop& loop : loops_)
+    if (loop.threads.load(std::memory_order_acquire) != nullptr &&
+        loop.calls.load(std::memory_order_acquire) != nullptr && std::strcmp(loop.path, path) == 0)
+      return &loop;
+  return nullptr;
 }
 
 bool Process::on_loop_thread(const char* path) const {

@@ -99,6 +99,62 @@ Status write_withdrawal(const Parts& parts, Request& request, Turn* /*turn*/,
   return parts.devices.withdraw_session(request);
 }
 
+// ---- calls that Clients have passed ----
+
+using internal::PassedCall;
+
+// In the order in which they came. Each that was not withdrawn is the loop's from here on.
+template <typename Visit>
+void visit_passed(PassedCall* list, Visit&& visit) {
+  PassedCall* in_order = nullptr;
+  while (list != &PassedCalls::last) {
+    PassedCall* const next = list->next;
+    list->next = in_order;
+    in_order = list;
+    list = next;
+  }
+  while (in_order != nullptr) {
+    PassedCall& call = *in_order;
+    in_order = call.next;
+    PassedCall::State state = PassedCall::State::kPassed;
+    if (call.state.compare_exchange_strong(state, PassedCall::State::kBeingTaken,
+                                           std::memory_order_acq_rel))
+      visit(call);
+    else
+      call.state.store(PassedCall::State::kFree, std::memory_order_release);
+  }
+}
+
+// Two databases on a server may have one path, of what lies beside them. Half of the room for
+// requests is left to the loop's own thread.
+void take_passed(PassedCall* list, const PassedCall::Taker& by) {
+  visit_passed(list, [&](PassedCall& call) {
+    if (call.database_id == by.database_id && 2 * by.requests.size() < by.requests.capacity() &&
+        by.inbox.piggyback(*call.request) == Status::kOk)
+      call.state.store(PassedCall::State::kTaken, std::memory_order_release);
+    else
+      call.leave(false);
+  });
+}
+
+// The loop still does those that it has taken, without an answer: each has a key.
+void give_back_passed(PassedCall* list, Requests* requests) {
+  visit_passed(list, [](PassedCall& call) { call.leave(false); });
+  for (std::size_t i = 0; requests != nullptr && i < requests->size(); ++i) {
+    Request& request = requests->at(i);
+    if (request.kind == &kCall && request.answer != nullptr) {
+      request.answer = nullptr;
+      static_cast<PassedCall*>(request.user)->leave(false);
+    }
+  }
+}
+
+void answer_passed(void* of, Status status) noexcept {
+  auto* const call = static_cast<PassedCall*>(of);
+  call->status = status;
+  call->leave(true);
+}
+
 }  // namespace
 
 const Kind kStart = {write_start, true};
@@ -107,6 +163,8 @@ const Kind kStartOfUsed = {write_start_of_used};
 const Kind kRaise = {write_message, false, false, MessageKind::kEvent, &kSteps};
 const Kind kOffer = {write_offer, false, false, MessageKind::kOffer, &kSteps};
 const Kind kEnqueue = {write_message, false, false, MessageKind::kQueue, &kSteps};
+const Kind kCall = {write_message, false, false, MessageKind::kCall, &kSteps};
+const PassedCall::Steps kPassed = {take_passed, give_back_passed, answer_passed};
 const Kind kComplete = {write_completion};
 const Kind kFail = {write_failure};
 const Kind kFailForGood = {write_failure_for_good};

@@ -4,6 +4,7 @@
 #ifndef PAWL_RUNTIME_REQUEST_KINDS_HPP
 #define PAWL_RUNTIME_REQUEST_KINDS_HPP
 
+#include "runtime/passed_calls.hpp"
 #include "runtime/requests.hpp"
 
 namespace pawl::request_kinds {
@@ -14,6 +15,11 @@ extern const Request::Kind kStartOfUsed;   // of an id that may be in use
 extern const Request::Kind kRaise;
 extern const Request::Kind kOffer;
 extern const Request::Kind kEnqueue;
+// A call that a Client has passed, and the steps by which the loop takes it. They are weak where a
+// Client uses them: a program with a Client alone links neither, and passes nothing. So they stand
+// here, where a program with a Runtime has them.
+extern const Request::Kind kCall;
+extern const internal::PassedCall::Steps kPassed;
 extern const Request::Kind kComplete;
 extern const Request::Kind kFail;
 extern const Request::Kind kFailForGood;

@@ -93,6 +93,7 @@ struct Request {
   void* block = nullptr;                  // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
+  bool has_call_row = false;  // a call: made in the batch at hand
 };
 
 // A ring of requests. The batch at hand takes them from the front.
@@ -139,6 +140,7 @@ class Requests {
     return Status::kOk;
   }
   [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] std::size_t capacity() const { return capacity_; }
   [[nodiscard]] Request& at(std::size_t index) { return ring_[(first_ + index) % capacity_]; }
   // Gives the block of the first request back; the caller keeps what it needs by value. Requires:
   // size() > 0.

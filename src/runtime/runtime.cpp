@@ -158,8 +158,25 @@ Result<bool> Runtime::tick(std::chrono::milliseconds limit) {
 OptionalMs Runtime::next_due() const { return core_ == nullptr ? OptionalMs() : core_->next_due(); }
 int Runtime::fd() const { return core_ == nullptr ? -1 : core_->fd(); }
 
+namespace {
+
+// While the loop runs by itself, it takes calls of Clients.
+class TakesCalls {
+ public:
+  explicit TakesCalls(RuntimeCore& core) : core_(core) { core_.takes_calls(true); }
+  ~TakesCalls() { core_.takes_calls(false); }
+  TakesCalls(const TakesCalls&) = delete;
+  TakesCalls& operator=(const TakesCalls&) = delete;
+
+ private:
+  RuntimeCore& core_;
+};
+
+}  // namespace
+
 Status Runtime::run(std::chrono::milliseconds grace) {
   if (core_ == nullptr) return Status::kStopped;
+  const TakesCalls takes(*core_);
   while (!core_->stop_requested()) {
     const Result<bool> more = core_->tick(INT64_MAX);
     if (!more.ok()) return more.status();
@@ -171,6 +188,7 @@ Status Runtime::run(std::chrono::milliseconds grace) {
 Status Runtime::run_for(std::chrono::milliseconds duration, bool (*until)(void*) noexcept,
                         void* user) {
   if (core_ == nullptr) return Status::kStopped;
+  const TakesCalls takes(*core_);
   const std::int64_t end = add_saturating(core_->boot_ms(), duration.count());
   while (!core_->stop_requested()) {
     const Result<bool> more = core_->tick(INT64_MAX);

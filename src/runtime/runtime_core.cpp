@@ -45,7 +45,12 @@ Status RuntimeCore::start(Diagnostic& diagnostic) {
   parts_.runner.set_engine(engine_);
   loop_.status_buffer = memory_.slots.buffer();
   PAWL_TRY(register_self(diagnostic));
-  loop_.process.add_loop(loop_.options.database_path.c_str(), loop_.port.threads);
+  Process::Loop* const place =
+      loop_.process.add_loop(loop_.options.database_path.c_str(), loop_.port.threads);
+  // A Client wakes the loop by the bell, which a port without a descriptor does not hear; and one
+  // that wants its calls flushed must not be answered by a loop that does not flush.
+  if (place != nullptr && fd() >= 0 && loop_.options.synchronous_full)
+    passed_.set_place(&place->calls);
   plan_next_due();
   if (loop_.options.board != nullptr) write_board(*loop_.options.board, loop_.boot_ms());
   return Status::kOk;
@@ -185,11 +190,12 @@ Status RuntimeCore::get_status(std::string_view id, OrchestrationStatus* out) {
 
 Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (stopped_) return threads_stuck_ ? Status::kTimeout : Status::kOk;
+  passed_.stop();
   loop_.draining = true;
   parts_.session_watch.announce_stop();
   const std::int64_t end = loop_.boot_ms() + grace_ms;
   parts_.this_worker.announce_stop(end);
-  await_decision(end);
+  batch_.await_decision(end);
   parts_.activities.put_back_sleepers(end);
   // Results that come in time are committed. Activities that never end are left to burial.
   while (loop_.me != 0 && memory_.slots.in_hand() > 0 && loop_.boot_ms() < end) {
@@ -202,7 +208,7 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   const std::int64_t left = end - loop_.boot_ms();
   if (opened_.executor) threads_stuck_ = !loop_.port.threads->executor_stop(left > 0 ? left : 0);
   if (threads_stuck_) log_threads();
-  await_decision(end);
+  batch_.await_decision(end);
   if (batch_.is_in_doubt()) loop_.log(LogLevel::kError, "stopped_in_doubt");
   if (loop_.me != 0 && idle && !batch_.is_in_doubt()) unregister();
   loop_.process.remove_loop(loop_.port.threads);
@@ -216,13 +222,6 @@ Status RuntimeCore::stop(std::int64_t grace_ms) {
   if (loop_.options.board != nullptr)
     loop_.options.board->write_life({false, false, loop_.boot_ms(), OptionalMs()});
   return threads_stuck_ ? Status::kTimeout : Status::kOk;
-}
-
-void RuntimeCore::await_decision(std::int64_t end_boot_ms) {
-  while (batch_.is_deciding() && loop_.boot_ms() < end_boot_ms) {
-    sleep_until_due(end_boot_ms);
-    batch_.decide();
-  }
 }
 
 // Logs the threads that still run, by the names under which the system lists them.
@@ -263,6 +262,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
   const std::uint64_t done_before = work_done();
   batch_.note_reasons(loop_.port.threads->wait(0));
+  passed_.take(parts_.inbox, loop_.store->database_id());
   const std::int64_t start = loop_.boot_ms();
   // The time of the batch does not count: after a slow flush, or behind a slow server, each tick
   // would run one inline activity only, and pay a commit for it.
@@ -294,6 +294,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   static_cast<void>(loop_.place().write_back_log());
   parts_.log_watch.look();
   parts_.folders.sweep();
+  // The bell of a Client that passed a call was thrown away with that of this worker's own commit.
+  if (has_batch) passed_.take(parts_.inbox, loop_.store->database_id());
   keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;

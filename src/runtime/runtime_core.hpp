@@ -14,6 +14,7 @@
 #include "replay/engine.hpp"
 #include "runtime/loop_parts.hpp"
 #include "runtime/pace.hpp"
+#include "runtime/passed_calls.hpp"
 #include "runtime/process_place.hpp"
 #include "runtime/tick_batch.hpp"
 #include "store/store_factory.hpp"
@@ -50,6 +51,8 @@ class RuntimeCore final {
     return stop_requested_.load(std::memory_order_relaxed);
   }
 
+  // While it does, Clients of this process may pass calls to this loop, which comes back soon.
+  void takes_calls(bool takes) { takes ? passed_.open() : passed_.close(); }
   Status piggyback(const Request& request);
   [[nodiscard]] internal::TypedBytes typed_bytes() const { return engine_->typed_bytes(); }
   Status get_status(std::string_view id, OrchestrationStatus* out);
@@ -81,8 +84,6 @@ class RuntimeCore final {
   Status try_to_register(Diagnostic& diagnostic);
   void unregister();
   void log_threads();
-  // Waits for the answer to the last commit, if it comes.
-  void await_decision(std::int64_t end_boot_ms);
   Result<bool> wait_in_doubt();
   // Takes in the changes since the last tick: time that passed, commits of others, events of the
   // machine.
@@ -105,6 +106,7 @@ class RuntimeCore final {
   LoopParts parts_{loop_, memory_};
   TickBatch batch_{loop_, memory_, parts_};
   ProcessPlace place_{loop_.process};
+  PassedCalls passed_{memory_.requests};
   Engine* engine_ = nullptr;
   Pace pace_;
   Opened opened_;

@@ -49,6 +49,15 @@ OptionalMs TickBatch::decides_at() const {
   return add_saturating(loop_.boot_ms(), kSilenceLookMs);
 }
 
+void TickBatch::await_decision(std::int64_t end_boot_ms) {
+  while (is_deciding() && loop_.boot_ms() < end_boot_ms) {
+    OptionalMs until = decides_at();
+    until.keep_earlier(end_boot_ms);
+    note_reasons(loop_.port.threads->wait(until));
+    decide();
+  }
+}
+
 void TickBatch::decide() {
   if (loop_.is_in_trouble(loop_.boot_ms())) return;
   Status status = loop_.transaction().find_outcome();

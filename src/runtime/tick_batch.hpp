@@ -22,6 +22,8 @@ class TickBatch {
   void decide();
   // When decide() has something to do, whatever the server says. Requires: in doubt.
   [[nodiscard]] OptionalMs decides_at() const;
+  // Waits for the answer, if it comes.
+  void await_decision(std::int64_t end_boot_ms);
   // In doubt, and the answer comes.
   [[nodiscard]] bool is_deciding() const;
   // The last batch left items over, or all slots of a kind held results.

@@ -85,7 +85,8 @@ struct NewMessage {
   // and also beyond what the runtimes of the database take (NewWorker::mailbox).
   std::size_t count_max = 0;
   std::size_t bytes_max = 0;
-  MessageId number = 0;  // one of those reserved in this batch; 0: the next one
+  MessageId number = 0;       // one of those reserved in this batch; 0: the next one
+  bool has_call_row = false;  // of a call: it was made in this batch
   // A message with a key that the instance knows is not sent again; empty: none.
   std::string_view key = {};
   // The instance to start if there is none, or if it has ended; null: none. Its id is not used.

@@ -51,10 +51,14 @@ constexpr auto kDeleteAnswered =
                " AND number<=(SELECT number FROM calls WHERE instance=?1 AND state<>",
                sql::number<CallState::kOpen>, " ORDER BY number DESC LIMIT 1 OFFSET ?2)");
 
-Status CallRows::insert_call(InstanceKey instance, MessageId number, std::int64_t count_max) {
+Status CallRows::insert_call(InstanceKey instance, MessageId number) {
+  require_batch();
   Statement insert = connection_.use(kInsertCall);
   insert.bind(number).bind(instance).bind(crc_of(instance, number, ErrorKind::kNone, {}));
-  PAWL_TRY(fail_written(insert.run(), "insert a call"));
+  return fail_written(insert.run(), "insert a call");
+}
+
+Status CallRows::keep_answered(InstanceKey instance, std::int64_t count_max) {
   return fail_written(connection_.use(kDeleteAnswered).bind(instance).bind(count_max).run(),
                       "delete answers");
 }

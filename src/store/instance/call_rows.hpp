@@ -35,8 +35,10 @@ class CallRows : private Table {
   // Callable anywhere. kNotFound: there is no such call, or no more. kResourceExhausted: the answer
   // is longer than the buffer.
   Status read_call(MessageId number, CallRow* out, char* buffer, std::size_t capacity);
-  // In a batch. Of the calls of the instance that are answered, the last `count_max` stay.
-  Status insert_call(InstanceKey instance, MessageId number, std::int64_t count_max);
+  // In a batch.
+  Status insert_call(InstanceKey instance, MessageId number);
+  // In a batch: of the calls of the instance that are answered, the last `count_max` stay.
+  Status keep_answered(InstanceKey instance, std::int64_t count_max);
   // In a batch: the first answer counts. All answers of the instance hold at most `bytes_max`
   // bytes; older ones go.
   Status answer_call(InstanceKey instance, MessageId number, ErrorKind error,

@@ -253,7 +253,9 @@ Status Deliveries::find_key(InstanceKey instance, const NewMessage& posted, bool
 Status Deliveries::remember_key(InstanceKey instance, const NewMessage& posted) {
   MessageKeys::Ring keys;
   PAWL_TRY(rows_.keys.read_ring(instance, &keys));
-  return rows_.keys.remember(instance, &keys, key_of(posted));
+  PAWL_TRY(rows_.keys.remember(instance, &keys, key_of(posted)));
+  if (posted.kind != MessageKind::kCall) return Status::kOk;
+  return rows_.calls.keep_answered(instance, keys.keys_max);
 }
 
 Status Deliveries::check_name(const NewMessage& posted) {
@@ -279,7 +281,8 @@ Status Deliveries::insert(InstanceKey key, const NewMessage& posted, MessageKeys
   if (keys == nullptr) return Status::kOk;
   PAWL_TRY(rows_.keys.remember(key, keys, key_of(numbered)));
   if (posted.kind != MessageKind::kCall) return Status::kOk;
-  return rows_.calls.insert_call(key, numbered.number, keys->keys_max);
+  if (!posted.has_call_row) PAWL_TRY(rows_.calls.insert_call(key, numbered.number));
+  return rows_.calls.keep_answered(key, keys->keys_max);
 }
 
 constexpr auto kCurrentEnd =
