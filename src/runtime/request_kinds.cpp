@@ -129,7 +129,7 @@ void visit_passed(PassedCall* list, Visit&& visit) {
 // requests is left to the loop's own thread.
 void take_passed(PassedCall* list, const PassedCall::Taker& by) {
   visit_passed(list, [&](PassedCall& call) {
-    if (call.database_id == by.database_id && 2 * by.requests.size() < by.requests.capacity() &&
+    if (call.database_id == by.database_id && by.requests.size() < by.requests.capacity() / 2 &&
         by.inbox.piggyback(*call.request) == Status::kOk)
       call.state.store(PassedCall::State::kTaken, std::memory_order_release);
     else

@@ -66,6 +66,11 @@ class PosixCalls : public ::testing::Test {
     EXPECT_EQ(registry_.add_activity("holds", holds), Status::kOk);
     options_.database_path = folder_.file("a.db");
     options_.log = &watch_;
+    start();
+  }
+  ~PosixCalls() override { static_cast<void>(runtime_.stop(seconds(1))); }
+
+  void start() {
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     Diagnostic why;
     EXPECT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
@@ -75,7 +80,6 @@ class PosixCalls : public ::testing::Test {
     EXPECT_EQ(runtime_.start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
     static_cast<void>(runtime_.run_for(milliseconds(1)));
   }
-  ~PosixCalls() override { static_cast<void>(runtime_.stop(seconds(1))); }
 
   struct Caller {
     explicit Caller(const std::string& path) {
@@ -156,6 +160,24 @@ TEST_F(PosixCalls, ACall_IsInTheCommitOfItsAnswer) {
   EXPECT_LT(trace.times("INSERT INTO orchestrator_queue", ""), kCalls / 2);
   EXPECT_LT(runtime_.stats().commits - commits, 2U * kCalls);
   EXPECT_EQ(received(), kCalls);
+}
+
+// The room for requests is for the loop's own thread first. One that does not flush is no loop for
+// a Client that does.
+TEST_F(PosixCalls, ALoopWithoutRoomOrFlushes_TakesNone) {
+  constexpr int kCalls = 20;
+  for (const bool flushes : {true, false}) {
+    ASSERT_EQ(runtime_.stop(seconds(1)), Status::kOk);
+    options_.synchronous_full = flushes;
+    options_.limits.requests_max = flushes ? 1 : 64;
+    start();
+    const StatementTrace trace;
+    beside_the_loop({[](Caller& caller) {
+      for (int i = 0; i < kCalls; ++i)
+        ASSERT_GT(std::atoi(caller.call("x").c_str()), 0);
+    }});
+    EXPECT_EQ(trace.times("INSERT INTO orchestrator_queue", ""), kCalls);
+  }
 }
 
 TEST_F(PosixCalls, EachAnswer_IsThatOfACallByTheClientItself) {
