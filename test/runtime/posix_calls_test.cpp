@@ -68,17 +68,18 @@ class PosixCalls : public ::testing::Test {
     options_.log = &watch_;
     start();
   }
-  ~PosixCalls() override { static_cast<void>(runtime_.stop(seconds(1))); }
+  ~PosixCalls() override { static_cast<void>(runtime_->stop(seconds(1))); }
 
   void start() {
+    runtime_ = std::make_unique<Runtime>();
     memory_ = std::make_unique<Block>(Runtime::required_memory(options_));
     Diagnostic why;
-    EXPECT_EQ(runtime_.start(testing::shared_process(), registry_, options_, port_.port(),
-                             memory_->data(), memory_->bytes(), why),
+    EXPECT_EQ(runtime_->start(testing::shared_process(), registry_, options_, port_.port(),
+                              memory_->data(), memory_->bytes(), why),
               Status::kOk)
         << why.text();
-    EXPECT_EQ(runtime_.start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
-    static_cast<void>(runtime_.run_for(milliseconds(1)));
+    EXPECT_EQ(runtime_->start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
+    static_cast<void>(runtime_->run_for(milliseconds(1)));
   }
 
   struct Caller {
@@ -121,13 +122,13 @@ class PosixCalls : public ::testing::Test {
           work(caller);
         }
         --left;
-        runtime_.wake();
+        runtime_->wake();
       });
     const auto is_over = [](void* of) noexcept {
       return *static_cast<std::atomic<std::size_t>*>(of) == 0;
     };
     while (left > 0)
-      static_cast<void>(runtime_.run_for(run, is_over, &left));
+      static_cast<void>(runtime_->run_for(run, is_over, &left));
     for (std::thread& thread : threads)
       thread.join();
   }
@@ -144,13 +145,13 @@ class PosixCalls : public ::testing::Test {
   Registry registry_;
   Options options_;
   std::unique_ptr<Block> memory_;
-  Runtime runtime_;
+  std::unique_ptr<Runtime> runtime_;
 };
 
 TEST_F(PosixCalls, ACall_IsInTheCommitOfItsAnswer) {
   constexpr int kCalls = 200;
   const StatementTrace trace;
-  const std::uint64_t commits = runtime_.stats().commits;
+  const std::uint64_t commits = runtime_->stats().commits;
   beside_the_loop({[](Caller& caller) {
     for (int i = 1; i <= kCalls; ++i)
       ASSERT_EQ(caller.call("x"), std::to_string(i));
@@ -158,7 +159,7 @@ TEST_F(PosixCalls, ACall_IsInTheCommitOfItsAnswer) {
   // The trace follows the connection of the Client. A loop that got no processor for a while may
   // have left some calls to it.
   EXPECT_LT(trace.times("INSERT INTO orchestrator_queue", ""), kCalls / 2);
-  EXPECT_LT(runtime_.stats().commits - commits, 2U * kCalls);
+  EXPECT_LT(runtime_->stats().commits - commits, 2U * kCalls);
   EXPECT_EQ(received(), kCalls);
 }
 
@@ -167,7 +168,7 @@ TEST_F(PosixCalls, ACall_IsInTheCommitOfItsAnswer) {
 TEST_F(PosixCalls, ALoopWithoutRoomOrFlushes_TakesNone) {
   constexpr int kCalls = 20;
   for (const bool flushes : {true, false}) {
-    ASSERT_EQ(runtime_.stop(seconds(1)), Status::kOk);
+    ASSERT_EQ(runtime_->stop(seconds(1)), Status::kOk);
     options_.synchronous_full = flushes;
     options_.limits.requests_max = flushes ? 1 : 64;
     start();
@@ -218,7 +219,7 @@ TEST_F(PosixCalls, ABusyLoop_LeavesTheCallToItsClient) {
       ASSERT_EQ(watcher.client.get_instance_stats("a", &stats), Status::kOk);
     } while (stats.messages_waiting == 0);
   };
-  ASSERT_EQ(runtime_.start_orchestration("has_activity", InstanceId("b"), ""), Status::kOk);
+  ASSERT_EQ(runtime_->start_orchestration("has_activity", InstanceId("b"), ""), Status::kOk);
   beside_the_loop({[&](Caller& caller) {
     while (!is_held)
       std::this_thread::yield();
@@ -236,7 +237,7 @@ TEST_F(PosixCalls, AClientThatIsGone_LeavesNothingWithABusyLoop) {
     while (!is_gone)
       std::this_thread::yield();
   };
-  ASSERT_EQ(runtime_.start_orchestration("has_activity", InstanceId("b"), ""), Status::kOk);
+  ASSERT_EQ(runtime_->start_orchestration("has_activity", InstanceId("b"), ""), Status::kOk);
   beside_the_loop({[&](Caller& caller) {
     while (!is_held)
       std::this_thread::yield();
@@ -273,9 +274,9 @@ TEST_F(PosixCalls, ALoopThatStops_KeepsNoClientWaiting) {
       EXPECT_EQ(answer, "timeout");
     });
   while (begun < 20)
-    static_cast<void>(runtime_.run_for(milliseconds(20)));
-  runtime_.request_stop();
-  EXPECT_EQ(runtime_.run(seconds(10)), Status::kOk);
+    static_cast<void>(runtime_->run_for(milliseconds(20)));
+  runtime_->request_stop();
+  EXPECT_EQ(runtime_->run(seconds(10)), Status::kOk);
   for (std::thread& thread : threads)
     thread.join();
 }
@@ -283,7 +284,7 @@ TEST_F(PosixCalls, ALoopThatStops_KeepsNoClientWaiting) {
 // On a server, two databases may have one path.
 TEST_F(PosixCalls, ALoopOfAnotherDatabase_TakesNone) {
   Caller caller(options_.database_path.c_str());
-  ASSERT_EQ(runtime_.stop(seconds(1)), Status::kOk);
+  ASSERT_EQ(runtime_->stop(seconds(1)), Status::kOk);
   const std::string path(options_.database_path.c_str());
   for (const char* part : {"", "-wal", "-shm"})
     ASSERT_EQ(std::rename((path + part).c_str(), (path + ".old" + part).c_str()), 0);
