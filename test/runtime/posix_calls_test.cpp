@@ -288,28 +288,20 @@ TEST_F(PosixCalls, ALoopOfAnotherDatabase_TakesNone) {
   const std::string path(options_.database_path.c_str());
   for (const char* part : {"", "-wal", "-shm"})
     ASSERT_EQ(std::rename((path + part).c_str(), (path + ".old" + part).c_str()), 0);
-  Runtime runtime;
-  Block memory(Runtime::required_memory(options_));
-  Diagnostic why;
-  ASSERT_EQ(runtime.start(testing::shared_process(), registry_, options_, port_.port(),
-                          memory.data(), memory.bytes(), why),
-            Status::kOk)
-      << why.text();
-  ASSERT_EQ(runtime.start_orchestration("counts", InstanceId("a"), ""), Status::kOk);
+  start();
   std::atomic<bool> is_over{false};
   std::thread thread([&] {
     EXPECT_EQ(caller.call("x", "", "a", milliseconds(200)), "timeout");
     is_over = true;
-    runtime.wake();
+    runtime_->wake();
   });
   while (!is_over)
-    static_cast<void>(runtime.run_for(milliseconds(5)));
+    static_cast<void>(runtime_->run_for(milliseconds(5)));
   thread.join();
   InstanceStats stats;
   Caller now(path.c_str());
   ASSERT_EQ(now.client.get_instance_stats("a", &stats), Status::kOk);
   EXPECT_EQ(stats.messages_waiting, 0);
-  EXPECT_EQ(runtime.stop(seconds(1)), Status::kOk);
 }
 
 }  // namespace
