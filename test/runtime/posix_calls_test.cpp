@@ -197,7 +197,7 @@ TEST_F(PosixCalls, EachAnswer_IsThatOfACallByTheClientItself) {
   }});
 }
 
-// Calls are passed, withdrawn and given back at all moments.
+// R13.6. Calls are passed, withdrawn and given back at all moments.
 TEST_F(PosixCalls, ALoopThatRunsNowAndThen_DeliversEachOnce) {
   constexpr int kCalls = 100;
   const auto work = [](Caller& caller) {
