@@ -81,10 +81,11 @@ struct Request {
   Answer answer = nullptr;
   void* user = nullptr;
   OfferAnswer offer_answer = nullptr;  // an offer: called in place of `answer`
-  bool received = false;  // an offer: a wait received it, in the turn that it is piggybacked on
-  bool standby = false;   // a declaration
-  bool force = false;     // a deletion
-  bool begun = false;     // a deletion: only the sweep is left
+  bool received = false;      // an offer: a wait received it, in the turn that it is piggybacked on
+  bool standby = false;       // a declaration
+  bool force = false;         // a deletion
+  bool begun = false;         // a deletion: only the sweep is left
+  bool has_call_row = false;  // a call: the row of its answer is made, in the batch at hand
   Status status = Status::kOk;  // decided in the batch, answered after the commit
   PruneLimits limits = {};      // a pruning
   // Null: it starts nothing. A change of the time limit has that alone.
@@ -93,7 +94,6 @@ struct Request {
   void* block = nullptr;                  // from the pool; holds the start and all texts
   // A message: key of the turn in the batch at hand that takes it; 0: none.
   InstanceKey piggybacks_on = 0;
-  bool has_call_row = false;  // a call: made in the batch at hand
 };
 
 // A ring of requests. The batch at hand takes them from the front.
