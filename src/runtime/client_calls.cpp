@@ -1,21 +1,13 @@
 // Client: calls an instance, and waits for its answer.
 #include <algorithm>
-#include <cstring>
 
 #include "core/clock_rules.hpp"
 #include "runtime/client_core.hpp"
 #include "runtime/client_messages.hpp"
 #include "runtime/passed_calls.hpp"
-#include "runtime/requests.hpp"
+#include "runtime/request_kinds.hpp"
 
 namespace pawl {
-
-// Rejected: to name them as the Runtime's calls do. A program with a Client alone would then link
-// the whole loop.
-namespace request_kinds {
-[[gnu::weak]] extern const Request::Kind kCall;
-[[gnu::weak]] extern const internal::PassedCall::Steps kPassed;
-}  // namespace request_kinds
 
 namespace {
 

@@ -15,11 +15,11 @@ extern const Request::Kind kStartOfUsed;   // of an id that may be in use
 extern const Request::Kind kRaise;
 extern const Request::Kind kOffer;
 extern const Request::Kind kEnqueue;
-// A call that a Client has passed, and the steps by which the loop takes it. They are weak where a
-// Client uses them: a program with a Client alone links neither, and passes nothing. So they stand
-// here, where a program with a Runtime has them.
-extern const Request::Kind kCall;
-extern const internal::PassedCall::Steps kPassed;
+// A call that a Client has passed, and the steps by which the loop takes it. They are weak, so that
+// a program with a Client alone links neither, nor the loop, and passes nothing. They stand here
+// since each program with a Runtime that makes calls has this source.
+[[gnu::weak]] extern const Request::Kind kCall;
+[[gnu::weak]] extern const internal::PassedCall::Steps kPassed;
 extern const Request::Kind kComplete;
 extern const Request::Kind kFail;
 extern const Request::Kind kFailForGood;
