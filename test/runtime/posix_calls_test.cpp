@@ -155,8 +155,8 @@ TEST_F(PosixCalls, ACall_IsInTheCommitOfItsAnswer) {
     for (int i = 1; i <= kCalls; ++i)
       ASSERT_EQ(caller.call("x"), std::to_string(i));
   }});
-  // The trace follows the connection of the Client. A loop that gets no processor for a while leaves
-  // calls to it.
+  // The trace follows the connection of the Client. A loop that gets no processor for a while
+  // leaves calls to it.
   EXPECT_LT(trace.times("INSERT INTO orchestrator_queue", ""), kCalls);
   EXPECT_EQ(received(), kCalls);
 }
