@@ -44,7 +44,7 @@ struct PassedCall {
   // The loop's code for calls, which only a program that passes some links.
   struct Steps {
     void (*take)(PassedCall* list, const Taker& by);
-    // Leaves the list to the Clients, and what waits in `requests` of them; null: nothing does.
+    // Leaves to the Clients the list, and what waits in `requests` of them; null: nothing does.
     void (*give_back)(PassedCall* list, Requests* requests);
     void (*answer)(void* call, Status status) noexcept;  // an Answer
   };
@@ -84,19 +84,16 @@ class PassedCalls {
   void open() {
     if (place_ != nullptr) place_->store(&last, std::memory_order_release);
   }
-  void take(Inbox& inbox, std::string_view database_id) {
+  // `in_trouble`: the storage is, so each Client makes its call itself, and hears of that.
+  void take(Inbox& inbox, std::string_view database_id, bool in_trouble) {
     if (place_ == nullptr || place_->load(std::memory_order_relaxed) == nullptr) return;
+    if (in_trouble) return give_back(&last);
     internal::PassedCall* const list = place_->exchange(&last, std::memory_order_acq_rel);
     if (list == &last) return;
     steps_ = list->steps;
     steps_->take(list, {inbox, requests_, database_id});
   }
-  void close() {
-    if (place_ == nullptr) return;
-    internal::PassedCall* const list = place_->exchange(nullptr, std::memory_order_acq_rel);
-    if (list != nullptr && list != &last) steps_ = list->steps;
-    if (list != nullptr && steps_ != nullptr) steps_->give_back(list, &requests_);
-  }
+  void close() { give_back(nullptr); }
   // Another loop may have the place from here on.
   void stop() {
     close();
@@ -125,6 +122,13 @@ class PassedCalls {
   static internal::PassedCall last;
 
  private:
+  void give_back(internal::PassedCall* next) {
+    if (place_ == nullptr) return;
+    internal::PassedCall* const list = place_->exchange(next, std::memory_order_acq_rel);
+    if (list != nullptr && list != &last) steps_ = list->steps;
+    if (list != nullptr && steps_ != nullptr) steps_->give_back(list, &requests_);
+  }
+
   Requests& requests_;
   Place* place_ = nullptr;
   const internal::PassedCall::Steps* steps_ = nullptr;  // null: no Client has passed a call yet

@@ -137,12 +137,21 @@ void take_passed(PassedCall* list, const PassedCall::Taker& by) {
   });
 }
 
-// The loop still does those that it has taken, without an answer: each has a key.
+Status write_nothing(const Parts& /*parts*/, Request& /*request*/, Turn* /*turn*/,
+                     Outcome* /*outcome*/) {
+  return Status::kOk;
+}
+
+const Kind kGivenBack = {write_nothing};
+
+// Those that the loop has taken stay in their ring and do nothing. What became of one whose batch
+// is in doubt its Client finds by the key.
 void give_back_passed(PassedCall* list, Requests* requests) {
   visit_passed(list, [](PassedCall& call) { call.leave(false); });
   for (std::size_t i = 0; requests != nullptr && i < requests->size(); ++i) {
     Request& request = requests->at(i);
     if (request.kind == &kCall && request.answer != nullptr) {
+      request.kind = &kGivenBack;
       request.answer = nullptr;
       static_cast<PassedCall*>(request.user)->leave(false);
     }

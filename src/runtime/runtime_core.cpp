@@ -262,7 +262,7 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   if (stopped_) return Status::kStopped;
   const std::uint64_t done_before = work_done();
   batch_.note_reasons(loop_.port.threads->wait(0));
-  passed_.take(parts_.inbox, loop_.store->database_id());
+  passed_.take(parts_.inbox, loop_.store->database_id(), loop_.trouble_until.has_value());
   const std::int64_t start = loop_.boot_ms();
   // The time of the batch does not count: after a slow flush, or behind a slow server, each tick
   // would run one inline activity only, and pay a commit for it.
@@ -295,7 +295,8 @@ Result<bool> RuntimeCore::tick(std::int64_t limit_ms) {
   parts_.log_watch.look();
   parts_.folders.sweep();
   // The bell of a Client that passed a call was thrown away with that of this worker's own commit.
-  if (has_batch) passed_.take(parts_.inbox, loop_.store->database_id());
+  if (has_batch)
+    passed_.take(parts_.inbox, loop_.store->database_id(), loop_.trouble_until.has_value());
   keep_pace(done_before);
   plan_next_due();
   if (stopped_) return Status::kStopped;

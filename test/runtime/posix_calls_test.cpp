@@ -2,6 +2,8 @@
 // answers it, or by the Client itself; either way it is delivered once and its answer is true.
 // Method: a real loop and Clients on threads of their own, over a real file; each message counts.
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <chrono>
@@ -284,6 +286,27 @@ TEST_F(PosixCalls, ALoopThatStops_KeepsNoClientWaiting) {
   is_stopped = true;
   for (std::thread& thread : threads)
     thread.join();
+}
+
+// A loop whose storage is in trouble leaves calls to their Clients, which say so; and it does none
+// of them when the trouble is over.
+TEST_F(PosixCalls, ALoopInTrouble_KeepsNoCall) {
+  for (const char* event : {"tick_rolled_back", "disk_is_full"})
+    testing::expect_errors(event, 0, 1'000);
+  ASSERT_NE(::signal(SIGXFSZ, SIG_IGN), SIG_ERR);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  beside_the_loop({[&](Caller& caller) {
+    ASSERT_EQ(caller.call("x"), "1");
+    const rlimit none{0, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &none), 0);
+    for (int i = 0; i < 10; ++i) {
+      const std::string answer = caller.call("x");
+      EXPECT_TRUE(answer == "full" || answer == "io") << answer;
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  }});
+  EXPECT_EQ(received(), 1);
 }
 
 // On a server, two databases may have one path.
