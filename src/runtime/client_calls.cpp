@@ -8,7 +8,6 @@
 #include "runtime/request_kinds.hpp"
 
 namespace pawl {
-
 namespace {
 
 // 128 random bits.
@@ -42,10 +41,9 @@ Passed await_passed(internal::PassedCall& call, const port::Port& port, std::int
     if (state == State::kPassed && now >= give_up &&
         call.state.compare_exchange_strong(state, State::kWithdrawn, std::memory_order_acq_rel))
       return Passed::kNotMade;
-    const bool is_moment = now >= give_up && state != State::kTaken;
-    static_cast<void>(port.threads->wait(is_moment                ? now + 1
-                                         : state == State::kTaken ? end
-                                                                  : give_up));
+    std::int64_t until = state == State::kTaken ? end : give_up;
+    if (until <= now) until = now + 1;
+    static_cast<void>(port.threads->wait(until));
   }
 }
 
@@ -80,7 +78,7 @@ Passed pass(ClientCore& core, const NewMessage& posted, std::int64_t end) {
   return await_passed(call, core.port(), end);
 }
 
-// Where the loop made it, its number is known by its key alone.
+// The number of a call that was made, by its key.
 Status find_made(ClientCore& core, const NewMessage& posted, MessageId* number) {
   bool known = false;
   PAWL_TRY(core.store().instance().deliveries.find_message(posted, number, &known));
@@ -94,9 +92,7 @@ Status send_call(ClientCore& core, const NewMessage& posted, const SendOptions& 
   const bool is_new = sent == Status::kOk && core.store().batch().last_commit_wrote();
   *first = is_new ? FirstLook::kAfterBell : FirstLook::kNow;
   if (sent == Status::kOk || sent == Status::kKeyReused) return sent;
-  bool known = false;
-  const Status found = core.store().instance().deliveries.find_message(posted, number, &known);
-  return found == Status::kOk && known ? Status::kOk : sent;
+  return find_made(core, posted, number) == Status::kOk ? Status::kOk : sent;
 }
 
 }  // namespace

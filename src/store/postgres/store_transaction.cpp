@@ -24,8 +24,11 @@ constexpr char kCommitsLost[] =
     "the server has lost commits that it had acknowledged: it was failed over, or restored";
 constexpr char kNodeIsTaken[] = "another process has taken the id of this node";
 constexpr char kTakeNodeLock[] = "SELECT pg_advisory_lock($1)";
+// A commit of ours that still waits for the standby stays (F16).
 constexpr char kEndOwnHolder[] =
-    "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid()";
+    "SELECT pg_terminate_backend(l.pid) FROM " PAWL_NODE_LOCKS("$1") " AND l.pid<>pg_backend_pid() "
+    "AND NOT EXISTS(SELECT 1 FROM pg_stat_activity a WHERE a.pid=l.pid AND "
+    "a.wait_event='SyncRep')";
 constexpr char kLeave[] = "DELETE FROM nodes WHERE id=$1";
 
 constexpr int kTimePauseMs = 5;  // between tries while other nodes have to answer
