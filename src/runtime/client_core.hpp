@@ -1,7 +1,8 @@
 // ClientCore: the connection of a Client, its transactions, the texts of its refusals, its waits.
 //
 // Purpose: a call of a Client enters through Client::enter() (below), and names the storage's verb
-// itself: client.cpp, client_calls.cpp, client_waits.cpp, client_instances.cpp, client_sessions.cpp.
+// itself: client.cpp, client_calls.cpp, client_waits.cpp, client_instances.cpp,
+// client_sessions.cpp.
 // Thread rule: one thread a Client.
 #ifndef PAWL_RUNTIME_CLIENT_CORE_HPP
 #define PAWL_RUNTIME_CLIENT_CORE_HPP
