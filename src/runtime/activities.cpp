@@ -248,8 +248,8 @@ Status Activities::write_results(const TurnList& turns) {
   Status status = Status::kOk;
   bool is_enough = false;
   slots_.for_each([&](internal::Slot& slot) {
-    if (status != Status::kOk || is_enough || slot.state != internal::Slot::State::kFinished)
-      return;
+    slot.in_batch.was_finished = slot.state == internal::Slot::State::kFinished;
+    if (status != Status::kOk || is_enough || !slot.in_batch.was_finished) return;
     // A refused result of an exclusive session may still keep others out of the session.
     if (slot.refused && slot.item.session == 0) return;
     if (!slot.refused && goes_with_turn(slot, turns)) return;
@@ -390,21 +390,27 @@ void Activities::release_result(internal::Slot& slot) {
   slots_.release(slot);
 }
 
+// F14: nothing more is started when the lease of its session is over.
+void Activities::begin_attempt(internal::Slot& slot) const {
+  const bool may_begin = !slot.refused || !slot.lease_is_over();
+  slot.state = may_begin ? internal::Slot::State::kReady : internal::Slot::State::kFinished;
+  if (may_begin) log_started(slot);
+}
+
 // Releases slots whose result is a stored message now, and those whose work is not this worker's
 // any more.
 void Activities::committed() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.in_batch.fetched && !slot.lacks_folder) log_started(slot);
     slot.in_batch.fetched = false;
+    if (slot.state == internal::Slot::State::kTaken) begin_attempt(slot);
     if (slot.in_batch.writes_progress) {
       slot.in_batch.writes_progress = false;
       slot.written_boot_ms = now;
       if (slot.item.silence_ms > 0)
         slot.silent_boot_ms = slot.in_batch.progress_boot_ms + slot.item.silence_ms;
     }
-    if (slot.state == internal::Slot::State::kFinished && (slot.refused || slot.in_batch.stored))
-      release_result(slot);
+    if (slot.in_batch.was_finished && (slot.refused || slot.in_batch.stored)) release_result(slot);
   });
 }
 
@@ -516,8 +522,10 @@ void Activities::rolled_back() {
 
 void Activities::end_lease() {
   slots_.for_each([&](internal::Slot& slot) {
-    if (slot.refused || !slot.lease_is_over()) return;
+    // A result that a batch has written counts, if that commits.
+    if (slot.refused || slot.in_batch.leaving || !slot.lease_is_over()) return;
     slot.lose(CancelReason::kLost);
+    slot.in_batch.was_finished = false;  // the storage has not heard of the loss
     if (slot.state == internal::Slot::State::kReady) slot.state = internal::Slot::State::kFinished;
     loop_.log(LogLevel::kWarning, "lease_over",
               {{"activity", slot.item.activity_name},

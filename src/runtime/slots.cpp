@@ -275,9 +275,10 @@ Slots::Slot& Slots::take(const WorkItem& item, const Registry::ActivityEntry& en
   const bool is_threaded = slot.mode == ActivityMode::kThreaded;
   if (is_threaded) slot.thread = free_thread();
   slot.note = note_of(slot);
-  slot.state = Slot::State::kReady;
+  slot.state = Slot::State::kTaken;
   slot.refused = false;
   slot.in_batch.fetched = false;
+  slot.in_batch.was_finished = false;
   slot.in_batch.stored = false;
   slot.in_batch.leaving = false;
   slot.result.answered = false;
@@ -471,8 +472,8 @@ bool Slots::is_full_of_results(ActivityMode mode) const {
   bool any = false;
   bool all = true;
   for_each_of(mode, [&](const Slot& slot) {
-    all = all && slot.state != Slot::State::kReady && !slot.is_under_way();
-    any = any || slot.state == Slot::State::kFinished;
+    all = all && slot.state == Slot::State::kFinished;
+    any = true;
   });
   return any && all && !room(mode);
 }

@@ -93,6 +93,7 @@ class Progress {
 struct Slot {
   enum class State : std::uint8_t {
     kFree,
+    kTaken,  // handed over by the batch at hand: if that does not commit, another may have the item
     kReady,
     kRunning,
     kWaiting,  // a cooperative activity, between two steps
@@ -101,6 +102,7 @@ struct Slot {
   // The slot's part in the batch at hand.
   struct InBatch {
     bool fetched = false;          // its item is handed over
+    bool was_finished = false;     // when the batch wrote results; others finished since
     bool stored = false;           // its result becomes a stored message
     bool leaving = false;          // its result is written, with a turn or as a stored message
     bool writes_progress = false;  // its progress of progress_boot_ms is written

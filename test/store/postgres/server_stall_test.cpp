@@ -1,6 +1,7 @@
 // Goal: a loop does not wait for a server that is slow to answer a commit: its activities go on,
 // and the batch has its effects when the answer comes, once. Method: a real loop and a real server,
 // whose commits are held by a trigger that runs at their end.
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -33,6 +34,32 @@ Poll has_beats(OrchestrationContext& ctx) {
   return ctx.complete(done.value());
 }
 
+// How often an attempt began, of each kind.
+std::atomic<int> g_inline{0};
+std::atomic<int> g_threaded{0};
+std::atomic<int> g_cooperative{0};
+
+ActivityResult begins_inline(ActivityContext& ctx) {
+  ++g_inline;
+  return ctx.ok("");
+}
+ActivityResult begins_threaded(ActivityContext& ctx) {
+  ++g_threaded;
+  return ctx.ok("");
+}
+ActivityStep begins_cooperative(ActivityContext& ctx, Nothing& /*state*/) {
+  ++g_cooperative;
+  return ctx.ok("");
+}
+
+Poll begins_all(OrchestrationContext& ctx) {
+  const auto cooperative = ctx.schedule_activity("cooperative", "");
+  const auto threaded = ctx.schedule_activity("threaded", "");
+  const auto in_line = ctx.schedule_activity("inline", "");
+  PAWL_AWAIT(done, ctx.join(cooperative, threaded, in_line));
+  return ctx.complete(done.value());
+}
+
 Poll ends(OrchestrationContext& ctx) { return ctx.complete("ended"); }
 
 class ServerStall : public ::testing::Test {
@@ -46,8 +73,13 @@ class ServerStall : public ::testing::Test {
         "BEGIN WHILE (SELECT held FROM public.stalls) LOOP PERFORM pg_sleep(0.005);END LOOP;"
         "IF (SELECT fails FROM public.stalls) THEN RAISE EXCEPTION USING ERRCODE=''53100'';END IF;"
         "RETURN NULL;END'");
-    g_steps = 0;
+    g_steps = g_inline = g_threaded = g_cooperative = 0;
     EXPECT_EQ(registry_.add_cooperative("beats", beats), Status::kOk);
+    EXPECT_EQ(registry_.add_cooperative("cooperative", begins_cooperative), Status::kOk);
+    EXPECT_EQ(registry_.add_activity("inline", begins_inline), Status::kOk);
+    EXPECT_EQ(registry_.add_activity("threaded", begins_threaded, ActivityMode::kThreaded),
+              Status::kOk);
+    EXPECT_EQ(registry_.add_orchestration("begins_all", begins_all), Status::kOk);
     EXPECT_EQ(registry_.add_orchestration("has_beats", has_beats), Status::kOk);
     EXPECT_EQ(registry_.add_orchestration("ends", ends), Status::kOk);
     options_.database_path = folder_.file("node");
@@ -86,9 +118,9 @@ class ServerStall : public ::testing::Test {
     return until();
   }
   // Starts an instance, whose commit the server has then and does not answer.
-  void begin_held() {
+  void begin_held(std::string_view name = "ends") {
     by_hand_.execute("UPDATE public.stalls SET held=true");
-    begin("held", "ends");
+    begin("held", name);
     while (held_by().empty())
       ASSERT_TRUE(runtime_.tick(milliseconds(20)).ok());
   }
@@ -97,6 +129,8 @@ class ServerStall : public ::testing::Test {
     return by_hand_.ask(
         "SELECT pid FROM pg_stat_activity WHERE wait_event='PgSleep' AND query='COMMIT'");
   }
+  // How many attempts began that the held instance has scheduled.
+  static int begun_attempts() { return g_inline + g_threaded + g_cooperative; }
   void release() { by_hand_.execute("UPDATE public.stalls SET held=false"); }
   std::string state_of(std::string_view id) {
     OrchestrationStatus status;
@@ -148,6 +182,25 @@ TEST_F(ServerStall, ACommitThatFailsLate_IsDoneAgain) {
   EXPECT_TRUE(run_until([&] { return begun_ != Status::kTimeout; }));
   EXPECT_EQ(begun_, Status::kOk);
   EXPECT_TRUE(run_until([&] { return state_of("held") == "completed"; }));
+}
+
+// The commit that schedules activities also hands them over. Until it is known, another worker may
+// be the one that has them.
+TEST_F(ServerStall, WhatACommitHandsOver_BeginsBehindIt) {
+  expect_errors("tick_rolled_back", 1, 20);
+  expect_errors("disk_is_full", 1, 20);
+  begin_held("begins_all");
+  const int before = g_steps;
+  EXPECT_TRUE(run_until([&] { return g_steps > before + 20; }));
+  EXPECT_EQ(begun_attempts(), 0);
+  by_hand_.execute("UPDATE public.stalls SET held=false,fails=true");
+  EXPECT_TRUE(run_until([&] { return lines_.count("disk_is_full") > 0; }));
+  EXPECT_EQ(begun_attempts(), 0);
+  by_hand_.execute("UPDATE public.stalls SET fails=false");
+  EXPECT_TRUE(run_until([&] { return state_of("held") == "completed"; }));
+  EXPECT_EQ(g_inline, 1);
+  EXPECT_EQ(g_threaded, 1);
+  EXPECT_EQ(g_cooperative, 1);
 }
 
 // Nothing is heard of the server any more, so the loop asks another of its processes.
