@@ -150,8 +150,9 @@ TEST_F(PostgresDatabase, ManyThatOpenAtOnceMakeOneStore) {
   std::vector<std::string> ids(kNodes);
   std::vector<std::thread> threads;
   for (std::string& id : ids)
-    threads.emplace_back([&id] {
-      sim::Machine machine(1);
+    threads.emplace_back([&id, seed = threads.size() + 1] {
+      // Two of one seed would draw one id of a node, and end each other's connections.
+      sim::Machine machine(seed);
       sim::Node node(machine);
       postgres::PostgresStore store;
       StoreOptions options;
