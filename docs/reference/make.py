@@ -93,8 +93,8 @@ TASKS = {
     "managing": ("Managing instances", [
         ("Cancel, suspend, terminate, restart", "Client::cancel_instance cancel_instances terminate_instance "
          "suspend_instance resume_instance change_time_limit restart_instance RestartOptions RestartFrom"),
-        ("List and look into", "Client::list_instances get_instance_info list_executions read_history list_activities list_work list_messages "
-         "list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
+        ("List and look into", "Client::explain explain_session list_instances get_instance_info list_executions read_history "
+         "list_activities list_work list_messages list_children get_instance_tree get_instance_stats get_metrics export_history InstanceFilter Page visit"),
         ("Complete an activity", "Client::complete_activity fail_activity heartbeat_activity"),
         ("Remove", "Client::delete_instance delete_instances prune_executions prune_instances set_quota"),
     ]),
@@ -138,7 +138,7 @@ SHARED = (
     "get_kv_value has_kv_value get_kv_length", "rate_interval rate_burst rate_wait",
     "on_session_claimed on_session_lost on_session_ending",
     "input activity_name instance_id execution_id orchestration_name orchestration_version", "ok fail fail_permanently",
-    "add_orchestration add_activity add_cooperative", "enqueue_event raise_event", "reply refuse", "options registry runtime process", "status error_text",
+    "add_orchestration add_activity add_cooperative", "enqueue_event raise_event", "reply refuse", "explain explain_session", "options registry runtime process", "status error_text",
     "kOrchestrationsMax kActivitiesMax", "OrchestrationEntry ActivityEntry", "find_orchestration find_activity",
     "orchestration_count orchestration activity_count activity", "wake request_stop stop_requested",
     "orchestration_stats activity_stats", "metrics_file metrics_interval", "write takes",

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "pawl/call_text.hpp"
+#include "pawl/cause.hpp"
 #include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/json.hpp"
@@ -286,6 +287,14 @@ class Client : public TypedSenderCalls<Client> {
   // calls.
   // Returns kOk; kNotFound.
   Status list_activities(std::string_view id, ActivityVisitor& visitor);
+  // explain() says why an instance does not go on, and explain_session() why a session does not
+  // that `instance` opened (empty: a shared one): a cause for each thing that is waited for, and
+  // one at least. At most 100 activities, 100 timers and 100 children are reported, and the awaits
+  // of the newest 2,048 events.
+  // Returns kOk; kNotFound.
+  Status explain(std::string_view id, CauseVisitor& visitor);
+  Status explain_session(std::string_view instance, std::string_view session,
+                         CauseVisitor& visitor);
   // list_work() lists such activities of all instances, in the order of their scheduling;
   // list_messages() lists the messages that an instance has not taken, in the order of their
   // arrival.

@@ -26,6 +26,7 @@ void write_json(const OrchestrationStatus& value, JsonOut& out);
 void write_json(const ExecutionInfo& value, JsonOut& out);
 void write_json(const ActivityInfo& value, JsonOut& out);
 void write_json(const WorkInfo& value, JsonOut& out);
+void write_json(const Cause& value, JsonOut& out);
 void write_json(const MessageInfo& value, JsonOut& out);
 void write_json(const WorkerInfo& value, JsonOut& out);
 void write_json(const SessionInfo& value, JsonOut& out);

@@ -223,6 +223,65 @@ typedef void (*pawl_message_fn)(void* user, const pawl_message_info* info);
 pawl_status pawl_client_list_messages(pawl_client* client, const char* id, pawl_page* page,
                                       pawl_message_fn visit, void* user);
 
+/* ---- why something does not go on ---- */
+
+/* Keeps an instance, an activity or a session from going on: pawl/cause.hpp has a line about each.
+ */
+typedef enum pawl_cause_kind {
+  PAWL_CAUSE_ENDED = 0,
+  PAWL_CAUSE_STOPPED = 1,
+  PAWL_CAUSE_SUSPENDED = 2,
+  PAWL_CAUSE_UNKNOWN = 3,
+  PAWL_CAUSE_NO_WORKER = 4,
+  PAWL_CAUSE_NO_ORCHESTRATION = 5,
+  PAWL_CAUSE_PAUSE = 6,
+  PAWL_CAUSE_TURN = 7,
+  PAWL_CAUSE_TIMER = 8,
+  PAWL_CAUSE_NO_CLOCK = 9,
+  PAWL_CAUSE_EVENT = 10,
+  PAWL_CAUSE_QUEUE = 11,
+  PAWL_CAUSE_CHILD = 12,
+  PAWL_CAUSE_ANSWER = 13,
+  PAWL_CAUSE_RUNS = 14,
+  PAWL_CAUSE_ENDING = 15,
+  PAWL_CAUSE_OUTSIDE = 16,
+  PAWL_CAUSE_RETRY = 17,
+  PAWL_CAUSE_NO_ACTIVITY = 18,
+  PAWL_CAUSE_NO_TAG = 19,
+  PAWL_CAUSE_NO_DEVICE = 20,
+  PAWL_CAUSE_MOVING = 21,
+  PAWL_CAUSE_HELD = 22,
+  PAWL_CAUSE_PACED = 23,
+  PAWL_CAUSE_BEHIND = 24,
+  PAWL_CAUSE_NO_ROOM = 25,
+  PAWL_CAUSE_IDLE = 26,
+  PAWL_CAUSE_SESSION_ENDED = 27
+} pawl_cause_kind;
+/* "no_device"; for a number of a later release "unknown". */
+const char* pawl_cause_kind_name(int kind);
+/* One sentence: what could be done. */
+const char* pawl_cause_help(int kind);
+typedef struct pawl_cause {
+  size_t size;
+  pawl_text instance_id; /* of an activity */
+  pawl_text name;        /* of the activity, orchestration, event or queue */
+  pawl_text subject;     /* the device, session, tag, child or version */
+  pawl_text node;        /* the worker that has it */
+  pawl_text error;
+  int kind;         /* pawl_cause_kind */
+  int64_t event_id; /* of the await or the activity; 0: the whole instance */
+  int64_t attempt;
+  int64_t since_ms;            /* UTC; 0: not known */
+  pawl_optional_ms ends_in_ms; /* when it goes on or fails by itself */
+} pawl_cause;
+typedef void (*pawl_cause_fn)(void* user, const pawl_cause* cause);
+/* Says why an instance, or a session that `instance` opened (null: a shared one), does not go on:
+ * at least one cause. PAWL_NOT_FOUND. */
+pawl_status pawl_client_explain(pawl_client* client, const char* id, pawl_cause_fn visit,
+                                void* user);
+pawl_status pawl_client_explain_session(pawl_client* client, const char* instance,
+                                        const char* session, pawl_cause_fn visit, void* user);
+
 /* ---- removal ---- */
 
 /* How much a removal removed, children included; it counts also when the call fails. It never

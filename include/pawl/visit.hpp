@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "pawl/cause.hpp"
 #include "pawl/kv.hpp"
 #include "pawl/maintenance.hpp"
 #include "pawl/management.hpp"
@@ -51,6 +52,7 @@ PAWL_LAMBDA_VISITOR(HistoryVisitor, on_event, HistoryEvent, const HistoryEvent&)
 PAWL_LAMBDA_VISITOR(WorkerVisitor, on_worker, WorkerInfo, const WorkerInfo&);
 PAWL_LAMBDA_VISITOR(SessionVisitor, on_session, SessionInfo, const SessionInfo&);
 PAWL_LAMBDA_VISITOR(KvVisitor, on_value, KvEntry, const KvEntry&);
+PAWL_LAMBDA_VISITOR(CauseVisitor, on_cause, Cause, const Cause&);
 PAWL_LAMBDA_VISITOR(FindingVisitor, on_finding, std::string_view, std::string_view);
 #undef PAWL_LAMBDA_VISITOR
 // NOLINTEND(bugprone-macro-parentheses)

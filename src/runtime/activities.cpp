@@ -390,20 +390,13 @@ void Activities::release_result(internal::Slot& slot) {
   slots_.release(slot);
 }
 
-// F14: nothing more is started when the lease of its session is over.
-void Activities::begin_attempt(internal::Slot& slot) const {
-  const bool may_begin = !slot.refused || !slot.lease_is_over();
-  slot.state = may_begin ? internal::Slot::State::kReady : internal::Slot::State::kFinished;
-  if (may_begin) log_started(slot);
-}
-
 // Releases slots whose result is a stored message now, and those whose work is not this worker's
 // any more.
 void Activities::committed() {
   const std::int64_t now = loop_.boot_ms();
   slots_.for_each([&](internal::Slot& slot) {
     slot.in_batch.fetched = false;
-    if (slot.state == internal::Slot::State::kTaken) begin_attempt(slot);
+    if (slot.state == internal::Slot::State::kTaken && slot.become_ready()) log_started(slot);
     if (slot.in_batch.writes_progress) {
       slot.in_batch.writes_progress = false;
       slot.written_boot_ms = now;

@@ -81,7 +81,6 @@ class Activities {
   void note_duration(const internal::Slot& slot, std::int64_t took_ms);
   void log_refused_renewal(const internal::Slot& slot) const;
   void log_started(const internal::Slot& slot) const;
-  void begin_attempt(internal::Slot& slot) const;
   void log_ended(const internal::Slot& slot, const char* outcome) const;
   void log_handed_back(const internal::Slot& slot) const;
   [[nodiscard]] bool is_overdue(const internal::Slot& slot) const;

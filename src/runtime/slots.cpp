@@ -89,6 +89,12 @@ bool Slot::lease_is_over() const {
          session_lease_boot_ms.load() <= shared->clock->boot_ms();
 }
 
+bool Slot::become_ready() {
+  const bool may_begin = !refused || !lease_is_over();
+  state = may_begin ? State::kReady : State::kFinished;
+  return may_begin;
+}
+
 // Code that asks only is_cancelled() returns anything then, because no result of a cancelled
 // activity counts. At a stop it would count: an orchestration would go on with half a result, or
 // fail, only because a worker was restarted. So such an answer is taken as a hand-back.

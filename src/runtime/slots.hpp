@@ -32,7 +32,7 @@
 namespace pawl {
 namespace internal {
 
-// The notice that a runtime stops: written by the loop, read by activities.
+// The notice that a runtime stops; the loop writes it.
 class StopNotice {
  public:
   void announce(std::int64_t end_boot_ms) {
@@ -51,8 +51,7 @@ class StopNotice {
 // Values that all slots of a runtime share with the activities' contexts.
 struct SlotShared {
   StopNotice stop;
-  // Lies in the worker's file; null: the worker is not registered. A former ring lives as long as
-  // activities run that may write to it.
+  // In the worker's file; null: it is not registered. A former ring outlives its activities.
   std::atomic<ProgressRing*> progress{nullptr};
 
   port::Clock* clock = nullptr;
@@ -174,6 +173,8 @@ struct Slot {
   void lose(CancelReason why);
   // F14: the worker may not count on the lease of the session any more.
   [[nodiscard]] bool lease_is_over() const;
+  // F14: false if the lease of its session is over by now. Requires: kTaken, and a commit.
+  bool become_ready();
   // Takes the result as a hand-back, if the activity gave up because the worker stops.
   void take_as_hand_back();
   // Runs the activity's body; on the loop or on a pool thread.
@@ -293,8 +294,7 @@ class Slots {
   [[nodiscard]] std::size_t finished() const;
   // The batch at hand writes the slot's result.
   void leave(Slot& slot) { slot.in_batch.leaving = true; }
-  // True: all slots of a kind hold results, so no further activity of that kind runs before a
-  // commit.
+  // True: all slots of a kind hold results, so none of that kind runs before a commit.
   [[nodiscard]] bool full_of_results() const;
   [[nodiscard]] std::size_t running_threads() const;
   // How many may be in hand.
@@ -324,12 +324,8 @@ class Slots {
   }
   template <typename Visit>
   void for_each_of(ActivityMode mode, Visit&& visit) const {
-    std::size_t left = in_hand_of_[static_cast<int>(mode)];
-    for (std::size_t i = range_of(mode).begin; left > 0 && i < range_of(mode).end; ++i) {
-      if (slots_[i].state == Slot::State::kFree) continue;
-      --left;
-      visit(static_cast<const Slot&>(slots_[i]));
-    }
+    const_cast<Slots*>(this)->for_each_of(
+        mode, [&](Slot& slot) { visit(static_cast<const Slot&>(slot)); });
   }
   NoteEntry* note_of(const Slot& slot);
   [[nodiscard]] unsigned free_thread() const;

@@ -21,6 +21,7 @@
 
 #include "pawl/port.hpp"
 #include "pawl/status.hpp"
+#include "store/causes.hpp"
 #include "store/change_sink.hpp"
 #include "store/context.hpp"
 #include "store/instance/call_rows.hpp"
@@ -159,6 +160,7 @@ class Store {
   [[nodiscard]] store::Workers& worker() { return workers_; }
   [[nodiscard]] store::Place& place() { return rows_.place; }
   [[nodiscard]] store::DueIndex& due() { return rows_.due; }
+  [[nodiscard]] store::Causes causes() { return {context_, rows_}; }
 
  private:
   store::StoreContext context_;

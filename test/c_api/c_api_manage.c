@@ -379,6 +379,14 @@ static void on_activity(void* user, const pawl_activity_info* info) {
   CHECK(info->state >= PAWL_ACTIVITY_READY && info->state <= PAWL_ACTIVITY_OUTSIDE);
   add(user, info->name);
 }
+static void on_cause(void* user, const pawl_cause* cause) {
+  pawl_text kind;
+  CHECK(cause->size == sizeof *cause && pawl_cause_help(cause->kind)[0] != '\0');
+  kind.data = pawl_cause_kind_name(cause->kind);
+  kind.size = strlen(kind.data);
+  add(user, kind);
+  add(user, cause->name);
+}
 static void on_work(void* user, const pawl_work_info* info) {
   CHECK(info->size == sizeof *info && text_is(info->instance_id, "w"));
   add(user, info->name);
@@ -414,6 +422,13 @@ static void list_rows(pawl_client* client) {
   memset(&got, 0, sizeof got);
   CHECK_STATUS(pawl_client_list_activities(client, "w", on_activity, &got), PAWL_OK);
   CHECK(strcmp(got.text, "not here;") == 0);
+  memset(&got, 0, sizeof got);
+  CHECK_STATUS(pawl_client_explain(client, "w", on_cause, &got), PAWL_OK);
+  CHECK(strcmp(got.text, "no_activity;not here;") == 0);
+  CHECK_STATUS(pawl_client_explain(client, "none", on_cause, &got), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_explain_session(client, "w", "none", on_cause, &got), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_explain_session(client, NULL, "none", on_cause, &got), PAWL_NOT_FOUND);
+  CHECK(strcmp(pawl_cause_kind_name(-1), "unknown") == 0 && pawl_cause_help(1000)[0] == '\0');
   memset(&got, 0, sizeof got);
   page = first_page(100);
   pawl_work_filter_init(&of_work);
@@ -579,6 +594,8 @@ static void null_clients(void) {
   CHECK_STATUS(pawl_client_list_executions(NULL, "i", on_execution, NULL), no);
   CHECK_STATUS(pawl_client_read_history(NULL, "i", 0, &page, on_event, NULL), no);
   CHECK_STATUS(pawl_client_list_activities(NULL, "i", on_activity, NULL), no);
+  CHECK_STATUS(pawl_client_explain(NULL, "i", on_cause, NULL), no);
+  CHECK_STATUS(pawl_client_explain_session(NULL, "i", "s", on_cause, NULL), no);
   CHECK_STATUS(pawl_client_list_work(NULL, NULL, &page, on_work, NULL), no);
   CHECK_STATUS(pawl_client_list_messages(NULL, "i", &page, on_message, NULL), no);
   CHECK_STATUS(pawl_client_list_sessions(NULL, NULL, &page, NULL, NULL), no);
@@ -622,6 +639,8 @@ static void null_answers(pawl_client* client) {
   CHECK_STATUS(pawl_client_read_history(client, "i", 0, NULL, on_event, NULL), no);
   CHECK_STATUS(pawl_client_read_history(client, "i", 0, &page, NULL, NULL), no);
   CHECK_STATUS(pawl_client_list_activities(client, "i", NULL, NULL), no);
+  CHECK_STATUS(pawl_client_explain(client, "i", NULL, NULL), no);
+  CHECK_STATUS(pawl_client_explain_session(client, "i", "s", NULL, NULL), no);
   CHECK_STATUS(pawl_client_list_work(client, NULL, NULL, on_work, NULL), no);
   CHECK_STATUS(pawl_client_list_work(client, NULL, &page, NULL, NULL), no);
   CHECK_STATUS(pawl_client_list_messages(client, "i", NULL, on_message, NULL), no);
@@ -636,6 +655,8 @@ static void null_answers(pawl_client* client) {
   CHECK_STATUS(pawl_client_suspend(client, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_restart(client, NULL, 0, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_list_activities(client, NULL, on_activity, NULL), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_explain(client, NULL, on_cause, NULL), PAWL_NOT_FOUND);
+  CHECK_STATUS(pawl_client_explain_session(client, NULL, NULL, on_cause, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_drain_worker(client, NULL, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_forget_device(client, NULL), PAWL_NOT_FOUND);
   CHECK_STATUS(pawl_client_close_session(client, NULL, NULL, NULL), PAWL_NOT_FOUND);

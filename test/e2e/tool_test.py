@@ -247,6 +247,12 @@ def tool():
     shown = pawl("hello.db", "show", "first")
     expect("\noutput\tgoodbye" in shown and "execution 1\tcompleted\t8 events" in shown, shown)
     expect("\nhistory\t8 events, " in shown and "\nvalues\t0 keys, 0 bytes\n" in shown, shown)
+    explained = pawl("hello.db", "explain", "first")
+    expect(explained.startswith("ended\tgreet, since ") and explained.endswith("\n\tNothing is left to do; a restart runs it again.\n"), explained)
+    expect(shown.endswith(explained), f"show ends with it: {shown}")
+    expect("not_found" in pawl("hello.db", "explain", "second", status=3), "causes of an unknown id")
+    expect("not_found" in pawl("hello.db", "explain", "--session", "none", status=3), "causes of an unknown session")
+    expect("give the ID" in pawl("hello.db", "explain", status=2), "causes of what?")
     expect(pawl("hello.db", "values", "first") == "", "hello keeps nothing")
     expect("not_found" in pawl("hello.db", "values", "second", status=3), "values of an unknown id")
     events = [json.loads(line) for line in pawl("hello.db", "history", "--json", "first").splitlines()]
@@ -329,6 +335,8 @@ def keys_of_json():
 
     expect(run("start", "keeper", "@@x", "--id", "new") == [{"done": "start", "id": "new"}], "start")
     expect(run("show", "new")[0]["instance"]["id"] == "new", "show")
+    expect([(one["kind"], one["name"], one["help"]) for one in run("explain", "new")[0]["causes"]] ==
+           [("no_worker", "keeper", "Start a worker: none lives.")], "explain")
     for command, arguments in (("raise", ["new", "go", '{"a":[1,2]}']), ("enqueue", ["new", "queue", "[1,2]"]),
                                ("suspend", ["new"]), ("resume", ["new"]), ("time-limit", ["new", "2h"])):
         expect(run(command, *arguments) == [{"done": command, "id": "new"}], command)
@@ -379,6 +387,10 @@ def keys_of_json():
     for row in run("queue", "--state", "outside", database="asks.db"):
         expect(row["work"]["state"] == "outside" and row["work"]["outside_since_ms"] > 0, f"it is outside: {row}")
     expect("an answer since" in pawl("asks.db", "queue"), "and people see since when")
+    waits = run("explain", "asks-1", database="asks.db")[0]["causes"]
+    expect(len(waits) == 1 and waits[0]["kind"] == "outside" and waits[0]["attempt"] == 1, f"causes: {waits}")
+    text = pawl("asks.db", "explain", "asks-1")
+    expect(re.fullmatch(r"outside\tevent \d+, \w+, attempt 1, since \S+\n\tComplete it by its token\.\n", text), text)
     for id in ("asks-1", "asks-2", "asks-3"):
         tokens[id] = run("show", id, database="asks.db")[0]["activities"][0]["last_progress"]
     one, two, three = tokens["asks-1"], tokens["asks-2"], tokens["asks-3"]

@@ -154,6 +154,16 @@ def every_route(at):
         check(got.status == 404 and got.json["error"] == "no_such_path", f"{path}: {got.status} {got.body}")
 
 
+def causes_are_described():
+    """docs/tool/explain.md has a row for each cause, with the help that a program gives."""
+    page = (PROJECT / "docs/tool/explain.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| .+ \| (.+) \|$", page, re.M)
+    source = (PROJECT / "src/core/cause_names.cpp").read_text(encoding="utf-8")
+    check(rows == re.findall(r'\{"(\w+)",\s+"([^"]+)"\}', source), "docs/tool/explain.md has other causes than src/core/cause_names.cpp")
+    kinds = described["components"]["schemas"]["Cause"]["properties"]["kind"]["enum"]
+    check([name for name, _ in rows] == kinds, f"docs/tool/explain.md has other causes than {kinds}")
+
+
 # ---- parameters ----
 
 INT64_MAX = 2**63 - 1
@@ -272,5 +282,6 @@ schemas = described["components"]["schemas"]
 check(used == schemas.keys(), f"schemas that no answer showed: {schemas.keys() - used}")
 pages_are_same()
 page_names_what_is_there()
+causes_are_described()
 print(f"{len(list(routes()))} routes, {len(schemas)} schemas")
 finish()

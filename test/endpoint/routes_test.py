@@ -31,7 +31,7 @@ def instances(at):
     check(at.post("/v1/instances?id=x").json["message"] == '"name" is missing', "a missing parameter is named")
     check(at.start("hello", "x" * 300).status == 400, "an id that is too long")
     check(at.post("/v1/instances?name=hello&id=v&version=x").status == 400, "a version that is none")
-    for page in ("children", "tree", "history", "executions", "values", "watch"):
+    for page in ("causes", "children", "tree", "history", "executions", "values", "watch"):
         check(at.get(f"/v1/instances/none/{page}").status == 404, f"{page} of an instance that is not there")
 
 
@@ -193,6 +193,11 @@ def sessions(at):
     check(at.get("/v1/sessions?state=none").status == 400, "a state that is none")
     got = at.get("/v1/instances/b").json["activities"]
     check(len(got) == 1 and got[0]["name"] == "hang", f"its activity: {got}")
+    for of in ("/v1/instances/b/causes", "/v1/sessions/bay/causes"):
+        got = at.get(of).json
+        check(not got["more"] and [(one["kind"], one["name"], one["subject"], one["node"], one["instance_id"]) for one in got["causes"]]
+              == [("runs", "hang", "bay", "me", "b")], f"{of}: {got}")
+    check(at.get("/v1/sessions/bay/causes?instance=none").status == 404, "causes of a session of none")
     check(at.post("/v1/sessions/bay/hold?hold_ms=1000").status == 200, "hold")
     check(at.post("/v1/sessions/bay/hold").status == 400, "hold for how long?")
     check(at.post("/v1/sessions/bay/transfer?node=nowhere").status == 409, "transfer to a worker that is not there")

@@ -15,8 +15,8 @@
 namespace pawl::test {
 namespace {
 
-using rules::Cause;
 using rules::State;
+using rules::Trigger;
 using rules::WorkState;
 
 constexpr std::int64_t kSessionsOfInstanceMax = 10;  // the same as in TurnCommit
@@ -45,7 +45,7 @@ std::string number(const OptionalMs& time) {
 
 // ---- rules, less the one that is left out ----
 
-rules::Transition ModelStore::transition(const Session& session, Cause cause,
+rules::Transition ModelStore::transition(const Session& session, Trigger cause,
                                          const rules::Facts& facts) const {
   rules::SessionRow row = session.row;
   if (lacks(PureRule::kFailsOnLoss)) row.fails_on_loss = false;
@@ -320,7 +320,7 @@ Epoch ModelStore::apply(SessionKey key, const rules::Transition& change, std::in
 Epoch ModelStore::change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike) {
   rules::Facts facts;
   if (to != 0) facts.to = to;
-  const rules::Transition change = transition(sessions_.at(key), Cause::kChangeOwner, facts);
+  const rules::Transition change = transition(sessions_.at(key), Trigger::kChangeOwner, facts);
   const Epoch taken = apply(key, change, lease_ms, strike);
   if (!change.next.owner.has_value()) return 0;
   return lacks(PureRule::kNextEpoch) ? sessions_.at(key).epoch : taken;
@@ -476,7 +476,7 @@ void ModelStore::move_now(SessionKey key, std::optional<Incarnation> to,
   if (rules::changes_owner(session.row, to)) {
     change_owner(key, to.value_or(0), lease_ms, false);
   } else if (session.row.state == State::kStopping) {
-    apply(key, transition(session, Cause::kEndStop, {}), 0, false);
+    apply(key, transition(session, Trigger::kEndStop, {}), 0, false);
   }
 }
 
@@ -486,7 +486,7 @@ void ModelStore::move_or_stop(SessionKey key, std::optional<Incarnation> to, std
     return move_now(key, to, options);
   rules::Facts facts;
   facts.stop = {to, make_due(now_, stop_ms), force};
-  apply(key, transition(sessions_.at(key), Cause::kStop, facts), 0, false);
+  apply(key, transition(sessions_.at(key), Trigger::kStop, facts), 0, false);
 }
 
 Status ModelStore::drain(const std::string& node, std::int64_t stop_ms) {
@@ -541,7 +541,7 @@ void ModelStore::end_stops(const WorkerTerms& options) {
         break;
       case rules::StopEnd::kMoves: move_now(key, row.stop->to, options); break;
       case rules::StopEnd::kFails:
-        apply(key, transition(sessions_.at(key), Cause::kEndStop, {}), 0, false);
+        apply(key, transition(sessions_.at(key), Trigger::kEndStop, {}), 0, false);
         break;
     }
   }
@@ -574,9 +574,9 @@ void ModelStore::open(InstanceKey instance, const std::string& name,
 
 void ModelStore::begin_anew(Session& row, const SessionSettings& settings, bool admitted) {
   const Session former = row;
-  const Cause cause = !admitted                          ? Cause::kRefuse
-                      : rules::is_open(former.row.state) ? Cause::kBeginAnew
-                                                         : Cause::kOpenAgain;
+  const Trigger cause = !admitted                          ? Trigger::kRefuse
+                        : rules::is_open(former.row.state) ? Trigger::kBeginAnew
+                                                           : Trigger::kOpenAgain;
   ++row.opening;
   apply(row.key, transition(former, cause, {}), 0, false);
   row.given = 0;
@@ -658,16 +658,16 @@ Status ModelStore::close_from_outside(const std::string& name) {
   switch (rules::end_from_outside(row->row.state, true)) {
     case rules::Ending::kNotFound:
     case rules::Ending::kNotOwner: return Status::kNotFound;
-    case rules::Ending::kRemove: close_row(key, Cause::kDrop); return Status::kOk;
+    case rules::Ending::kRemove: close_row(key, Trigger::kDrop); return Status::kOk;
     case rules::Ending::kEnds: break;
   }
-  apply(key, transition(*row, Cause::kEnd, {}), 0, false);
+  apply(key, transition(*row, Trigger::kEnd, {}), 0, false);
   const auto found = sessions_.find(key);
   if (found != sessions_.end()) found->second.look_at = now_;
   return Status::kOk;
 }
 
-void ModelStore::close_row(SessionKey key, Cause cause) {
+void ModelStore::close_row(SessionKey key, Trigger cause) {
   rules::Facts facts;
   facts.running = running(key);
   const rules::Transition change = transition(sessions_.at(key), cause, facts);
@@ -678,7 +678,7 @@ void ModelStore::close_row(SessionKey key, Cause cause) {
 
 void ModelStore::close(InstanceKey instance, const std::string& name) {
   const Session* const row = find_session(instance, name);
-  if (row != nullptr && row->row.state != State::kClosed) close_row(row->key, Cause::kClose);
+  if (row != nullptr && row->row.state != State::kClosed) close_row(row->key, Trigger::kClose);
 }
 
 ModelStore::Session& ModelStore::shared_session(InstanceKey instance, const std::string& name,
@@ -790,7 +790,7 @@ void ModelStore::end_instance(InstanceKey instance) {
       opened.emplace_back(session.name, key);
   std::sort(opened.begin(), opened.end());
   for (const auto& [name, key] : opened)
-    close_row(key, Cause::kInstanceEnds);
+    close_row(key, Trigger::kInstanceEnds);
 }
 
 // ---- due work and looks ----
@@ -813,11 +813,11 @@ void ModelStore::look_at_session(SessionKey key) {
     case rules::Look::kBeginsAnew:
       fail_work_of(key, session.limited_by);
       return begin_anew_after_limit(session);
-    case rules::Look::kCloses: return close_row(key, Cause::kClose);
+    case rules::Look::kCloses: return close_row(key, Trigger::kClose);
     case rules::Look::kLogClosing:
-    case rules::Look::kRemove: return close_row(key, Cause::kDrop);
+    case rules::Look::kRemove: return close_row(key, Trigger::kDrop);
   }
-  apply(key, transition(session, Cause::kExpire, {}), 0, false);
+  apply(key, transition(session, Trigger::kExpire, {}), 0, false);
   const auto expired = sessions_.find(key);
   if (expired == sessions_.end()) return;
   expired->second.look_at = add_saturating(now_, rules::kExpiredKeptMs);

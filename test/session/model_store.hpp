@@ -217,7 +217,7 @@ class ModelStore {
 
   [[nodiscard]] bool lacks(PureRule rule) const { return without_ == rule; }
   // ---- rules, less the one that is left out ----
-  [[nodiscard]] rules::Transition transition(const Session& session, rules::Cause cause,
+  [[nodiscard]] rules::Transition transition(const Session& session, rules::Trigger cause,
                                              const rules::Facts& facts) const;
   [[nodiscard]] rules::Take may_take(const Fetcher& who, const Item& item, bool takes_over) const;
   [[nodiscard]] rules::LastHandOver handed_over(const Item& item, const HandedOver& done) const;
@@ -252,7 +252,7 @@ class ModelStore {
   void erase_work(WorkItemId id);
   Epoch apply(SessionKey key, const rules::Transition& change, std::int64_t lease_ms, bool strike);
   Epoch change_owner(SessionKey key, Incarnation to, std::int64_t lease_ms, bool strike);
-  void close_row(SessionKey key, rules::Cause cause);
+  void close_row(SessionKey key, rules::Trigger cause);
   void hand_sessions_over(Incarnation from, Incarnation heir);
   void free_locks_of(Incarnation worker);
   void move_now(SessionKey key, std::optional<Incarnation> to, const WorkerTerms& options);

@@ -1,4 +1,4 @@
-// list, show, children, tree, history, values: views of instances.
+// list, show, explain, children, tree, history, values: views of instances.
 #include <algorithm>
 
 #include "apps/pawl/tool_commands.hpp"
@@ -79,6 +79,36 @@ class PrintActivities final : public ActivityVisitor {
  private:
   Tool& tool_;
   TextTable table_;
+};
+
+// Not a table: each cause is a sentence, and what helps another.
+class PrintCauses final : public CauseVisitor {
+ public:
+  explicit PrintCauses(Tool& tool) : tool_(tool) {}
+  void on_cause(const Cause& one) noexcept override {
+    if (tool_.json()) return write_json(one, tool_.out());
+    print_field(tool_.screen(), cause_kind_name(one.kind), text_of(one));
+    print_field(tool_.screen(), "", cause_help(one.kind));
+  }
+
+ private:
+  std::string text_of(const Cause& one) const {
+    const Screen& screen = tool_.screen();
+    std::string text = one.event_id == 0 ? "" : "event " + number(one.event_id);
+    const auto add = [&text](const std::string& before, const std::string& value) {
+      if (!value.empty()) text += (text.empty() ? "" : ", ") + before + value;
+    };
+    add("", copy(one.name));
+    add("of ", copy(one.subject));
+    add("on ", copy(one.node));
+    if (one.attempt > 0) add("attempt ", number(one.attempt));
+    if (one.since_ms != 0) add("since ", screen.time(one.since_ms));
+    if (one.ends_in_ms.has_value()) add("by itself in ", screen.duration(one.ends_in_ms.value()));
+    add("error: ", copy(one.error));
+    return text;
+  }
+
+  Tool& tool_;
 };
 
 struct ListOptions {
@@ -167,6 +197,9 @@ int show_json(Tool& tool, const std::string& id) {
   PrintActivities activities(tool);
   out.end_list().begin_list("activities");
   tool.must(client.list_activities(id, activities));
+  PrintCauses causes(tool);
+  out.end_list().begin_list("causes");
+  tool.must(client.explain(id, causes));
   out.end_list().end_object().end_line();
   return kDone;
 }
@@ -178,8 +211,31 @@ int show(Tool& tool, const std::string& id) {
     PrintExecutions executions(tool, current_execution(tool, id));
     tool.must(tool.client().list_executions(id, executions));
   }
-  PrintActivities activities(tool);
-  tool.must(tool.client().list_activities(id, activities));
+  {
+    PrintActivities activities(tool);
+    tool.must(tool.client().list_activities(id, activities));
+  }
+  PrintCauses causes(tool);
+  tool.must(tool.client().explain(id, causes));
+  return kDone;
+}
+
+struct ExplainOptions {
+  std::string id;
+  std::string session;
+};
+
+int explain(Tool& tool, const ExplainOptions& options) {
+  if (options.id.empty() && options.session.empty())
+    fail(kUsage, "usage", "give the ID of an instance, or --session NAME");
+  if (tool.json()) tool.out().begin_object().begin_list("causes");
+  {
+    PrintCauses causes(tool);
+    tool.must(options.session.empty()
+                  ? tool.client().explain(options.id, causes)
+                  : tool.client().explain_session(options.id, options.session, causes));
+  }
+  if (tool.json()) tool.out().end_list().end_object().end_line();
   return kDone;
 }
 
@@ -263,6 +319,13 @@ void add_instance_lists(Tool& tool) {
   add_id(tool.add("show", "Shows an instance, its result, executions and open activities",
                   [&tool, id] { return show(tool, *id); }),
          id.get());
+  auto explained = std::make_shared<ExplainOptions>();
+  command = tool.add("explain", "Says why an instance or a session does not go on, and what helps",
+                     [&tool, explained] { return explain(tool, *explained); });
+  command->add_option("ID", explained->id, "The instance; with --session: that opened it")
+      ->type_name("");
+  command->add_option("--session", explained->session, "A session, else a shared one")
+      ->type_name("NAME");
   add_id(tool.add("children", "Lists the children that it started",
                   [&tool, id] {
                     return print_pages(tool, [&](Page* page, InstanceVisitor& visitor) {

@@ -14,7 +14,7 @@
 
 namespace pawl::tool {
 
-void add_instance_lists(Tool& tool);    // list, show, children, tree, history, values
+void add_instance_lists(Tool& tool);    // list, show, explain, children ..
 void add_directory_lists(Tool& tool);   // workers, sessions, leaks, queue, metrics
 void add_sending(Tool& tool);           // start, raise, enqueue, wait, watch
 void add_answering(Tool& tool);         // complete, fail, heartbeat

@@ -90,6 +90,7 @@ void ShownRows::fill(const Layout& layout, const void* row, void* shown) {
 void ShownRows::on_instance(const InstanceInfo& row) noexcept { show<pawl_instance_info>(row); }
 void ShownRows::on_execution(const ExecutionInfo& row) noexcept { show<pawl_execution_info>(row); }
 void ShownRows::on_activity(const ActivityInfo& row) noexcept { show<pawl_activity_info>(row); }
+void ShownRows::on_cause(const Cause& row) noexcept { show<pawl_cause>(row); }
 void ShownRows::on_work(const WorkInfo& row) noexcept { show<pawl_work_info>(row); }
 void ShownRows::on_message(const MessageInfo& row) noexcept { show<pawl_message_info>(row); }
 void ShownRows::on_event(const HistoryEvent& row) noexcept { show<pawl_history_event>(row); }

@@ -60,6 +60,7 @@ pawl_status over_page(pawl_client* client, pawl_page* page, const CallOf<Status(
 class ShownRows final : public InstanceVisitor,
                         public ExecutionVisitor,
                         public ActivityVisitor,
+                        public CauseVisitor,
                         public WorkVisitor,
                         public MessageVisitor,
                         public HistoryVisitor,
@@ -72,6 +73,7 @@ class ShownRows final : public InstanceVisitor,
   void on_instance(const InstanceInfo& row) noexcept override;
   void on_execution(const ExecutionInfo& row) noexcept override;
   void on_activity(const ActivityInfo& row) noexcept override;
+  void on_cause(const Cause& row) noexcept override;
   void on_work(const WorkInfo& row) noexcept override;
   void on_message(const MessageInfo& row) noexcept override;
   void on_event(const HistoryEvent& row) noexcept override;

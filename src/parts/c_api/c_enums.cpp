@@ -1,6 +1,7 @@
 // The numbers of C's enumerations are those of C++'s: a switch that lacks one does not compile, and
 // neither does one that says another number.
 #include "parts/c_api/c_types.hpp"
+#include "pawl/cause.hpp"
 #include "pawl/client_options.hpp"
 #include "pawl/error.hpp"
 #include "pawl/management.hpp"
@@ -137,6 +138,42 @@ constexpr int number_of_activity_state(ActivityState state) {
 }
 static_assert(is_same(number_of_activity_state, PAWL_ACTIVITY_OUTSIDE + 1));
 
+constexpr int number_of_cause_kind(CauseKind kind) {
+  using Enum = CauseKind;
+  switch (kind) {
+    PAWL_SAME(kEnded, PAWL_CAUSE_ENDED);
+    PAWL_SAME(kStopped, PAWL_CAUSE_STOPPED);
+    PAWL_SAME(kSuspended, PAWL_CAUSE_SUSPENDED);
+    PAWL_SAME(kUnknown, PAWL_CAUSE_UNKNOWN);
+    PAWL_SAME(kNoWorker, PAWL_CAUSE_NO_WORKER);
+    PAWL_SAME(kNoOrchestration, PAWL_CAUSE_NO_ORCHESTRATION);
+    PAWL_SAME(kPause, PAWL_CAUSE_PAUSE);
+    PAWL_SAME(kTurn, PAWL_CAUSE_TURN);
+    PAWL_SAME(kTimer, PAWL_CAUSE_TIMER);
+    PAWL_SAME(kNoClock, PAWL_CAUSE_NO_CLOCK);
+    PAWL_SAME(kEvent, PAWL_CAUSE_EVENT);
+    PAWL_SAME(kQueue, PAWL_CAUSE_QUEUE);
+    PAWL_SAME(kChild, PAWL_CAUSE_CHILD);
+    PAWL_SAME(kAnswer, PAWL_CAUSE_ANSWER);
+    PAWL_SAME(kRuns, PAWL_CAUSE_RUNS);
+    PAWL_SAME(kEnding, PAWL_CAUSE_ENDING);
+    PAWL_SAME(kOutside, PAWL_CAUSE_OUTSIDE);
+    PAWL_SAME(kRetry, PAWL_CAUSE_RETRY);
+    PAWL_SAME(kNoActivity, PAWL_CAUSE_NO_ACTIVITY);
+    PAWL_SAME(kNoTag, PAWL_CAUSE_NO_TAG);
+    PAWL_SAME(kNoDevice, PAWL_CAUSE_NO_DEVICE);
+    PAWL_SAME(kMoving, PAWL_CAUSE_MOVING);
+    PAWL_SAME(kHeld, PAWL_CAUSE_HELD);
+    PAWL_SAME(kPaced, PAWL_CAUSE_PACED);
+    PAWL_SAME(kBehind, PAWL_CAUSE_BEHIND);
+    PAWL_SAME(kNoRoom, PAWL_CAUSE_NO_ROOM);
+    PAWL_SAME(kIdle, PAWL_CAUSE_IDLE);
+    PAWL_SAME(kSessionEnded, PAWL_CAUSE_SESSION_ENDED);
+  }
+  return -1;
+}
+static_assert(is_same(number_of_cause_kind, PAWL_CAUSE_SESSION_ENDED + 1));
+
 constexpr int number_of_session_state(SessionState state) {
   using Enum = SessionState;
   switch (state) {
@@ -268,4 +305,15 @@ __attribute__((no_sanitize("enum"))) const char* pawl_status_name(pawl_status st
 const char* pawl_error_name(int error) {
   if (error < 0 || error > PAWL_ERROR_BAD_PAYLOAD) return "unknown";
   return pawl::error_kind_name(static_cast<pawl::ErrorKind>(error));
+}
+// A number of a later release has the words of none.
+const char* pawl_cause_kind_name(int kind) {
+  return kind < 0 || kind > PAWL_CAUSE_SESSION_ENDED
+             ? "unknown"
+             : pawl::cause_kind_name(static_cast<pawl::CauseKind>(kind));
+}
+const char* pawl_cause_help(int kind) {
+  return kind < 0 || kind > PAWL_CAUSE_SESSION_ENDED
+             ? ""
+             : pawl::cause_help(static_cast<pawl::CauseKind>(kind));
 }

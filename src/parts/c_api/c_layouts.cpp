@@ -229,6 +229,17 @@ struct ActivityInfoTable {
   };
 };
 
+struct CauseTable {
+  using C = pawl_cause;
+  using Cpp = Cause;
+  static constexpr Member kMembers[] = {
+      PAWL_C_SAME(instance_id), PAWL_C_SAME(name),    PAWL_C_SAME(subject),
+      PAWL_C_SAME(node),        PAWL_C_SAME(error),   PAWL_C_SAME(kind),
+      PAWL_C_SAME(event_id),    PAWL_C_SAME(attempt), PAWL_C_SAME(since_ms),
+      PAWL_C_SAME(ends_in_ms),
+  };
+};
+
 struct WorkInfoTable {
   using C = pawl_work_info;
   using Cpp = WorkInfo;
@@ -364,6 +375,7 @@ PAWL_C_LAYOUT(InstanceStatsTable, nullptr);
 PAWL_C_LAYOUT(ExecutionInfoTable, nullptr);
 PAWL_C_LAYOUT(HistoryEventTable, nullptr);
 PAWL_C_LAYOUT(ActivityInfoTable, nullptr);
+PAWL_C_LAYOUT(CauseTable, nullptr);
 PAWL_C_LAYOUT(WorkInfoTable, nullptr);
 PAWL_C_LAYOUT(MessageInfoTable, nullptr);
 PAWL_C_LAYOUT(SessionInfoTable, nullptr);

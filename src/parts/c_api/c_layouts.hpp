@@ -52,6 +52,7 @@ PAWL_C_STRUCT(pawl_instance_stats, InstanceStats);
 PAWL_C_STRUCT(pawl_execution_info, ExecutionInfo);
 PAWL_C_STRUCT(pawl_history_event, HistoryEvent);
 PAWL_C_STRUCT(pawl_activity_info, ActivityInfo);
+PAWL_C_STRUCT(pawl_cause, Cause);
 PAWL_C_STRUCT(pawl_work_info, WorkInfo);
 PAWL_C_STRUCT(pawl_message_info, MessageInfo);
 PAWL_C_STRUCT(pawl_session_info, SessionInfo);

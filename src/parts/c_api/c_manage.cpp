@@ -136,6 +136,19 @@ pawl_status pawl_client_list_activities(pawl_client* client, const char* id,
                    return of.list_activities(instance, rows);
                  });
 }
+pawl_status pawl_client_explain(pawl_client* client, const char* id, pawl_cause_fn visit,
+                                void* user) {
+  return list_of(client, id, visit_of(visit), user,
+                 [](pawl::Client& of, std::string_view instance, ShownRows& rows) {
+                   return of.explain(instance, rows);
+                 });
+}
+pawl_status pawl_client_explain_session(pawl_client* client, const char* instance,
+                                        const char* session, pawl_cause_fn visit, void* user) {
+  if (client == nullptr || visit == nullptr) return PAWL_INVALID_ARGUMENT;
+  ShownRows rows(visit_of(visit), user);
+  return client->keep(client->client.explain_session(name_of(instance), name_of(session), rows));
+}
 pawl_status pawl_client_list_work(pawl_client* client, const pawl_work_filter* filter,
                                   pawl_page* page, pawl_work_fn visit, void* user) {
   if (client == nullptr) return PAWL_INVALID_ARGUMENT;

@@ -153,6 +153,11 @@ void get_instance(Call& call) {
   call.finish(status);
 }
 
+void explain_instance(Call& call) {
+  answer_list<Cause>(
+      call, [&](CauseVisitor& visitor) { return call.client().explain(call.segment(2), visitor); });
+}
+
 void delete_instance(Call& call) {
   Removed removed;
   const Status status =

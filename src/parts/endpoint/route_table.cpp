@@ -259,6 +259,9 @@ constexpr Route kRoutes[] = {
         .takes(kOfDelete)
         .gives(schema::kRemoved)
         .fails("404 409"),
+    get("/v1/instances/{id}/causes", "explain", explain_instance, "Why it does not go on.")
+        .gives(schema::kCauses)
+        .fails("404"),
     get("/v1/instances/{id}/history", "history", get_history, "A page of events.")
         .takes(kOfHistory)
         .gives(schema::kHistory)
@@ -359,6 +362,11 @@ constexpr Route kRoutes[] = {
            "Closes it, as its code would.")
         .takes(kOfClose)
         .fails("403 404"),
+    get("/v1/sessions/{session}/causes", "explain_session", explain_session,
+        "Why it does not go on.")
+        .takes(kOfSession)
+        .gives(schema::kCauses)
+        .fails("404"),
     post("/v1/sessions/{session}/transfer", "transfer", transfer_session,
          "Moves it to another worker.")
         .takes(kOfTransfer)

@@ -225,6 +225,7 @@ void get_runtime(Call& call);
 void list_instances(Call& call);
 void start_instance(Call& call);
 void get_instance(Call& call);
+void explain_instance(Call& call);
 void delete_instance(Call& call);
 void get_history(Call& call);
 void list_executions(Call& call);
@@ -247,6 +248,7 @@ void fail_activity(Call& call);
 void heartbeat_activity(Call& call);
 void list_sessions(Call& call);
 void get_session(Call& call);
+void explain_session(Call& call);
 void close_session(Call& call);
 void transfer_session(Call& call);
 void hold_session(Call& call);
@@ -257,6 +259,20 @@ void list_workers(Call& call);
 void drain_worker(Call& call);
 void undrain_worker(Call& call);
 void forget_device(Call& call);
+
+// Answers with all that `list` lists, as far as there is room.
+template <typename Row, typename List>
+void answer_list(Call& call, List&& list) {
+  call.begin();
+  call.begin_rows();
+  AnswerRows rows(call.out());
+  auto visitor = visit([&rows](const Row& one) { static_cast<void>(rows.add(one)); });
+  const Status status = list(visitor);
+  call.end_rows();
+  call.members(ListEnd{rows.full()});
+  call.end();
+  call.finish(status);
+}
 
 // Answers with one page of what `list` lists. `place`: the next page begins after that number.
 template <typename Row, typename List>

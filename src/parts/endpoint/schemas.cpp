@@ -33,6 +33,8 @@ constexpr AnswerSchema kStatus = plain<OrchestrationStatus>(
 constexpr AnswerSchema kExecution = plain<ExecutionInfo>("Execution", "One execution.");
 constexpr AnswerSchema kActivity =
     plain<ActivityInfo>("Activity", "An activity without an outcome.");
+constexpr AnswerSchema kCause =
+    plain<Cause>("Cause", "Why something does not go on, and what could be done.");
 constexpr AnswerSchema kEvent = plain<HistoryEvent>(
     "Event", "A recorded event. Members that its kind does not have are left out.");
 constexpr AnswerSchema kWork =
@@ -63,6 +65,7 @@ constexpr Part kHistoryParts[] = {list("events", kEvent)};
 constexpr Part kSessionsParts[] = {list("sessions", schema::kSession)};
 constexpr Part kValuesParts[] = {list("values", schema::kValue)};
 constexpr Part kWorkersParts[] = {list("workers", kWorker)};
+constexpr Part kCausesParts[] = {list("causes", kCause)};
 constexpr Part kQueueParts[] = {list("queue", kWork)};
 constexpr Part kMessagesParts[] = {list("messages", kMessage)};
 constexpr Part kDetailParts[] = {
@@ -101,6 +104,8 @@ const AnswerSchema kValues =
     with_parts("Values", "A page, in order of keys.", kValuesParts, fields_of<ValuesEnd>());
 const AnswerSchema kWorkers =
     with_parts("Workers", "All workers.", kWorkersParts, fields_of<ListEnd>());
+const AnswerSchema kCauses = with_parts("Causes", "One for each thing that it waits for.",
+                                        kCausesParts, fields_of<ListEnd>());
 const AnswerSchema kQueue =
     with_parts("Queue", "A page, in order of scheduling.", kQueueParts, fields_of<RowsEnd>());
 const AnswerSchema kMessages =
@@ -114,22 +119,40 @@ const AnswerSchema kCalled = {
 
 }  // namespace schema
 
-const AnswerSchema* const kSchemas[] = {&schema::kRefusal,   &schema::kDone,
-                                        &schema::kStarted,   &schema::kRemoved,
-                                        &schema::kHealth,    &schema::kModes,
-                                        &schema::kReadiness, &kInstance,
-                                        &kInstanceStats,     &kStatus,
-                                        &kExecution,         &kActivity,
-                                        &schema::kValue,     &kEvent,
-                                        &schema::kSession,   &kWork,
-                                        &kMessage,           &kWorker,
-                                        &schema::kMetrics,   &kOrchestrationCounts,
-                                        &kActivityCounts,    &schema::kRuntime,
-                                        &schema::kInstances, &schema::kExecutions,
-                                        &schema::kHistory,   &schema::kSessions,
-                                        &schema::kValues,    &schema::kWorkers,
-                                        &schema::kQueue,     &schema::kMessages,
-                                        &schema::kDetail,    &schema::kChange,
+const AnswerSchema* const kSchemas[] = {&schema::kRefusal,
+                                        &schema::kDone,
+                                        &schema::kStarted,
+                                        &schema::kRemoved,
+                                        &schema::kHealth,
+                                        &schema::kModes,
+                                        &schema::kReadiness,
+                                        &kInstance,
+                                        &kInstanceStats,
+                                        &kStatus,
+                                        &kExecution,
+                                        &kActivity,
+                                        &kCause,
+                                        &schema::kValue,
+                                        &kEvent,
+                                        &schema::kSession,
+                                        &kWork,
+                                        &kMessage,
+                                        &kWorker,
+                                        &schema::kMetrics,
+                                        &kOrchestrationCounts,
+                                        &kActivityCounts,
+                                        &schema::kRuntime,
+                                        &schema::kInstances,
+                                        &schema::kExecutions,
+                                        &schema::kHistory,
+                                        &schema::kSessions,
+                                        &schema::kValues,
+                                        &schema::kWorkers,
+                                        &schema::kCauses,
+                                        &schema::kQueue,
+                                        &schema::kMessages,
+                                        &schema::kDetail,
+                                        &schema::kChange,
                                         &schema::kCalled};
 const std::size_t kSchemaCount = std::size(kSchemas);
 

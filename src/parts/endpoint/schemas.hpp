@@ -118,7 +118,7 @@ extern const std::size_t kSchemaCount;
 namespace schema {
 extern const AnswerSchema kRefusal, kDone, kStarted, kRemoved, kHealth, kModes, kReadiness, kValue,
     kSession, kMetrics, kRuntime, kInstances, kExecutions, kHistory, kSessions, kValues, kWorkers,
-    kQueue, kMessages, kDetail, kChange, kCalled;
+    kCauses, kQueue, kMessages, kDetail, kChange, kCalled;
 }  // namespace schema
 
 inline const char* health_word(std::size_t index) { return index == 0 ? "ok" : "stalled"; }

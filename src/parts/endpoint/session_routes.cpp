@@ -36,6 +36,12 @@ void get_session(Call& call) {
   call.finish(status);
 }
 
+void explain_session(Call& call) {
+  answer_list<Cause>(call, [&](CauseVisitor& visitor) {
+    return call.client().explain_session(call.text("instance"), call.segment(2), visitor);
+  });
+}
+
 void close_session(Call& call) {
   call.done(call.client().close_session(call.text("instance"), call.segment(2),
                                         call.text("owner_label")));
@@ -58,15 +64,8 @@ void handoff_session(Call& call) {
 }
 
 void list_workers(Call& call) {
-  call.begin();
-  call.begin_rows();
-  AnswerRows rows(call.out());
-  const Status status = call.client().list_workers(
-      visit([&rows](const WorkerInfo& one) { static_cast<void>(rows.add(one)); }));
-  call.end_rows();
-  call.members(ListEnd{rows.full()});
-  call.end();
-  call.finish(status);
+  answer_list<WorkerInfo>(
+      call, [&](WorkerVisitor& visitor) { return call.client().list_workers(visitor); });
 }
 
 void drain_worker(Call& call) {

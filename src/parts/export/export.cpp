@@ -14,6 +14,7 @@ void write_json(const OrchestrationStatus& value, JsonOut& out) {
 void write_json(const ExecutionInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const ActivityInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const WorkInfo& value, JsonOut& out) { fields::write_object(value, out); }
+void write_json(const Cause& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const MessageInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const WorkerInfo& value, JsonOut& out) { fields::write_object(value, out); }
 void write_json(const SessionInfo& value, JsonOut& out) { fields::write_object(value, out); }

@@ -97,6 +97,25 @@ struct FieldsOf<ActivityInfo> {
 };
 
 template <>
+struct FieldsOf<Cause> {
+  using T = Cause;
+  static constexpr Field kAll[] = {
+      PAWL_FIELD(kind, "What keeps it from going on."),
+      PAWL_FIELD(event_id, "The event that asked for this; absent: the whole instance.")
+          .unless_empty(),
+      PAWL_FIELD(instance_id, "The instance that asked for the activity.").unless_empty(),
+      PAWL_FIELD(name, "Of the activity, orchestration, event or queue.").unless_empty(),
+      PAWL_FIELD(subject, "The device, session, tag, child or version.").unless_empty(),
+      PAWL_FIELD(node, "The worker that has it.").unless_empty(),
+      PAWL_FIELD(attempt, "Hand-overs of the activity so far.").unless_empty(),
+      PAWL_FIELD(since_ms, "UTC: when it was asked for, or the instance changed.").unless_empty(),
+      PAWL_FIELD(ends_in_ms, "When it goes on or fails by itself; absent: never."),
+      PAWL_FIELD(error, "Why it failed before, or ended.").unless_empty(),
+      PAWL_FIELD(kind, "What could be done.").called("help").as(FieldKind::kCauseHelp),
+  };
+};
+
+template <>
 struct FieldsOf<WorkInfo> {
   using T = WorkInfo;
   static constexpr Field kAll[] = {

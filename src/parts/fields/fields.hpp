@@ -15,6 +15,7 @@
 #include <type_traits>
 
 #include "pawl/call_text.hpp"
+#include "pawl/cause.hpp"
 #include "pawl/error.hpp"
 #include "pawl/management.hpp"
 #include "pawl/name_stats.hpp"
@@ -38,7 +39,9 @@ enum class FieldKind : std::uint8_t {
   kExecutionState,
   kActivityState,
   kSessionState,
-  kError,  // ErrorKind
+  kCause,
+  kCauseHelp,  // a CauseKind, as what could be done
+  kError,      // ErrorKind
   kDurations,
   kHistoryLengths,
   kSessionLasted,      // SessionEnds::Histogram, of times
@@ -140,6 +143,8 @@ constexpr FieldKind kind_of() {
     return FieldKind::kActivityState;
   } else if constexpr (std::is_same_v<T, SessionState>) {
     return FieldKind::kSessionState;
+  } else if constexpr (std::is_same_v<T, CauseKind>) {
+    return FieldKind::kCause;
   } else if constexpr (std::is_same_v<T, ErrorKind>) {
     return FieldKind::kError;
   } else if constexpr (std::is_same_v<T, Durations>) {
@@ -184,6 +189,7 @@ constexpr Words words_of(FieldKind kind) {
       return {word_of<ActivityState, activity_state_name>, kActivityStateCount};
     case FieldKind::kSessionState:
       return {word_of<SessionState, session_state_name>, kSessionStateCount};
+    case FieldKind::kCause: return {word_of<CauseKind, cause_kind_name>, kCauseKindCount};
     default: return {};
   }
 }
@@ -221,6 +227,7 @@ inline std::string_view text_at(FieldKind kind, const void* at) {
       const auto error = value_at<ErrorKind>(at);
       return error == ErrorKind::kNone ? std::string_view() : error_kind_name(error);
     }
+    case FieldKind::kCauseHelp: return cause_help(value_at<CauseKind>(at));
     default: break;
   }
   const Words words = words_of(kind);

@@ -175,7 +175,8 @@ Status Batches::quarantine_session(SessionKey session, std::string_view text) {
     free.bind(session).bind(batch_.now);
     PAWL_TRY(fail(free.bind(row.fails_on_loss ? 1 : 0).run(), "free a damaged session"));
   }
-  PAWL_TRY(owners_.apply(session, rules::transition(row, rules::Cause::kRepair, {}), {}, nullptr));
+  PAWL_TRY(
+      owners_.apply(session, rules::transition(row, rules::Trigger::kRepair, {}), {}, nullptr));
   rows_.instances.log_damage({RowRef::Table::kSessions, session}, scope, text);
   return Status::kOk;
 }

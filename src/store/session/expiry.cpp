@@ -53,7 +53,7 @@ Status SessionExpiry::close_session(std::string_view instance, std::string_view 
           owner.empty() ? "" : "\"");
       return Status::kNotOwner;
     case rules::Ending::kRemove:
-      return written(verbs_.close_session(row.session, rules::Cause::kDrop, {}));
+      return written(verbs_.close_session(row.session, rules::Trigger::kDrop, {}));
     case rules::Ending::kEnds: break;
   }
   Diagnostic why;
@@ -64,7 +64,7 @@ Status SessionExpiry::close_session(std::string_view instance, std::string_view 
   SessionChange reported = texts.change(SessionChange::Kind::kClosed);
   reported.reason = why.text();
   // The caller has no log: a Runtime looks at the row, and logs the end.
-  return written(end_opened(row.session, reported, rules::Cause::kEnd, 0));
+  return written(end_opened(row.session, reported, rules::Trigger::kEnd, 0));
 }
 
 Status SessionExpiry::report_leaks(const WorkerTerms& options, LeakCursors* cursors) {
@@ -114,8 +114,8 @@ Status SessionExpiry::look_at_session(const Look& look) {
   switch (found.what) {
     case rules::Look::kLogClosing:
       PAWL_TRY(rows_.events.report_closed(look.session, look.ended.view()));
-      return verbs_.close_session(look.session, rules::Cause::kDrop, {});
-    case rules::Look::kRemove: return verbs_.close_session(look.session, rules::Cause::kDrop, {});
+      return verbs_.close_session(look.session, rules::Trigger::kDrop, {});
+    case rules::Look::kRemove: return verbs_.close_session(look.session, rules::Trigger::kDrop, {});
     case rules::Look::kExpires:
     case rules::Look::kBeginsAnew: return expire_session(look, found.what);
     case rules::Look::kCloses: return close_idle(look.session);
@@ -169,7 +169,7 @@ Status SessionExpiry::close_idle(SessionKey session) {
   SessionChange reported = texts.change(SessionChange::Kind::kClosed);
   reported.reason = "idle";
   PAWL_TRY(rows_.events.notify_change(session, reported));
-  return verbs_.close_session(session, rules::Cause::kClose, "idle");
+  return verbs_.close_session(session, rules::Trigger::kClose, "idle");
 }
 
 // The work of the instance that set the age fails with it, also in a session in which other
@@ -186,14 +186,14 @@ Status SessionExpiry::expire_session(const Look& look, rules::Look what) {
   }
   SessionChange reported = texts.change(SessionChange::Kind::kExpired);
   reported.reason = why.text();
-  return end_opened(look.session, reported, rules::Cause::kExpire, rules::kExpiredKeptMs);
+  return end_opened(look.session, reported, rules::Trigger::kExpire, rules::kExpiredKeptMs);
 }
 
 constexpr auto kKeepEnded =
     PAWL_QUERY("UPDATE sessions SET look_at=?2,ended=?3 WHERE sid=?1", kLookComes);
 
 Status SessionExpiry::end_opened(SessionKey session, const SessionChange& reported,
-                                 rules::Cause cause, std::int64_t kept_ms) {
+                                 rules::Trigger cause, std::int64_t kept_ms) {
   rules::SessionRow row;
   PAWL_TRY(rows_.sessions.read_row(session, &row));
   const rules::Transition change = rules::transition(row, cause, {});

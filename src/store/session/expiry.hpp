@@ -63,7 +63,7 @@ class SessionExpiry : private Table {
   Status expire_session(const Look& look, rules::Look what);
   // Ends an open session from outside its code: its work fails, its instance is notified, and its
   // row stays and is looked at after `kept_ms`.
-  Status end_opened(SessionKey session, const SessionChange& reported, rules::Cause cause,
+  Status end_opened(SessionKey session, const SessionChange& reported, rules::Trigger cause,
                     std::int64_t kept_ms);
   Status report_older_than(std::int64_t for_ms, bool unused, LeakCursor* cursor);
   Status sweep_unowned(std::size_t limit, std::size_t* removed);

@@ -315,7 +315,7 @@ Status SessionMoves::move_session(const Moving& row, const Move& move) {
   if (!move.at_once && rules::must_stop_first(row.running)) {
     rules::Facts facts;
     facts.stop = {move.target, make_due(batch_.now, move.stop_ms), move.force, move.reason};
-    return owners_.apply(row.session, rules::transition(row.row, rules::Cause::kStop, facts), {},
+    return owners_.apply(row.session, rules::transition(row.row, rules::Trigger::kStop, facts), {},
                          nullptr);
   }
   Target target;

@@ -69,9 +69,9 @@ Status SessionOpenings::begin_anew(SessionKey session, const Beginning& how,
     open.bind_or_null(how.limited_by).bind(how.keeps_rate ? 1 : 0);
     PAWL_TRY(fail(open.run(), "open a session again"));
   }
-  const rules::Cause cause = !how.refusal.empty()        ? rules::Cause::kRefuse
-                             : rules::is_open(row.state) ? rules::Cause::kBeginAnew
-                                                         : rules::Cause::kOpenAgain;
+  const rules::Trigger cause = !how.refusal.empty()        ? rules::Trigger::kRefuse
+                               : rules::is_open(row.state) ? rules::Trigger::kBeginAnew
+                                                           : rules::Trigger::kOpenAgain;
   PAWL_TRY(owners_.apply(session, rules::transition(row, cause, {}), {}, nullptr));
   if (how.refusal.empty()) PAWL_TRY(set_limits(session, settings));
   PAWL_TRY(set_session_tag(session, {}, {}));

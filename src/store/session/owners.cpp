@@ -21,7 +21,7 @@ Status SessionOwners::change_owner(const OwnerChange& asked, Epoch* epoch) {
   }
   rules::Facts facts;
   if (change.to != 0) facts.to = change.to;
-  const rules::Transition next = rules::transition(row, rules::Cause::kChangeOwner, facts);
+  const rules::Transition next = rules::transition(row, rules::Trigger::kChangeOwner, facts);
   SessionTexts texts;
   PAWL_TRY(rows_.events.describe(change.session, &texts));
   Applied how{texts.node.view(), change.reason, change.lease_ms, change.strike, change.limits};
@@ -72,7 +72,7 @@ Status SessionOwners::apply(SessionKey session, const rules::Transition& change,
 }
 
 Status SessionOwners::end_stop(const Moving& row) {
-  return apply(row.session, rules::transition(row.row, rules::Cause::kEndStop, {}), {}, nullptr);
+  return apply(row.session, rules::transition(row.row, rules::Trigger::kEndStop, {}), {}, nullptr);
 }
 
 Status SessionOwners::release(SessionKey session, std::string_view reason,

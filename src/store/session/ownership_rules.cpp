@@ -64,9 +64,9 @@ Transition end_stop(const SessionRow& row) {
 
 // Deletes the row, unless an execution of an exclusive session has not ended: a new opening waits
 // for it.
-Transition close(const SessionRow& row, Cause cause, const Running& running) {
+Transition close(const SessionRow& row, Trigger cause, const Running& running) {
   Transition change;
-  const bool fails_work = cause == Cause::kClose;
+  const bool fails_work = cause == Trigger::kClose;
   const bool stays =
       fails_work ? running.cancelled || (running.handed_over && row.exclusive) : running.any();
   change.next = without_owner(row, State::kClosed);
@@ -75,7 +75,7 @@ Transition close(const SessionRow& row, Cause cause, const Running& running) {
   change.clears_look = true;
   change.epoch = epoch_of_end(row);
   if (fails_work) change.work = WorkEffect::kFailClosed;
-  if (is_open(row.state) && cause != Cause::kDrop) {
+  if (is_open(row.state) && cause != Trigger::kDrop) {
     change.notice = Notice::kClosed;
     change.counts_end = true;
   }
@@ -142,20 +142,20 @@ bool fails_on_owner_loss(const SessionRow& row) {
   return row.fails_on_loss && row.owner.has_value();
 }
 
-Transition transition(const SessionRow& row, Cause cause, const Facts& facts) {
+Transition transition(const SessionRow& row, Trigger cause, const Facts& facts) {
   switch (cause) {
-    case Cause::kChangeOwner: return change_owner(row, facts.to);
-    case Cause::kStop: return stop(row, facts.stop);
-    case Cause::kEndStop: return end_stop(row);
-    case Cause::kClose:
-    case Cause::kInstanceEnds:
-    case Cause::kDrop: return close(row, cause, facts.running);
-    case Cause::kEnd: return end(row, State::kClosed);
-    case Cause::kExpire: return end(row, State::kExpired);
-    case Cause::kOpenAgain: return open_again(row, State::kOpen);
-    case Cause::kBeginAnew: return begin_anew(row);
-    case Cause::kRepair: return repair(row);
-    case Cause::kRefuse: break;
+    case Trigger::kChangeOwner: return change_owner(row, facts.to);
+    case Trigger::kStop: return stop(row, facts.stop);
+    case Trigger::kEndStop: return end_stop(row);
+    case Trigger::kClose:
+    case Trigger::kInstanceEnds:
+    case Trigger::kDrop: return close(row, cause, facts.running);
+    case Trigger::kEnd: return end(row, State::kClosed);
+    case Trigger::kExpire: return end(row, State::kExpired);
+    case Trigger::kOpenAgain: return open_again(row, State::kOpen);
+    case Trigger::kBeginAnew: return begin_anew(row);
+    case Trigger::kRepair: return repair(row);
+    case Trigger::kRefuse: break;
   }
   return open_again(row, State::kRefused);
 }

@@ -15,7 +15,7 @@
 
 namespace pawl::rules {
 
-enum class Cause : std::uint8_t {
+enum class Trigger : std::uint8_t {
   kChangeOwner,   // to Facts::to; without one it is released
   kStop,          // with Facts::stop
   kEndStop,       // it stays with its owner
@@ -77,7 +77,7 @@ struct Transition {
   bool counts_end = false;  // in the totals: once for each session
 };
 
-[[nodiscard]] Transition transition(const SessionRow& row, Cause cause, const Facts& facts);
+[[nodiscard]] Transition transition(const SessionRow& row, Trigger cause, const Facts& facts);
 
 // True for a session that fails on loss and has an owner. Such a session moves to no other owner:
 // not even to the same worker after a restart, which has lost the state.

@@ -58,7 +58,7 @@ Status SessionVerbs::answer_check(const TurnCommit& turn, const Event& event) {
 constexpr auto kClearLook =
     PAWL_QUERY("UPDATE sessions SET look_at=NULL,ended=NULL WHERE sid=?1", kLookMoves);
 
-Status SessionVerbs::close_session(SessionKey session, rules::Cause cause,
+Status SessionVerbs::close_session(SessionKey session, rules::Trigger cause,
                                    std::string_view reason) {
   const Suspicion suspect(connection_, RowRef::Table::kSessions, session);
   Moving row;
@@ -96,7 +96,7 @@ Status SessionVerbs::close_all_sessions(InstanceKey instance) {
       if (!walk.changes(first.integer(0))) return no_progress("sessions");
       session = first.integer(0);
     }
-    PAWL_TRY(close_session(session, rules::Cause::kInstanceEnds, "the instance ended"));
+    PAWL_TRY(close_session(session, rules::Trigger::kInstanceEnds, "the instance ended"));
   }
 }
 
@@ -161,7 +161,7 @@ Status SessionVerbs::close_session(InstanceKey instance, std::string_view name) 
   if (found == Status::kNotFound) return Status::kOk;
   PAWL_TRY(found);
   if (row.state == rules::State::kClosed || row.device) return Status::kOk;
-  return close_session(row.session, rules::Cause::kClose, "closed");
+  return close_session(row.session, rules::Trigger::kClose, "closed");
 }
 
 // Another instance may count on the hold that it asked for, so only the instance that opened the

@@ -41,7 +41,7 @@ class SessionVerbs : private Table {
   // Carries out a turn's command about a session.
   Status write_session(const TurnCommit& turn, const Event& event);
   // Removes the row; cancelled work that still runs keeps it until that work has ended.
-  Status close_session(SessionKey session, rules::Cause cause, std::string_view reason);
+  Status close_session(SessionKey session, rules::Trigger cause, std::string_view reason);
   // Closes the sessions of an instance that ended or is removed.
   Status close_all_sessions(InstanceKey instance);
   Status handoff_session(InstanceKey instance, const Event& event);

@@ -793,6 +793,23 @@ function relations(path, segment) {
   return { cards: parts.map(({ root }) => root), refresh };
 }
 
+/** Why it does not go on: a row for each thing that it waits for, and what helps. */
+function causesCard(path) {
+  const list = h("ul", { class: "causes" });
+  const root = card("Waits for", list);
+  const texts = (row) => [textOf(row, "name") && span("mono", shown(row, "name", 300)), row.kind === "child" ? instanceLink(row, "subject") : shown(row, "subject", 300),
+    row.node && `on ${shown(row, "node", 100)}`, row.attempt && `attempt ${count(row.attempt)}`, row.since_ms && ago(row.since_ms),
+    row.ends_in_ms != null && `by itself in ${seconds(Math.max(0, row.ends_in_ms))}`].filter(Boolean);
+  const refresh = async (state, signal) => {
+    root.hidden = state === "completed";
+    if (root.hidden) return;
+    const { causes } = await call(`${path}/causes`, { signal });
+    keyed(list, causes.map((row, at) => ({ ...row, key: at })), (row) => [
+      line(badge(row.kind), ...texts(row)), textOf(row, "error") && textBlock(textOf(row, "error")), h("p", { class: "dim" }, row.help)], () => h("li"));
+  };
+  return { root, refresh };
+}
+
 /** The executions; null is the current one. */
 function executionTabs(choose) {
   const root = group("Execution", "tabs");
@@ -824,12 +841,13 @@ function instanceView(route) {
   const events = eventTable(choose);
   const executions = executionTabs((execution) => ((wanted = execution), poller.soon()));
   const related = relations(path, route.segment);
+  const causes = causesCard(path);
   const values = table("Values", [["Key"], ["Value"], ["Updated"]]);
   const head = card("");
   const detail = h("div", { class: "detail", hidden: true });
   const valueCard = card("Values", values.root);
   const none = h("p", { class: "card empty" }, "No instance has this id.");
-  const all = [head, card("", bar(h("h2", {}, "Timeline"), executions.root), timeline.root, detail), ...related.cards, valueCard, events.root];
+  const all = [head, causes.root, card("", bar(h("h2", {}, "Timeline"), executions.root), timeline.root, detail), ...related.cards, valueCard, events.root];
   const root = h("div", { class: "view" });
   const show = async (execution, signal) => {
     // One that was just created has no history yet.
@@ -850,6 +868,7 @@ function instanceView(route) {
     const execution = wanted ?? answer.instance.execution_id;
     const changed = isChanged([answer, execution]);
     if (changed) await show(execution, signal);
+    await causes.refresh(answer.status.state, signal);
     timeline.show(lanesOf(history.events, answer.executions.find((row) => row.execution_id === execution), wanted ? [] : answer.activities));
     if (!detail.hidden) showDetail(timeline.all.find((lane) => lane.id === timeline.chosen));
     return changed;
