@@ -27,7 +27,7 @@ LINES_MAX = 400
 STORE_MEMBERS_MAX = 40
 STORE_LINES_MAX = 900
 REFERENCES_MAX = 5
-TABLES = range(15, 29)
+TABLES = range(15, 30)
 
 # "Class" or "path": reason.
 WIDER = {

@@ -45,6 +45,31 @@ INSTANTIATE_TEST_SUITE_P(Ports, Management, ::testing::Values(Ports::kSim, Ports
 
 // ---- reading ----
 
+// The statements behind it run here on each engine; what is said when is a matter of
+// runtime/explain_test.cpp.
+TEST_P(Management, WhatIsWaitedForIsReadFromRows) {
+  std::vector<std::string> said;
+  auto keep = visit([&](const Cause& cause) {
+    said.push_back(cause_kind_name(cause.kind) + (" " + std::string(cause.subject)));
+  });
+  const InstanceKey key = create(at, "a");
+  start(at, key, {{2, TimerBase::kPawlTime, 5'000}, {3, TimerBase::kPawlTime, 9'000}},
+        {{4, "bay"}, {5, {}}});
+  ASSERT_EQ(at->causes().explain_instance("a", keep), Status::kOk);
+  EXPECT_EQ(said, (Ids{"no_worker bay", "no_worker ", "timer ", "timer "}));
+  said.clear();
+  ASSERT_EQ(at->causes().explain_session({}, "bay", keep), Status::kOk);
+  EXPECT_EQ(said, Ids{"no_worker bay"});
+  said.clear();
+  create(at, "b");
+  end(at, key_of("b"), EndKind::kFailed, {0, "out of paper", ErrorKind::kApplication});
+  ASSERT_EQ(at->causes().explain_instance("b", keep), Status::kOk);
+  EXPECT_EQ(said, Ids{"ended "});
+  EXPECT_EQ(at->causes().explain_instance("c", keep), Status::kNotFound);
+  EXPECT_EQ(at->causes().explain_session("a", "bay", keep), Status::kNotFound);
+  EXPECT_EQ(at->causes().explain_session("c", "bay", keep), Status::kNotFound);
+}
+
 TEST_P(Management, PagesFollowEachOther) {
   for (const char* id : {"a", "b", "c", "d", "e"})
     create(at, id);

@@ -130,6 +130,8 @@ class Plans : public StoreWorld {
     bool done = false;
     ASSERT_EQ(by->instance().directory.list_instances(InstanceFilter(), &page, none), Status::kOk);
     ASSERT_EQ(by->instance().directory.get_instance_info("a", none), Status::kOk);
+    auto no_causes = visit([](const Cause&) {});
+    ASSERT_EQ(by->causes().explain_instance("a", no_causes), Status::kOk);
     ASSERT_EQ(by->instance().directory.list_executions(1, nothing), Status::kOk);
     ASSERT_EQ(by->instance().directory.get_metrics(&metrics), Status::kOk);
     must_batch(by, [&] { return by->instance().verbs.suspend_instance("a"); });
@@ -165,6 +167,8 @@ class Plans : public StoreWorld {
       must_batch(
           by, [&] { return by->session().moves.declare_session(how, evidence, &held); }, me);
     }
+    auto no_causes = visit([](const Cause&) {});
+    ASSERT_EQ(by->causes().explain_session({}, "bed", no_causes), Status::kOk);
     must_batch(
         by, [&] { return by->session().moves.withdraw_session(me, "bed", 0); }, me);
     must_batch(
