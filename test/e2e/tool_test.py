@@ -188,16 +188,17 @@ def hostile():
     listed = shown(8, "list")
     expect("n\\nforged\\tcompleted\\x1b[31m\\u009b31m\\u009b31m\\u202e\\u2066\\u200f\\u2028\\x7f\\\\\t" in listed, listed)
     expect("\noutput\tgood\\nbad\\tcompleted\\x1b[31m \\x1b]0;title\\x07 \\u009b31m \\x9b\\x7f \\u202edesrever \\u2066 "
-           "\\u2028 \\\\n\n" in shown(13, "show", "hostile"), "output")
-    shown(13, "show", "failing")
+           "\\u2028 \\\\n\n" in shown(15, "show", "hostile"), "output")
+    shown(15, "show", "failing")
     shown(1, "restart", "failing", status=1)
     shown(0, "restart", "--from", "start", "--by", "ann", "failing")
-    expect("\nstate\trunning\nexecution\t2\n" in shown(10, "show", "failing"), "it runs again")
+    expect("\nstate\trunning\nexecution\t2\n" in shown(12, "show", "failing"), "it runs again")
     shown(1, "values", "hostile")
-    trying = shown(12, "show", "trying")
-    expect(trying.splitlines()[-1].count("\tgood\\nbad") == 2, trying)
+    trying = shown(14, "show", "trying")
+    expect(trying.splitlines()[-3].count("\tgood\\nbad") == 2, trying)
     for name in (HOSTILE, OLD_NAME):
-        shown(12, "show", name)
+        shown(14, "show", name)
+        shown(2, "explain", name)
         shown(7, "history", name)
         shown(7, "history", "--json", name)
         shown(0, "children", name)
@@ -1099,6 +1100,7 @@ def misuse():
             (["quota"], "SIZE is required"), ([], "no command")):
         out = pawl("hello.db", *wrong, status=2)
         expect(said in out and "usage: pawl" in out, f"{wrong}: {out!r}")
+        expect(("\nWorkers and sessions" in out) == (not wrong), f"only without a command all of them are shown: {out!r}")
     # Words of commands are ids like others, and so is what begins with a dash behind a double one.
     expect("there is no instance \"list\"" in pawl("hello.db", "show", "list", status=3), "an id that is a command")
     expect("there is no instance \"-x\"" in pawl("hello.db", "show", "--", "-x", status=3), "an id with a dash")

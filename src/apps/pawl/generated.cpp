@@ -123,13 +123,18 @@ void add_generated(Tool& tool) {
 }
 
 void add_all(Tool& tool) {
+  tool.begin_group("Look");
   add_instance_lists(tool);
   add_directory_lists(tool);
+  tool.begin_group("Start, send, answer");
   add_sending(tool);
   add_answering(tool);
+  tool.begin_group("Change instances");
   add_instance_changes(tool);
   add_removals(tool);
+  tool.begin_group("Workers and sessions");
   add_session_changes(tool);
+  tool.begin_group("The database");
   add_backup(tool);
   add_check(tool);
   add_doctor(tool);

@@ -226,6 +226,7 @@ void add_removals(Tool& tool) {
   add_count(command, "--keep", &pruned->keep, "How many stay; by default 1");
   add_time(command, "--before", now, &pruned->before_ms, "That ended earlier");
 
+  tool.begin_group("The database");
   auto bytes = std::make_shared<std::optional<std::int64_t>>();
   command =
       tool.add("quota", "How much pages in use and the log may take; 0: no limit", [&tool, bytes] {

@@ -60,6 +60,8 @@ bool has_word(int argc, const char* const* argv, const char* word) {
   return false;
 }
 
+constexpr char kNoCommand[] = "no command";
+
 // Sets an option that was not given to what the environment has.
 void take_usual(std::string* option, const char* variable) {
   const char* const usual = std::getenv(variable);
@@ -130,6 +132,7 @@ void Tool::add_common(CLI::App* app, const char* json) {
 
 CLI::App* Tool::add(const std::string& name, const std::string& help, std::function<int()> run) {
   CLI::App* const command = app_.add_subcommand(name, help);
+  command->group(group_);
   add_common(command, "The answer and errors as JSON, an object a line");
   command->callback([this, run = std::move(run)] { chosen_ = run; });
   return command;
@@ -153,7 +156,7 @@ ToolFailure Tool::usage_failure(const CLI::ParseError& error) const {
   } else if (!word.empty()) {
     text = "one argument too many: " + word;
   } else if (&command == &app_ && error.get_name() == "RequiredError") {
-    text = "no command";
+    text = kNoCommand;
   }
   return {kUsage, "usage", text};
 }
@@ -177,6 +180,7 @@ int Tool::report(const ToolFailure& failure) const {
   sink.write(printable(text));
   sink.write("\n");
   if (failure.exit == kUsage) {
+    if (failure.text == kNoCommand) sink.write(app_.help("", CLI::AppFormatMode::Normal));
     sink.write("usage: pawl ");
     sink.write(&command == &app_ ? "COMMAND" : command.get_name());
     sink.write(" --help says more\n");

@@ -98,6 +98,8 @@ class Tool {
   // Throws if the reader has gone or the disk is full.
   void flush();
   [[nodiscard]] CLI::App& app() { return app_; }
+  // The help shows the commands that are added from here on under this title.
+  void begin_group(const char* title) { group_ = title; }
 
  private:
   void add_common(CLI::App* app, const char* json);
@@ -117,6 +119,7 @@ class Tool {
   StdoutSink stdout_;
   JsonOut out_;
   std::function<int()> chosen_;
+  std::string group_;
   std::optional<ServerDatabase> server_;
   std::unique_ptr<HostClient> client_;
 };
