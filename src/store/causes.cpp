@@ -251,13 +251,14 @@ constexpr auto kWaitingColumns = sql::Columns(PAWL_WAITING_COLUMNS);
 
 // Two parts, as in list_activities().
 constexpr auto kWorkOfInstance = PAWL_QUERY(
-    "SELECT " PAWL_WAITING_COLUMNS
+    "SELECT * FROM (SELECT " PAWL_WAITING_COLUMNS
     " FROM worker_queue AS q\fINDEXED BY wq_event\r" PAWL_WAITING_JOINS
     " WHERE q.instance=?2 AND q.execution=?3 AND q.id>=",
     sql::number<kIndexedWorkFrom>,
-    " UNION ALL SELECT " PAWL_WAITING_COLUMNS " FROM worker_queue AS q" PAWL_WAITING_JOINS
+    " ORDER BY q.event LIMIT ?4) AS few UNION ALL SELECT * FROM (SELECT " PAWL_WAITING_COLUMNS
+    " FROM worker_queue AS q" PAWL_WAITING_JOINS
     " WHERE q.instance=?2 AND q.execution=?3 AND q.id<",
-    sql::number<kIndexedWorkFrom>, " ORDER BY 1");
+    sql::number<kIndexedWorkFrom>, " ORDER BY q.event LIMIT ?4) AS few ORDER BY 1");
 constexpr auto kWorkOfSession =
     PAWL_QUERY("SELECT " PAWL_WAITING_COLUMNS
                " FROM worker_queue AS q\fINDEXED BY wq_session\r" PAWL_WAITING_JOINS
@@ -265,7 +266,7 @@ constexpr auto kWorkOfSession =
 
 Status Causes::explain_work(const Instance& instance, Report& report) {
   Statement item = connection_.use(kWorkOfInstance);
-  item.bind(now_).bind(instance.key).bind(instance.execution);
+  item.bind(now_).bind(instance.key).bind(instance.execution).bind(kRowsMax);
   return explain_items(item, report);
 }
 

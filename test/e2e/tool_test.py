@@ -336,7 +336,7 @@ def keys_of_json():
 
     expect(run("start", "keeper", "@@x", "--id", "new") == [{"done": "start", "id": "new"}], "start")
     expect(run("show", "new")[0]["instance"]["id"] == "new", "show")
-    expect([(one["kind"], one["name"], one["help"]) for one in run("explain", "new")[0]["causes"]] ==
+    expect([(one["kind"], one["name"], one["help"]) for one in run("explain", "new", lines=1)] ==
            [("no_worker", "keeper", "Start a worker: none lives.")], "explain")
     for command, arguments in (("raise", ["new", "go", '{"a":[1,2]}']), ("enqueue", ["new", "queue", "[1,2]"]),
                                ("suspend", ["new"]), ("resume", ["new"]), ("time-limit", ["new", "2h"])):
@@ -388,8 +388,10 @@ def keys_of_json():
     for row in run("queue", "--state", "outside", database="asks.db"):
         expect(row["work"]["state"] == "outside" and row["work"]["outside_since_ms"] > 0, f"it is outside: {row}")
     expect("an answer since" in pawl("asks.db", "queue"), "and people see since when")
-    waits = run("explain", "asks-1", database="asks.db")[0]["causes"]
+    waits = run("explain", "asks-1", database="asks.db")
     expect(len(waits) == 1 and waits[0]["kind"] == "outside" and waits[0]["attempt"] == 1, f"causes: {waits}")
+    none = subprocess.run([*PAWL, "--db", "asks.db", "explain", "none", "--json"], cwd=SCRATCH, capture_output=True, text=True, timeout=60)
+    expect(none.returncode == 3 and none.stdout == "", f"nothing before an error: {none.stdout!r}")
     text = pawl("asks.db", "explain", "asks-1")
     expect(re.fullmatch(r"outside\tevent \d+, \w+, attempt 1, since \S+\n\tComplete it by its token\.\n", text), text)
     for id in ("asks-1", "asks-2", "asks-3"):

@@ -228,14 +228,14 @@ struct ExplainOptions {
 int explain(Tool& tool, const ExplainOptions& options) {
   if (options.id.empty() && options.session.empty())
     fail(kUsage, "usage", "give the ID of an instance, or --session NAME");
-  if (tool.json()) tool.out().begin_object().begin_list("causes");
-  {
-    PrintCauses causes(tool);
-    tool.must(options.session.empty()
-                  ? tool.client().explain(options.id, causes)
-                  : tool.client().explain_session(options.id, options.session, causes));
-  }
-  if (tool.json()) tool.out().end_list().end_object().end_line();
+  PrintCauses causes(tool);
+  auto print = visit([&](const Cause& one) {
+    if (tool.json()) return tool.print_json(one);
+    causes.on_cause(one);
+  });
+  tool.must(options.session.empty()
+                ? tool.client().explain(options.id, print)
+                : tool.client().explain_session(options.id, options.session, print));
   return kDone;
 }
 

@@ -60,8 +60,6 @@ bool has_word(int argc, const char* const* argv, const char* word) {
   return false;
 }
 
-constexpr char kNoCommand[] = "no command";
-
 // Sets an option that was not given to what the environment has.
 void take_usual(std::string* option, const char* variable) {
   const char* const usual = std::getenv(variable);
@@ -156,7 +154,7 @@ ToolFailure Tool::usage_failure(const CLI::ParseError& error) const {
   } else if (!word.empty()) {
     text = "one argument too many: " + word;
   } else if (&command == &app_ && error.get_name() == "RequiredError") {
-    text = kNoCommand;
+    return {kUsage, "usage", "no command", true};
   }
   return {kUsage, "usage", text};
 }
@@ -180,7 +178,7 @@ int Tool::report(const ToolFailure& failure) const {
   sink.write(printable(text));
   sink.write("\n");
   if (failure.exit == kUsage) {
-    if (failure.text == kNoCommand) sink.write(app_.help("", CLI::AppFormatMode::Normal));
+    if (failure.shows_commands) sink.write(app_.help("", CLI::AppFormatMode::Normal));
     sink.write("usage: pawl ");
     sink.write(&command == &app_ ? "COMMAND" : command.get_name());
     sink.write(" --help says more\n");

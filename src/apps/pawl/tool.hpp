@@ -40,6 +40,7 @@ struct ToolFailure {
   int exit;
   std::string name;
   std::string text;
+  bool shows_commands = false;  // no command was given
 };
 [[noreturn]] void fail(int exit, std::string name, std::string text);
 [[nodiscard]] int exit_of(Status status);
