@@ -374,6 +374,23 @@ TEST_F(Explain, work_without_a_free_slot_waits_for_one) {
   EXPECT_EQ(causes(), (Texts{"runs slow @a", "no_room slow"}));
 }
 
+TEST_F(Explain, of_many_the_first_hundred_are_said) {
+  options.slots.cooperative = 1;
+  begin([](OrchestrationContext& ctx) {
+    Handle all[150];
+    for (Handle& one : all)
+      one = ctx.schedule_activity("slow", "600");
+    PAWL_AWAIT_DONE(ctx.join_all(all, 150));
+    return ctx.complete("");
+  });
+  const Texts said = causes();
+  ASSERT_EQ(said.size(), 100U);
+  EXPECT_EQ(said.front(), "runs slow @a");
+  EXPECT_EQ(said.back(), "no_room slow");
+  for (std::size_t i = 1; i < said.size(); ++i)
+    EXPECT_LT(times[i - 1].event_id, times[i].event_id);
+}
+
 TEST_F(Explain, a_session_whose_owner_is_gone_waits_for_its_lease) {
   wait_for_leases();
   begin([](OrchestrationContext& ctx) {
